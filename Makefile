@@ -1,0 +1,63 @@
+# Two commands matter: `make run` and `make test`. `make help` lists the rest.
+.DEFAULT_GOAL := help
+.PHONY: help run install test test-offline test-faults lint format schema clean python-ok
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+# Set TORCH_INDEX to PyTorch's CPU wheel index where plain pip would bring the CUDA build.
+TORCH_INDEX ?=
+TORCH_FLAGS := $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+run: $(VENV)/.base ## Install, start database, worker and web server, print how to use them
+	@exec $(BIN)/python manage.py up
+
+install: $(VENV)/.dev ## Install everything for running, testing and linting, and start nothing
+
+test: $(VENV)/.dev ## Run the whole suite with coverage
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
+
+test-offline: $(VENV)/.dev ## Run the suite in a network namespace that has nothing but loopback
+	$(BIN)/python tests/without_network.py $(BIN)/python -m pytest
+
+test-faults: $(VENV)/.dev ## The slow fault trials: kill workers and databases while ingesting
+	$(BIN)/python -m pytest -m faults --no-header -v
+
+lint: $(VENV)/.dev ## Check style, types, migrations and the committed API schema
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+format: $(VENV)/.dev ## Let ruff fix what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+schema: $(VENV)/.dev ## Write docs/openapi.yaml anew after an API change
+	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
+
+clean: ## Remove the virtual environment and caches (never your data)
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage
+
+python-ok:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Ragsite needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || echo 'not there')."; \
+	  echo "Name another one: make run PYTHON=python3.11"; exit 1; }
+
+# pip 23 crashes on some dependency sets, so pip comes first; torch alone and early, so that
+# nothing else drags in a CUDA build. The stamps make a second run start at once, offline.
+$(VENV)/.base: requirements/base.txt requirements/constraints.txt | python-ok
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@echo "Installing (the first time takes a few minutes: torch alone is 200 MB) ..."
+	@$(BIN)/python -m pip install --quiet $(TORCH_FLAGS) "$$(grep -oE '^torch==[0-9.]+' requirements/base.txt)"
+	@$(BIN)/python -m pip install --quiet -r requirements/base.txt
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.base requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet -r requirements/dev.txt
+	@touch $@

@@ -1,0 +1,43 @@
+"""What the workers are at, and what went wrong."""
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from documents import intake, jobs
+from documents.models import IngestJob
+from ragsite.tenancy import namespace
+
+from .readonly import LookOnlyAdmin
+
+
+@admin.register(IngestJob)
+class IngestJobAdmin(LookOnlyAdmin):
+    list_display = ("document", "namespace", "state", "stage", "progress", "attempts", "started_at")
+    list_filter = ("state", "stage", "namespace", "error_code")
+    list_select_related = ("document", "namespace")
+    search_fields = ("=id", "=document__id", "error_message")
+    date_hierarchy = "created_at"
+    actions = ("cancel", "try_again")
+
+    @admin.display
+    def progress(self, job: IngestJob) -> SafeString:
+        bar = '<progress max="{}" value="{}"></progress> {}/{}'
+        done, total = job.passages_done, job.passages_total
+        return format_html(bar, total or 1, done, done, total)
+
+    @admin.action(description="Cancel", permissions=["operate"])
+    def cancel(self, request: HttpRequest, queryset: QuerySet[IngestJob]) -> None:
+        cancelled = 0
+        for job in queryset:
+            with namespace(job.namespace_id):
+                cancelled += jobs.cancel(job.pk)
+        self.message_user(request, f"{cancelled} jobs cancelled.")
+
+    @admin.action(description="Try again", permissions=["operate"])
+    def try_again(self, request: HttpRequest, queryset: QuerySet[IngestJob]) -> None:
+        for job in queryset:
+            intake.resubmit(job.namespace_id, job.document_id)
+        self.message_user(request, f"{len(queryset)} documents queued.", messages.SUCCESS)

@@ -1,0 +1,27 @@
+"""Rows that the service writes and people only look at."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+
+class LookOnly:
+    """Mixed into a ModelAdmin or an inline: nothing can be added or changed by hand."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class LookOnlyAdmin(LookOnly, admin.ModelAdmin):
+    """With actions for those who may change such rows in principle: `permissions=["operate"]`."""
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        meta = self.model._meta
+        return request.user.has_perm(f"{meta.app_label}.change_{meta.model_name}")

@@ -1,0 +1,200 @@
+"""A namespace's documents: list, look into, retag, index again, delete."""
+
+import uuid
+from dataclasses import asdict
+from typing import Any
+
+from django.core.files.storage import default_storage
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
+from django.http import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from documents import intake, removal
+from documents.models import Chunk, Document, DocumentVersion, Namespace
+from ragsite.errors import ApiError
+from ragsite.streaming import file_response
+from ragsite.tenancy import namespace
+
+from .ingest_results import ResultSerializer, result_of
+from .serializers import (
+    ChunkSerializer,
+    DocumentChangeSerializer,
+    DocumentSerializer,
+    RemovalSerializer,
+    TextSerializer,
+    VersionSerializer,
+)
+from .views import NamespacedListView, caller_of, in_namespace
+
+
+def find_document(pk: uuid.UUID) -> Document:
+    """Another tenant's id and one that nobody has get the very same answer."""
+    document = Document.objects.filter(pk=pk).first()
+    if document is None:
+        raise NotFound
+    return document
+
+
+def find_version(request: Request, document: Document) -> DocumentVersion:
+    """The version asked for with ?version=N, else the one that search sees."""
+    asked = request.query_params.get("version", document.live_version or document.document_version)
+    try:
+        return DocumentVersion.objects.get(document=document, number=int(asked))
+    except ValueError:
+        raise ValidationError({"version": "A version is a whole number."}) from None
+    except DocumentVersion.DoesNotExist:
+        raise NotFound from None
+
+
+VERSION = OpenApiParameter("version", int, description="A version number; the live one if left out.")
+
+
+class DocumentListView(NamespacedListView):
+    serializer_class = DocumentSerializer
+    filter_names = frozenset({"status", "source_type", "source_uri", "tag"})
+
+    def get_queryset(self) -> QuerySet[Document]:
+        documents = Document.objects.all()
+        for name in self.filter_names & set(self.request.query_params):
+            value = self.request.query_params[name]
+            wanted = {"tags__contains": [value]} if name == "tag" else {name: value}
+            documents = documents.filter(**wanted)
+        return documents
+
+    @extend_schema(
+        operation_id="documents_list",
+        parameters=[
+            OpenApiParameter("status", str, enum=Document.Status.values),
+            OpenApiParameter("source_type", str),
+            OpenApiParameter("source_uri", str),
+            OpenApiParameter("tag", str),
+        ],
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().get(request, *args, **kwargs)
+
+
+class DocumentView(APIView):
+    @extend_schema(operation_id="documents_get", responses=DocumentSerializer)
+    @in_namespace
+    def get(self, request: Request, pk: uuid.UUID) -> Response:
+        return Response(DocumentSerializer(find_document(pk)).data)
+
+    @extend_schema(
+        operation_id="documents_change",
+        request=DocumentChangeSerializer,
+        responses=DocumentSerializer,
+    )
+    @in_namespace
+    def patch(self, request: Request, pk: uuid.UUID) -> Response:
+        """Replace tags or metadata. Filters see the change at once; nothing is indexed again."""
+        form = DocumentChangeSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        document = find_document(pk)
+        for name, value in form.validated_data.items():
+            setattr(document, name, value)
+        document.given = {**document.given, **form.validated_data}
+        document.updated_at = Now()
+        document.save(update_fields=["tags", "metadata", "given", "updated_at"])
+        Namespace.objects.update(revision=F("revision") + 1)  # the wall leaves only this one
+        return Response(DocumentSerializer(find_document(pk)).data)
+
+    @extend_schema(operation_id="documents_delete", responses={200: RemovalSerializer})
+    def delete(self, request: Request, pk: uuid.UUID) -> Response:
+        """Remove the document, its chunks, jobs and stored files; the answer is the receipt."""
+        try:
+            receipt = removal.remove(caller_of(request).namespace_id, pk)
+        except Document.DoesNotExist:
+            raise NotFound from None
+        return Response(RemovalSerializer(asdict(receipt)).data)
+
+
+class InOrder(CursorPagination):
+    page_size = 50
+    max_page_size = 200
+    page_size_query_param = "limit"
+    ordering = "ordinal"
+
+
+class ChunkListView(NamespacedListView):
+    serializer_class = ChunkSerializer
+    pagination_class = InOrder
+
+    def get_queryset(self) -> QuerySet[Chunk]:
+        document = find_document(self.kwargs["pk"])
+        return Chunk.objects.filter(document=document).defer("embedding", "search_vector")
+
+    @extend_schema(operation_id="documents_chunks")
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """The searchable chunks of the live version, in their order."""
+        return super().get(request, *args, **kwargs)
+
+
+class VersionListView(NamespacedListView):
+    serializer_class = VersionSerializer
+
+    def get_queryset(self) -> QuerySet[DocumentVersion]:
+        document = find_document(self.kwargs["pk"])
+        return DocumentVersion.objects.filter(document=document).defer("text", "outline")
+
+    @extend_schema(operation_id="documents_versions")
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().get(request, *args, **kwargs)
+
+
+class TextView(APIView):
+    @extend_schema(operation_id="documents_text", parameters=[VERSION], responses=TextSerializer)
+    @in_namespace
+    def get(self, request: Request, pk: uuid.UUID) -> Response:
+        """The normalised text. `text[start:end]`, in code points, is what a span cites."""
+        document = find_document(pk)
+        version = find_version(request, document)
+        if version.published_at is None:
+            raise ApiError(
+                "not_ready", "This version's text has not been extracted yet.", http_status=409
+            )
+        return Response(
+            {
+                "document_id": document.pk,
+                "version": version.number,
+                "text": version.text,
+                "pages": version.outline.get("pages", []),
+                "headings": version.outline.get("headings", []),
+            }
+        )
+
+
+class OriginalView(APIView):
+    @extend_schema(
+        operation_id="documents_original",
+        parameters=[VERSION],
+        responses={(200, "application/octet-stream"): OpenApiResponse(OpenApiTypes.BINARY)},
+    )
+    def get(self, request: Request, pk: uuid.UUID) -> HttpResponseBase:
+        """The file as it was uploaded, byte for byte."""
+        with namespace(caller_of(request).namespace_id):
+            version = find_version(request, find_document(pk))
+        return file_response(
+            default_storage.open(version.storage_key),
+            name=version.file_name or f"{pk}",
+            media_type=version.media_type,
+            size=version.byte_size,
+        )
+
+
+class ReindexView(APIView):
+    @extend_schema(operation_id="documents_reindex", request=None, responses={202: ResultSerializer})
+    def post(self, request: Request, pk: uuid.UUID) -> Response:
+        """Index the newest version again: after a failure, or under a changed profile."""
+        try:
+            receipt = intake.resubmit(caller_of(request).namespace_id, pk)
+        except Document.DoesNotExist:
+            raise NotFound from None
+        return Response(result_of(0, receipt), status=202)

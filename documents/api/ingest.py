@@ -1,0 +1,95 @@
+"""POST /ingest: files by multipart, texts by JSON; each item is taken or refused on its own."""
+
+import uuid
+from typing import Any
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.parsers import JSONParser, MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from documents import intake, jobs
+from documents.errors import IngestError
+from documents.intake import Submission
+from documents.models import Document, Namespace
+from ragsite.errors import ApiError
+from ragsite.tenancy import namespace
+
+from .ingest_requests import TextsSerializer, UploadSerializer, read_texts, read_upload
+from .ingest_results import IngestAnswerSerializer, bring_up_to_date, rejection, result_of
+from .views import caller_of
+
+HTTP_STATUS = {
+    "too_large": 413,
+    "unsupported_type": 415,
+    "type_mismatch": 415,
+    "duplicate_content": 409,
+    "storage_full": 507,
+}
+
+
+class InvalidItem(IngestError):
+    code = "invalid_request"
+
+
+class IngestView(APIView):
+    parser_classes = [MultiPartParser, JSONParser]
+
+    @extend_schema(
+        operation_id="ingest",
+        request={"multipart/form-data": UploadSerializer, "application/json": TextsSerializer},
+        responses={200: IngestAnswerSerializer, 202: IngestAnswerSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """202 when work is queued, 200 when all is done or part of a batch was refused, 4xx when
+        nothing could be taken."""
+        as_form = request.content_type.startswith("multipart/")
+        submissions, wait = (read_upload if as_form else read_texts)(request.data)
+        namespace_id = caller_of(request).namespace_id
+        results = [_take(namespace_id, n, item) for n, item in enumerate(submissions)]
+        if all(result["status"] == "rejected" for result in results):
+            raise _nothing_taken(results)
+        job_ids = [result["job_id"] for result in results if result["job_id"]]
+        jobs.wait(namespace_id, job_ids, seconds=min(wait, settings.INGEST_MAX_WAIT))
+        return _answer(namespace_id, results)
+
+
+def _take(
+    namespace_id: uuid.UUID, index: int, item: Submission | ValidationError
+) -> dict[str, Any]:
+    try:
+        if isinstance(item, ValidationError):
+            field, problems = next(iter(item.detail.items()))
+            raise InvalidItem(f"{field}: {problems[0]}")
+        return result_of(index, intake.accept(namespace_id, item))
+    except IngestError as error:
+        return rejection(index, error)
+
+
+def _nothing_taken(results: list[dict[str, Any]]) -> ApiError:
+    codes = {result["error"]["code"] for result in results}
+    code = codes.pop() if len(codes) == 1 else "nothing_taken"
+    message = results[0]["error"]["message"]
+    if len(results) > 1:
+        message = f"None of the {len(results)} documents could be taken; the first: {message}"
+    http_status = HTTP_STATUS.get(code, 422)
+    return ApiError(code, message, http_status=http_status, details={"results": results})
+
+
+def _answer(namespace_id: uuid.UUID, results: list[dict[str, Any]]) -> Response:
+    with namespace(namespace_id):
+        bring_up_to_date(results)
+        slug = Namespace.objects.values_list("slug", flat=True).get()
+    statuses = [result["status"] for result in results]
+    failed = sum(status in ("rejected", Document.Status.FAILED) for status in statuses)
+    waiting = any(s in (Document.Status.QUEUED, Document.Status.PROCESSING) for s in statuses)
+    body = {
+        "namespace": slug,
+        "indexed": statuses.count(Document.Status.READY),
+        "failed": failed,
+        "results": results,
+    }
+    return Response(body, status=202 if waiting and not failed else 200)

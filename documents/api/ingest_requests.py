@@ -1,0 +1,165 @@
+"""What POST /ingest takes: the two shapes of its body, turned into submissions."""
+
+import json
+from typing import Any
+
+from django.conf import settings
+from django.core.files.base import ContentFile
+from django.http import QueryDict
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from documents.intake import Submission
+from documents.metadata import LONGEST, storable, text
+
+from .serializers import StrictSerializer
+
+LONGEST_URI = 2048
+MOST_TAGS = 100
+
+
+class TagsField(serializers.ListField):
+    """A list, or the comma-separated strings that forms and curl send."""
+
+    child = serializers.CharField(max_length=200)
+
+    def get_value(self, dictionary: Any) -> Any:
+        if isinstance(dictionary, QueryDict):
+            values = dictionary.getlist(self.field_name)
+            return [tag for value in values for tag in value.split(",")] or serializers.empty
+        return super().get_value(dictionary)
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        if isinstance(data, str):
+            data = data.split(",")
+        if isinstance(data, list):
+            data = [tag for tag in data if not isinstance(tag, str) or tag.strip()]
+        return list(dict.fromkeys(super().to_internal_value(data)))
+
+
+class MetadataField(serializers.JSONField):
+    """A JSON object that the database can keep exactly as it is given."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if isinstance(data, str):  # a form's field
+            try:
+                data = json.loads(data)
+            except ValueError:
+                raise serializers.ValidationError("This is not JSON.") from None
+        if not isinstance(data, dict):
+            raise serializers.ValidationError("Must be a JSON object.")
+        if storable(data) != data:
+            raise serializers.ValidationError(
+                "NUL characters, lone surrogates, NaN and very deep nesting cannot be stored."
+            )
+        if len(json.dumps(data)) > LONGEST:
+            raise serializers.ValidationError(f"At most {LONGEST:,} characters of JSON.")
+        return data
+
+
+@extend_schema_field(OpenApiTypes.STR)
+class ContentField(serializers.Field):
+    """Any text. What cannot be stored is cleaned, not refused: a stray NUL loses no document."""
+
+    def to_internal_value(self, data: Any) -> bytes:
+        if not isinstance(data, str):
+            raise serializers.ValidationError("Must be a string.")
+        return text(data).encode()
+
+    def to_representation(self, value: bytes) -> str:
+        return value.decode()
+
+
+class _CommonFields(StrictSerializer):
+    title = serializers.CharField(max_length=1000, required=False)
+    source_uri = serializers.CharField(
+        max_length=LONGEST_URI,
+        required=False,
+        help_text="What the document is known by: the same source again is a new version.",
+    )
+    tags = TagsField(max_length=MOST_TAGS, required=False)
+    metadata = MetadataField(required=False)
+
+
+class _OptionFields(serializers.Serializer):
+    on_duplicate = serializers.ChoiceField(
+        choices=["skip", "keep", "error"],
+        default="skip",
+        help_text="Same content under another source: point to it, index it again, or refuse.",
+    )
+    wait = serializers.FloatField(
+        default=0, min_value=0, help_text="Seconds to wait for indexing to finish."
+    )
+
+
+class ItemSerializer(_CommonFields):
+    content = ContentField()
+    media_type = serializers.CharField(max_length=200, required=False)
+
+
+class TextsSerializer(_OptionFields, StrictSerializer):
+    documents = ItemSerializer(many=True)
+    tags = TagsField(max_length=MOST_TAGS, required=False, help_text="Added to every document.")
+
+
+class UploadSerializer(_OptionFields, _CommonFields):
+    file = serializers.ListField(child=serializers.FileField(allow_empty_file=True))
+
+
+class _RawTextsSerializer(TextsSerializer):
+    """The same, its items left unchecked: each is checked, and fails, on its own."""
+
+    documents = serializers.ListField(allow_empty=False)
+
+    def validate_documents(self, items: list[Any]) -> list[Any]:
+        return at_most(items, settings.INGEST_MAX_BATCH)
+
+
+class _CheckedUploadSerializer(UploadSerializer):
+    def validate(self, fields: dict[str, Any]) -> dict[str, Any]:
+        at_most(fields["file"], settings.INGEST_MAX_BATCH)
+        for name in ("source_uri", "title"):
+            if name in fields and len(fields["file"]) > 1:
+                raise serializers.ValidationError({name: "Only one file can have it: send one."})
+        return fields
+
+
+def at_most(items: list[Any], limit: int) -> list[Any]:
+    if len(items) > limit:
+        raise serializers.ValidationError(f"At most {limit} documents at once.")
+    return items
+
+
+def read_upload(data: Any) -> tuple[list[Submission | serializers.ValidationError], float]:
+    form = _CheckedUploadSerializer(data=data)
+    form.is_valid(raise_exception=True)
+    fields = form.validated_data
+    wait, said = fields.pop("wait"), {k: v for k, v in fields.items() if k != "file"}
+    return [
+        Submission(content=f, file_name=f.name, media_type=f.content_type or "", **said)
+        for f in fields["file"]
+    ], wait
+
+
+def read_texts(data: Any) -> tuple[list[Submission | serializers.ValidationError], float]:
+    form = _RawTextsSerializer(data=data)
+    form.is_valid(raise_exception=True)
+    fields = form.validated_data
+    return [
+        _read_item(item, fields.get("tags", []), fields["on_duplicate"])
+        for item in fields["documents"]
+    ], fields["wait"]
+
+
+def _read_item(
+    data: Any, tags: list[str], on_duplicate: Any
+) -> Submission | serializers.ValidationError:
+    item = ItemSerializer(data=data)
+    if not item.is_valid():
+        return serializers.ValidationError(item.errors)
+    fields = item.validated_data
+    if tags or "tags" in fields:
+        fields["tags"] = list(dict.fromkeys([*tags, *fields.get("tags", [])]))
+    content = ContentFile(fields.pop("content"))
+    return Submission(content=content, on_duplicate=on_duplicate, **fields)

@@ -1,0 +1,75 @@
+"""What POST /ingest answers, item by item."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from documents.errors import IngestError
+from documents.intake import Receipt
+from documents.models import Document
+
+from .serializers import FailureSerializer
+
+
+class ResultSerializer(serializers.Serializer):
+    index = serializers.IntegerField(help_text="The item's place in the request, from 0.")
+    document_id = serializers.UUIDField(allow_null=True)
+    job_id = serializers.UUIDField(allow_null=True)
+    status = serializers.ChoiceField(choices=[*Document.Status.values, "rejected"])
+    duplicate = serializers.BooleanField()
+    version = serializers.IntegerField(allow_null=True)
+    chunks_count = serializers.IntegerField()
+    tokens_estimate = serializers.IntegerField()
+    warnings = serializers.ListField(child=serializers.CharField())
+    error = FailureSerializer(allow_null=True)
+
+
+class IngestAnswerSerializer(serializers.Serializer):
+    namespace = serializers.CharField()
+    indexed = serializers.IntegerField(help_text="Items that are searchable now.")
+    failed = serializers.IntegerField()
+    results = ResultSerializer(many=True)
+
+
+def result_of(index: int, receipt: Receipt) -> dict[str, Any]:
+    return {
+        "index": index,
+        "document_id": receipt.document_id,
+        "job_id": receipt.job_id,
+        "status": receipt.status,
+        "duplicate": receipt.duplicate,
+        "version": receipt.version,
+        "chunks_count": 0,
+        "tokens_estimate": 0,
+        "warnings": list(receipt.warnings),
+        "error": None,
+    }
+
+
+def rejection(index: int, error: IngestError) -> dict[str, Any]:
+    return {
+        "index": index,
+        "document_id": None,
+        "job_id": None,
+        "status": "rejected",
+        "duplicate": False,
+        "version": None,
+        "chunks_count": 0,
+        "tokens_estimate": 0,
+        "warnings": [],
+        "error": {"code": error.code, "message": str(error)},
+    }
+
+
+def bring_up_to_date(results: list[dict[str, Any]]) -> None:
+    """Fill in how the documents stand now. Inside namespace()."""
+    wanted = [result["document_id"] for result in results if result["document_id"]]
+    documents = Document.objects.defer("metadata", "given").in_bulk(wanted)
+    for result in results:
+        if document := documents.get(result["document_id"]):
+            result["status"] = document.status
+            result["chunks_count"] = document.chunks_count
+            result["tokens_estimate"] = document.tokens_count
+            if document.error_code:
+                failure = {"code": document.error_code, "message": document.error_message}
+                result["error"] = failure

@@ -1,0 +1,179 @@
+"""The shapes of documents, versions, chunks and jobs on the wire."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from documents.models import Chunk, Document, DocumentVersion, IngestJob
+
+
+class StrictSerializer(serializers.Serializer):
+    """Refuses fields it does not know: a misspelt option should not be ignored."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict) and (unknown := sorted(set(data) - set(self.fields))):
+            raise serializers.ValidationError({name: "Unknown field." for name in unknown})
+        return super().to_internal_value(data)
+
+
+class FailureSerializer(serializers.Serializer):
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class SpanSerializer(serializers.Serializer):
+    start = serializers.IntegerField(help_text="First code point, in the version's text.")
+    end = serializers.IntegerField(help_text="One past the last code point.")
+
+
+class _WithError(serializers.ModelSerializer):
+    error = serializers.SerializerMethodField()
+
+    @extend_schema_field(FailureSerializer(allow_null=True))
+    def get_error(self, row: Document | IngestJob) -> dict[str, str] | None:
+        if not row.error_code:
+            return None
+        return {"code": row.error_code, "message": row.error_message}
+
+
+class DocumentSerializer(_WithError):
+    version = serializers.IntegerField(source="document_version", help_text="The newest version.")
+    live_version = serializers.IntegerField(
+        allow_null=True, help_text="The version that search sees; null before the first is ready."
+    )
+    metadata = serializers.JSONField()
+
+    class Meta:
+        model = Document
+        fields = [
+            "id",
+            "status",
+            "error",
+            "title",
+            "source_uri",
+            "source_type",
+            "media_type",
+            "byte_size",
+            "content_sha256",
+            "version",
+            "live_version",
+            "tags",
+            "metadata",
+            "dated_at",
+            "chunks_count",
+            "tokens_count",
+            "embedding_model",
+            "embedding_dim",
+            "ingestion_version",
+            "created_at",
+            "updated_at",
+        ]
+        read_only_fields = fields
+
+
+class DocumentChangeSerializer(StrictSerializer):
+    """What PATCH may change; what is left out stays as it is."""
+
+    tags = serializers.ListField(
+        child=serializers.CharField(max_length=200), max_length=100, required=False
+    )
+    metadata = serializers.DictField(required=False)
+
+
+class VersionSerializer(serializers.ModelSerializer):
+    class Meta:
+        model = DocumentVersion
+        fields = [
+            "number",
+            "state",
+            "content_sha256",
+            "media_type",
+            "byte_size",
+            "file_name",
+            "warnings",
+            "created_at",
+            "published_at",
+        ]
+        read_only_fields = fields
+
+
+class ChunkSerializer(serializers.ModelSerializer):
+    span = SpanSerializer(source="*")
+    page = serializers.IntegerField(source="page_start", allow_null=True)
+    metadata = serializers.JSONField()
+
+    class Meta:
+        model = Chunk
+        fields = [
+            "id",
+            "ordinal",
+            "kind",
+            "section",
+            "page",
+            "span",
+            "content",
+            "tokens",
+            "metadata",
+            "chunk_hash",
+        ]
+        read_only_fields = fields
+
+
+class HeadingSerializer(serializers.Serializer):
+    level = serializers.IntegerField()
+    title = serializers.CharField()
+    start = serializers.IntegerField()
+    end = serializers.IntegerField()
+
+
+class PageSerializer(serializers.Serializer):
+    number = serializers.IntegerField()
+    start = serializers.IntegerField()
+    end = serializers.IntegerField()
+
+
+class TextSerializer(serializers.Serializer):
+    """The text that spans point into."""
+
+    document_id = serializers.UUIDField()
+    version = serializers.IntegerField()
+    text = serializers.CharField()
+    pages = PageSerializer(many=True)
+    headings = HeadingSerializer(many=True)
+
+
+class RemovalSerializer(serializers.Serializer):
+    """A receipt: what was removed."""
+
+    document_id = serializers.UUIDField()
+    source_uri = serializers.CharField()
+    versions = serializers.IntegerField()
+    chunks = serializers.IntegerField()
+    jobs = serializers.IntegerField()
+    files = serializers.IntegerField()
+    files_left = serializers.ListField(child=serializers.CharField())
+
+
+class JobSerializer(_WithError):
+    times_ms = serializers.DictField(child=serializers.FloatField())
+
+    class Meta:
+        model = IngestJob
+        fields = [
+            "id",
+            "document_id",
+            "state",
+            "stage",
+            "attempts",
+            "max_attempts",
+            "passages_done",
+            "passages_total",
+            "times_ms",
+            "error",
+            "request_id",
+            "created_at",
+            "started_at",
+            "finished_at",
+        ]
+        read_only_fields = fields

@@ -1,0 +1,18 @@
+from django.urls import path
+
+from . import documents, events, ingest, jobs
+
+urlpatterns = [
+    path("ingest", ingest.IngestView.as_view(), name="ingest"),
+    path("documents", documents.DocumentListView.as_view(), name="documents"),
+    path("documents/<uuid:pk>", documents.DocumentView.as_view(), name="document"),
+    path("documents/<uuid:pk>/chunks", documents.ChunkListView.as_view(), name="document-chunks"),
+    path("documents/<uuid:pk>/text", documents.TextView.as_view(), name="document-text"),
+    path("documents/<uuid:pk>/original", documents.OriginalView.as_view(), name="document-original"),
+    path("documents/<uuid:pk>/versions", documents.VersionListView.as_view(), name="document-versions"),
+    path("documents/<uuid:pk>/reindex", documents.ReindexView.as_view(), name="document-reindex"),
+    path("jobs", jobs.JobListView.as_view(), name="jobs"),
+    path("jobs/<uuid:pk>", jobs.JobView.as_view(), name="job"),
+    path("jobs/<uuid:pk>/events", events.JobEventsView.as_view(), name="job-events"),
+    path("jobs/<uuid:pk>/cancel", jobs.CancelView.as_view(), name="job-cancel"),
+]

@@ -1,0 +1,51 @@
+"""What the API views of a namespace share: its transaction, its pages, its honest filters."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from rest_framework.exceptions import ValidationError
+from rest_framework.generics import ListAPIView
+from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from ragsite.auth import Caller
+from ragsite.tenancy import namespace
+
+
+def caller_of(request: Request) -> Caller:
+    assert isinstance(request.auth, Caller)  # HasScope let it in
+    return request.auth
+
+
+def in_namespace(handler: Callable[..., Response]) -> Callable[..., Response]:
+    """Run a short handler inside its caller's namespace, one transaction for all of it."""
+
+    @wraps(handler)
+    def wrapped(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+        with namespace(caller_of(request).namespace_id):
+            return handler(view, request, *args, **kwargs)
+
+    return wrapped
+
+
+class NewestFirst(CursorPagination):
+    page_size = 50
+    max_page_size = 200
+    page_size_query_param = "limit"
+    ordering = ("-created_at", "-id")
+
+
+class NamespacedListView(ListAPIView):
+    """A cursor-paged list that refuses query parameters it does not know."""
+
+    pagination_class = NewestFirst
+    filter_names: frozenset[str] = frozenset()
+
+    @in_namespace
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        unknown = set(request.query_params) - self.filter_names - {"cursor", "limit"}
+        if unknown:
+            raise ValidationError({name: "There is no such filter here." for name in sorted(unknown)})
+        return super().get(request, *args, **kwargs)

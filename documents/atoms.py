@@ -1,0 +1,140 @@
+"""From runs to atoms: cut each text only as finely as the passage size demands."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from documents.cutting import (
+    Span,
+    character_spans,
+    item_spans,
+    line_spans,
+    paragraph_spans,
+    word_spans,
+)
+from documents.outline import Run
+from documents.packing import Atom, Sizes
+from documents.passages import BlockKind
+from documents.sentences import sentence_spans
+
+CountTokens = Callable[[Sequence[str]], list[int]]
+
+FRAGMENTS_PER_PASSAGE = 8  # parts of a huge sentence are this small so that passages fill well
+
+
+def _sentences(text: str, start: int, end: int) -> list[Span]:
+    return [(start + first, start + last) for first, last in sentence_spans(text[start:end])]
+
+
+# The ways to cut a block, best first; the next one is tried on what is still too large. Lines come
+# last in prose: where they are wrapped by hand, their ends are the middle of a sentence.
+WAYS: Mapping[BlockKind, tuple[Callable[[str, int, int], list[Span]], ...]] = {
+    "heading": (line_spans,),
+    "text": (_sentences, line_spans),
+    "list": (item_spans, paragraph_spans, _sentences, line_spans),
+    "code": (line_spans,),
+    "table": (line_spans,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a block on its way to being an atom."""
+
+    start: int
+    end: int
+    run: int
+    unit: int
+    kind: BlockKind
+    ways_used: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is at least a sentence, and not a line or some words of one."""
+        return self.ways_used < len(WAYS[self.kind])
+
+
+class AtomCutter:
+    """Counts tokens in one batch per round, for all runs together; most texts need one round."""
+
+    def __init__(self, count_tokens: CountTokens, *, sizes: Sizes) -> None:
+        self.count_tokens = count_tokens
+        self.sizes = sizes
+
+    def cut(self, text: str, runs: Sequence[Run]) -> list[list[Atom]]:
+        """The atoms of each run, in order, none above the target size."""
+        atoms: list[list[Atom]] = [[] for _ in runs]
+        pieces = [piece for number, run in enumerate(runs) for piece in _pieces(text, run, number)]
+        while pieces:
+            too_large = []
+            counts = self.measure(text, ((piece.start, piece.end) for piece in pieces))
+            for piece, tokens in zip(pieces, counts, strict=True):
+                if tokens <= self.sizes.size or piece.end - piece.start == 1:
+                    atoms[piece.run].append(_atom(piece, int(tokens)))
+                else:
+                    too_large.extend(self._smaller(text, piece, tokens))
+            pieces = too_large
+        return [sorted(of_run, key=lambda atom: atom.start) for of_run in atoms]
+
+    def measure(self, text: str, spans: Iterable[Span]) -> list[float]:
+        """Tokens of each span; infinite, and not worth counting, where it is too long anyway."""
+        pieces = [text[start:end] for start, end in spans]
+        countable = [piece for piece in pieces if len(piece) <= self.sizes.characters]
+        counts = iter(self.count_tokens(countable))
+        return [
+            next(counts) if len(piece) <= self.sizes.characters else math.inf for piece in pieces
+        ]
+
+    def _smaller(self, text: str, piece: Piece, tokens: float) -> Iterator[Piece]:
+        ways = WAYS[piece.kind]
+        for used, way in enumerate(ways[piece.ways_used :], start=piece.ways_used + 1):
+            spans = way(text, piece.start, piece.end)
+            if len(spans) > 1:
+                return _children(piece, spans, ways_used=used)
+        return _children(piece, self._fragments(text, piece, tokens), ways_used=len(ways) + 1)
+
+    def _fragments(self, text: str, piece: Piece, tokens: float) -> list[Span]:
+        """Runs of words; or, of a single huge word, runs of characters."""
+        length = piece.end - piece.start
+        if math.isinf(tokens):
+            wanted = self.sizes.characters // FRAGMENTS_PER_PASSAGE
+        else:
+            wanted = int(length * self.sizes.size / (tokens * FRAGMENTS_PER_PASSAGE))
+        wanted = max(1, min(wanted, length // 2))
+        words = word_spans(text, piece.start, piece.end, length=wanted)
+        if len(words) > 1:
+            return words
+        return character_spans(text, piece.start, piece.end, length=wanted)
+
+
+def _pieces(text: str, run: Run, number: int) -> Iterator[Piece]:
+    """A run at its first cut: headings whole, text by sentences, lists by items, code by lines."""
+    if run.kind != "text":
+        for unit, group in enumerate(paragraph_spans(text, run.start, run.end)):
+            piece = Piece(*group, number, unit, run.kind)
+            yield from _children(piece, line_spans(text, *group), ways_used=1)
+        return
+    for unit, member in enumerate(run.members):
+        block = member.block
+        piece = Piece(block.start, block.end, number, unit, block.kind)
+        if block.kind == "heading":
+            yield piece
+        else:
+            first_way = WAYS[block.kind][0]
+            yield from _children(piece, first_way(text, block.start, block.end), ways_used=1)
+
+
+def _children(parent: Piece, spans: Sequence[Span], *, ways_used: int) -> Iterator[Piece]:
+    for start, end in spans:
+        yield Piece(start, end, parent.run, parent.unit, parent.kind, ways_used)
+
+
+def _atom(piece: Piece, tokens: int) -> Atom:
+    return Atom(
+        piece.start,
+        piece.end,
+        tokens=tokens,
+        unit=piece.unit,
+        is_heading=piece.kind == "heading",
+        is_whole=piece.is_whole,
+    )

@@ -1,0 +1,86 @@
+"""Where a text may be cut: blank lines, list items, line ends, spaces, between graphemes.
+
+All spans come in order, carry no whitespace at their ends, and leave out nothing but whitespace.
+"""
+
+import re
+from collections.abc import Iterable
+
+import regex
+
+Span = tuple[int, int]
+
+BLANK_LINE = re.compile(r"\n\s*\n")
+LIST_ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])(?=[ \t])", re.MULTILINE)
+WORD = re.compile(r"\S+")
+GRAPHEME = regex.compile(r"\X")
+LONGEST_GRAPHEME = 64  # code points; what is longer is decoration that may be cut
+
+
+def trimmed(text: str, start: int, end: int) -> Span:
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
+
+
+def paragraph_spans(text: str, start: int, end: int) -> list[Span]:
+    return _between(text, start, end, (gap.end() for gap in BLANK_LINE.finditer(text, start, end)))
+
+
+def item_spans(text: str, start: int, end: int) -> list[Span]:
+    """List items, nested ones apart from their parents."""
+    return _between(text, start, end, (item.start() for item in LIST_ITEM.finditer(text, start, end)))
+
+
+def line_spans(text: str, start: int, end: int) -> list[Span]:
+    spans = []
+    while start < end:
+        line_end = text.find("\n", start, end)
+        stop = end if line_end < 0 else line_end + 1
+        spans.append((start, stop))
+        start = stop
+    return _trim_all(text, spans)
+
+
+def word_spans(text: str, start: int, end: int, *, length: int) -> list[Span]:
+    """Runs of whole words up to `length` characters; a longer word stands alone."""
+    spans: list[Span] = []
+    for word in WORD.finditer(text, start, end):
+        if spans and word.end() - spans[-1][0] <= length:
+            spans[-1] = (spans[-1][0], word.end())
+        else:
+            spans.append(word.span())
+    return spans
+
+
+def character_spans(text: str, start: int, end: int, *, length: int) -> list[Span]:
+    """Pieces of `length` characters, a little shorter where a grapheme would be torn."""
+    spans = []
+    while end - start > length:
+        cut = grapheme_cut(text, start, start + length)
+        spans.append((start, cut))
+        start = cut
+    return _trim_all(text, [*spans, (start, end)])
+
+
+def grapheme_cut(text: str, start: int, target: int) -> int:
+    """The last place up to `target` between two graphemes; `target` itself if there is none."""
+    if text[target - 1 : target + 1].isascii():
+        return target
+    # Only the neighbourhood: \X takes quadratic time on a run of flags, which are pairs of letters.
+    near = start + max(0, target - start - 2 * LONGEST_GRAPHEME) // 2 * 2
+    cut = start
+    for grapheme in GRAPHEME.finditer(text[near : target + LONGEST_GRAPHEME]):
+        if near + grapheme.end() > target:
+            break
+        cut = near + grapheme.end()
+    return cut if cut > start else target
+
+
+def _between(text: str, start: int, end: int, cuts: Iterable[int]) -> list[Span]:
+    edges = [start, *cuts, end]
+    return _trim_all(text, zip(edges, edges[1:], strict=False))
+
+
+def _trim_all(text: str, spans: Iterable[Span]) -> list[Span]:
+    tight = (trimmed(text, start, end) for start, end in spans)
+    return [(start, end) for start, end in tight if start < end]

@@ -1,0 +1,54 @@
+"""A bag of hashed words: crude, deterministic, needs no model. Shared words make vectors near."""
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+from documents.embedders.base import Embedder, Vectors
+
+WORD = re.compile(r"\w+")
+TOKEN = re.compile(r"\w+|[^\w\s]")
+LONGEST_WORD = 100  # characters of a word that count as one token
+
+
+class HashingEmbedder(Embedder):
+    def __init__(
+        self, *, dimensions: int = 256, max_tokens: int = 2048, batch_size: int = 64
+    ) -> None:
+        if min(dimensions, max_tokens, batch_size) < 1:
+            raise ValueError("dimensions, max_tokens and batch_size must be 1 or more")
+        self.dimensions = dimensions
+        self.max_tokens = max_tokens
+        self.batch_size = batch_size
+
+    @property
+    def identity(self) -> str:
+        return f"hashing/words-1/{self.dimensions}/normalized"
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [sum(map(_token_weight, TOKEN.findall(text))) for text in texts]
+
+    def embed_batch(self, texts: list[str]) -> Vectors:
+        return [self._embed(text) for text in texts]
+
+    def _embed(self, text: str) -> list[float]:
+        vector = [0.0] * self.dimensions
+        for word, count in Counter(WORD.findall(text.lower())).items():
+            vector[_hash(word) % self.dimensions] += count
+        length = math.hypot(*vector)
+        if not length:
+            return [1.0] + [0.0] * (self.dimensions - 1)  # a zero vector could not be stored
+        return [value / length for value in vector]
+
+
+def _token_weight(token: str) -> int:
+    return -(-len(token) // LONGEST_WORD)
+
+
+@lru_cache(maxsize=65536)
+def _hash(word: str) -> int:
+    digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big")

@@ -1,0 +1,104 @@
+"""The YAML block at the head of a Markdown file: its fields, made safe for JSON, and the rest."""
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, time
+from typing import Any
+
+import frontmatter
+import yaml
+
+from documents.extractors.cleaning import clean
+
+LONGEST_BLOCK = 64 * 1024  # characters; a larger one is not front matter but an accident
+DEEPEST_NESTING = 8
+SAFE_INTEGER = 2**63  # beyond it most readers of JSON lose digits
+HANDLER = frontmatter.YAMLHandler()
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """`text` is what follows the block; a block that cannot be read stays in it, in front."""
+
+    text: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    unread: int = 0  # characters of an unreadable block at the head of `text`
+    warnings: tuple[str, ...] = ()
+
+
+class NoAliasLoader(yaml.SafeLoader):
+    """Aliases are how a small file becomes a huge or endless value."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not read")
+        return super().compose_node(parent, index)  # type: ignore[no-untyped-call]
+
+
+def read_front_matter(text: str) -> FrontMatter:
+    if not HANDLER.detect(text):
+        return FrontMatter(text)
+    try:
+        block, body = HANDLER.split(text)
+    except ValueError:  # a rule at the top of the page, and no second one
+        return FrontMatter(text)
+    try:
+        fields = _load(block)
+    except Exception as error:  # a broken date is a ValueError, deep nesting a RecursionError
+        if "\n\n" in block.strip("\n"):
+            return FrontMatter(text)  # two rules with prose between them
+        reason = " ".join(str(error).split())[:200]
+        warning = f"The front matter is not valid YAML and was kept as text: {reason}"
+        return FrontMatter(text, unread=len(text) - len(body), warnings=(warning,))
+    if fields is None:
+        return FrontMatter(text)
+    return FrontMatter(body.lstrip("\n"), fields=fields)
+
+
+def _load(block: str) -> dict[str, Any] | None:
+    """The block's fields; None where it is prose and no mapping at all."""
+    if len(block) > LONGEST_BLOCK:
+        raise ValueError(f"it has more than {LONGEST_BLOCK} characters")
+    loaded = HANDLER.load(block, Loader=NoAliasLoader)
+    if loaded is None:
+        return {} if not block.strip() else None
+    return _json_mapping(loaded, depth=0) if isinstance(loaded, dict) else None
+
+
+def _json_mapping(value: Mapping[Any, Any], *, depth: int) -> dict[str, Any]:
+    return {_json_key(key): json_safe(item, depth=depth + 1) for key, item in value.items()}
+
+
+def _json_key(key: Any) -> str:
+    safe = json_safe(key)
+    return safe if isinstance(safe, str) else json.dumps(safe)
+
+
+def json_safe(value: Any, *, depth: int = 0) -> Any:
+    """The nearest value that JSON, and a jsonb column, can hold."""
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return clean(value)
+        case int():
+            return value if abs(value) < SAFE_INTEGER else str(value)
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case date() | time():  # a datetime is a date too
+            return value.isoformat()
+        case bytes():
+            return base64.b64encode(value).decode("ascii")
+    if depth >= DEEPEST_NESTING:
+        return clean(str(value))
+    match value:
+        case Mapping():
+            return _json_mapping(value, depth=depth)
+        case list() | tuple():
+            return [json_safe(item, depth=depth + 1) for item in value]
+        case set():
+            return sorted((json_safe(item, depth=depth + 1) for item in value), key=str)
+    return clean(str(value))

@@ -1,0 +1,19 @@
+"""Plain text: its paragraphs are what blank lines separate."""
+
+from documents.cutting import paragraph_spans
+from documents.extractors.base import Extractor
+from documents.extractors.cleaning import read_text
+from documents.passages import Block, Extracted
+
+
+class PlainTextExtractor(Extractor):
+    media_types = frozenset({"text/plain"})
+    source_type = "txt"
+
+    def extract(self, data: bytes, *, name: str = "") -> Extracted:
+        text, warnings = read_text(data)
+        return Extracted(text=text, blocks=paragraph_blocks(text), warnings=warnings)
+
+
+def paragraph_blocks(text: str) -> tuple[Block, ...]:
+    return tuple(Block("text", start, end) for start, end in paragraph_spans(text, 0, len(text)))

@@ -1,0 +1,74 @@
+"""From a stored original to searchable chunks: extract → split → embed → store."""
+
+import logging
+
+from django_q.exceptions import TimeoutException
+
+from ragsite.logs import request_id
+from ragsite.tenancy import namespace
+
+from . import jobs, originals, profiles
+from .embedding import embed
+from .errors import IngestError
+from .extractors import extractor_for
+from .leases import Claim, Lease, LeaseLost
+from .models import IngestJob
+from .publishing import publish
+from .splitting import StructureSplitter
+
+logger = logging.getLogger(__name__)
+
+Stage = IngestJob.Stage
+
+
+class TookTooLong(IngestError):
+    code = "timeout"
+
+
+def ingest(claim: Claim) -> None:
+    """Make one version searchable. Safe to run twice, and to kill anywhere."""
+    with namespace(claim.namespace_id):
+        jobs_and_more = IngestJob.objects.select_related("version", "namespace__active_profile")
+        job = jobs_and_more.filter(pk=claim.job_id).first()
+    if job is None:
+        return  # deleted since we claimed it
+    about = {"job_id": str(job.pk), "document_id": str(job.document_id), "attempt": job.attempts}
+    with request_id(job.request_id or str(job.pk)):
+        try:
+            with Lease(claim) as lease:
+                passages = _index(job, lease)
+            logger.info(
+                "ingest.done", extra={**about, "passages": passages, "times_ms": lease.times_ms}
+            )
+        except LeaseLost:
+            logger.info("ingest.stopped", extra=about)
+        except TimeoutException:
+            jobs.fail(claim, TookTooLong("Indexing took longer than JOB_TIMEOUT allows."))
+        except Exception as error:
+            code = error.code if isinstance(error, IngestError) else "internal_error"
+            if jobs.fail(claim, error):
+                ours = code == "internal_error"
+                logger.warning("ingest.failed", extra={**about, "code": code}, exc_info=ours)
+            else:
+                logger.info("ingest.stopped", extra=about)
+
+
+def _index(job: IngestJob, lease: Lease) -> int:
+    version, profile = job.version, job.namespace.active_profile
+    embedder = profiles.embedder_of(profile)
+    with lease.stage(Stage.EXTRACT):
+        data = originals.read(version.storage_key, sha256=version.content_sha256)
+        extracted = extractor_for(version.media_type).extract(data, name=version.file_name)
+    with lease.stage(Stage.SPLIT):
+        splitter = StructureSplitter(
+            embedder.count_tokens,
+            size=profile.chunk_size,
+            overlap=profile.chunk_overlap,
+            limit=embedder.max_tokens,
+        )
+        passages = splitter.split(extracted)
+    with lease.stage(Stage.EMBED):
+        vectors = embed(version, [passage.text for passage in passages], embedder, lease)
+    with lease.stage(Stage.STORE):
+        publish(lease, version, profile, extracted, passages, vectors)
+    return len(passages)

@@ -1,0 +1,259 @@
+"""Taking a document in: check it, store the original, record document, version and job as one."""
+
+import hashlib
+import logging
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from django.conf import settings
+from django.core.files.base import File
+from django.db import connection
+from django.db.models.functions import MD5, Now
+
+from ragsite.tenancy import namespace
+
+from . import jobs, media_types, originals
+from .errors import BadFile, EmptyFile, TooLarge
+from .extractors import extractor_for
+from .models import Document, DocumentVersion, IngestJob, Namespace
+
+logger = logging.getLogger(__name__)
+
+OnDuplicate = Literal["skip", "keep", "error"]
+Status = Document.Status
+
+
+class DuplicateContent(BadFile):
+    code = "duplicate_content"
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One document as it arrives. What is None was not said, and keeps what was said before."""
+
+    content: File
+    file_name: str = ""
+    media_type: str = ""
+    source_uri: str = ""
+    title: str | None = None
+    tags: Sequence[str] | None = None
+    metadata: Mapping[str, Any] | None = None
+    on_duplicate: OnDuplicate = "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a submission: queued under a job, or known already."""
+
+    document_id: uuid.UUID
+    version: int
+    status: str
+    job_id: uuid.UUID | None = None
+    duplicate: bool = False
+    warnings: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A submission that passed: what it is and which bytes."""
+
+    submission: Submission
+    source_uri: str
+    media_type: str
+    source_type: str
+    sha256: str
+    size: int
+
+
+def accept(namespace_id: uuid.UUID, submission: Submission) -> Receipt:
+    """Take one document in. When this returns, a crash cannot lose it any more."""
+    checked = _check(submission)
+    with namespace(namespace_id):
+        if known := _known(checked):  # the common case of a repeat: nothing is stored
+            return known
+    key = originals.store(submission.content, namespace_id=namespace_id)
+    try:
+        with namespace(namespace_id):
+            receipt, kept = _record(namespace_id, checked, key)
+    except BaseException:
+        originals.remove(key)
+        raise
+    if not kept:  # somebody else brought the same bytes in the meantime
+        originals.remove(key)
+    return receipt
+
+
+def resubmit(namespace_id: uuid.UUID, document_id: uuid.UUID) -> Receipt:
+    """Index a document's newest version again: after a failure, or under a changed profile."""
+    with namespace(namespace_id):
+        document = Document.objects.select_for_update().get(pk=document_id)
+        version = _newest_version(document)
+        return _queue(document, version)
+
+
+def _check(submission: Submission) -> _Checked:
+    size = submission.content.size
+    if not size:
+        raise EmptyFile("The file is empty.")
+    if size > settings.INGEST_MAX_BYTES:
+        raise TooLarge(
+            f"The file has {size:,} bytes; at most {settings.INGEST_MAX_BYTES:,} are taken."
+        )
+    media_type = media_types.detect(
+        submission.content,
+        file_name=submission.file_name or submission.source_uri,
+        declared=submission.media_type,
+    )
+    digest = hashlib.sha256()
+    submission.content.seek(0)
+    for block in submission.content.chunks():
+        digest.update(block)
+    sha256 = digest.hexdigest()
+    return _Checked(
+        submission=submission,
+        source_uri=submission.source_uri or _default_uri(submission.file_name, sha256),
+        media_type=media_type,
+        source_type=extractor_for(media_type).source_type,
+        sha256=sha256,
+        size=size,
+    )
+
+
+def _default_uri(file_name: str, sha256: str) -> str:
+    """A file is known by its name; text without a name by what it says."""
+    return f"upload:{file_name}" if file_name else f"text:{sha256[:32]}"
+
+
+def _record(
+    namespace_id: uuid.UUID, checked: _Checked, key: str
+) -> tuple[Receipt, bool]:
+    """Write document, version and job; says whether the stored original is now in use."""
+    _one_at_a_time(namespace_id, checked)
+    if known := _known(checked):
+        return known, False
+    document = _document_by_source(checked.source_uri)
+    if document is None:
+        document = _create_document(namespace_id, checked)
+    else:
+        document.document_version += 1
+        _say(document, checked)
+        jobs.supersede(document)
+    version = DocumentVersion.objects.create(
+        namespace_id=namespace_id,
+        document=document,
+        number=document.document_version,
+        content_sha256=checked.sha256,
+        media_type=checked.media_type,
+        byte_size=checked.size,
+        storage_key=key,
+        file_name=checked.submission.file_name,
+    )
+    return _queue(document, version), True
+
+
+def _known(checked: _Checked) -> Receipt | None:
+    """The answer if these bytes are here already and need no work; None if they do."""
+    document = _document_by_source(checked.source_uri)
+    if document is not None:
+        if document.content_sha256 != checked.sha256:
+            return None
+        if document.status in (Status.FAILED, Status.CANCELLED) or _is_outdated(document):
+            return _queue(document, _newest_version(document))  # worth another try
+        return _duplicate(document, warnings=_unheard(document, checked.submission))
+    if checked.submission.on_duplicate == "keep":
+        return None
+    twins = Document.objects.filter(content_sha256=checked.sha256)
+    twin = twins.exclude(status__in=(Status.FAILED, Status.CANCELLED)).order_by("created_at").first()
+    if twin is None:
+        return None
+    if checked.submission.on_duplicate == "error":
+        raise DuplicateContent(f"The same content is already here as {twin.source_uri!r}.")
+    return _duplicate(twin)
+
+
+def _duplicate(document: Document, *, warnings: tuple[str, ...] = ()) -> Receipt:
+    open_job = IngestJob.objects.filter(document=document, state__in=jobs.OPEN_STATES).first()
+    return Receipt(
+        document_id=document.pk,
+        version=document.document_version,
+        status=document.status,
+        job_id=open_job.pk if open_job else None,
+        duplicate=True,
+        warnings=warnings,
+    )
+
+
+def _unheard(document: Document, submission: Submission) -> tuple[str, ...]:
+    """A duplicate changes nothing: say so to whoever hoped it would."""
+    said = {"title": submission.title, "tags": submission.tags, "metadata": submission.metadata}
+    changed = [k for k, v in said.items() if v is not None and document.given.get(k) != v]
+    if not changed:
+        return ()
+    return (f"The content is unchanged, so {', '.join(changed)} were left as they are: use PATCH.",)
+
+
+def _queue(document: Document, version: DocumentVersion) -> Receipt:
+    job = IngestJob.objects.filter(version=version, state__in=jobs.OPEN_STATES).first()
+    job = job or jobs.enqueue(document, version)
+    return Receipt(document.pk, version.number, Status.QUEUED, job_id=job.pk)
+
+
+def _one_at_a_time(namespace_id: uuid.UUID, checked: _Checked) -> None:
+    """Let submissions of the same bytes, or of the same source, pass one after another.
+
+    The unique constraints would stop them too, but only by failing all but one.
+    """
+    names = (f"{namespace_id}/{checked.sha256}", f"{namespace_id}/{checked.source_uri}")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT hashtextextended(name, 0) FROM unnest(%s::text[]) name", [list(names)])
+        for (number,) in sorted(cursor.fetchall()):  # one order for all: no deadlock
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
+
+
+def _document_by_source(source_uri: str) -> Document | None:
+    # By its hash, because that is what the unique index holds.
+    digest = hashlib.md5(source_uri.encode(), usedforsecurity=False).hexdigest()
+    documents = Document.objects.select_for_update().alias(source_hash=MD5("source_uri"))
+    return documents.filter(source_hash=digest, source_uri=source_uri).first()
+
+
+def _create_document(namespace_id: uuid.UUID, checked: _Checked) -> Document:
+    document = Document(namespace_id=namespace_id, source_uri=checked.source_uri)
+    _say(document, checked)
+    return document
+
+
+def _say(document: Document, checked: _Checked) -> None:
+    """Put down what the submission says of the document; tags show at once, before indexing."""
+    submission = checked.submission
+    said = {
+        "title": submission.title,
+        "tags": list(submission.tags) if submission.tags is not None else None,
+        "metadata": dict(submission.metadata) if submission.metadata is not None else None,
+    }
+    document.given = {**document.given, **{k: v for k, v in said.items() if v is not None}}
+    document.title = document.given.get("title") or document.title or submission.file_name
+    document.tags = document.given.get("tags") or document.tags
+    document.content_sha256 = checked.sha256
+    document.media_type = checked.media_type
+    document.source_type = checked.source_type
+    document.byte_size = checked.size
+    document.updated_at = Now()
+    document.save()
+
+
+def _newest_version(document: Document) -> DocumentVersion:
+    versions = DocumentVersion.objects.defer("text")
+    return versions.get(document=document, number=document.document_version)
+
+
+def _is_outdated(document: Document) -> bool:
+    """Indexed by an older ingestion version than the namespace's profile has now."""
+    if document.status != Status.READY:
+        return False
+    current = Namespace.objects.values_list("active_profile__ingestion_version", flat=True).get(
+        pk=document.namespace_id
+    )
+    return document.ingestion_version != current

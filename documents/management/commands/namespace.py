@@ -1,0 +1,45 @@
+"""`manage.py namespace create SLUG` and `manage.py namespace list`."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management import BaseCommand, CommandError, CommandParser
+
+from documents import keys
+from documents.models import Namespace
+from ragsite.tenancy import operator
+
+
+class Command(BaseCommand):
+    help = "Create or list namespaces: the walls between tenants."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True)
+        create = actions.add_parser("create", help="Make a new, empty namespace.")
+        create.add_argument("slug", help="Lowercase letters, digits and hyphens, e.g. acme-legal.")
+        create.add_argument("--name", default="", help="A name for people.")
+        create.add_argument(
+            "--exist-ok", action="store_true", help="Succeed quietly if it is there already."
+        )
+        actions.add_parser("list", help="Print every namespace with its number of documents.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with operator():
+            if options["action"] == "list":
+                self._list()
+            else:
+                self._create(options["slug"], options["name"], exist_ok=options["exist_ok"])
+
+    def _create(self, slug: str, name: str, *, exist_ok: bool) -> None:
+        if exist_ok and Namespace.objects.filter(slug=slug).exists():
+            return
+        try:
+            keys.create_namespace(slug, name=name)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        self.stdout.write(f"Namespace {slug} created.")
+
+    def _list(self) -> None:
+        for namespace in Namespace.objects.all():
+            documents = namespace.documents.count()
+            self.stdout.write(f"{namespace.slug}\t{documents} documents\t{namespace.name}")

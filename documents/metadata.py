@@ -1,0 +1,33 @@
+"""What PostgreSQL can keep of the values people put into metadata."""
+
+import math
+from typing import Any
+
+DEEPEST = 20
+LONGEST = 64 * 1024  # characters of JSON
+
+
+def storable(value: Any, depth: int = 0) -> Any:
+    """The value with what jsonb cannot hold taken out: NULs, lone surrogates, NaN, bottomless
+    nesting, keys that are no strings."""
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, bool | int | None):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth >= DEEPEST:
+        return text(str(value))[:1000]
+    if isinstance(value, dict):
+        return {text(str(key)): storable(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [storable(item, depth + 1) for item in value]
+    return text(str(value))
+
+
+def text(value: str) -> str:
+    """Without NULs, surrogate pairs joined and lone surrogates replaced by U+FFFD."""
+    if value.isascii():
+        return value.replace("\x00", "")
+    joined = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return joined.replace("\x00", "")

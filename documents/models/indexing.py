@@ -1,0 +1,138 @@
+"""How indexed: profiles, chunks with their vectors, and the cache of vectors already computed."""
+
+import uuid
+
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+from django.db.models.functions import Now
+from pgvector.django import VectorField
+
+# Fixed, because the migration that makes the default profile also makes its vector index.
+DEFAULT_PROFILE_ID = uuid.UUID("5f0b7d5e-6c1a-5b8e-9d5c-2f4d3c1b0a01")
+
+
+class IndexProfile(models.Model):
+    """Everything that decides what chunks and vectors look like. Immutable once used.
+
+    Its vectors live in their own partial index over embedding::halfvec(dimensions), so several
+    models and chunk sizes can stand side by side.
+    """
+
+    class Ann(models.TextChoices):
+        HNSW = "hnsw"
+        EXACT = "exact"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.SlugField(unique=True)
+    chunk_size = models.PositiveIntegerField(help_text="Tokens a chunk aims for.")
+    chunk_overlap = models.PositiveIntegerField(help_text="Tokens repeated from the chunk before.")
+    embedder = models.CharField(max_length=50, help_text="An alias in settings.EMBEDDERS.")
+    # Written at first use; afterwards no other model may embed for this profile.
+    model_identity = models.TextField(blank=True, editable=False)
+    dimensions = models.PositiveIntegerField()
+    ann_method = models.CharField(max_length=10, choices=Ann, default=Ann.HNSW)
+    ann_options = models.JSONField(default=dict, blank=True)
+    ingestion_version = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["created_at"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Chunk(models.Model):
+    """A searchable passage of a live version: version.text[start:end] == content, always.
+
+    Rows are written once and deleted when superseded; what changes often lives elsewhere,
+    because every update would be a new entry in the vector index.
+    """
+
+    class Kind(models.TextChoices):
+        TEXT = "text"
+        CODE = "code"
+        TABLE = "table"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    namespace = models.ForeignKey(
+        "documents.Namespace", on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    profile = models.ForeignKey(
+        IndexProfile, on_delete=models.PROTECT, db_index=False, related_name="+"
+    )
+    document = models.ForeignKey(
+        "documents.Document",
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        related_name="chunks",
+    )
+    version = models.ForeignKey(
+        "documents.DocumentVersion",
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        related_name="chunks",
+    )
+    ordinal = models.PositiveIntegerField()
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.TEXT)
+    content = models.TextField()
+    tokens = models.PositiveIntegerField()
+    section = models.TextField(blank=True)
+    start = models.PositiveIntegerField()
+    end = models.PositiveIntegerField()
+    page_start = models.PositiveIntegerField(null=True)
+    page_end = models.PositiveIntegerField(null=True)
+    metadata = models.JSONField(default=dict)
+    chunk_hash = models.CharField(max_length=64)
+    embedding = VectorField()  # no fixed dimension: that is the profile's affair
+    search_vector = SearchVectorField()
+
+    class Meta:
+        ordering = ["ordinal"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["version", "profile", "ordinal"], name="chunk_ordinal_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(end__gt=models.F("start")), name="chunk_span_forward"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["namespace", "profile"], name="chunk_of_profile"),
+            GinIndex(fields=["search_vector"], name="chunk_words"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.document_id} #{self.ordinal}"
+
+
+class EmbeddingCache(models.Model):
+    """A vector already paid for. Kept per namespace: a shared one would tell by its speed what
+    another tenant has."""
+
+    id = models.BigAutoField(primary_key=True)
+    namespace = models.ForeignKey(
+        "documents.Namespace", on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    # Whose text it was first: with that document the vector goes too.
+    document = models.ForeignKey(
+        "documents.Document", on_delete=models.DO_NOTHING, db_constraint=False, related_name="+"
+    )
+    model_identity = models.TextField()
+    text_sha256 = models.BinaryField(max_length=32)
+    embedding = VectorField()
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        verbose_name = "cached embedding"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["namespace", "model_identity", "text_sha256"], name="embedding_once"
+            )
+        ]
+        indexes = [models.Index(fields=["namespace", "created_at"], name="embedding_age")]
+
+    def __str__(self) -> str:
+        return f"{self.model_identity} {bytes(self.text_sha256).hex()[:12]}"

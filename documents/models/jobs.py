@@ -1,0 +1,103 @@
+"""What work: the job table, which is the truth about it, and the workers' heartbeat."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from .documents import Document, DocumentVersion
+from .namespaces import Namespace
+
+
+def max_attempts() -> int:
+    return settings.JOB_MAX_ATTEMPTS
+
+
+class IngestJob(models.Model):
+    """The work of making one version searchable.
+
+    queued → running → succeeded | failed | cancelled;   running → queued when its lease runs out
+    or an error is worth another try. An attempt is counted before it starts, so that a file which
+    kills its worker cannot be tried forever.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        SUCCEEDED = "succeeded"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    class Stage(models.TextChoices):
+        WAITING = "waiting"
+        EXTRACT = "extract"
+        SPLIT = "split"
+        EMBED = "embed"
+        STORE = "store"
+        DONE = "done"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    namespace = models.ForeignKey(
+        Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    document = models.ForeignKey(
+        Document, on_delete=models.DO_NOTHING, db_constraint=False, related_name="jobs"
+    )
+    version = models.ForeignKey(
+        DocumentVersion, on_delete=models.DO_NOTHING, db_constraint=False, related_name="jobs"
+    )
+    state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
+    stage = models.CharField(max_length=10, choices=Stage, default=Stage.WAITING)
+    attempts = models.PositiveIntegerField(default=0)
+    max_attempts = models.PositiveIntegerField(default=max_attempts)
+    # The lease is on the database's clock. Whoever takes the job away (a cancel, the reaper)
+    # changes state or token, and the worker's next write finds no row: that stops it.
+    lease_until = models.DateTimeField(null=True)
+    lease_token = models.UUIDField(null=True)
+    worker = models.CharField(max_length=100, blank=True)
+    passages_total = models.PositiveIntegerField(default=0)
+    passages_done = models.PositiveIntegerField(default=0)
+    times_ms = models.JSONField(default=dict)
+    error_code = models.CharField(max_length=50, blank=True)
+    error_message = models.TextField(blank=True)
+    request_id = models.CharField(max_length=128, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    run_after = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+        indexes = [
+            models.Index(fields=["namespace", "-created_at", "-id"], name="job_newest"),
+            models.Index(fields=["namespace", "started_at"], name="job_started"),
+            models.Index(
+                fields=["namespace", "run_after"],
+                condition=models.Q(state="queued"),
+                name="job_waiting",
+            ),
+            models.Index(
+                fields=["lease_until"], condition=models.Q(state="running"), name="job_leased"
+            ),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["version"],
+                condition=models.Q(state__in=["queued", "running"]),
+                name="job_one_open",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.id} {self.state}"
+
+
+class WorkerHeartbeat(models.Model):
+    """When a group of worker processes last showed a sign of life."""
+
+    worker = models.CharField(max_length=100, primary_key=True)
+    beaten_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.worker

@@ -1,0 +1,68 @@
+"""Whose: namespaces and the API keys that open them."""
+
+import uuid
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models.functions import Now
+
+from .indexing import DEFAULT_PROFILE_ID, IndexProfile
+
+
+class Namespace(models.Model):
+    """The wall between tenants: every row that holds someone's content belongs to exactly one."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    slug = models.CharField(
+        max_length=63,
+        unique=True,
+        validators=[
+            RegexValidator(
+                r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?\Z",
+                "Use lowercase letters, digits and inner hyphens.",
+            )
+        ],
+    )
+    name = models.CharField(max_length=200, blank=True)
+    active_profile = models.ForeignKey(
+        IndexProfile, on_delete=models.PROTECT, default=DEFAULT_PROFILE_ID, related_name="+"
+    )
+    # Rises with every change of content: caches keyed by it can never be stale.
+    revision = models.BigIntegerField(default=0, editable=False)
+    # Searchable chunks, kept here because counting them at query time would cost a scan.
+    chunk_count = models.BigIntegerField(default=0, editable=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["slug"]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class ApiKey(models.Model):
+    """A credential for one namespace. Only the secret's hash is stored; it is shown once."""
+
+    class Scope(models.TextChoices):
+        READ = "read"
+        WRITE = "write"
+        ADMIN = "admin"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    namespace = models.ForeignKey(Namespace, on_delete=models.CASCADE, related_name="api_keys")
+    name = models.CharField(max_length=200, blank=True)
+    prefix = models.CharField(max_length=16, unique=True, editable=False)
+    secret_sha256 = models.CharField(max_length=64, editable=False)
+    scopes = ArrayField(models.CharField(max_length=10, choices=Scope.choices))
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        verbose_name = "API key"
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.name or 'key'} (rs_{self.prefix}_…)"

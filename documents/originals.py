@@ -1,0 +1,73 @@
+"""The stored originals: written durably, read back only if unchanged, never under a given name."""
+
+import errno
+import hashlib
+import logging
+import os
+import uuid
+from datetime import UTC, datetime
+
+from django.core.files.base import File
+from django.core.files.storage import default_storage
+
+from .errors import IngestError
+
+logger = logging.getLogger(__name__)
+
+
+class StorageFull(IngestError):
+    code = "storage_full"
+
+
+class OriginalLost(IngestError):
+    code = "original_lost"
+
+
+def store(content: File, *, namespace_id: uuid.UUID) -> str:
+    """Keep the bytes and return their key. They are on disk (or acknowledged) when this returns."""
+    key = f"uploads/{namespace_id}/{datetime.now(UTC):%Y-%m-%d}/{uuid.uuid4()}"
+    try:
+        content.seek(0)
+        key = default_storage.save(key, content)
+        _flush(key)
+    except OSError as error:
+        remove(key)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFull("There is no room left to store this file.") from error
+        raise
+    return key
+
+
+def read(key: str, *, sha256: str) -> bytes:
+    try:
+        with default_storage.open(key) as stored:
+            data = bytes(stored.read())
+    except FileNotFoundError as error:
+        raise OriginalLost("The stored original is missing; upload the document again.") from error
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise OriginalLost("The stored original has changed on disk; upload the document again.")
+    return data
+
+
+def remove(key: str) -> bool:
+    """True if nothing is left under the key. A failure is logged: the row is gone already."""
+    try:
+        default_storage.delete(key)
+    except OSError:
+        logger.exception("original.not_removed", extra={"key": key})
+        return False
+    return True
+
+
+def _flush(key: str) -> None:
+    """Local files only: a 202 promises that a power cut will not lose the upload."""
+    try:
+        path = default_storage.path(key)
+    except NotImplementedError:
+        return  # object stores acknowledge when it is safe
+    for name in (path, os.path.dirname(path)):
+        descriptor = os.open(name, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

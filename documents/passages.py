@@ -1,0 +1,50 @@
+"""The frozen values that travel from a file to its chunks: extractor → splitter → embedder."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+BlockKind = Literal["heading", "text", "list", "code", "table"]
+PassageKind = Literal["text", "code", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A structural piece of a text: text[start:end], in code points, end exclusive."""
+
+    kind: BlockKind
+    start: int
+    end: int
+    level: int = 0  # of a heading: 1 is the highest
+    title: str = ""  # of a heading: its words without the markup
+    language: str = ""  # of a code block, as its fence names it
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """A document's normalised text, where its blocks lie in it, and what it says of itself."""
+
+    text: str
+    blocks: tuple[Block, ...] = ()
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A quotable piece of a text: extracted.text[start:end] == passage.text, always."""
+
+    text: str
+    start: int
+    end: int
+    tokens: int
+    kind: PassageKind = "text"
+    heading_path: tuple[str, ...] = ()
+    language: str = ""
+    part: int = 0  # of a code block or table too long for one passage: 1, 2, …; 0 = whole
+
+    @property
+    def section(self) -> str:
+        return " > ".join(self.heading_path)

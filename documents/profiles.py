@@ -1,0 +1,42 @@
+"""Which embedder serves an index profile — and that no other ever does."""
+
+from ragsite.backends import load_backend
+from ragsite.tenancy import operator
+
+from .embedders import Embedder
+from .errors import IngestError
+from .models import IndexProfile
+
+
+class ProfileMismatch(IngestError):
+    """The configured embedder is not the one this profile's vectors were made with."""
+
+    code = "profile_mismatch"
+
+
+def embedder_of(profile: IndexProfile) -> Embedder:
+    """The profile's embedder, refused if its vectors could not be compared with the stored ones."""
+    embedder: Embedder = load_backend("EMBEDDERS", profile.embedder)
+    if embedder.dimensions != profile.dimensions:
+        raise ProfileMismatch(
+            f"The embedder {profile.embedder!r} gives vectors of {embedder.dimensions} dimensions, "
+            f"but the index profile {profile.name!r} has {profile.dimensions}."
+        )
+    if not profile.model_identity:
+        _pin(profile, embedder)
+    if profile.model_identity != embedder.identity:
+        raise ProfileMismatch(
+            f"The index profile {profile.name!r} was built with {profile.model_identity}, and the "
+            f"embedder {profile.embedder!r} is now {embedder.identity}."
+        )
+    return embedder
+
+
+def _pin(profile: IndexProfile, embedder: Embedder) -> None:
+    """Write down, once, which model this profile belongs to; the first writer decides."""
+    with operator():
+        unpinned = IndexProfile.objects.filter(pk=profile.pk, model_identity="")
+        unpinned.update(model_identity=embedder.identity)
+        profile.model_identity = IndexProfile.objects.values_list("model_identity", flat=True).get(
+            pk=profile.pk
+        )

@@ -1,0 +1,166 @@
+"""The one transaction that makes a version searchable: new chunks in, old ones out."""
+
+import hashlib
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib.postgres.search import CombinedSearchVector, SearchVector
+from django.db.models import F, Value
+from django.db.models.functions import Now
+from django.utils.dateparse import parse_date, parse_datetime
+
+from ragsite.tenancy import namespace
+
+from .embedding import Vector
+from .leases import Lease, LeaseLost
+from .lexemes import words
+from .models import Chunk, Document, DocumentVersion, IndexProfile, IngestJob, Namespace
+from .passages import Extracted, Passage
+
+INSERT_BATCH = 500
+
+
+def publish(
+    lease: Lease,
+    version: DocumentVersion,
+    profile: IndexProfile,
+    extracted: Extracted,
+    passages: Sequence[Passage],
+    vectors: Sequence[Vector],
+) -> None:
+    """Readers see the old version or the new one, never a mix and never nothing."""
+    with namespace(version.namespace_id):
+        document = Document.objects.select_for_update().filter(pk=version.document_id).first()
+        if document is None:
+            raise LeaseLost(lease.claim.job_id)
+        # Before anything else: whoever lost the lease stops here, with nothing written.
+        lease.claim.write(
+            state=IngestJob.State.SUCCEEDED,
+            stage=IngestJob.Stage.DONE,
+            lease_token=None,
+            lease_until=None,
+            finished_at=Now(),
+            times_ms=lease.times_ms,
+            error_code="",
+            error_message="",
+        )
+        if document.live_version is not None and document.live_version > version.number:
+            # A newer version was faster.
+            _write_version(version, extracted, DocumentVersion.State.SUPERSEDED)
+            return
+        removed, _ = Chunk.objects.filter(document=document).delete()
+        _describe(document, version, profile, extracted, passages)
+        _insert_chunks(document, version, profile, passages, vectors)
+        live = DocumentVersion.objects.filter(document=document, state=DocumentVersion.State.LIVE)
+        live.exclude(pk=version.pk).update(state=DocumentVersion.State.SUPERSEDED)
+        _write_version(version, extracted, DocumentVersion.State.LIVE)
+        # Last, because it makes the namespace's publishers wait for one another.
+        Namespace.objects.filter(pk=version.namespace_id).update(
+            revision=F("revision") + 1, chunk_count=F("chunk_count") + len(passages) - removed
+        )
+
+
+def _describe(
+    document: Document,
+    version: DocumentVersion,
+    profile: IndexProfile,
+    extracted: Extracted,
+    passages: Sequence[Passage],
+) -> None:
+    """What the uploader said of the document counts more than what the file says of itself."""
+    given = document.given
+    document.title = given.get("title") or extracted.title or version.file_name
+    document.tags = list(dict.fromkeys([*given.get("tags", ()), *extracted.tags]))
+    document.metadata = {**extracted.metadata, **given.get("metadata", {})}
+    document.dated_at = _date_in(document.metadata) or document.created_at
+    document.live_version = version.number
+    document.chunks_count = len(passages)
+    document.tokens_count = sum(passage.tokens for passage in passages)
+    document.embedding_model = profile.model_identity
+    document.embedding_dim = profile.dimensions
+    document.ingestion_version = profile.ingestion_version
+    if document.document_version == version.number:
+        document.status = Document.Status.READY
+        document.error_code = document.error_message = ""
+    document.updated_at = Now()
+    document.save()
+
+
+def _insert_chunks(
+    document: Document,
+    version: DocumentVersion,
+    profile: IndexProfile,
+    passages: Sequence[Passage],
+    vectors: Sequence[Vector],
+) -> None:
+    chunks = (
+        Chunk(
+            # Made from what it is, so that a second run of the same work gives the same ids.
+            id=uuid.uuid5(version.pk, f"{profile.pk}/{ordinal}"),
+            namespace_id=version.namespace_id,
+            profile=profile,
+            document=document,
+            version=version,
+            ordinal=ordinal,
+            kind=passage.kind,
+            content=passage.text,
+            tokens=passage.tokens,
+            section=passage.section,
+            start=passage.start,
+            end=passage.end,
+            metadata=_metadata(passage),
+            chunk_hash=hashlib.sha256(passage.text.encode()).hexdigest(),
+            embedding=vector,
+            search_vector=_search_vector(document.title, passage),
+        )
+        for ordinal, (passage, vector) in enumerate(zip(passages, vectors, strict=True))
+    )
+    Chunk.objects.bulk_create(chunks, batch_size=INSERT_BATCH)
+
+
+def _search_vector(title: str, passage: Passage) -> CombinedSearchVector:
+    """Where it stands weighs more than what it says: title and section A, content D."""
+    place = Value(words(f"{title} {' '.join(passage.heading_path)}"))
+    content = Value(words(passage.text))
+    return SearchVector(place, config="english", weight="A") + SearchVector(
+        content, config="english", weight="D"
+    )
+
+
+def _metadata(passage: Passage) -> dict[str, Any]:
+    optional = {"language": passage.language, "part": passage.part}
+    return {
+        "heading_path": list(passage.heading_path),
+        **{name: value for name, value in optional.items() if value},
+    }
+
+
+def _write_version(version: DocumentVersion, extracted: Extracted, state: str) -> None:
+    headings = [
+        {"level": block.level, "title": block.title, "start": block.start, "end": block.end}
+        for block in extracted.blocks
+        if block.kind == "heading"
+    ]
+    DocumentVersion.objects.filter(pk=version.pk).update(
+        state=state,
+        text=extracted.text,
+        outline={"headings": headings, "pages": []},
+        warnings=list(extracted.warnings),
+        published_at=Now(),
+    )
+
+
+def _date_in(metadata: dict[str, Any]) -> datetime | None:
+    """The date a document gives itself, e.g. in its front matter."""
+    text = str(metadata.get("date", ""))
+    try:
+        moment = parse_datetime(text)
+        if moment is None and (day := parse_date(text)):
+            moment = datetime(day.year, day.month, day.day)
+    except ValueError:
+        return None  # well formed, but no such day
+    if moment is None:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,169 @@
+"""From a text and its blocks to passages: heading-bounded, exact, never more than a model reads."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from documents.atoms import AtomCutter, CountTokens
+from documents.cutting import Span
+from documents.outline import Run, outline
+from documents.packing import Atom, Draft, Packer, Sizes
+from documents.passages import Extracted, Passage
+
+CHARACTERS_PER_TOKEN = 12  # at most, on average; so that no passage is one endless word
+UNCOUNTED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A draft with the atoms it is made of, and its exact tokens once they are counted."""
+
+    run: Run
+    atoms: Sequence[Atom]
+    draft: Draft
+    tokens: int = UNCOUNTED
+
+    @property
+    def span(self) -> Span:
+        return self.atoms[self.draft.lead].start, self.atoms[self.draft.stop - 1].end
+
+    @property
+    def repeated(self) -> Span:
+        return self.atoms[self.draft.lead].start, self.atoms[self.draft.first - 1].end
+
+    @property
+    def repeats(self) -> bool:
+        return self.draft.lead < self.draft.first
+
+    def without_overlap(self) -> "Cut":
+        draft = replace(self.draft, lead=self.draft.first)
+        return replace(self, draft=draft, tokens=UNCOUNTED) if self.repeats else self
+
+    def halves(self) -> tuple["Cut", "Cut"]:
+        first, stop = self.draft.first, self.draft.stop
+        middle = (first + stop) // 2
+        head, tail = Draft(first, first, middle), Draft(middle, middle, stop)
+        return Cut(self.run, self.atoms, head), Cut(self.run, self.atoms, tail)
+
+
+class StructureSplitter:
+    """Packs whole paragraphs up to `size` tokens; code and tables stay whole up to `limit`."""
+
+    def __init__(
+        self, count_tokens: CountTokens, *, size: int, overlap: int, limit: int
+    ) -> None:
+        if not 0 < size <= limit:
+            raise ValueError(f"size must be from 1 to the limit of {limit} tokens, not {size}")
+        if not 0 <= overlap < size / 2:
+            raise ValueError(f"overlap must be from 0 to less than half of {size}, not {overlap}")
+        self.count_tokens = count_tokens
+        self.sizes = Sizes(size, overlap, limit, characters=limit * CHARACTERS_PER_TOKEN)
+        self.cutter = AtomCutter(count_tokens, sizes=self.sizes)
+
+    def split(self, extracted: Extracted) -> list[Passage]:
+        text = extracted.text
+        cuts = self._drafted(text, list(outline(extracted)))
+        cuts = self._with_bounded_overlaps(text, cuts)
+        cuts = self._within_limit(text, self._counted(text, cuts))
+        by_run = groupby(cuts, key=lambda cut: cut.run)
+        return [passage for _, of_run in by_run for passage in _passages(text, list(of_run))]
+
+    def _drafted(self, text: str, runs: Sequence[Run]) -> list[Cut]:
+        items = self._keep_whole(text, runs)
+        atoms_of_runs = iter(self.cutter.cut(text, [item for item in items if isinstance(item, Run)]))
+        cuts = []
+        for item in items:
+            if isinstance(item, Cut):
+                cuts.append(item)
+                continue
+            atoms = next(atoms_of_runs)
+            drafts = Packer(atoms, sizes=self._sizes_for(item)).pack()
+            cuts.extend(Cut(item, atoms, draft) for draft in drafts)
+        return cuts
+
+    def _sizes_for(self, run: Run) -> Sizes:
+        return self.sizes if run.kind == "text" else replace(self.sizes, overlap=0)
+
+    def _keep_whole(self, text: str, runs: Sequence[Run]) -> list[Run | Cut]:
+        """Code and tables become cuts where they fit the limit; other runs are left to pack.
+
+        Bare headings go with the code below them. Only where the code alone would fit and the two
+        together do not are they left apart; where it must be cut anyway, they open its first part.
+        """
+        solid = [run for run in runs if run.kind != "text"]
+        counts = iter(self.cutter.measure(text, [(run.start, run.end) for run in solid]))
+        items: list[Run | Cut] = []
+        for run in runs:
+            if run.kind == "text":
+                items.append(run)
+            elif (tokens := next(counts)) <= self.sizes.limit:
+                items.append(_whole(run, tokens))
+            else:
+                items.extend(self._headings_apart(text, run))
+        return items
+
+    def _headings_apart(self, text: str, run: Run) -> tuple[Run | Cut, ...]:
+        headings, body = run.without_headings()
+        (tokens,) = self.cutter.measure(text, [(body.start, body.end)])
+        if headings.members and tokens <= self.sizes.limit:
+            return headings, _whole(body, tokens)
+        return (run,)
+
+    def _with_bounded_overlaps(self, text: str, cuts: Sequence[Cut]) -> list[Cut]:
+        """Sentences together may count more than one by one: then nothing is repeated."""
+        repeats = [text[slice(*cut.repeated)] for cut in cuts if cut.repeats]
+        counts = iter(self.count_tokens(repeats))
+        return [
+            cut.without_overlap() if cut.repeats and next(counts) > self.sizes.overlap else cut
+            for cut in cuts
+        ]
+
+    def _counted(self, text: str, cuts: Sequence[Cut]) -> list[Cut]:
+        texts = [text[slice(*cut.span)] for cut in cuts if cut.tokens == UNCOUNTED]
+        counts = iter(self.count_tokens(texts))
+        return [
+            replace(cut, tokens=next(counts)) if cut.tokens == UNCOUNTED else cut for cut in cuts
+        ]
+
+    def _within_limit(self, text: str, cuts: list[Cut]) -> list[Cut]:
+        """Atoms together may count more than one by one: then the cut is halved, and recounted."""
+        while any(self._is_too_large(cut) for cut in cuts):
+            smaller: list[Cut] = []
+            follows_halves = False
+            for cut in cuts:
+                # The second half may begin after the place where the next cut's overlap does.
+                cut = cut.without_overlap() if follows_halves else cut
+                follows_halves = self._is_too_large(cut) and not cut.repeats
+                if follows_halves:
+                    smaller.extend(cut.halves())
+                else:
+                    smaller.append(cut.without_overlap() if self._is_too_large(cut) else cut)
+            cuts = self._counted(text, smaller)
+        return cuts
+
+    def _is_too_large(self, cut: Cut) -> bool:
+        divisible = cut.repeats or cut.draft.stop - cut.draft.first > 1
+        return cut.tokens > self.sizes.limit and divisible
+
+
+def _whole(run: Run, tokens: float) -> Cut:
+    atom = Atom(run.start, run.end, tokens=int(tokens), unit=0)
+    return Cut(run, (atom,), Draft(0, 0, 1), tokens=int(tokens))
+
+
+def _passages(text: str, cuts: Sequence[Cut]) -> Iterator[Passage]:
+    """The passages of one run; parts are numbered where code or a table is in several."""
+    in_parts = cuts[0].run.kind != "text" and len(cuts) > 1
+    for number, cut in enumerate(cuts, start=1):
+        start, end = cut.span
+        run = cut.run
+        yield Passage(
+            text=text[start:end],
+            start=start,
+            end=end,
+            tokens=cut.tokens,
+            kind=run.kind,
+            heading_path=run.path_at(end),
+            language=run.members[-1].block.language,
+            part=number if in_parts else 0,
+        )

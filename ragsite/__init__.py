@@ -1,0 +1,1 @@
+"""Wiring only: settings, urls, tenancy, the embedded database, the supervisor."""

@@ -1,0 +1,32 @@
+"""Said at start-up, not at three in the morning: settings that cannot work together."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+
+@register()
+def settings_fit_together(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    problems: list[CheckMessage] = []
+    if settings.JOB_WORKERS < 1:
+        problems.append(Error("JOB_WORKERS must be at least 1.", id="ragsite.E001"))
+    if settings.JOB_LEASE_SECONDS < 5:
+        problems.append(
+            Error(
+                "JOB_LEASE_SECONDS must be at least 5: a lease is renewed three times in its life.",
+                id="ragsite.E002",
+            )
+        )
+    if settings.LOG_FORMAT not in ("text", "json"):
+        problems.append(Error("LOG_FORMAT must be 'text' or 'json'.", id="ragsite.E003"))
+    if not 1 <= settings.SEARCH["candidates"] <= settings.SEARCH["ef_search"] <= 1000:
+        problems.append(
+            Error(
+                "SEARCH_CANDIDATES must not exceed SEARCH_EF_SEARCH, which must not exceed 1000: "
+                "the vector index returns at most ef_search rows.",
+                id="ragsite.E004",
+            )
+        )
+    return problems

@@ -1,0 +1,124 @@
+"""One envelope for every error: {"error": {"code", "message", "details", "request_id"}}."""
+
+import logging
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from psycopg_pool import PoolTimeout
+from rest_framework import exceptions, status
+from rest_framework.response import Response
+
+from .logs import current_request_id
+
+logger = logging.getLogger(__name__)
+
+
+class ApiError(exceptions.APIException):
+    """An error with a code that clients can rely on."""
+
+    def __init__(
+        self, code: str, message: str, *, http_status: int = 400, details: Any = None
+    ) -> None:
+        super().__init__(message, code)
+        self.status_code = http_status
+        self.code = code
+        self.details = details
+
+
+def envelope(code: str, message: str, details: Any = None) -> dict[str, Any]:
+    error = {
+        "code": code,
+        "message": message,
+        "details": details if details is not None else {},
+        "request_id": current_request_id(),
+    }
+    return {"error": error}
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
+    """DRF's EXCEPTION_HANDLER: whatever a view raises leaves in the envelope."""
+    if isinstance(error, Http404):
+        error = exceptions.NotFound()
+    elif isinstance(error, PermissionDenied):
+        error = exceptions.PermissionDenied()
+    elif isinstance(error, OperationalError | InterfaceError | PoolTimeout):
+        logger.error("database.unavailable", extra={"error": type(error).__name__})
+        return unavailable()
+    if not isinstance(error, exceptions.APIException):
+        logger.exception("request.failed", exc_info=error)
+        body = envelope("internal_error", "Something went wrong on our side.")
+        return Response(body, status=status.HTTP_500_INTERNAL_SERVER_ERROR)
+    code, message, details = _described(error)
+    headers = {}
+    if getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = error.auth_header
+    if getattr(error, "wait", None):
+        headers["Retry-After"] = str(int(error.wait))
+    return Response(envelope(code, message, details), status=error.status_code, headers=headers)
+
+
+def unavailable() -> Response:
+    body = envelope("unavailable", "The database cannot be reached right now; try again shortly.")
+    return Response(body, status=status.HTTP_503_SERVICE_UNAVAILABLE, headers={"Retry-After": "5"})
+
+
+def _described(error: exceptions.APIException) -> tuple[str, str, Any]:
+    if isinstance(error, ApiError):
+        return error.code, str(error.detail), error.details
+    if isinstance(error, exceptions.ValidationError):
+        # Well-formed but not acceptable; 400 is for what cannot even be parsed.
+        error.status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
+        fields = _flat(error.get_full_details())
+        first = fields[0]
+        where = f"{first['field']}: " if first["field"] else ""
+        return "invalid_request", f"{where}{first['message']}", {"fields": fields}
+    if isinstance(error, exceptions.NotFound):
+        return "not_found", "There is no such thing here.", None
+    codes = error.get_codes()
+    code = {
+        "error": "bad_request",
+        "parse_error": "malformed_request",
+        "permission_denied": "insufficient_scope",
+    }.get(str(codes), str(codes))
+    return code, str(error.detail), None
+
+
+def _flat(details: Any, path: str = "") -> list[dict[str, str]]:
+    """DRF's nested error tree as a list of {field, code, message}."""
+    if isinstance(details, dict) and set(details) == {"message", "code"}:
+        return [{"field": path, "code": details["code"], "message": str(details["message"])}]
+    if isinstance(details, dict):
+        branches = details.items()
+    else:
+        leaves = all(isinstance(d, dict) and set(d) == {"message", "code"} for d in details)
+        branches = (("" if leaves else str(n), d) for n, d in enumerate(details) if d)
+    flat = []
+    for name, branch in branches:
+        name = "" if name == "non_field_errors" else str(name)
+        flat += _flat(branch, ".".join(part for part in (path, name) if part))
+    return flat
+
+
+# -- pages Django answers itself ---------------------------------------------------
+
+
+def _page(code: str, message: str, http_status: int) -> HttpResponse:
+    return JsonResponse(envelope(code, message), status=http_status)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _page("not_found", "There is no such thing here.", 404)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _page("bad_request", "The request cannot be understood.", 400)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _page("forbidden", "This is not allowed.", 403)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    return _page("internal_error", "Something went wrong on our side.", 500)

@@ -1,0 +1,96 @@
+"""Structured logs: one line per event with its fields, the request id on every one of them."""
+
+import logging
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from inspect import iscoroutinefunction
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.decorators import sync_and_async_middleware
+from pythonjsonlogger.json import JsonFormatter
+
+logger = logging.getLogger(__name__)
+
+_request_id: ContextVar[str] = ContextVar("request_id", default="")
+_ACCEPTED_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")  # anything else could forge log lines
+_STANDARD_FIELDS = {*vars(logging.makeLogRecord({})), "message", "asctime", "request_id"}
+
+
+def current_request_id() -> str:
+    return _request_id.get()
+
+
+@contextmanager
+def request_id(value: str) -> Iterator[None]:
+    """Trace a piece of work that no HTTP request carries: a job, a command."""
+    token = _request_id.set(value)
+    try:
+        yield
+    finally:
+        _request_id.reset(token)
+
+
+def _id_of(request: HttpRequest) -> str:
+    given = request.headers.get("X-Request-ID", "")
+    return given if _ACCEPTED_ID.fullmatch(given) else str(uuid.uuid4())
+
+
+@sync_and_async_middleware
+def request_id_middleware(get_response: Callable[..., Any]) -> Callable[..., Any]:
+    """Take the caller's X-Request-ID or make one; return it; put it on every log line."""
+    if iscoroutinefunction(get_response):
+
+        async def asynchronously(request: HttpRequest) -> HttpResponse:
+            started = time.perf_counter()
+            with request_id(_id_of(request)):
+                return _finished(request, await get_response(request), started)
+
+        return asynchronously
+
+    def synchronously(request: HttpRequest) -> HttpResponse:
+        started = time.perf_counter()
+        with request_id(_id_of(request)):
+            return _finished(request, get_response(request), started)
+
+    return synchronously
+
+
+def _finished(request: HttpRequest, response: HttpResponse, started: float) -> HttpResponse:
+    response["X-Request-ID"] = current_request_id()
+    if request.path not in ("/livez", "/readyz"):  # asked every few seconds, by machines
+        fields = {"method": request.method, "path": request.path, "status": response.status_code}
+        took = round((time.perf_counter() - started) * 1000, 1)
+        logger.info("request.done", extra={**fields, "ms": took})
+    return response
+
+
+class RequestIdFilter(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.request_id = current_request_id()
+        return True
+
+
+def json_formatter() -> logging.Formatter:
+    return JsonFormatter(
+        "{asctime}{levelname}{name}{message}{request_id}",
+        style="{",
+        rename_fields={"asctime": "time", "levelname": "level", "name": "logger"},
+    )
+
+
+class TextFormatter(logging.Formatter):
+    """For a person at a terminal: time, level, what happened, then its fields."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(message)s", datefmt="%H:%M:%S")
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = {k: v for k, v in vars(record).items() if k not in _STANDARD_FIELDS}
+        if id_ := getattr(record, "request_id", ""):
+            fields["request_id"] = id_
+        return " ".join([super().format(record), *(f"{k}={v}" for k, v in fields.items())])

@@ -1,0 +1,27 @@
+"""`migrate` as Django has it, but as the owner role, with the other roles made first."""
+
+from typing import Any
+
+from django.core.management import CommandError, CommandParser
+from django.core.management.commands import migrate
+from django.db import connections
+
+from ragsite import roles
+
+
+class Command(migrate.Command):
+    help = "Create or update the database's roles and tables (as the owner role)."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.set_defaults(database="owner")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        connection = connections[options["database"]]
+        try:
+            roles.require_supported(connection)
+        except roles.UnsuitableDatabase as error:
+            raise CommandError(str(error)) from None
+        roles.provision(connection)
+        super().handle(*args, **options)
+        roles.withhold(connection)

@@ -1,0 +1,300 @@
+"""Every setting, read once from the environment or `.env`; `.env.example` explains each."""
+
+import hashlib
+import hmac
+import os
+import secrets
+import sys
+from pathlib import Path
+from typing import Any
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+from ragsite.embedded import EmbeddedServer
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+environ.Env.read_env(env.str("ENV_FILE", default=str(BASE_DIR / ".env")))
+
+# -- where everything the service writes lives --------------------------------
+HOME = Path(env.str("RAGSITE_HOME", default=str(BASE_DIR / "var"))).expanduser().resolve()
+
+
+def _kept_secret(name: str) -> str:
+    """A secret made at the first start and kept in HOME, readable by its owner only."""
+    path = HOME / name
+    try:
+        return path.read_text().strip()
+    except FileNotFoundError:
+        HOME.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{name}.{os.getpid()}")
+        draft.touch(mode=0o600)
+        draft.write_text(secrets.token_urlsafe(50))
+        try:
+            os.link(draft, path)  # fails if another process was first: then theirs counts
+        except FileExistsError:
+            pass
+        draft.unlink()
+        return path.read_text().strip()
+
+
+# -- the web -------------------------------------------------------------------
+SECRET_KEY = env.str("SECRET_KEY", default="") or _kept_secret("secret_key")
+DEBUG = env.bool("DEBUG", default=False)
+HOST = env.str("HOST", default="127.0.0.1")
+PORT = env.int("PORT", default=8000)
+WEB_PROCESSES = env.int("WEB_PROCESSES", default=1)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+BEHIND_TLS = env.bool("BEHIND_TLS", default=False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS
+if BEHIND_TLS:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_CONTENT_TYPE_NOSNIFF = True
+X_FRAME_OPTIONS = "DENY"
+
+ROOT_URLCONF = "ragsite.urls"
+ASGI_APPLICATION = "ragsite.asgi.application"
+USE_TZ = True
+TIME_ZONE = "UTC"
+USE_I18N = False
+STATIC_URL = "static/"
+
+INSTALLED_APPS = [
+    "ragsite",
+    "documents",
+    "retrieval",
+    "evaluation",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "django_q",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+]
+
+MIDDLEWARE = [
+    "ragsite.logs.request_id_middleware",
+    "ragsite.operators.operator_middleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+WHITENOISE_USE_FINDERS = True  # straight from the packages: no collectstatic step to forget
+APPEND_SLASH = False
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
+]
+
+# -- the database: one server, three roles (ragsite/roles.py) ------------------
+DATABASE_URL = env.str("DATABASE_URL", default="")
+DATABASE_ROLE_PREFIX = env.str("DATABASE_ROLE_PREFIX", default="ragsite")
+DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=20)
+EMBEDDED_SERVER = None if DATABASE_URL else EmbeddedServer(HOME)
+
+
+def _owner_database() -> dict[str, Any]:
+    if EMBEDDED_SERVER:
+        socket_dir = str(EMBEDDED_SERVER.socket_dir())
+        database = {"NAME": "ragsite", "USER": "postgres", "HOST": socket_dir, "PORT": 5432}
+    else:
+        database = env.db_url_config(DATABASE_URL)
+        if "postgresql" not in database.get("ENGINE", ""):
+            raise ImproperlyConfigured(
+                "DATABASE_URL must be a PostgreSQL address: postgres://USER:PASSWORD@HOST:PORT/NAME"
+            )
+    return {**database, "ENGINE": "ragsite.postgres", "CONN_HEALTH_CHECKS": True}
+
+
+def _role_password(role: str) -> str:
+    """The same on every host that shares SECRET_KEY; `migrate` gives it to the role."""
+    return hmac.new(SECRET_KEY.encode(), f"role:{role}".encode(), hashlib.sha256).hexdigest()
+
+
+def _role_database(kind: str, own_url: str) -> dict[str, Any]:
+    if own_url:
+        database = {**_owner_database(), **env.db_url_config(own_url), "ENGINE": "ragsite.postgres"}
+    else:
+        role = f"{DATABASE_ROLE_PREFIX}_{kind}"
+        database = {**_owner_database(), "USER": role, "PASSWORD": _role_password(role)}
+    options = dict(database.get("OPTIONS", {}))
+    # A pool only where threads come and go (ragsite/asgi.py); it does not survive the fork
+    # that django-q2 makes its workers with.
+    if env.str("RAGSITE_PROCESS", default="") == "web":
+        options["pool"] = {"min_size": 1, "max_size": DATABASE_POOL_SIZE, "timeout": 10}
+    else:
+        database["CONN_MAX_AGE"] = 600
+    return {**database, "OPTIONS": options}
+
+
+DATABASES = {
+    # Serves every request and job: owns nothing, sees one namespace at a time.
+    "default": _role_database("app", env.str("DATABASE_APP_URL", default="")),
+    # The admin and the commands that span namespaces.
+    "operator": _role_database("operator", env.str("DATABASE_OPERATOR_URL", default="")),
+    # Migrations only.
+    "owner": _owner_database(),
+}
+DATABASE_ROUTERS = ["ragsite.tenancy.RoleRouter"]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# -- originals -------------------------------------------------------------------
+STORAGES = {
+    "default": {
+        "BACKEND": env.str(
+            "STORAGE_BACKEND", default="django.core.files.storage.FileSystemStorage"
+        ),
+        "OPTIONS": env.json("STORAGE_OPTIONS", default={"location": str(HOME / "storage")}),
+    },
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+FILE_UPLOAD_TEMP_DIR = str(HOME / "tmp")
+Path(FILE_UPLOAD_TEMP_DIR).mkdir(parents=True, exist_ok=True)
+FILE_UPLOAD_PERMISSIONS = 0o600
+INGEST_MAX_BYTES = env.int("INGEST_MAX_BYTES", default=50 * 1024 * 1024)
+INGEST_MAX_BATCH = env.int("INGEST_MAX_BATCH", default=100)
+REQUEST_MAX_BYTES = env.int("REQUEST_MAX_BYTES", default=4 * INGEST_MAX_BYTES)
+INGEST_MAX_WAIT = env.int("INGEST_MAX_WAIT", default=60)
+DATA_UPLOAD_MAX_MEMORY_SIZE = REQUEST_MAX_BYTES  # ragsite/body_limit.py is the real guard
+DATA_UPLOAD_MAX_NUMBER_FILES = INGEST_MAX_BATCH
+
+# -- jobs: our table is the truth, django-q2 the doorbell (documents/jobs.py) -----
+JOB_WORKERS = env.int("JOB_WORKERS", default=2)
+JOB_TIMEOUT = env.int("JOB_TIMEOUT", default=3600)
+JOB_LEASE_SECONDS = env.int("JOB_LEASE_SECONDS", default=30)
+JOB_MAX_ATTEMPTS = env.int("JOB_MAX_ATTEMPTS", default=3)
+Q_CLUSTER = {
+    "name": "ragsite",
+    "orm": "default",
+    "workers": JOB_WORKERS,
+    "timeout": JOB_TIMEOUT,
+    "retry": JOB_TIMEOUT + 100,
+    "queue_limit": JOB_WORKERS,  # a bell taken early only waits longer
+    "bulk": 1,
+    "ack_failures": True,
+    "max_attempts": 1,
+    "recycle": 1000,
+    "save_limit": 100,
+    "catch_up": False,
+    "label": "Task queue",
+}
+
+
+# -- embedding ---------------------------------------------------------------------
+def _threads() -> int:
+    """The workers share the cores; the web process may use them all for a short question."""
+    cores = len(os.sched_getaffinity(0))
+    shared = env.str("RAGSITE_PROCESS", default="") == "worker"
+    return max(1, cores // JOB_WORKERS) if shared else cores
+
+
+EMBEDDERS = {
+    "default": {
+        "BACKEND": "documents.embedders.sentence_transformers.SentenceTransformersEmbedder",
+        "OPTIONS": {
+            "threads": env.int("EMBEDDING_THREADS", default=0) or _threads(),
+            "batch_size": env.int("EMBEDDING_BATCH_SIZE", default=64),
+        },
+    },
+    "hashing": {"BACKEND": "documents.embedders.hashing.HashingEmbedder"},
+}
+EMBEDDING_CACHE_DAYS = env.int("EMBEDDING_CACHE_DAYS", default=30)
+
+# -- search --------------------------------------------------------------------------
+SEARCH = {
+    "candidates": env.int("SEARCH_CANDIDATES", default=50),
+    "ef_search": env.int("SEARCH_EF_SEARCH", default=100),
+    "exact_scan_rows": env.int("SEARCH_EXACT_SCAN_ROWS", default=20_000),
+    "token_budget": env.int("SEARCH_TOKEN_BUDGET", default=4000),
+}
+
+# -- API -----------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["ragsite.auth.ApiKeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["ragsite.auth.HasScope"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "ragsite.errors.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+    "UNICODE_JSON": True,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Ragsite",
+    "DESCRIPTION": "Documents in, cited passages out. Every call carries "
+    "`Authorization: Bearer <key>`; the key decides the namespace.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PUBLIC": True,
+    "SERVE_AUTHENTICATION": [],
+    "SERVE_PERMISSIONS": [],
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "ragsite.openapi.declare_errors",
+    ],
+    "ENUM_NAME_OVERRIDES": {
+        "DocumentStatus": "documents.models.Document.Status",
+        "JobState": "documents.models.IngestJob.State",
+        "VersionState": "documents.models.DocumentVersion.State",
+    },
+}
+
+# -- logs ------------------------------------------------------------------------------
+LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
+LOG_FORMAT = env.str("LOG_FORMAT", default="text" if sys.stderr.isatty() else "json")
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"request_id": {"()": "ragsite.logs.RequestIdFilter"}},
+    "formatters": {
+        "json": {"()": "ragsite.logs.json_formatter"},
+        "text": {"()": "ragsite.logs.TextFormatter"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "filters": ["request_id"],
+            "formatter": LOG_FORMAT,
+        }
+    },
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
+    "loggers": {
+        # Both are chatty about every bell and every file; their warnings are still heard.
+        "django-q": {"level": "WARNING"},
+        "django.request": {"level": "ERROR"},
+        "httpx": {"level": "WARNING"},
+        "sentence_transformers": {"level": "WARNING"},
+    },
+}

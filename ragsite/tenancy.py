@@ -1,0 +1,74 @@
+"""The wall between tenants: the only door that lets a transaction see a namespace's rows.
+
+Every tenant table is under forced row-level security. As the application role a transaction
+sees nothing until `namespace()` names the tenant, and the name is gone when it ends.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from uuid import UUID
+
+from django.db import connection, models, transaction
+
+_namespace: ContextVar[UUID | None] = ContextVar("namespace", default=None)
+_operator: ContextVar[bool] = ContextVar("operator", default=False)
+
+
+@contextmanager
+def namespace(namespace_id: UUID) -> Iterator[None]:
+    """A transaction of the application role that sees this namespace and no other.
+
+    Keep it short: call models and providers between two of these, never inside one. A streaming
+    response runs after the view's transaction has ended, so each of its steps opens its own.
+    """
+    nested = connection.in_atomic_block
+    outer = _namespace.get()
+    if nested and outer not in (None, namespace_id):
+        raise RuntimeError("A transaction cannot switch from one namespace to another.")
+    tenant, role = _namespace.set(namespace_id), _operator.set(False)
+    try:
+        with transaction.atomic():
+            _set_tenant(str(namespace_id))
+            yield
+            if nested and outer is None:
+                # SET LOCAL lasts until the outer transaction ends: take the name back.
+                _set_tenant("")
+    finally:
+        _namespace.reset(tenant)
+        _operator.reset(role)
+
+
+def _set_tenant(value: str) -> None:
+    with connection.cursor() as cursor:
+        # The third argument makes it SET LOCAL. A session-wide setting would leak to whoever
+        # gets this connection next.
+        cursor.execute("SELECT set_config('ragsite.namespace', %s, true)", [value])
+
+
+@contextmanager
+def operator() -> Iterator[None]:
+    """Run the block's queries as the operator role, which sees every namespace.
+
+    For the admin and for commands typed by whoever runs the service; never for a client's call.
+    """
+    token = _operator.set(True)
+    try:
+        yield
+    finally:
+        _operator.reset(token)
+
+
+class RoleRouter:
+    """Sends each query to the role it may run as; migrations only ever to the owner."""
+
+    def db_for_read(self, model: type[models.Model], **hints: object) -> str:
+        return "operator" if _operator.get() else "default"
+
+    db_for_write = db_for_read
+
+    def allow_relation(self, *objects: models.Model, **hints: object) -> bool:
+        return True
+
+    def allow_migrate(self, db: str, app_label: str, **hints: object) -> bool:
+        return db == "owner"

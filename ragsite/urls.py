@@ -1,0 +1,24 @@
+"""Every address of the service."""
+
+from django.contrib import admin
+from django.urls import include, path
+from django.views.generic import TemplateView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+from . import health
+
+urlpatterns = [
+    path("", TemplateView.as_view(template_name="home.html"), name="home"),
+    path("admin/", admin.site.urls),
+    path("api/v1/", include("documents.api.urls")),
+    path("api/v1/", include("retrieval.api.urls")),
+    path("api/schema", SpectacularAPIView.as_view(), name="schema"),
+    path("api/docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("livez", health.livez, name="livez"),
+    path("readyz", health.readyz, name="readyz"),
+]
+
+handler400 = "ragsite.errors.bad_request"
+handler403 = "ragsite.errors.forbidden"
+handler404 = "ragsite.errors.not_found"
+handler500 = "ragsite.errors.server_error"

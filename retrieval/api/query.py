@@ -1,0 +1,24 @@
+"""POST /query: a question in, ranked passages with citations out."""
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from documents.api.views import caller_of
+from retrieval.search import search
+
+from .serializers import QueryAnswerSerializer, QuerySerializer, answer_of
+
+
+class QueryView(APIView):
+    scopes = {"POST": "read"}
+
+    @extend_schema(operation_id="query", request=QuerySerializer, responses=QueryAnswerSerializer)
+    def post(self, request: Request) -> Response:
+        """Every result says where it stands: `text[span.start:span.end]` of the document's
+        version is its `content`, to the character."""
+        form = QuerySerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        result = search(caller_of(request).namespace_id, form.to_request())
+        return Response(answer_of(result))

@@ -1,0 +1,49 @@
+"""`manage.py search "question"`: what a query would return, from the command line."""
+
+import json
+import uuid
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError, CommandParser
+
+from documents.management.commands.api_key import find_namespace
+from ragsite.tenancy import operator
+from retrieval.api.serializers import QuerySerializer, answer_of
+from retrieval.search import search
+
+
+class Command(BaseCommand):
+    help = "Search a namespace and print the passages with their sources."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("question")
+        parser.add_argument("--namespace", default="default", help="Slug (default: default).")
+        parser.add_argument("-k", type=int, default=5, help="How many passages (default: 5).")
+        parser.add_argument("--mode", choices=["hybrid", "semantic", "lexical"], default="hybrid")
+        parser.add_argument("--tags", default="", help="Only documents with any of these tags.")
+        parser.add_argument("--json", action="store_true", help="Print the API's answer as JSON.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with operator():
+            namespace_id: uuid.UUID = find_namespace(options["namespace"]).pk
+        tags = [tag.strip() for tag in options["tags"].split(",") if tag.strip()]
+        asked = {"query": options["question"], "k": options["k"], "mode": options["mode"]}
+        form = QuerySerializer(data=asked | ({"filters": {"tags": tags}} if tags else {}))
+        if not form.is_valid():
+            raise CommandError(json.dumps(form.errors))
+        result = search(namespace_id, form.to_request())
+        if options["json"]:
+            self.stdout.write(json.dumps(answer_of(result), default=str, indent=2))
+            return
+        for number, hit in enumerate(result.hits, start=1):
+            place = " > ".join(part for part in (hit.title, hit.section) if part)
+            self.stdout.write(self.style.SUCCESS(f"[{number}] {place}"))
+            self.stdout.write(
+                f"    {hit.source_uri}  characters {hit.start}–{hit.end}"
+                f"  score {hit.candidate.fused:.4f}"
+            )
+            self.stdout.write("    " + hit.content.replace("\n", "\n    ") + "\n")
+        if not result.hits:
+            self.stdout.write("Nothing found.")
+        for fallback in result.diagnostics.fallbacks:
+            self.stderr.write(self.style.WARNING(f"Fallback: {fallback}"))

@@ -1,0 +1,128 @@
+"""Real PostgreSQL, real commits, and everything as the application role, as in production."""
+
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connections
+from django.test import Client
+
+from documents import heartbeat, jobs, keys
+from documents.ingestion import ingest
+from documents.models import IndexProfile, Namespace
+from ragsite.tenancy import operator
+
+from .client import Api
+
+# Rows that migrations made, and that the next test needs too.
+KEPT = {"django_migrations", "django_content_type", "auth_permission", "documents_indexprofile"}
+
+
+@pytest.fixture(scope="session")
+def database(django_db_blocker: Any) -> Iterator[None]:
+    with django_db_blocker.unblock():
+        if settings.EMBEDDED_SERVER:
+            call_command("migrate", verbosity=0)
+        else:
+            name = connections["owner"].creation.create_test_db(verbosity=0, autoclobber=True)
+            for alias in ("default", "operator"):
+                connections[alias].settings_dict["NAME"] = name
+        yield
+        for connection in connections.all():
+            connection.close()
+        if settings.EMBEDDED_SERVER:
+            settings.EMBEDDED_SERVER.release()
+            shutil.rmtree(os.environ["RAGSITE_TESTS"], ignore_errors=True)
+        else:
+            connections["owner"].creation.destroy_test_db("ragsite", verbosity=0)
+
+
+@pytest.fixture
+def db(database: None) -> Iterator[None]:
+    """A database without anybody's rows; what a test commits is gone after it."""
+    yield
+    owner = connections["owner"]
+    tables = sorted(set(owner.introspection.table_names()) - KEPT)
+    with owner.cursor() as cursor:
+        cursor.execute(f"TRUNCATE {', '.join(tables)} CASCADE")
+        cursor.execute("DELETE FROM documents_indexprofile WHERE name <> 'default'")
+        cursor.execute("UPDATE documents_indexprofile SET model_identity = ''")
+    shutil.rmtree(settings.HOME / "storage", ignore_errors=True)
+
+
+@pytest.fixture
+def hashing_profile(db: None) -> IndexProfile:
+    """Vectors without a model: for mechanics, where meaning does not matter."""
+    with operator():
+        return IndexProfile.objects.create(
+            name="hashing",
+            chunk_size=60,
+            chunk_overlap=9,
+            embedder="hashing",
+            dimensions=256,
+            ann_method="exact",
+        )
+
+
+@pytest.fixture
+def new_namespace(hashing_profile: IndexProfile) -> Callable[..., Namespace]:
+    def create(slug: str = "", *, profile: IndexProfile = hashing_profile) -> Namespace:
+        with operator():
+            created = keys.create_namespace(slug or f"ns-{uuid.uuid4().hex[:8]}")
+            created.active_profile = profile
+            created.save()
+        return created
+
+    return create
+
+
+@pytest.fixture
+def tenant(new_namespace: Callable[..., Namespace]) -> Namespace:
+    return new_namespace("tenant")
+
+
+@pytest.fixture
+def other_tenant(new_namespace: Callable[..., Namespace]) -> Namespace:
+    return new_namespace("other")
+
+
+@pytest.fixture
+def real_tenant(new_namespace: Callable[..., Namespace]) -> Namespace:
+    """A namespace on the default profile: the real embedding model."""
+    with operator():
+        profile = IndexProfile.objects.get(name="default")
+    return new_namespace("real", profile=profile)
+
+
+@pytest.fixture
+def api_of(client: Client) -> Callable[..., Api]:
+    def create(tenant: Namespace, scopes: tuple[str, ...] = ("read", "write")) -> Api:
+        with operator():
+            _, plain = keys.issue(tenant, scopes=scopes)
+        return Api(client, plain)
+
+    return create
+
+
+@pytest.fixture
+def api(api_of: Callable[..., Api], tenant: Namespace) -> Api:
+    return api_of(tenant)
+
+
+@pytest.fixture
+def work(db: None) -> Callable[[], int]:
+    """Do what a worker would, here and now, until the queue is empty."""
+
+    def run() -> int:
+        done = 0
+        while claim := jobs.claim(heartbeat.group()):
+            ingest(claim)
+            done += 1
+        return done
+
+    return run

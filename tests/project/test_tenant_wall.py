@@ -1,0 +1,182 @@
+"""The wall between tenants, tried as the application role on every table in the catalogue."""
+
+import uuid
+from collections.abc import Callable
+
+import pytest
+from django.db import DatabaseError, ProgrammingError, connection, connections, transaction
+
+from documents.models import Document, Namespace
+from ragsite import roles
+from ragsite.tenancy import namespace, operator
+
+from ..client import Api
+
+pytestmark = pytest.mark.usefixtures("db")
+
+
+def rows(sql: str, parameters: list[object] | None = None, *, alias: str = "owner") -> list[tuple]:
+    with connections[alias].cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return cursor.fetchall()
+
+
+def tenant_tables() -> list[tuple[str, str]]:
+    """(table, its tenant column) for every table that names a namespace, and namespaces."""
+    found = rows(
+        "SELECT table_name, column_name FROM information_schema.columns "
+        "WHERE table_schema = 'public' AND column_name = 'namespace_id' "
+        "UNION SELECT 'documents_namespace', 'id' ORDER BY 1"
+    )
+    assert len(found) >= 7
+    return found
+
+
+def current_tenant() -> str | None:
+    return rows("SELECT current_setting('ragsite.namespace', true)", alias="default")[0][0]
+
+
+def test_the_application_role_is_bound_by_row_level_security_and_owns_nothing():
+    (row,) = rows(
+        "SELECT rolname, rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user",
+        alias="default",
+    )
+    assert row == ("ragsite_app", False, False)
+    assert not rows(
+        "SELECT relname FROM pg_class JOIN pg_roles ON pg_roles.oid = relowner "
+        "WHERE rolname = 'ragsite_app'"
+    )
+    roles.require_fenced("default")
+    with pytest.raises(roles.UnsuitableDatabase, match="superuser"):
+        roles.require_fenced("owner")
+
+
+def test_every_tenant_table_forces_row_level_security_both_ways():
+    for table, _ in tenant_tables():
+        (row,) = rows(
+            "SELECT relrowsecurity, relforcerowsecurity FROM pg_class WHERE oid = %s::regclass",
+            [table],
+        )
+        assert row == (True, True), table
+        policies = rows(
+            "SELECT qual, with_check FROM pg_policies WHERE tablename = %s "
+            "AND 'ragsite_app' = ANY (roles)",
+            [table],
+        )
+        assert len(policies) == 1, table
+        assert all("current_namespace" in rule for rule in policies[0]), table
+
+
+def test_without_a_tenant_nothing_is_visible_on_any_table(tenant: Namespace, full_tables: None):
+    for table, _ in tenant_tables():
+        assert rows(f"SELECT count(*) FROM {table}")[0][0] > 0, f"{table} is empty: prove nothing"
+        assert rows(f"SELECT count(*) FROM {table}", alias="default") == [(0,)], table
+
+
+def test_without_a_tenant_and_for_another_tenant_every_insert_fails(
+    tenant: Namespace, other_tenant: Namespace, full_tables: None
+):
+    for table, column in tenant_tables():
+        copy = f"INSERT INTO {table} SELECT * FROM jsonb_populate_record(null::{table}, %s::jsonb)"
+        (row,) = rows(f"SELECT to_jsonb(t)::text FROM {table} t LIMIT 1")[0]
+        with pytest.raises(ProgrammingError, match="row-level security"), transaction.atomic():
+            rows(copy, [row], alias="default")
+        with pytest.raises(ProgrammingError, match="row-level security"), namespace(tenant.pk):
+            foreign = row.replace(str(tenant.pk), str(other_tenant.pk))
+            rows(copy, [foreign], alias="default")
+
+
+def test_the_definer_functions_return_nothing_of_a_tenant_without_a_tenant(full_tables: None):
+    call = (
+        "SELECT * FROM ragsite.lexical_candidates('harbour'::tsquery, %s, null, null, null, null, "
+        "null, null, 10)"
+    )
+    (profile_id,) = rows("SELECT profile_id FROM documents_chunk LIMIT 1")[0]
+    assert rows(call, [profile_id], alias="default") == []
+
+
+def test_the_application_role_cannot_read_operators_passwords():
+    with pytest.raises(ProgrammingError, match="permission denied"), transaction.atomic():
+        rows("SELECT password FROM auth_user", alias="default")
+
+
+def test_links_cannot_cross_namespaces(tenant: Namespace, other_tenant: Namespace, api: Api):
+    document_id = api.upload(("a.md", "# A\n\nText.")).body["results"][0]["document_id"]
+    # Foreign keys ignore row-level security: only the namespace inside the key stops this.
+    with pytest.raises(DatabaseError, match="same_namespace"), operator(), transaction.atomic("operator"):
+        rows(
+            "INSERT INTO documents_documentversion (id, namespace_id, document_id, number, state, "
+            "content_sha256, media_type, byte_size, storage_key, file_name, text, outline, warnings)"
+            " VALUES (gen_random_uuid(), %s, %s, 9, 'queued', '', '', 0, '', '', '', '{}', '[]') "
+            "RETURNING id",
+            [other_tenant.pk, document_id],
+            alias="operator",
+        )
+
+
+def test_tenants_taking_turns_on_one_connection_never_see_each_other(
+    api_of: Callable[..., Api], tenant: Namespace, other_tenant: Namespace
+):
+    for owner, name in ((tenant, "mine"), (other_tenant, "theirs")):
+        api_of(owner).upload((f"{name}.md", f"# {name}\n\nWords."))
+    backend = rows("SELECT pg_backend_pid()", alias="default")
+
+    def seen(tenant: Namespace) -> list[str]:
+        with namespace(tenant.pk):
+            return list(Document.objects.values_list("source_uri", flat=True))
+
+    for _ in range(5):
+        assert seen(tenant) == ["upload:mine.md"]
+        assert not current_tenant()
+        assert seen(other_tenant) == ["upload:theirs.md"]
+        with pytest.raises(ZeroDivisionError), namespace(tenant.pk):
+            raise ZeroDivisionError
+        assert not current_tenant()
+        with pytest.raises(DatabaseError), namespace(tenant.pk):
+            rows("SELECT 1/0", alias="default")
+        assert not current_tenant()
+        with namespace(tenant.pk):
+            with pytest.raises(ZeroDivisionError), transaction.atomic():  # a savepoint rolled back
+                raise ZeroDivisionError
+            assert current_tenant() == str(tenant.pk)
+        assert not current_tenant()
+        assert list(Document.objects.all()) == []
+    assert rows("SELECT pg_backend_pid()", alias="default") == backend
+
+
+def test_a_transaction_cannot_switch_namespaces(tenant: Namespace, other_tenant: Namespace):
+    with namespace(tenant.pk):
+        with namespace(tenant.pk):  # the same again is fine
+            pass
+        assert current_tenant() == str(tenant.pk)
+        with pytest.raises(RuntimeError, match="switch"), namespace(other_tenant.pk):
+            pass
+
+
+def test_a_tenant_named_inside_somebody_elses_transaction_is_forgotten_again(tenant: Namespace):
+    with transaction.atomic():
+        with namespace(tenant.pk):
+            assert current_tenant() == str(tenant.pk)
+        assert not current_tenant()
+        assert not connection.needs_rollback
+
+
+def test_the_operator_sees_every_namespace_but_a_namespace_inside_does_not(
+    api_of: Callable[..., Api], tenant: Namespace, other_tenant: Namespace
+):
+    for owner in (tenant, other_tenant):
+        api_of(owner).upload(("a.md", f"# {owner.slug}\n\nWords."))
+    with operator():
+        assert Document.objects.count() == 2
+        with namespace(tenant.pk):
+            assert Document.objects.count() == 1
+        assert Document.objects.count() == 2
+    assert Document.objects.count() == 0
+
+
+@pytest.fixture
+def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
+    """At least one row of the tenant in every tenant table."""
+    api.upload(("harbour.md", "# Harbour\n\nThe harbour has twelve lights."))
+    assert work() == 1
+    assert uuid.UUID(str(tenant.pk))

@@ -19,11 +19,19 @@ from documents.sentences import sentence_spans
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
+SHORT_SENTENCE = 24  # characters
 FRAGMENTS_PER_PASSAGE = 8  # parts of a huge sentence are this small so that passages fill well
 
 
 def _sentences(text: str, start: int, end: int) -> list[Span]:
-    return [(start + first, start + last) for first, last in sentence_spans(text[start:end])]
+    """Whole sentences; very short ones together, for a megabyte of "Ok!" is too many atoms."""
+    spans: list[Span] = []
+    for first, last in sentence_spans(text[start:end]):
+        if spans and spans[-1][1] - spans[-1][0] < SHORT_SENTENCE:
+            spans[-1] = (spans[-1][0], start + last)
+        else:
+            spans.append((start + first, start + last))
+    return spans
 
 
 # The ways to cut a block, best first; the next one is tried on what is still too large. Lines come
@@ -66,7 +74,7 @@ class AtomCutter:
         atoms: list[list[Atom]] = [[] for _ in runs]
         pieces = [piece for number, run in enumerate(runs) for piece in _pieces(text, run, number)]
         while pieces:
-            too_large = []
+            too_large: list[Piece] = []
             counts = self.measure(text, ((piece.start, piece.end) for piece in pieces))
             for piece, tokens in zip(pieces, counts, strict=True):
                 if tokens <= self.sizes.size or piece.end - piece.start == 1:

@@ -5,6 +5,7 @@ All spans come in order, carry no whitespace at their ends, and leave out nothin
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 
 import regex
 
@@ -28,7 +29,9 @@ def paragraph_spans(text: str, start: int, end: int) -> list[Span]:
 
 def item_spans(text: str, start: int, end: int) -> list[Span]:
     """List items, nested ones apart from their parents."""
-    return _between(text, start, end, (item.start() for item in LIST_ITEM.finditer(text, start, end)))
+    return _between(
+        text, start, end, (item.start() for item in LIST_ITEM.finditer(text, start, end))
+    )
 
 
 def line_spans(text: str, start: int, end: int) -> list[Span]:
@@ -78,7 +81,7 @@ def grapheme_cut(text: str, start: int, target: int) -> int:
 
 def _between(text: str, start: int, end: int, cuts: Iterable[int]) -> list[Span]:
     edges = [start, *cuts, end]
-    return _trim_all(text, zip(edges, edges[1:], strict=False))
+    return _trim_all(text, pairwise(edges))
 
 
 def _trim_all(text: str, spans: Iterable[Span]) -> list[Span]:

@@ -1,13 +1,18 @@
 """From blocks to runs: what lies under one heading and may share passages."""
 
+import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from documents.cutting import paragraph_spans
-from documents.passages import Block, Extracted, PassageKind
+from documents.passages import Block, BlockKind, Extracted, PassageKind
 
 Path = tuple[str, ...]
+
+SOLID: Mapping[BlockKind, PassageKind] = {"code": "code", "table": "table"}
+WORD = re.compile(r"\w")
+LONGEST_CAPTION = 80  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +25,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Headings and the text under them, or one code block or table with its bare headings."""
+    """Headings and the text under them, or one code block or table with its headings or caption."""
 
     kind: PassageKind
     members: tuple[Member, ...]
@@ -33,8 +38,8 @@ class Run:
     def end(self) -> int:
         return self.members[-1].block.end
 
-    def without_headings(self) -> tuple["Run", "Run"]:
-        """The headings as a run of text, and the last block, a code block or table, apart."""
+    def head_and_body(self) -> tuple["Run", "Run"]:
+        """Of code or a table: what stands above it, as a run of text, and the block itself."""
         return Run("text", self.members[:-1]), Run(self.kind, self.members[-1:])
 
     def path_at(self, end: int) -> Path:
@@ -47,22 +52,22 @@ def outline(extracted: Extracted) -> Iterator[Run]:
     """Runs in order. Headings without a body of their own open the run that follows them."""
     open_headings: list[Block] = []
     members: list[Member] = []
+    has_body = after_solid = False
     for block in _all_blocks(extracted):
+        is_solid = block.kind in SOLID
+        if is_solid and after_solid and _is_caption(extracted.text, members):
+            has_body = False
+        if has_body and (is_solid or block.kind == "heading"):
+            yield Run("text", tuple(members))
+            members, has_body, after_solid = [], False, False
         if block.kind == "heading":
-            if _has_body(members):
-                yield Run("text", tuple(members))
-                members = []
             _enter(block, open_headings)
         path = tuple(heading.title for heading in open_headings if heading.title)
-        member = Member(block, path)
-        if block.kind == "code" or block.kind == "table":
-            if _has_body(members):
-                yield Run("text", tuple(members))
-                members = []
-            yield Run(block.kind, (*members, member))
-            members = []
-        else:
-            members.append(member)
+        members.append(Member(block, path))
+        if is_solid:
+            yield Run(SOLID[block.kind], tuple(members))
+            members, after_solid = [], True
+        has_body = bool(members) and (has_body or _says_something(extracted.text, block))
     if members:
         yield Run("text", tuple(members))
 
@@ -78,8 +83,17 @@ def _all_blocks(extracted: Extracted) -> Iterator[Block]:
     yield from (Block("text", *span) for span in paragraph_spans(text, done, len(text)))
 
 
-def _has_body(members: list[Member]) -> bool:
-    return bool(members) and members[-1].block.kind != "heading"
+def _says_something(text: str, block: Block) -> bool:
+    """Neither a heading nor a mere rule such as "---", which would make a silly passage."""
+    return block.kind != "heading" and bool(WORD.search(text, block.start, block.end))
+
+
+def _is_caption(text: str, members: list[Member]) -> bool:
+    """A line such as "And then:" between two code blocks: alone it tells nobody anything."""
+    if len(members) != 1 or members[0].block.kind != "text":
+        return False
+    block = members[0].block
+    return block.end - block.start <= LONGEST_CAPTION and "\n" not in text[block.start : block.end]
 
 
 def _enter(heading: Block, open_headings: list[Block]) -> None:

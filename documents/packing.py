@@ -88,15 +88,16 @@ class Packer:
         return stop
 
     def _is_thin(self, draft: Draft) -> bool:
-        """Bare headings, or too little text to stand alone: better fill it up than close it."""
-        tokens = self._tokens(draft.first, draft.stop)
-        return self.atoms[draft.stop - 1].is_heading or tokens * TINY < self.sizes.size
+        """Too little to stand alone, or bare headings before their text: better filled up."""
+        last, coming = self.atoms[draft.stop - 1], self.atoms[draft.stop]
+        is_tiny = self._tokens(draft.first, draft.stop) * TINY < self.sizes.size
+        return is_tiny or (last.is_heading and not coming.is_heading)
 
     def _next_draft(self, draft: Draft, unit_stop: int) -> Draft:
         """An empty draft that repeats the last whole sentences, if what comes next leaves room."""
         first = lead = draft.stop
         coming = unit_stop if self._fits(first, unit_stop, self.sizes.size) else first + 1
-        while lead - 1 > draft.lead:
+        while lead - 1 > draft.first:  # so that starts keep increasing, whatever overlap is dropped
             atom = self.atoms[lead - 1]
             if atom.is_heading or not atom.is_whole:
                 break

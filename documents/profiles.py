@@ -4,7 +4,7 @@ from ragsite.backends import load_backend
 from ragsite.tenancy import operator
 
 from .embedders import Embedder
-from .errors import IngestError
+from .errors import EmbeddingFailed, IngestError
 from .models import IndexProfile
 
 
@@ -16,7 +16,7 @@ class ProfileMismatch(IngestError):
 
 def embedder_of(profile: IndexProfile) -> Embedder:
     """The profile's embedder, refused if its vectors could not be compared with the stored ones."""
-    embedder: Embedder = load_backend("EMBEDDERS", profile.embedder)
+    embedder = _load(profile.embedder)
     if embedder.dimensions != profile.dimensions:
         raise ProfileMismatch(
             f"The embedder {profile.embedder!r} gives vectors of {embedder.dimensions} dimensions, "
@@ -29,6 +29,14 @@ def embedder_of(profile: IndexProfile) -> Embedder:
             f"The index profile {profile.name!r} was built with {profile.model_identity}, and the "
             f"embedder {profile.embedder!r} is now {embedder.identity}."
         )
+    return embedder
+
+
+def _load(alias: str) -> Embedder:
+    try:
+        embedder: Embedder = load_backend("EMBEDDERS", alias)
+    except Exception as error:  # a missing package, a broken model folder, a misspelt setting
+        raise EmbeddingFailed(f"The embedder {alias!r} cannot be loaded.") from error
     return embedder
 
 

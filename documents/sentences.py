@@ -1,6 +1,7 @@
 """Where the sentences of a text lie. sentencex finds them; this keeps it fast, safe and exact."""
 
 import re
+from itertools import pairwise
 
 import sentencex
 
@@ -25,7 +26,7 @@ def sentence_spans(text: str, *, language: str = "en") -> list[Span]:
         if start + len(window) < len(text) and len(ends) > 1:
             ends.pop()  # this one's end may only be the window's: the next window begins with it
         edges = [start, *(start + end for end in ends)]
-        spans.extend(trimmed(text, *edge) for edge in zip(edges, edges[1:], strict=False))
+        spans.extend(trimmed(text, *edge) for edge in pairwise(edges))
         start = edges[-1]
     return [span for span in spans if span[0] < span[1]]
 

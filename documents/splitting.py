@@ -1,6 +1,6 @@
 """From a text and its blocks to passages: heading-bounded, exact, never more than a model reads."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -49,9 +49,7 @@ class Cut:
 class StructureSplitter:
     """Packs whole paragraphs up to `size` tokens; code and tables stay whole up to `limit`."""
 
-    def __init__(
-        self, count_tokens: CountTokens, *, size: int, overlap: int, limit: int
-    ) -> None:
+    def __init__(self, count_tokens: CountTokens, *, size: int, overlap: int, limit: int) -> None:
         if not 0 < size <= limit:
             raise ValueError(f"size must be from 1 to the limit of {limit} tokens, not {size}")
         if not 0 <= overlap < size / 2:
@@ -70,7 +68,9 @@ class StructureSplitter:
 
     def _drafted(self, text: str, runs: Sequence[Run]) -> list[Cut]:
         items = self._keep_whole(text, runs)
-        atoms_of_runs = iter(self.cutter.cut(text, [item for item in items if isinstance(item, Run)]))
+        atoms_of_runs = iter(
+            self.cutter.cut(text, [item for item in items if isinstance(item, Run)])
+        )
         cuts = []
         for item in items:
             if isinstance(item, Cut):
@@ -87,8 +87,9 @@ class StructureSplitter:
     def _keep_whole(self, text: str, runs: Sequence[Run]) -> list[Run | Cut]:
         """Code and tables become cuts where they fit the limit; other runs are left to pack.
 
-        Bare headings go with the code below them. Only where the code alone would fit and the two
-        together do not are they left apart; where it must be cut anyway, they open its first part.
+        A bare heading, or a caption, goes with the code below it. Only where the code alone would
+        fit and the two together do not are they apart; where it is cut anyway, its first part
+        begins with them. A heading with an introduction is a passage of text.
         """
         solid = [run for run in runs if run.kind != "text"]
         counts = iter(self.cutter.measure(text, [(run.start, run.end) for run in solid]))
@@ -99,14 +100,14 @@ class StructureSplitter:
             elif (tokens := next(counts)) <= self.sizes.limit:
                 items.append(_whole(run, tokens))
             else:
-                items.extend(self._headings_apart(text, run))
+                items.extend(self._head_apart(text, run))
         return items
 
-    def _headings_apart(self, text: str, run: Run) -> tuple[Run | Cut, ...]:
-        headings, body = run.without_headings()
+    def _head_apart(self, text: str, run: Run) -> tuple[Run | Cut, ...]:
+        head, body = run.head_and_body()
         (tokens,) = self.cutter.measure(text, [(body.start, body.end)])
-        if headings.members and tokens <= self.sizes.limit:
-            return headings, _whole(body, tokens)
+        if head.members and tokens <= self.sizes.limit:
+            return head, _whole(body, tokens)
         return (run,)
 
     def _with_bounded_overlaps(self, text: str, cuts: Sequence[Cut]) -> list[Cut]:
@@ -127,17 +128,20 @@ class StructureSplitter:
 
     def _within_limit(self, text: str, cuts: list[Cut]) -> list[Cut]:
         """Atoms together may count more than one by one: then the cut is halved, and recounted."""
-        while any(self._is_too_large(cut) for cut in cuts):
+        while any(map(self._is_too_large, cuts)):
             smaller: list[Cut] = []
-            follows_halves = False
+            after_halves = False
             for cut in cuts:
-                # The second half may begin after the place where the next cut's overlap does.
-                cut = cut.without_overlap() if follows_halves else cut
-                follows_halves = self._is_too_large(cut) and not cut.repeats
-                if follows_halves:
+                too_large = self._is_too_large(cut)
+                halve = too_large and not cut.repeats
+                if halve:
                     smaller.extend(cut.halves())
+                elif too_large or after_halves:
+                    # After halves too: the second may begin later than the overlap does.
+                    smaller.append(cut.without_overlap())
                 else:
-                    smaller.append(cut.without_overlap() if self._is_too_large(cut) else cut)
+                    smaller.append(cut)
+                after_halves = halve
             cuts = self._counted(text, smaller)
         return cuts
 

@@ -92,7 +92,7 @@ class EmbeddedServer:
     def socket_dir(self) -> Path:
         name = f"ragsite-{self._mark}"
         private = self.home / "run" / "pg"
-        places = [private, Path(tempfile.gettempdir(), name), Path("/tmp", name)]
+        places = [private, Path(tempfile.gettempdir(), name), Path("/tmp", name)]  # noqa: S108
         runtime = os.environ.get("XDG_RUNTIME_DIR", "")
         if os.geteuid() and os.access(runtime, os.W_OK):
             places.insert(1, Path(runtime, name))

@@ -69,6 +69,13 @@ def _finished(request: HttpRequest, response: HttpResponse, started: float) -> H
     return response
 
 
+class ReadinessFilter(logging.Filter):
+    """Django calls every 503 an error; /readyz's "not yet" is an answer."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return getattr(getattr(record, "request", None), "path", "") != "/readyz"
+
+
 class RequestIdFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         record.request_id = current_request_id()

@@ -277,7 +277,10 @@ LOG_FORMAT = env.str("LOG_FORMAT", default="text" if sys.stderr.isatty() else "j
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"request_id": {"()": "ragsite.logs.RequestIdFilter"}},
+    "filters": {
+        "request_id": {"()": "ragsite.logs.RequestIdFilter"},
+        "readiness": {"()": "ragsite.logs.ReadinessFilter"},
+    },
     "formatters": {
         "json": {"()": "ragsite.logs.json_formatter"},
         "text": {"()": "ragsite.logs.TextFormatter"},
@@ -293,7 +296,7 @@ LOGGING = {
     "loggers": {
         # Both are chatty about every bell and every file; their warnings are still heard.
         "django-q": {"level": "WARNING"},
-        "django.request": {"level": "ERROR"},
+        "django.request": {"level": "ERROR", "filters": ["readiness"]},
         "httpx": {"level": "WARNING"},
         "sentence_transformers": {"level": "WARNING"},
     },

@@ -87,7 +87,7 @@ def _environment(pid: int) -> list[bytes]:
 
 
 def _kill_group(group: int) -> None:
-    with suppress(ProcessLookupError):
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
 
 
@@ -215,7 +215,7 @@ class Supervisor:
         program, life = self.programs[name], self._lives[name]
         mark = {"RAGSITE_SUPERVISED": "1", MARK: str(self.folder / name)}
         life.started_at, life.at_once = time.monotonic(), False
-        life.process = subprocess.Popen(
+        life.process = subprocess.Popen(  # noqa: S603
             program.argv,
             env={**os.environ, **program.env, **mark},
             stdin=subprocess.DEVNULL,
@@ -223,8 +223,11 @@ class Supervisor:
             preexec_fn=partial(_die_with, os.getpid()),
         )
         draft = self.folder / f"{name}.pid.new"
-        draft.write_text(f"{life.process.pid} {_birth(life.process.pid)}\n")
-        draft.replace(self.folder / f"{name}.pid")
+        try:
+            draft.write_text(f"{life.process.pid} {_birth(life.process.pid)}\n")
+            draft.replace(self.folder / f"{name}.pid")
+        except OSError as error:  # a full disk is no reason to stop everything
+            logger.warning("Cannot note the process of %s: %s", name, error)
 
     def _bury(self, name: str) -> int:
         """Plan the next start; or the exit code with which to give up."""

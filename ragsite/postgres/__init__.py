@@ -75,7 +75,7 @@ class Account:
         for capability in (None, CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE):
             account = replace(self, capability=capability)
             with suppress(subprocess.SubprocessError):
-                run = subprocess.run(
+                run = subprocess.run(  # noqa: S603
                     command, cwd="/", preexec_fn=account.become, capture_output=True, check=False
                 )
                 if run.returncode == 0:
@@ -127,7 +127,7 @@ class Account:
             self.become()
 
         child = {**self.child(alive), "preexec_fn": leave}
-        subprocess.Popen(argv, stdout=log, stderr=log, **child).wait()
+        subprocess.Popen(argv, stdout=log, stderr=log, **child).wait()  # noqa: S603
 
     def child(self, alive: int) -> dict[str, Any]:
         return {
@@ -148,7 +148,8 @@ def make_cluster(initdb: str, data: Path, account: Account, alive: int, fsync: b
     options = "-U postgres --encoding=UTF8 --locale=C --locale-provider=builtin"
     options += " --builtin-locale=C.UTF-8 --data-checksums --auth-local=trust --auth-host=reject"
     argv = [initdb, "-D", str(draft), *options.split(), *([] if fsync else ["--no-sync"])]
-    made = subprocess.run(argv, capture_output=True, text=True, check=False, **account.child(alive))
+    child = account.child(alive)
+    made = subprocess.run(argv, capture_output=True, text=True, check=False, **child)  # noqa: S603
     if made.returncode:
         shutil.rmtree(draft, ignore_errors=True)  # on a full disk every byte counts
         raise OSError(made.stderr.strip() or f"initdb ended with {made.returncode}")
@@ -224,7 +225,7 @@ def memory_megabytes() -> int:
 
 def shm_megabytes() -> int:
     try:
-        disk = os.statvfs("/dev/shm")
+        disk = os.statvfs("/dev/shm")  # noqa: S108
     except OSError:
         return 0
     return disk.f_bavail * disk.f_frsize >> 20

@@ -31,7 +31,7 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def temporary_server(**options: Any) -> Iterator[EmbeddedServer]:
+def temporary_server() -> Iterator[EmbeddedServer]:
     """Not in tmp_path: that is closed to the user as whom root's server runs, and too long."""
     home = Path(tempfile.mkdtemp(prefix="rag-"))
     home.chmod(0o755)
@@ -170,7 +170,7 @@ def test_a_supervised_process_neither_starts_nor_stops_it(
 ) -> None:
     monkeypatch.setattr("ragsite.embedded.SUPERVISED_SECONDS", 0.2)
     monkeypatch.setenv("RAGSITE_SUPERVISED", "1")
-    with pytest.raises(EmbeddedServerError, match="No answer within 0.2 seconds"):
+    with pytest.raises(EmbeddedServerError, match="No answer within"):
         server.ensure_running()
     monkeypatch.delenv("RAGSITE_SUPERVISED")
     with another_process(server) as supervisor:
@@ -295,7 +295,7 @@ def test_data_of_another_version_is_left_alone(fresh: EmbeddedServer) -> None:
 def test_a_mistake_in_the_operators_lines_is_shown(server: EmbeddedServer) -> None:
     with (server.home / "postgres/postgresql.conf").open("a") as own:
         own.write("work_memory = '7MB'\n")
-    with pytest.raises(EmbeddedServerError, match="your own lines in (.|\n)*work_memory"):
+    with pytest.raises(EmbeddedServerError, match=r"your own lines in (.|\n)*work_memory"):
         server.ensure_running()
 
 

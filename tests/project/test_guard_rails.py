@@ -1,0 +1,135 @@
+"""Rules of the house, checked: layers, sizes, settings, schema, migrations, a light start."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+
+ROOT = Path(settings.BASE_DIR)
+APPS = {"documents": 0, "retrieval": 1, "evaluation": 2}
+HEAVY = {"torch", "transformers", "sentence_transformers", "scipy", "sklearn", "pypdf"}
+WORKERS = [
+    *Path(ROOT, "documents/extractors").glob("*.py"),
+    *Path(ROOT, "documents/embedders").glob("*.py"),
+    *(ROOT / "documents" / f"{name}.py" for name in ("splitting", "sentences", "passages", "errors")),
+    *(ROOT / "retrieval" / f"{name}.py" for name in ("fusion", "diversity", "context", "requests")),
+]
+
+
+def sources() -> Iterator[Path]:
+    for folder in ("ragsite", *APPS, "tests"):
+        yield from (ROOT / folder).rglob("*.py")
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module or ""
+
+
+def test_apps_import_only_downwards():
+    upward = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for app, floor in APPS.items()
+        for path in (ROOT / app).rglob("*.py")
+        for name in imports_of(path)
+        if APPS.get(name.split(".")[0], -1) > floor
+    ]
+    assert not upward
+
+
+def test_workers_know_nothing_of_django():
+    assert len(WORKERS) > 12
+    knowing = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in WORKERS
+        for name in imports_of(path)
+        if name.split(".")[0] in ("django", "rest_framework", "ragsite")
+    ]
+    assert not knowing
+
+
+def test_no_module_is_longer_than_400_lines():
+    long = [
+        f"{path.relative_to(ROOT)}: {len(path.read_text().splitlines())}"
+        for path in sources()
+        if "migrations" not in path.parts and len(path.read_text().splitlines()) > 400
+    ]
+    assert not long
+
+
+def test_no_module_has_a_name_that_says_nothing():
+    vague = {"utils.py", "helpers.py", "misc.py", "common.py", "services.py", "managers.py"}
+    assert not [path for path in sources() if path.name in vague]
+
+
+def test_every_setting_is_in_env_example_and_back():
+    read = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', (ROOT / "ragsite/settings.py").read_text()))
+    example = (ROOT / ".env.example").read_text()
+    documented = set(re.findall(r"^#? ?([A-Z_]+)=", example, re.MULTILINE))
+    from_elsewhere = {"RAGSITE_SUPERVISED", "RAGSITE_PG_FSYNC"}  # read by ragsite/embedded.py
+    assert read | from_elsewhere == documented
+
+
+def test_the_committed_schema_is_the_one_the_code_gives():
+    out = StringIO()
+    call_command("spectacular", "--validate", "--fail-on-warn", stdout=out)
+    committed = (ROOT / "docs" / "openapi.yaml").read_text()
+    assert out.getvalue().strip() == committed.strip(), "run `make schema` and commit the result"
+
+
+@pytest.mark.usefixtures("database")
+def test_models_and_migrations_agree():
+    call_command("makemigrations", "--check", "--dry-run", verbosity=0)
+
+
+def in_fresh_process(code: str) -> str:
+    setup = "import django; django.setup()\nfrom django.core.management import call_command\n"
+    done = subprocess.run(
+        [sys.executable, "-c", setup + code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize(
+    "act",
+    [
+        "call_command('check')",
+        "call_command('migrate', verbosity=0)",
+        "import documents.tasks, ragsite.management.commands.up, documents.management.commands.ingest",
+        "from django.test import Client; assert Client().get('/admin/login/', HTTP_HOST='localhost').status_code == 200",
+        "from django.test import Client; assert Client().get('/api/docs', HTTP_HOST='localhost').status_code == 200",
+    ],
+)
+def test_nothing_heavy_is_loaded_by(act: str):
+    loaded = in_fresh_process(f"{act}\nimport sys; print(*sys.modules)").split()
+    assert "django" in loaded
+    assert not HEAVY & set(loaded)
+
+
+def test_migrations_run_forward_and_back(tmp_path: Path):
+    """In a home of its own: an empty database, everything in, our apps out, everything in again."""
+    import os
+
+    environment = {**os.environ, "RAGSITE_HOME": str(tmp_path), "RAGSITE_TESTS": str(tmp_path)}
+    for arguments in ([], ["retrieval", "zero"], ["documents", "zero"], []):
+        done = subprocess.run(
+            [sys.executable, "manage.py", "migrate", *arguments],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr

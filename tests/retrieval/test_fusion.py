@@ -1,0 +1,90 @@
+"""One order out of two, by ranks or by scores."""
+
+import uuid
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrieval.diversity import limit_per_document
+from retrieval.fusion import rrf, union, weighted
+from retrieval.requests import Candidate
+
+IDS = [uuid.UUID(int=n) for n in range(1, 9)]
+DOCUMENT = uuid.UUID(int=99)
+
+
+def near(*numbers: int) -> list[Candidate]:
+    return [
+        Candidate(IDS[n], DOCUMENT, vector=1 - rank / 10, vector_rank=rank)
+        for rank, n in enumerate(numbers, start=1)
+    ]
+
+
+def wordy(*numbers: int) -> list[Candidate]:
+    return [
+        Candidate(IDS[n], DOCUMENT, lexical=5.0 - rank, lexical_rank=rank)
+        for rank, n in enumerate(numbers, start=1)
+    ]
+
+
+def order(candidates: list[Candidate]) -> list[int]:
+    return [IDS.index(c.chunk_id) for c in candidates]
+
+
+def test_a_chunk_found_by_both_legs_beats_the_best_of_either():
+    fused = rrf(union(near(0, 1), wordy(2, 1)))
+    assert order(fused) == [1, 0, 2]
+    assert fused[0].fused == pytest.approx(1 / 62 + 1 / 62)
+    assert [c.fused_rank for c in fused] == [1, 2, 3]
+
+
+def test_the_union_holds_each_chunk_once_with_both_opinions():
+    (both,) = [c for c in union(near(0, 1), wordy(1)) if c.chunk_id == IDS[1]]
+    assert (both.vector_rank, both.lexical_rank) == (2, 1)
+    assert len(union(near(0, 1), wordy(1))) == 2
+
+
+def test_weights_decide_between_the_legs():
+    candidates = union(near(0, 1, 2), wordy(2, 1, 0))
+    assert order(weighted(candidates, semantic=1, lexical=0))[0] == 0
+    assert order(weighted(candidates, semantic=0, lexical=1))[0] == 2
+
+
+def test_a_chunk_missing_from_a_leg_counts_nothing_there():
+    fused = {IDS.index(c.chunk_id): c.fused for c in weighted(union(near(0), wordy(1, 2)), semantic=0.5, lexical=0.5)}
+    assert fused == pytest.approx({0: 0.5, 1: 0.5, 2: 0.0})
+
+
+def test_no_candidates_fuse_to_none():
+    assert rrf([]) == []
+    assert weighted([], semantic=0.5, lexical=0.5) == []
+
+
+permutations = st.permutations(range(6))
+
+
+@given(permutations, permutations, permutations)
+def test_the_order_of_the_candidates_does_not_matter(
+    first: list[int], second: list[int], shuffled: list[int]
+):
+    candidates = union(near(*first), wordy(*second))
+    for fuse in (rrf, lambda cs: weighted(cs, semantic=0.7, lexical=0.3)):
+        assert fuse(candidates) == fuse([candidates[n] for n in shuffled])
+
+
+@given(permutations, st.integers(1, 5))
+def test_a_better_rank_never_lowers_the_place(ranks: list[int], position: int):
+    candidates = rrf(near(*ranks))
+    assert order(candidates) == ranks
+    raised = [replace(c, lexical_rank=1) if n == position else c for n, c in enumerate(candidates)]
+    assert order(rrf(raised)).index(ranks[position]) <= position
+
+
+def test_at_most_so_many_of_one_document_and_the_rest_say_why():
+    other = uuid.UUID(int=98)
+    candidates = [*near(0, 1, 2), Candidate(IDS[3], other, vector=0.1, vector_rank=4)]
+    kept, dropped = limit_per_document(candidates, most=2)
+    assert order(kept) == [0, 1, 3]
+    assert [(c.chunk_id, c.dropped) for c in dropped] == [(IDS[2], "max_per_document")]

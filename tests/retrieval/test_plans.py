@@ -1,0 +1,134 @@
+"""Query plans, pinned: an index can never silently go unused."""
+
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.db import connection, connections
+
+from documents.models import IndexProfile, Namespace
+from ragsite.tenancy import namespace, operator
+from retrieval import dense
+from retrieval.requests import Filters
+
+ROWS = 3000
+DIMENSIONS = 384
+
+
+def owner(sql: str, parameters: list[object] | None = None) -> None:
+    with connections["owner"].cursor() as cursor:
+        cursor.execute(sql, parameters)
+
+
+@pytest.fixture
+def crowd(real_tenant: Namespace) -> Iterator[tuple[Namespace, IndexProfile]]:
+    """One document with many chunks, made in SQL: content does not matter here, numbers do."""
+    document_id, version_id = uuid.uuid4(), uuid.uuid4()
+    with operator():
+        profile = IndexProfile.objects.get(name="default")
+    owner(
+        "INSERT INTO documents_document (id, namespace_id, source_type, source_uri, title, "
+        "content_sha256, media_type, byte_size, tags, metadata, given, status, error_code, "
+        "error_message, document_version, live_version, chunks_count, tokens_count, embedding_model) "
+        "VALUES (%s, %s, 'md', 'crowd', 'Crowd', '', '', 0, '{odd}', '{}', '{}', 'ready', '', '', "
+        "1, 1, 0, 0, '')",
+        [document_id, real_tenant.pk],
+    )
+    owner(
+        "INSERT INTO documents_documentversion (id, namespace_id, document_id, number, state, "
+        "content_sha256, media_type, byte_size, storage_key, file_name, text, outline, warnings) "
+        "VALUES (%s, %s, %s, 1, 'live', '', '', 0, '', '', '', '{}', '[]')",
+        [version_id, real_tenant.pk, document_id],
+    )
+    owner(
+        "INSERT INTO documents_chunk (id, namespace_id, profile_id, document_id, version_id, "
+        "ordinal, kind, content, tokens, section, start, \"end\", metadata, chunk_hash, embedding, "
+        "search_vector) "
+        "SELECT gen_random_uuid(), %s, %s, %s, %s, n, 'text', 'c', 1, '', n, n + 1, '{}', '', "
+        "  (SELECT array_agg(sin(n * 0.7 + i * i)) FROM generate_series(1, 384) i)::vector, "
+        "  to_tsvector('english', 'word' || n %% 500 || ' common') "
+        "FROM generate_series(1, %s) n",
+        [real_tenant.pk, profile.pk, document_id, version_id, ROWS],
+    )
+    owner("ANALYZE documents_chunk, documents_document")
+    yield real_tenant, profile
+
+
+def explained(sql: str, parameters: object) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {sql}", parameters)
+        return "\n".join(row[0] for row in cursor.fetchall())
+
+
+def find(crowd: tuple[Namespace, IndexProfile], **options: object) -> tuple[list, str]:
+    tenant, profile = crowd
+    defaults = {"filters": Filters(), "limit": 50, "chunk_count": ROWS, "exact_up_to": 0}
+    vector = [((n * 37) % 11 - 5) / 7 + 0.01 for n in range(DIMENSIONS)]
+    with namespace(tenant.pk):
+        return dense.find(
+            vector, namespace_id=tenant.pk, profile=profile, ef_search=100, **defaults | options
+        )
+
+
+def test_the_approximate_search_takes_the_profiles_own_vector_index(
+    crowd: tuple[Namespace, IndexProfile],
+):
+    tenant, profile = crowd
+    statement = dense._APPROXIMATE.format(join="", dimensions=DIMENSIONS)
+    parameters = {
+        "vector": str([0.1] * DIMENSIONS),
+        "namespace": tenant.pk,
+        "profile": profile.pk,
+        "limit": 50,
+    }
+    with namespace(tenant.pk):
+        plan = explained(statement, parameters)
+    assert f"Index Scan using chunk_vectors_{profile.pk.hex}" in plan
+    assert "namespace_id" in plan  # the tenant wall is still in it
+
+
+def test_the_rule_chooses_exact_for_small_namespaces_and_the_index_for_large(
+    crowd: tuple[Namespace, IndexProfile],
+):
+    near, plan = find(crowd, exact_up_to=ROWS)
+    assert (plan, len(near)) == ("exact", 50)
+    approximate, plan = find(crowd)
+    assert (plan, len(approximate)) == ("hnsw", 50)
+    shared = {c.chunk_id for c in near} & {c.chunk_id for c in approximate}
+    assert len(shared) >= 45
+    similarities = [c.vector for c in approximate]
+    assert similarities == sorted(similarities, reverse=True)
+
+
+def test_deleted_neighbours_never_empty_the_result(crowd: tuple[Namespace, IndexProfile]):
+    near, _ = find(crowd, limit=60, exact_up_to=ROWS)
+    owner("DELETE FROM documents_chunk WHERE id = ANY (%s)", [[c.chunk_id for c in near]])
+    left, _ = find(crowd)
+    assert len(left) == 50
+
+
+def test_a_filter_that_leaves_too_little_is_answered_exactly(
+    crowd: tuple[Namespace, IndexProfile], work: Callable[[], int]
+):
+    nothing, plan = find(crowd, filters=Filters(tags=("even",)))
+    assert (nothing, plan) == ([], "hnsw, then exact")
+    everything, plan = find(crowd, filters=Filters(tags=("odd",)))
+    assert (len(everything), plan) == (50, "hnsw")
+
+
+def test_the_words_index_serves_the_definer_and_only_the_definer(
+    crowd: tuple[Namespace, IndexProfile],
+):
+    sql = "SELECT id FROM documents_chunk WHERE search_vector @@ 'word7'::tsquery"
+    with connections["owner"].cursor() as cursor:
+        try:
+            cursor.execute("SET ROLE ragsite_definer")
+            cursor.execute(f"EXPLAIN {sql}")
+            as_definer = "\n".join(row[0] for row in cursor.fetchall())
+        finally:
+            cursor.execute("RESET ROLE")
+    assert "Bitmap Index Scan on chunk_words" in as_definer
+    with namespace(crowd[0].pk):
+        as_application = explained(sql, None)
+    # Why the definer function exists; if this ever changes, it can go.
+    assert "chunk_words" not in as_application

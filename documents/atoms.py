@@ -19,19 +19,25 @@ from documents.sentences import sentence_spans
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
+MANY_SENTENCES = 10_000
 SHORT_SENTENCE = 24  # characters
 FRAGMENTS_PER_PASSAGE = 8  # parts of a huge sentence are this small so that passages fill well
 
 
 def _sentences(text: str, start: int, end: int) -> list[Span]:
-    """Whole sentences; very short ones together, for a megabyte of "Ok!" is too many atoms."""
-    spans: list[Span] = []
-    for first, last in sentence_spans(text[start:end]):
-        if spans and spans[-1][1] - spans[-1][0] < SHORT_SENTENCE:
-            spans[-1] = (spans[-1][0], start + last)
+    spans = [(start + first, start + last) for first, last in sentence_spans(text[start:end])]
+    return spans if len(spans) < MANY_SENTENCES else _short_ones_joined(spans)
+
+
+def _short_ones_joined(spans: Sequence[Span]) -> list[Span]:
+    """Five megabytes of "Ok!" in one paragraph would be a million atoms."""
+    joined = [spans[0]]
+    for start, end in spans[1:]:
+        if joined[-1][1] - joined[-1][0] < SHORT_SENTENCE:
+            joined[-1] = (joined[-1][0], end)
         else:
-            spans.append((start + first, start + last))
-    return spans
+            joined.append((start, end))
+    return joined
 
 
 # The ways to cut a block, best first; the next one is tried on what is still too large. Lines come

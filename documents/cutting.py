@@ -56,17 +56,17 @@ def word_spans(text: str, start: int, end: int, *, length: int) -> list[Span]:
 
 
 def character_spans(text: str, start: int, end: int, *, length: int) -> list[Span]:
-    """Pieces of `length` characters, a little shorter where a grapheme would be torn."""
-    spans = []
-    while end - start > length:
-        cut = grapheme_cut(text, start, start + length)
-        spans.append((start, cut))
-        start = cut
-    return _trim_all(text, [*spans, (start, end)])
+    """Pieces of about `length` characters. Only a span that is one grapheme is torn."""
+    edges = [start]
+    while end - edges[-1] > length:
+        edges.append(min(end, grapheme_cut(text, edges[-1], edges[-1] + length)))
+    if edges[-1] == end and len(edges) == 2:
+        edges = [*range(start, end, length)]
+    return _between(text, edges[0], end, edges[1:])
 
 
 def grapheme_cut(text: str, start: int, target: int) -> int:
-    """The last place up to `target` between two graphemes; `target` itself if there is none."""
+    """The last place up to `target` between two graphemes, or else the first one after it."""
     if text[target - 1 : target + 1].isascii():
         return target
     # Only the neighbourhood: \X takes quadratic time on a run of flags, which are pairs of letters.
@@ -74,9 +74,9 @@ def grapheme_cut(text: str, start: int, target: int) -> int:
     cut = start
     for grapheme in GRAPHEME.finditer(text[near : target + LONGEST_GRAPHEME]):
         if near + grapheme.end() > target:
-            break
+            return cut if cut > start else near + grapheme.end()
         cut = near + grapheme.end()
-    return cut if cut > start else target
+    return target
 
 
 def _between(text: str, start: int, end: int, cuts: Iterable[int]) -> list[Span]:

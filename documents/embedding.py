@@ -1,7 +1,7 @@
 """Vectors for a version's passages: from the cache where they are, from the model where not."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ragsite.tenancy import namespace
 
@@ -20,8 +20,9 @@ def embed(
     """One vector per text, in order. Each batch is saved as it comes, so a retry resumes."""
     hashes = [hashlib.sha256(text.encode()).digest() for text in texts]
     known = _cached(version, embedder, hashes)
-    missing = {digest: text for digest, text in zip(hashes, texts, strict=True)}
-    missing = {digest: text for digest, text in missing.items() if digest not in known}
+    missing = {
+        digest: text for digest, text in zip(hashes, texts, strict=True) if digest not in known
+    }
     done = len(texts) - len(missing)
     lease.progress(done, len(texts))
     digests = iter(missing)
@@ -49,9 +50,7 @@ def _cached(
     return found
 
 
-def _remember(
-    version: DocumentVersion, embedder: Embedder, batch: dict[bytes, Vector]
-) -> None:
+def _remember(version: DocumentVersion, embedder: Embedder, batch: Mapping[bytes, Vector]) -> None:
     with namespace(version.namespace_id):
         EmbeddingCache.objects.bulk_create(
             [

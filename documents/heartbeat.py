@@ -26,11 +26,11 @@ def beat(name: str) -> None:
 
 def age(name: str) -> float | None:
     """Seconds since the group's last beat, by the database's clock; None if it never beat."""
-    return _age("SELECT max(beaten_at) FROM documents_workerheartbeat WHERE worker = %s", [name])
+    return _age([name])
 
 
 def youngest_age() -> float | None:
-    return _age("SELECT max(beaten_at) FROM documents_workerheartbeat", [])
+    return _age(None)
 
 
 def forget_the_dead() -> None:
@@ -40,8 +40,13 @@ def forget_the_dead() -> None:
         )
 
 
-def _age(last_beat: str, parameters: list[str]) -> float | None:
+def _age(names: list[str] | None) -> float | None:
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT extract(epoch FROM now() - ({last_beat}))::float8", parameters)
+        cursor.execute(
+            "SELECT extract(epoch FROM now() - max(beaten_at))::float8 "
+            "FROM documents_workerheartbeat WHERE %(names)s::text[] IS NULL "
+            "OR worker = ANY (%(names)s)",
+            {"names": names},
+        )
         seconds: float | None = cursor.fetchone()[0]
     return seconds

@@ -126,9 +126,7 @@ def _default_uri(file_name: str, sha256: str) -> str:
     return f"upload:{file_name}" if file_name else f"text:{sha256[:32]}"
 
 
-def _record(
-    namespace_id: uuid.UUID, checked: _Checked, key: str
-) -> tuple[Receipt, bool]:
+def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Receipt, bool]:
     """Write document, version and job; says whether the stored original is now in use."""
     _one_at_a_time(namespace_id, checked)
     if known := _known(checked):
@@ -165,7 +163,9 @@ def _known(checked: _Checked) -> Receipt | None:
     if checked.submission.on_duplicate == "keep":
         return None
     twins = Document.objects.filter(content_sha256=checked.sha256)
-    twin = twins.exclude(status__in=(Status.FAILED, Status.CANCELLED)).order_by("created_at").first()
+    twin = (
+        twins.exclude(status__in=(Status.FAILED, Status.CANCELLED)).order_by("created_at").first()
+    )
     if twin is None:
         return None
     if checked.submission.on_duplicate == "error":
@@ -207,7 +207,9 @@ def _one_at_a_time(namespace_id: uuid.UUID, checked: _Checked) -> None:
     """
     names = (f"{namespace_id}/{checked.sha256}", f"{namespace_id}/{checked.source_uri}")
     with connection.cursor() as cursor:
-        cursor.execute("SELECT hashtextextended(name, 0) FROM unnest(%s::text[]) name", [list(names)])
+        cursor.execute(
+            "SELECT hashtextextended(name, 0) FROM unnest(%s::text[]) name", [list(names)]
+        )
         for (number,) in sorted(cursor.fetchall()):  # one order for all: no deadlock
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
 

@@ -104,7 +104,9 @@ def cancel(job_id: uuid.UUID) -> bool:
 def supersede(document: Document) -> None:
     """Cancel what still waits for older versions of a locked document: a newer one has come."""
     waiting = IngestJob.objects.filter(document=document, state=State.QUEUED)
-    for job in waiting.select_related("version").defer("version__text").select_for_update(of=("self",)):
+    for job in (
+        waiting.select_related("version").defer("version__text").select_for_update(of=("self",))
+    ):
         _end(job, State.CANCELLED, "superseded", "A newer version of the document has come.")
 
 
@@ -143,7 +145,8 @@ def _take_back(job_id: uuid.UUID, dead_workers: Sequence[str]) -> None:
     job = _lock(job_id, skip_locked=True)
     if job is None or job.state != State.RUNNING:
         return  # it ended since we looked
-    if job.worker not in dead_workers and job.lease_until >= _database_now():
+    renewed = job.lease_until is not None and job.lease_until >= _database_now()
+    if renewed and job.worker not in dead_workers:
         return  # its worker came back
     logger.warning("job.taken_back", extra={"job_id": str(job_id), "attempts": job.attempts})
     if job.attempts < job.max_attempts:

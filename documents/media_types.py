@@ -46,5 +46,5 @@ def detect(content: File, *, file_name: str, declared: str) -> str:
 def _must_be_text(content: File, media_type: str) -> None:
     content.seek(0)
     head = content.read(SNIFFED_BYTES)
-    if b"\x00" in head and not head.startswith(UNICODE_MARKS) or head.startswith(b"%PDF-"):
+    if (b"\x00" in head and not head.startswith(UNICODE_MARKS)) or head.startswith(b"%PDF-"):
         raise TypeMismatch(f"The file calls itself {media_type}, but its bytes are not text.")

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from django.contrib.postgres.search import CombinedSearchVector, SearchVector
+from django.contrib.postgres.search import SearchVector
 from django.db.models import F, Value
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 from django.utils.dateparse import parse_date, parse_datetime
 
@@ -120,7 +121,7 @@ def _insert_chunks(
     Chunk.objects.bulk_create(chunks, batch_size=INSERT_BATCH)
 
 
-def _search_vector(title: str, passage: Passage) -> CombinedSearchVector:
+def _search_vector(title: str, passage: Passage) -> Combinable:
     """Where it stands weighs more than what it says: title and section A, content D."""
     place = Value(words(f"{title} {' '.join(passage.heading_path)}"))
     content = Value(words(passage.text))

@@ -15,7 +15,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from .errors import ApiError
+from .errors import CHALLENGE, ApiError
 from .tenancy import namespace
 
 if TYPE_CHECKING:  # DRF itself loads this module while it loads its views
@@ -51,7 +51,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         return caller, caller
 
     def authenticate_header(self, request: Request) -> str:
-        return 'Bearer realm="ragsite"'
+        return CHALLENGE
 
 
 class HasScope(BasePermission):
@@ -73,9 +73,7 @@ class HasScope(BasePermission):
 
 
 def _refused(code: str, message: str) -> ApiError:
-    error = ApiError(code, message, http_status=401)
-    error.auth_header = 'Bearer realm="ragsite"'
-    return error
+    return ApiError(code, message, http_status=401)
 
 
 def _find(prefix: str, secret: str) -> Caller | None:

@@ -14,7 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ragsite import postgres
+from ragsite.postgres import cluster
+from ragsite.postgres.account import Account
 
 MAJOR = "18"
 SOCKET_NAME = ".s.PGSQL.5432"
@@ -123,7 +124,7 @@ class EmbeddedServer:
                     self._start()
                 self._create_database()
         except (OSError, subprocess.SubprocessError) as error:
-            raise EmbeddedServerError(postgres.explain(str(error), self.home)) from error
+            raise EmbeddedServerError(cluster.explain(str(error), self.home)) from error
 
     def release(self) -> None:
         with _mutex, suppress(FileNotFoundError):  # the whole home may be gone by now
@@ -161,7 +162,7 @@ class EmbeddedServer:
         return hashlib.sha256(os.fsencode(self.home)).hexdigest()[:12]
 
     def _binary(self, name: str) -> str:
-        return str((self.binaries or postgres.binaries(MAJOR)) / name)
+        return str((self.binaries or cluster.binaries(MAJOR)) / name)
 
     def _postmaster(self) -> list[str]:
         """The lines of postmaster.pid, if that process is alive and is our server."""
@@ -226,14 +227,14 @@ class EmbeddedServer:
                 if cmdline.read_bytes().startswith(title):
                     os.kill(int(cmdline.parent.name), signal.SIGKILL)
 
-    def _prepare(self, alive: int) -> postgres.Account:
-        account = postgres.Account.for_data(self._data)
+    def _prepare(self, alive: int) -> Account:
+        account = Account.for_data(self._data)
         sockets = self.socket_dir()
         account.own(self._folder / "log")
         account.own(sockets)
         account = account.reaching(self._binary("initdb"), self._folder / "log", sockets)
         if not self._data.exists():
-            postgres.make_cluster(self._binary("initdb"), self._data, account, alive, self.fsync)
+            cluster.make_cluster(self._binary("initdb"), self._data, account, alive, self.fsync)
         made_by = (self._data / "PG_VERSION").read_text().strip()
         if made_by != MAJOR:
             raise EmbeddedServerError(
@@ -241,13 +242,13 @@ class EmbeddedServer:
                 f" a server of version {made_by} and load it here, or move it away to begin anew."
             )
         account.own(self._data)
-        postgres.configure(self._folder, self.fsync)
+        cluster.configure(self._folder, self.fsync)
         # Nothing runs, so these are stale; their process ids may be somebody else's by now.
         for stale in (self._data / "postmaster.pid", *sockets.glob(f"{SOCKET_NAME}*")):
             stale.unlink(missing_ok=True)
         return account
 
-    def _spawn(self, account: postgres.Account, alive: int) -> None:
+    def _spawn(self, account: Account, alive: int) -> None:
         quoted = str(self.socket_dir()).replace('"', '""')
         forced = {
             "config_file": str(self._folder / "postgresql.conf"),
@@ -268,8 +269,8 @@ class EmbeddedServer:
         _wait(seconds, until=lambda: self._is_ready() or hopeless())
         if not self._is_ready():
             late = "" if hopeless() else f"No answer within {seconds:g} seconds.\n"
-            words = late + postgres.last_words(self._folder)
-            raise EmbeddedServerError(postgres.explain(words, self.home))
+            words = late + cluster.last_words(self._folder)
+            raise EmbeddedServerError(cluster.explain(words, self.home))
 
     def _create_database(self) -> None:
         import psycopg
@@ -284,7 +285,7 @@ class EmbeddedServer:
                     name = sql.Identifier(self.database)
                     connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
         except psycopg.Error as error:
-            raise EmbeddedServerError(postgres.explain(str(error), self.home)) from error
+            raise EmbeddedServerError(cluster.explain(str(error), self.home)) from error
 
     def _shut_down(self) -> None:
         sockets = self.socket_dir()

@@ -14,6 +14,8 @@ from .logs import current_request_id
 
 logger = logging.getLogger(__name__)
 
+CHALLENGE = 'Bearer realm="ragsite"'
+
 
 class ApiError(exceptions.APIException):
     """An error with a code that clients can rely on."""
@@ -51,11 +53,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
         body = envelope("internal_error", "Something went wrong on our side.")
         return Response(body, status=status.HTTP_500_INTERNAL_SERVER_ERROR)
     code, message, details = _described(error)
-    headers = {}
-    if getattr(error, "auth_header", None):
-        headers["WWW-Authenticate"] = error.auth_header
-    if getattr(error, "wait", None):
-        headers["Retry-After"] = str(int(error.wait))
+    headers = {"WWW-Authenticate": CHALLENGE} if error.status_code == 401 else {}
     return Response(envelope(code, message, details), status=error.status_code, headers=headers)
 
 
@@ -70,10 +68,7 @@ def _described(error: exceptions.APIException) -> tuple[str, str, Any]:
     if isinstance(error, exceptions.ValidationError):
         # Well-formed but not acceptable; 400 is for what cannot even be parsed.
         error.status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
-        fields = _flat(error.get_full_details())
-        first = fields[0]
-        where = f"{first['field']}: " if first["field"] else ""
-        return "invalid_request", f"{where}{first['message']}", {"fields": fields}
+        return "invalid_request", describe(error), {"fields": _flat(error.get_full_details())}
     if isinstance(error, exceptions.NotFound):
         return "not_found", "There is no such thing here.", None
     codes = error.get_codes()
@@ -85,15 +80,21 @@ def _described(error: exceptions.APIException) -> tuple[str, str, Any]:
     return code, str(error.detail), None
 
 
+def describe(error: exceptions.ValidationError) -> str:
+    """The first thing wrong, as a sentence."""
+    first = _flat(error.get_full_details())[0]
+    return f"{first['field']}: {first['message']}" if first["field"] else first["message"]
+
+
 def _flat(details: Any, path: str = "") -> list[dict[str, str]]:
     """DRF's nested error tree as a list of {field, code, message}."""
     if isinstance(details, dict) and set(details) == {"message", "code"}:
         return [{"field": path, "code": details["code"], "message": str(details["message"])}]
     if isinstance(details, dict):
-        branches = details.items()
+        branches = list(details.items())
     else:
         leaves = all(isinstance(d, dict) and set(d) == {"message", "code"} for d in details)
-        branches = (("" if leaves else str(n), d) for n, d in enumerate(details) if d)
+        branches = [("" if leaves else str(n), d) for n, d in enumerate(details) if d]
     flat = []
     for name, branch in branches:
         name = "" if name == "non_field_errors" else str(name)

@@ -5,6 +5,7 @@ import hmac
 import os
 import secrets
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,8 @@ def _kept_secret(name: str) -> str:
         draft = path.with_name(f".{name}.{os.getpid()}")
         draft.touch(mode=0o600)
         draft.write_text(secrets.token_urlsafe(50))
-        try:
-            os.link(draft, path)  # fails if another process was first: then theirs counts
-        except FileExistsError:
-            pass
+        with suppress(FileExistsError):  # another process was first: then theirs counts
+            os.link(draft, path)
         draft.unlink()
         return path.read_text().strip()
 

@@ -110,10 +110,12 @@ class Supervisor:
         programs: Sequence[Program],
         *,
         home: Path,
+        name: str = "supervisor",
         every: Sequence[tuple[float, Callable[[], None]]] = (),
     ) -> None:
         self.programs = {program.name: program for program in programs}
         self.every = every
+        self.name = name  # one supervisor of a name per home
         self.folder = home / "run"
         self._lives = {name: _Life() for name in self.programs}
         self._mutex = threading.Lock()
@@ -127,7 +129,7 @@ class Supervisor:
         """
         if self._lock is None:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o711)
-            lock = open_lock(self.folder / "supervisor.lock")
+            lock = open_lock(self.folder / f"{self.name}.lock")
             if not try_lock(lock, fcntl.LOCK_EX):
                 other = os.pread(lock, 20, 0).decode()
                 os.close(lock)

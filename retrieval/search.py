@@ -125,7 +125,7 @@ def _candidates(
     if request.mode != "semantic" or vector is None:
         with clock("lexical"):
             wordy = lexical.find(
-                query, profile_id=tenant.active_profile_id, filters=request.filters, limit=limit
+                query, profile_id=tenant.active_profile.pk, filters=request.filters, limit=limit
             )
             legs = replace(legs, wordy=wordy)
     return legs
@@ -186,8 +186,6 @@ def _token_counter(profile: IndexProfile) -> CountTokens:
         return lambda texts: [len(text) // 3 + 1 for text in texts]
 
 
-def _explained(
-    fused: Sequence[Candidate], dropped: Sequence[Candidate]
-) -> tuple[Candidate, ...]:
+def _explained(fused: Sequence[Candidate], dropped: Sequence[Candidate]) -> tuple[Candidate, ...]:
     reasons = {c.chunk_id: c for c in dropped}
     return tuple(reasons.get(c.chunk_id, c) for c in fused)

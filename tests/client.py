@@ -59,7 +59,6 @@ class Api:
         return self.post("query", {"query": question, **options})
 
 
-
 def _answer(response: Any) -> Answer:
     raw = b"".join(response) if response.streaming else response.content
     is_json = response.headers.get("Content-Type", "").startswith("application/json")

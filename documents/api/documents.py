@@ -53,7 +53,9 @@ def find_version(request: Request, document: Document) -> DocumentVersion:
         raise NotFound from None
 
 
-VERSION = OpenApiParameter("version", int, description="A version number; the live one if left out.")
+VERSION = OpenApiParameter(
+    "version", int, description="A version number; the live one if left out."
+)
 
 
 class DocumentListView(NamespacedListView):
@@ -190,7 +192,9 @@ class OriginalView(APIView):
 
 
 class ReindexView(APIView):
-    @extend_schema(operation_id="documents_reindex", request=None, responses={202: ResultSerializer})
+    @extend_schema(
+        operation_id="documents_reindex", request=None, responses={202: ResultSerializer}
+    )
     def post(self, request: Request, pk: uuid.UUID) -> Response:
         """Index the newest version again: after a failure, or under a changed profile."""
         try:

@@ -15,7 +15,7 @@ from documents import intake, jobs
 from documents.errors import IngestError
 from documents.intake import Submission
 from documents.models import Document, Namespace
-from ragsite.errors import ApiError
+from ragsite.errors import ApiError, describe
 from ragsite.tenancy import namespace
 
 from .ingest_requests import TextsSerializer, UploadSerializer, read_texts, read_upload
@@ -62,8 +62,7 @@ def _take(
 ) -> dict[str, Any]:
     try:
         if isinstance(item, ValidationError):
-            field, problems = next(iter(item.detail.items()))
-            raise InvalidItem(f"{field}: {problems[0]}")
+            raise InvalidItem(describe(item))
         return result_of(index, intake.accept(namespace_id, item))
     except IngestError as error:
         return rejection(index, error)

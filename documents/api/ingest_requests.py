@@ -26,7 +26,7 @@ class TagsField(serializers.ListField):
 
     def get_value(self, dictionary: Any) -> Any:
         if isinstance(dictionary, QueryDict):
-            values = dictionary.getlist(self.field_name)
+            values = dictionary.getlist(self.field_name or "")
             return [tag for value in values for tag in value.split(",")] or serializers.empty
         return super().get_value(dictionary)
 
@@ -110,7 +110,7 @@ class UploadSerializer(_OptionFields, _CommonFields):
 class _RawTextsSerializer(TextsSerializer):
     """The same, its items left unchecked: each is checked, and fails, on its own."""
 
-    documents = serializers.ListField(allow_empty=False)
+    documents = serializers.ListField(allow_empty=False)  # type: ignore[assignment]
 
     def validate_documents(self, items: list[Any]) -> list[Any]:
         return at_most(items, settings.INGEST_MAX_BATCH)

@@ -13,7 +13,7 @@ class StrictSerializer(serializers.Serializer):
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict) and (unknown := sorted(set(data) - set(self.fields))):
-            raise serializers.ValidationError({name: "Unknown field." for name in unknown})
+            raise serializers.ValidationError(dict.fromkeys(unknown, "Unknown field."))
         return super().to_internal_value(data)
 
 

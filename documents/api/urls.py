@@ -8,8 +8,14 @@ urlpatterns = [
     path("documents/<uuid:pk>", documents.DocumentView.as_view(), name="document"),
     path("documents/<uuid:pk>/chunks", documents.ChunkListView.as_view(), name="document-chunks"),
     path("documents/<uuid:pk>/text", documents.TextView.as_view(), name="document-text"),
-    path("documents/<uuid:pk>/original", documents.OriginalView.as_view(), name="document-original"),
-    path("documents/<uuid:pk>/versions", documents.VersionListView.as_view(), name="document-versions"),
+    path(
+        "documents/<uuid:pk>/original", documents.OriginalView.as_view(), name="document-original"
+    ),
+    path(
+        "documents/<uuid:pk>/versions",
+        documents.VersionListView.as_view(),
+        name="document-versions",
+    ),
     path("documents/<uuid:pk>/reindex", documents.ReindexView.as_view(), name="document-reindex"),
     path("jobs", jobs.JobListView.as_view(), name="jobs"),
     path("jobs/<uuid:pk>", jobs.JobView.as_view(), name="job"),

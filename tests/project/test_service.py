@@ -128,7 +128,9 @@ def test_a_body_beyond_the_limit_is_refused_before_it_is_stored(service: Service
             yield b"x" * 1024 * 1024
 
     with socket.create_connection(("127.0.0.1", service.port)) as raw:
-        raw.sendall(b"POST /api/v1/ingest HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999\r\n\r\n")
+        raw.sendall(
+            b"POST /api/v1/ingest HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999\r\n\r\n"
+        )
         assert raw.recv(100).startswith(b"HTTP/1.1 413")
     with service.client() as client:
         try:
@@ -158,13 +160,13 @@ def test_commands_find_the_running_service(service: Service, tmp_path: Path):
 
 
 def test_a_second_start_and_a_taken_port_are_explained(service: Service, tmp_path: Path):
-    again = service.command("up")
+    again = Service(service.home).command("up")
     assert again.returncode == 1
-    assert f"Cannot listen on 127.0.0.1:{service.port}" in again.stderr
-    other_port = Service(service.home)
-    again = other_port.command("up")
-    assert again.returncode == 1
-    assert "already running" in again.stderr
+    assert f"Ragsite already runs in {service.home}" in again.stderr
+    neighbour = Service(tmp_path, port=service.port).command("up")
+    assert neighbour.returncode == 1
+    assert f"Cannot listen on 127.0.0.1:{service.port}" in neighbour.stderr
+    assert f"PORT={service.port + 1} make run" in neighbour.stderr
 
 
 def test_sigterm_stops_every_process_and_a_second_start_finds_its_data(service: Service):
@@ -186,7 +188,7 @@ def test_sigterm_stops_every_process_and_a_second_start_finds_its_data(service: 
 
 def test_python_that_is_too_old_is_named(tmp_path: Path):
     old = tmp_path / "python3"
-    old.write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo "Python 3.9.2" && exit 0\nexit 1\n')
+    old.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "Python 3.9.2" && exit 0\nexit 1\n')
     old.chmod(0o755)
     done = subprocess.run(
         ["make", "--no-print-directory", "python-ok", f"PYTHON={old}"],

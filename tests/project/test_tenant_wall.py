@@ -76,13 +76,13 @@ def test_without_a_tenant_nothing_is_visible_on_any_table(tenant: Namespace, ful
 def test_without_a_tenant_and_for_another_tenant_every_insert_fails(
     tenant: Namespace, other_tenant: Namespace, full_tables: None
 ):
-    for table, column in tenant_tables():
+    for table, _ in tenant_tables():
         copy = f"INSERT INTO {table} SELECT * FROM jsonb_populate_record(null::{table}, %s::jsonb)"
         (row,) = rows(f"SELECT to_jsonb(t)::text FROM {table} t LIMIT 1")[0]
         with pytest.raises(ProgrammingError, match="row-level security"), transaction.atomic():
             rows(copy, [row], alias="default")
+        foreign = row.replace(str(tenant.pk), str(other_tenant.pk))
         with pytest.raises(ProgrammingError, match="row-level security"), namespace(tenant.pk):
-            foreign = row.replace(str(tenant.pk), str(other_tenant.pk))
             rows(copy, [foreign], alias="default")
 
 
@@ -103,11 +103,15 @@ def test_the_application_role_cannot_read_operators_passwords():
 def test_links_cannot_cross_namespaces(tenant: Namespace, other_tenant: Namespace, api: Api):
     document_id = api.upload(("a.md", "# A\n\nText.")).body["results"][0]["document_id"]
     # Foreign keys ignore row-level security: only the namespace inside the key stops this.
-    with pytest.raises(DatabaseError, match="same_namespace"), operator(), transaction.atomic("operator"):
+    with (
+        pytest.raises(DatabaseError, match="same_namespace"),
+        operator(),
+        transaction.atomic("operator"),
+    ):
         rows(
             "INSERT INTO documents_documentversion (id, namespace_id, document_id, number, state, "
-            "content_sha256, media_type, byte_size, storage_key, file_name, text, outline, warnings)"
-            " VALUES (gen_random_uuid(), %s, %s, 9, 'queued', '', '', 0, '', '', '', '{}', '[]') "
+            "content_sha256, media_type, byte_size, storage_key, file_name, text, outline, "
+            "warnings) VALUES (gen_random_uuid(), %s, %s, 9, 'queued', '', '', 0, '', '', '', '{}', '[]') "
             "RETURNING id",
             [other_tenant.pk, document_id],
             alias="operator",

@@ -41,7 +41,7 @@ Fishing boats leave the harbour before dawn and sell their catch on the quay by 
 
 Boats longer than twelve metres need a pilot. The error code ERR_CONN_42 means the radio is silent.
 """,
-    "kitchen.txt": "Knead the dough for ten minutes and let it rest.\n\nBake the bread at 220 degrees.",
+    "kitchen.txt": "Knead the dough for ten minutes and let it rest.\n\nBake it at 220 degrees.",
 }
 
 

@@ -53,7 +53,10 @@ def test_weights_decide_between_the_legs():
 
 
 def test_a_chunk_missing_from_a_leg_counts_nothing_there():
-    fused = {IDS.index(c.chunk_id): c.fused for c in weighted(union(near(0), wordy(1, 2)), semantic=0.5, lexical=0.5)}
+    fused = {
+        IDS.index(c.chunk_id): c.fused
+        for c in weighted(union(near(0), wordy(1, 2)), semantic=0.5, lexical=0.5)
+    }
     assert fused == pytest.approx({0: 0.5, 1: 0.5, 2: 0.0})
 
 

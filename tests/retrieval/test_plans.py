@@ -1,7 +1,7 @@
 """Query plans, pinned: an index can never silently go unused."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from django.db import connection, connections
@@ -21,7 +21,7 @@ def owner(sql: str, parameters: list[object] | None = None) -> None:
 
 
 @pytest.fixture
-def crowd(real_tenant: Namespace) -> Iterator[tuple[Namespace, IndexProfile]]:
+def crowd(real_tenant: Namespace) -> tuple[Namespace, IndexProfile]:
     """One document with many chunks, made in SQL: content does not matter here, numbers do."""
     document_id, version_id = uuid.uuid4(), uuid.uuid4()
     with operator():
@@ -29,7 +29,8 @@ def crowd(real_tenant: Namespace) -> Iterator[tuple[Namespace, IndexProfile]]:
     owner(
         "INSERT INTO documents_document (id, namespace_id, source_type, source_uri, title, "
         "content_sha256, media_type, byte_size, tags, metadata, given, status, error_code, "
-        "error_message, document_version, live_version, chunks_count, tokens_count, embedding_model) "
+        "error_message, document_version, live_version, chunks_count, tokens_count, "
+        "embedding_model) "
         "VALUES (%s, %s, 'md', 'crowd', 'Crowd', '', '', 0, '{odd}', '{}', '{}', 'ready', '', '', "
         "1, 1, 0, 0, '')",
         [document_id, real_tenant.pk],
@@ -42,7 +43,7 @@ def crowd(real_tenant: Namespace) -> Iterator[tuple[Namespace, IndexProfile]]:
     )
     owner(
         "INSERT INTO documents_chunk (id, namespace_id, profile_id, document_id, version_id, "
-        "ordinal, kind, content, tokens, section, start, \"end\", metadata, chunk_hash, embedding, "
+        'ordinal, kind, content, tokens, section, start, "end", metadata, chunk_hash, embedding, '
         "search_vector) "
         "SELECT gen_random_uuid(), %s, %s, %s, %s, n, 'text', 'c', 1, '', n, n + 1, '{}', '', "
         "  (SELECT array_agg(sin(n * 0.7 + i * i)) FROM generate_series(1, 384) i)::vector, "
@@ -51,7 +52,7 @@ def crowd(real_tenant: Namespace) -> Iterator[tuple[Namespace, IndexProfile]]:
         [real_tenant.pk, profile.pk, document_id, version_id, ROWS],
     )
     owner("ANALYZE documents_chunk, documents_document")
-    yield real_tenant, profile
+    return real_tenant, profile
 
 
 def explained(sql: str, parameters: object) -> str:

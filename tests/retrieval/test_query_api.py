@@ -44,8 +44,12 @@ def test_the_answer_has_every_field_of_the_contract(library: Api):
     assert set(hit["scores"]) == {"vector", "lexical", "fused", "rerank", "final"}
     assert set(hit["ranks"]) == {"vector", "lexical", "fused", "rerank"}
     diagnostics = body["diagnostics"]
-    assert {"profile", "mode", "ann_k", "lexical_k", "reranker", "fallbacks", "cache"} < set(diagnostics)
-    assert {"embed", "vector", "lexical", "read", "assemble", "total"} <= set(diagnostics["times_ms"])
+    assert {"profile", "mode", "ann_k", "lexical_k", "reranker", "fallbacks", "cache"} < set(
+        diagnostics
+    )
+    assert {"embed", "vector", "lexical", "read", "assemble", "total"} <= set(
+        diagnostics["times_ms"]
+    )
 
 
 def test_one_shared_word_of_many_is_enough(library: Api):
@@ -167,7 +171,17 @@ def test_a_question_that_makes_no_sense_is_refused_with_the_field(api: Api, body
 
 @pytest.mark.parametrize(
     "question",
-    ["???", "C++ | & ! ( ) : *", "'; DROP TABLE x; --", "a:b", "\\", "<->", "🙂", "灯塔", "naïve v2.1"],
+    [
+        "???",
+        "C++ | & ! ( ) : *",
+        "'; DROP TABLE x; --",
+        "a:b",
+        "\\",
+        "<->",
+        "🙂",
+        "灯塔",
+        "naïve v2.1",
+    ],
 )
 def test_any_text_is_a_question_never_a_query_language(library: Api, question: str):
     for mode in ("hybrid", "semantic", "lexical"):
@@ -208,7 +222,10 @@ def test_a_broken_embedder_leaves_the_words_and_says_so(
 
 
 def test_another_model_than_the_indexs_never_embeds_the_question(library: Api, settings: Any):
-    other = {"BACKEND": "documents.embedders.hashing.HashingEmbedder", "OPTIONS": {"dimensions": 64}}
+    other = {
+        "BACKEND": "documents.embedders.hashing.HashingEmbedder",
+        "OPTIONS": {"dimensions": 64},
+    }
     settings.EMBEDDERS = {**settings.EMBEDDERS, "hashing": other}
     load_backend.cache_clear()
     try:

@@ -54,9 +54,7 @@ class Command(BaseCommand):
             self._index(namespace_id, results)
         self._report(results, as_json=options["json"])
 
-    def _take(
-        self, namespace_id: uuid.UUID, path: Path, options: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _take(self, namespace_id: uuid.UUID, path: Path, options: dict[str, Any]) -> dict[str, Any]:
         tags = [tag.strip() for tag in options["tags"].split(",") if tag.strip()]
         result: dict[str, Any] = {"path": str(path)}
         try:

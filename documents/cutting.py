@@ -19,8 +19,9 @@ LONGEST_GRAPHEME = 64  # code points; what is longer is decoration that may be c
 
 
 def trimmed(text: str, start: int, end: int) -> Span:
-    piece = text[start:end]
-    return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
+    """The span without whitespace at its ends; an empty one where there is nothing else."""
+    piece = text[start:end].rstrip()
+    return start + len(piece) - len(piece.lstrip()), start + len(piece)
 
 
 def paragraph_spans(text: str, start: int, end: int) -> list[Span]:

@@ -96,17 +96,20 @@ class Packer:
     def _next_draft(self, draft: Draft, unit_stop: int) -> Draft:
         """An empty draft that repeats the last whole sentences, if what comes next leaves room."""
         first = lead = draft.stop
+        if not self.sizes.overlap or self.atoms[first].is_heading:
+            return Draft(first, first, first)
         coming = unit_stop if self._fits(first, unit_stop, self.sizes.size) else first + 1
-        while lead - 1 > draft.first:  # so that starts keep increasing, whatever overlap is dropped
-            atom = self.atoms[lead - 1]
-            if atom.is_heading or not atom.is_whole:
-                break
-            if self._tokens(lead - 1, first) > self.sizes.overlap:
-                break
-            if not self._fits(lead - 1, coming, self.sizes.size):
-                break
+        # Never back to the draft's first: starts must increase even if its own overlap is dropped.
+        while lead - 1 > draft.first and self._may_repeat(lead - 1, first, coming):
             lead -= 1
         return Draft(lead, first, first)
+
+    def _may_repeat(self, lead: int, first: int, coming: int) -> bool:
+        atom = self.atoms[lead]
+        if atom.is_heading or not atom.is_whole:
+            return False
+        is_short = self._tokens(lead, first) <= self.sizes.overlap
+        return is_short and self._fits(lead, coming, self.sizes.size)
 
     def _without_tiny_end(self, drafts: list[Draft]) -> list[Draft]:
         if len(drafts) < 2:

@@ -29,8 +29,8 @@ class DocumentAdmin(LookOnlyAdmin):
         "namespace",
         "status",
         "error_code",
-        "document_version",
-        "chunks_count",
+        "version",
+        "chunks",
         "updated_at",
     )
     list_filter = ("status", "namespace", "source_type", "error_code")
@@ -43,6 +43,14 @@ class DocumentAdmin(LookOnlyAdmin):
     @admin.display(description="document", ordering="title")
     def shown_title(self, document: Document) -> str:
         return str(document)[:80]
+
+    @admin.display(ordering="document_version")
+    def version(self, document: Document) -> int:
+        return document.document_version
+
+    @admin.display(ordering="chunks_count")
+    def chunks(self, document: Document) -> int:
+        return document.chunks_count
 
     @admin.display(description="chunks")
     def chunks_link(self, document: Document) -> SafeString:

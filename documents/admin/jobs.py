@@ -24,7 +24,7 @@ class IngestJobAdmin(LookOnlyAdmin):
 
     @admin.display
     def progress(self, job: IngestJob) -> SafeString:
-        bar = '<progress max="{}" value="{}"></progress> {}/{}'
+        bar = '<progress style="width: 5em" max="{}" value="{}"></progress> {}/{}'
         done, total = job.passages_done, job.passages_total
         return format_html(bar, total or 1, done, done, total)
 

@@ -334,6 +334,7 @@ def test_a_worker_overtaken_while_it_embeds_leaves_the_chunks_once(
 
     def overtake(number: int) -> None:
         if number == 2:
+            embedder.meanwhile = lambda number: None
             take_back()
             ingest(claimed())
 

@@ -117,10 +117,10 @@ def test_scopes_open_what_they_name_and_admin_opens_all(
     assert may("read", "write") == may("admin") == (True, True)
 
 
-@pytest.mark.parametrize("scopes", [[], ["root"], ["read", "READ"], [""]])
-def test_a_key_with_scopes_that_mean_nothing_is_not_made(scopes: list[str], tenant: Namespace):
-    with pytest.raises(ValidationError):
-        issue(tenant, scopes=scopes)
+def test_a_key_with_scopes_that_mean_nothing_is_not_made(tenant: Namespace):
+    for scopes in ([], ["root"], ["read", "READ"], [""]):
+        with pytest.raises(ValidationError):
+            issue(tenant, scopes=scopes)
     with operator():
         assert not ApiKey.objects.exists()
 

@@ -1,5 +1,7 @@
 """Splitting by example: what a reader expects of the passages of small documents."""
 
+from itertools import pairwise
+
 import pytest
 
 from documents.embedders.hashing import HashingEmbedder
@@ -269,7 +271,7 @@ def test_overlap_does_not_push_out_a_paragraph_that_fits_alone() -> None:
 def test_nothing_is_repeated_across_headings_or_code() -> None:
     source = f"One. Two.\n\n{CODE}\n\nThree and\nfour. Five.\n\n# A\n\nSix."
     passages = split(source, overlap=9)
-    for before, after in zip(passages, passages[1:], strict=False):
+    for before, after in pairwise(passages):
         assert before.end <= after.start
 
 

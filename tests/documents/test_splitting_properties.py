@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from documents.embedders.hashing import HashingEmbedder
 from documents.embedders.sentence_transformers import SentenceTransformersEmbedder
-from documents.errors import NoText
+from documents.errors import EmptyFile, NoText
 from documents.extractors import extractor_for
 from documents.passages import Extracted, Passage
 from documents.splitting import CountTokens, StructureSplitter
@@ -55,7 +55,7 @@ def check(
 def split(source: str, count: CountTokens, sizes: dict[str, int], *, kind: str) -> list[Passage]:
     try:
         extracted = extractor_for(f"text/{kind}").extract(source.encode("utf-8", "replace"))
-    except NoText:
+    except (EmptyFile, NoText):
         return []
     passages = StructureSplitter(count, **sizes).split(extracted)
     check(extracted, passages, count, sizes)
@@ -69,28 +69,10 @@ def sizes(draw: st.DrawFn) -> dict[str, int]:
     return {"size": size, "overlap": overlap, "limit": size + draw(st.integers(0, 20))}
 
 
-INLINE = st.sampled_from(
-    [
-        "One sentence here. ",
-        "Another, e.g. this one! ",
-        "word ",
-        "w" * 130,
-        " ",
-        "。",
-        "東京に行く。",
-    ]
-    + [
-        "👩‍👩‍👧",
-        "🇩🇪🇫🇷",
-        "e\u0301\u0302",
-        "\u2028",
-        "\xa0",
-        "\x0b",
-        "`code. x` ",
-        "**bold.** ",
-        "3.14 ",
-    ]
-)
+WORDS = ["One sentence here. ", "Another, e.g. this one! ", "word ", "3.14 ", "w" * 130, " "]
+MARKUP = ["`code. x` ", "**bold.** ", "\u2028", "\xa0", "\x0b"]
+SCRIPTS = ["東京に行く。", "。", "👩‍👩‍👧", "🇩🇪🇫🇷", "e\u0301\u0302"]
+INLINE = st.sampled_from([*WORDS, *MARKUP, *SCRIPTS])
 PARAGRAPH = st.lists(INLINE, min_size=1, max_size=12).map("".join)
 LINES = st.lists(st.sampled_from(["x = 1", "", "  return y", "z" * 90, "a b c d e f"]), max_size=12)
 BLOCK = st.one_of(

@@ -20,7 +20,9 @@ PARAGRAPH = "The keeper of light {n} noted in line {m} that the sea was calm and
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
-    service = Service(tmp_path / "home", extra={"JOB_LEASE_SECONDS": "10"})
+    # Durable, unlike in the other tests: this is where a promise is tried.
+    extra = {"JOB_LEASE_SECONDS": "10", "RAGSITE_PG_FSYNC": "on"}
+    service = Service(tmp_path / "home", extra=extra)
     try:
         service.start("--no-samples")
         yield service

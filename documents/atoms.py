@@ -64,7 +64,7 @@ class Piece:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is at least a sentence, and not a line or some words of one."""
+        """Whether it is at least a sentence, not a line or some words: only then it is repeated."""
         return self.ways_used < len(WAYS[self.kind])
 
 
@@ -109,16 +109,14 @@ class AtomCutter:
 
     def _fragments(self, text: str, piece: Piece, tokens: float) -> list[Span]:
         """Runs of words; or, of a single huge word, runs of characters."""
-        length = piece.end - piece.start
-        if math.isinf(tokens):
-            wanted = self.sizes.characters // FRAGMENTS_PER_PASSAGE
-        else:
-            wanted = int(length * self.sizes.size / (tokens * FRAGMENTS_PER_PASSAGE))
-        wanted = max(1, min(wanted, length // 2))
-        words = word_spans(text, piece.start, piece.end, length=wanted)
+        passage = self.sizes.characters
+        if math.isfinite(tokens):
+            passage = int((piece.end - piece.start) * self.sizes.size / tokens)
+        length = max(1, passage // FRAGMENTS_PER_PASSAGE)
+        words = word_spans(text, piece.start, piece.end, length=length)
         if len(words) > 1:
             return words
-        return character_spans(text, piece.start, piece.end, length=wanted)
+        return character_spans(text, piece.start, piece.end, length=length)
 
 
 def _pieces(text: str, run: Run, number: int) -> Iterator[Piece]:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from ragsite.tenancy import namespace
 
@@ -27,7 +28,7 @@ def embed(
     lease.progress(done, len(texts))
     digests = iter(missing)
     for vectors in embedder.embed_documents(list(missing.values())):
-        batch = dict(zip(digests, vectors, strict=False))
+        batch = dict(zip(islice(digests, len(vectors)), vectors, strict=True))
         _remember(version, embedder, batch)
         known.update(batch)
         done += len(batch)

@@ -1,7 +1,7 @@
 """What kind of file is this? Its bytes and its name must agree."""
 
+import re
 from pathlib import PurePosixPath
-from urllib.parse import urlsplit
 
 from django.core.files.base import File
 
@@ -27,7 +27,8 @@ class TypeMismatch(BadFile):
 
 def detect(content: File, *, file_name: str, declared: str) -> str:
     """The media type, by the name's suffix first, then by what the caller says."""
-    suffix = PurePosixPath(urlsplit(file_name).path if "://" in file_name else file_name).suffix
+    path = re.split("[?#]", file_name)[0] if "://" in file_name else file_name
+    suffix = PurePosixPath(path).suffix
     declared = declared.partition(";")[0].strip().lower()
     if declared == "text/x-markdown":
         declared = "text/markdown"

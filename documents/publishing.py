@@ -160,8 +160,8 @@ def _date_in(metadata: dict[str, Any]) -> datetime | None:
         moment = parse_datetime(text)
         if moment is None and (day := parse_date(text)):
             moment = datetime(day.year, day.month, day.day)
-    except ValueError:
+        if moment is None:
+            return None
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         return None  # well formed, but no such day
-    if moment is None:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

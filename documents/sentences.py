@@ -10,7 +10,8 @@ from documents.cutting import Span, grapheme_cut, trimmed
 # sentencex is quadratic on dense CJK or quotation marks: 2,000 characters at a time cost at most
 # 3 µs each, 16,000 at a time 45 µs each.
 WINDOW = 2000
-# sentencex 1.0.32 panics on whitespace wider than a byte before an initial ("\u2028B.").
+# sentencex 1.0.32 panics on whitespace wider than a byte between an initial and its full stop
+# ("B\u00a0."), and a Rust panic is a BaseException that no `except Exception` stops.
 ODD_SPACE = re.compile(r"[^\S\n]")
 LAST_SPACE = re.compile(r".*\s", re.DOTALL)
 CLOSING = re.compile(r"""[*_~`"'”’»)\]}]+(?=\s|$)""")

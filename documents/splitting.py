@@ -77,12 +77,9 @@ class StructureSplitter:
                 cuts.append(item)
                 continue
             atoms = next(atoms_of_runs)
-            drafts = Packer(atoms, sizes=self._sizes_for(item)).pack()
+            drafts = Packer(atoms, sizes=self.sizes).pack()
             cuts.extend(Cut(item, atoms, draft) for draft in drafts)
         return cuts
-
-    def _sizes_for(self, run: Run) -> Sizes:
-        return self.sizes if run.kind == "text" else replace(self.sizes, overlap=0)
 
     def _keep_whole(self, text: str, runs: Sequence[Run]) -> list[Run | Cut]:
         """Code and tables become cuts where they fit the limit; other runs are left to pack.

@@ -3,7 +3,12 @@
 import logging
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import (
+    PermissionDenied,
+    RequestDataTooBig,
+    TooManyFieldsSent,
+    TooManyFilesSent,
+)
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from psycopg_pool import PoolTimeout
@@ -48,6 +53,10 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     elif isinstance(error, OperationalError | InterfaceError | PoolTimeout):
         logger.error("database.unavailable", extra={"error": type(error).__name__})
         return unavailable()
+    elif isinstance(error, TooManyFilesSent | TooManyFieldsSent | RequestDataTooBig):
+        error = ApiError("too_large", "That is too much for one request.", http_status=413)
+    elif isinstance(error, RecursionError):
+        error = ApiError("malformed_request", "The body is nested too deeply.")
     if not isinstance(error, exceptions.APIException):
         logger.exception("request.failed", exc_info=error)
         body = envelope("internal_error", "Something went wrong on our side.")
@@ -88,18 +97,22 @@ def describe(error: exceptions.ValidationError) -> str:
 
 def _flat(details: Any, path: str = "") -> list[dict[str, str]]:
     """DRF's nested error tree as a list of {field, code, message}."""
-    if isinstance(details, dict) and set(details) == {"message", "code"}:
+    if _is_leaf(details):
         return [{"field": path, "code": details["code"], "message": str(details["message"])}]
     if isinstance(details, dict):
         branches = list(details.items())
     else:
-        leaves = all(isinstance(d, dict) and set(d) == {"message", "code"} for d in details)
+        leaves = all(map(_is_leaf, details))
         branches = [("" if leaves else str(n), d) for n, d in enumerate(details) if d]
     flat = []
     for name, branch in branches:
         name = "" if name == "non_field_errors" else str(name)
         flat += _flat(branch, ".".join(part for part in (path, name) if part))
     return flat
+
+
+def _is_leaf(details: Any) -> bool:
+    return isinstance(details, dict) and isinstance(details.get("message"), str)
 
 
 # -- pages Django answers itself ---------------------------------------------------

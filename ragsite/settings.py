@@ -209,10 +209,11 @@ Q_CLUSTER = {
 
 # -- embedding ---------------------------------------------------------------------
 def _threads() -> int:
-    """The workers share the cores; the web process may use them all for a short question."""
-    cores = len(os.sched_getaffinity(0))
-    shared = env.str("RAGSITE_PROCESS", default="") == "worker"
-    return max(1, cores // JOB_WORKERS) if shared else cores
+    """The workers share the cores. A question is too short to share: with two threads and one
+    core busy elsewhere its embedding took 200 ms instead of 18."""
+    if env.str("RAGSITE_PROCESS", default="") == "web":
+        return 1
+    return max(1, len(os.sched_getaffinity(0)) // JOB_WORKERS)
 
 
 EMBEDDERS = {

@@ -17,6 +17,7 @@ from .readonly import LookOnly, LookOnlyAdmin
 class VersionInline(LookOnly, admin.TabularInline):
     model = DocumentVersion
     fields = ("number", "state", "media_type", "byte_size", "created_at", "published_at")
+    readonly_fields = fields
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[DocumentVersion]:
         return super().get_queryset(request).defer("text", "outline")

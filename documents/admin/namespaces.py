@@ -49,8 +49,7 @@ class ApiKeyAdmin(admin.ModelAdmin):
 
     @admin.display(boolean=True)
     def active(self, key: ApiKey) -> bool:
-        expired = key.expires_at is not None and key.expires_at <= timezone.now()
-        return key.revoked_at is None and not expired
+        return key.is_active
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
         fields = form.cleaned_data

@@ -11,7 +11,6 @@ from django.http import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.exceptions import NotFound, ValidationError
-from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -23,6 +22,7 @@ from ragsite.streaming import file_response
 from ragsite.tenancy import namespace
 
 from .ingest_results import ResultSerializer, result_of
+from .pages import InTheirOrder
 from .serializers import (
     ChunkSerializer,
     DocumentChangeSerializer,
@@ -34,9 +34,10 @@ from .serializers import (
 from .views import NamespacedListView, caller_of, in_namespace
 
 
-def find_document(pk: uuid.UUID) -> Document:
+def find_document(pk: uuid.UUID, *, to_change: bool = False) -> Document:
     """Another tenant's id and one that nobody has get the very same answer."""
-    document = Document.objects.filter(pk=pk).first()
+    documents = Document.objects.select_for_update() if to_change else Document.objects
+    document = documents.filter(pk=pk).first()
     if document is None:
         raise NotFound
     return document
@@ -99,7 +100,7 @@ class DocumentView(APIView):
         """Replace tags or metadata. Filters see the change at once; nothing is indexed again."""
         form = DocumentChangeSerializer(data=request.data)
         form.is_valid(raise_exception=True)
-        document = find_document(pk)
+        document = find_document(pk, to_change=True)
         for name, value in form.validated_data.items():
             setattr(document, name, value)
         document.given = {**document.given, **form.validated_data}
@@ -118,16 +119,9 @@ class DocumentView(APIView):
         return Response(RemovalSerializer(asdict(receipt)).data)
 
 
-class InOrder(CursorPagination):
-    page_size = 50
-    max_page_size = 200
-    page_size_query_param = "limit"
-    ordering = "ordinal"
-
-
 class ChunkListView(NamespacedListView):
     serializer_class = ChunkSerializer
-    pagination_class = InOrder
+    pagination_class = InTheirOrder
 
     def get_queryset(self) -> QuerySet[Chunk]:
         document = find_document(self.kwargs["pk"])
@@ -183,8 +177,14 @@ class OriginalView(APIView):
         """The file as it was uploaded, byte for byte."""
         with namespace(caller_of(request).namespace_id):
             version = find_version(request, find_document(pk))
+        try:
+            original = default_storage.open(version.storage_key)
+        except FileNotFoundError:
+            raise ApiError(
+                "original_lost", "The stored original is missing.", http_status=500
+            ) from None
         return file_response(
-            default_storage.open(version.storage_key),
+            original,
             name=version.file_name or f"{pk}",
             media_type=version.media_type,
             size=version.byte_size,

@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
@@ -28,18 +28,18 @@ HEARTBEAT_EVERY = 15.0
 LONGEST = 3600.0
 
 
-class EventStreamRenderer(BaseRenderer):
-    """Only lets DRF accept `Accept: text/event-stream`; the response renders itself."""
+class WhateverIsAccepted(BaseContentNegotiation):
+    """The stream renders itself, and errors are JSON, also to those who accept only events."""
 
-    media_type = "text/event-stream"
-    format = "sse"
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        return parsers[0]
 
-    def render(self, data: Any, *args: Any, **kwargs: Any) -> bytes:
-        return JSONRenderer().render(data)
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
+        return renderers[0], renderers[0].media_type
 
 
 class JobEventsView(APIView):
-    renderer_classes = [JSONRenderer, EventStreamRenderer]
+    content_negotiation_class = WhateverIsAccepted
 
     @extend_schema(
         operation_id="jobs_events",

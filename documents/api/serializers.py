@@ -7,6 +7,8 @@ from rest_framework import serializers
 
 from documents.models import Chunk, Document, DocumentVersion, IngestJob
 
+from .fields import MetadataField
+
 
 class StrictSerializer(serializers.Serializer):
     """Refuses fields it does not know: a misspelt option should not be ignored."""
@@ -78,7 +80,7 @@ class DocumentChangeSerializer(StrictSerializer):
     tags = serializers.ListField(
         child=serializers.CharField(max_length=200), max_length=100, required=False
     )
-    metadata = serializers.DictField(required=False)
+    metadata = MetadataField(required=False)
 
 
 class VersionSerializer(serializers.ModelSerializer):

@@ -6,12 +6,13 @@ from typing import Any, cast
 
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView
-from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from ragsite.auth import Caller
 from ragsite.tenancy import namespace
+
+from .pages import NewestFirst, Pages
 
 
 def caller_of(request: Request) -> Caller:
@@ -29,17 +30,10 @@ def in_namespace(handler: Callable[..., Response]) -> Callable[..., Response]:
     return wrapped
 
 
-class NewestFirst(CursorPagination):
-    page_size = 50
-    max_page_size = 200
-    page_size_query_param = "limit"
-    ordering = ("-created_at", "-id")
-
-
 class NamespacedListView(ListAPIView):
     """A cursor-paged list that refuses query parameters it does not know."""
 
-    pagination_class: type[CursorPagination] = NewestFirst
+    pagination_class: type[Pages] = NewestFirst
     filter_names: frozenset[str] = frozenset()
 
     @in_namespace
@@ -47,4 +41,7 @@ class NamespacedListView(ListAPIView):
         unknown = set(request.query_params) - self.filter_names - {"cursor", "limit"}
         if unknown:
             raise ValidationError(dict.fromkeys(sorted(unknown), "There is no such filter here."))
+        for name, value in request.query_params.items():
+            if "\x00" in value:
+                raise ValidationError({name: "NUL characters are not allowed."})
         return super().get(request, *args, **kwargs)

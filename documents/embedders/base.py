@@ -52,8 +52,9 @@ class Embedder(ABC):
         except IngestError:
             raise
         except Exception as error:
+            # Without the error's own words: a provider's may hold its address and our key.
             name = type(self).__name__
-            raise EmbeddingFailed(f"{name} could not embed {len(texts)} texts: {error}") from error
+            raise EmbeddingFailed(f"{name} could not embed {len(texts)} texts.") from error
         if len(vectors) != len(texts):
             raise BadVectors(f"Asked for {len(texts)} vectors, the embedder gave {len(vectors)}.")
         for vector in vectors:

@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from documents.cutting import character_spans, word_spans
@@ -95,9 +96,8 @@ class SentenceTransformersEmbedder(Embedder):
             os.environ.setdefault("TRANSFORMERS_OFFLINE", "1")
         import torch
         from sentence_transformers import SentenceTransformer
-        from transformers.utils.logging import disable_progress_bar
 
-        disable_progress_bar()  # type: ignore[no-untyped-call]
+        import_module("transformers.utils.logging").disable_progress_bar()
         if self.threads:
             torch.set_num_threads(self.threads)
         if self.files.is_local:

@@ -6,6 +6,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from .indexing import DEFAULT_PROFILE_ID, IndexProfile
 
@@ -66,3 +67,8 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name or 'key'} (rs_{self.prefix}_…)"
+
+    @property
+    def is_active(self) -> bool:
+        is_expired = self.expires_at is not None and self.expires_at <= timezone.now()
+        return self.revoked_at is None and not is_expired

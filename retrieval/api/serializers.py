@@ -9,7 +9,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from documents.api.ingest_requests import MetadataField
+from documents.api.fields import MetadataField
 from documents.api.serializers import SpanSerializer, StrictSerializer
 from retrieval.requests import Candidate, Filters, Hit, SearchRequest, SearchResult
 
@@ -33,7 +33,10 @@ class MomentField(serializers.Field):
             moment = None
         if moment is None:
             raise serializers.ValidationError("Use a date (2026-01-31) or an ISO 8601 time.")
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        try:
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        except OverflowError:
+            raise serializers.ValidationError("There is no such day.") from None
 
     def to_representation(self, value: datetime) -> str:
         return value.isoformat()

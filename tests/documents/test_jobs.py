@@ -60,10 +60,6 @@ def bells() -> int:
 # -- claiming ---------------------------------------------------------------------------
 
 
-def test_an_empty_queue_gives_nothing(tenant: Namespace):
-    assert jobs.claim(ME) is None
-
-
 def test_an_attempt_is_counted_and_shown_before_the_work_starts(tenant: Namespace):
     receipt = submit(tenant)
     claim = claimed()
@@ -98,6 +94,19 @@ def test_tenants_take_turns_when_work_is_done_at_once(tenant: Namespace, other_t
     assert served.count(other_tenant.pk) == 3
 
 
+def test_a_tenant_with_nothing_running_goes_before_one_with_something(
+    tenant: Namespace, other_tenant: Namespace
+):
+    for owner in (tenant, other_tenant):
+        submit(owner, "1.md")
+        submit(owner, "2.md")
+    assert claimed().namespace_id == tenant.pk  # and goes on running
+    served = claimed()
+    ingest(served)
+    assert served.namespace_id == other_tenant.pk
+    assert claimed().namespace_id == other_tenant.pk
+
+
 def test_within_a_tenant_the_oldest_goes_first(tenant: Namespace):
     receipts = [submit(tenant, f"{number}.md") for number in range(5)]
     assert [claimed().job_id for _ in receipts] == [receipt.job_id for receipt in receipts]
@@ -116,10 +125,13 @@ def test_many_workers_at_once_never_get_the_same_job(tenant: Namespace, other_te
         assert set(IngestJob.objects.values_list("attempts", flat=True)) == {1}
 
 
-def test_a_job_whose_time_has_not_come_is_left_alone(tenant: Namespace):
+def test_a_job_whose_time_has_not_come_is_neither_claimed_nor_rung_for(tenant: Namespace):
     submit(tenant)
+    OrmQ.objects.all().delete()
     change_jobs(run_after=Now() + timedelta(seconds=60))
     assert jobs.claim(ME) is None
+    jobs.reap()
+    assert bells() == 0
     change_jobs(run_after=Now() - timedelta(seconds=1))
     assert jobs.claim(ME)
 
@@ -194,14 +206,6 @@ def test_the_reaper_rings_for_jobs_whose_bells_were_lost_and_rings_once(tenant: 
     assert bells() == 3
     jobs.reap()
     assert bells() == 3
-
-
-def test_the_reaper_does_not_ring_for_those_who_wait_for_their_next_try(tenant: Namespace):
-    submit(tenant)
-    OrmQ.objects.all().delete()
-    change_jobs(run_after=Now() + timedelta(seconds=10))
-    jobs.reap()
-    assert bells() == 0
 
 
 def test_bells_are_limited_however_much_is_forgotten(tenant: Namespace, monkeypatch: Any):
@@ -351,6 +355,16 @@ def test_a_failing_older_version_does_not_spoil_the_newer(tenant: Namespace):
     job = job_row(older)
     assert (job.state, job.error_code, job.version.state) == ("failed", "no_text", "failed")
     assert (job.document.status, job.document.error_code) == ("ready", "")
+
+
+def test_a_document_indexed_again_by_many_at_once_has_one_job(
+    tenant: Namespace, work: Callable[[], int]
+):
+    document_id = submit(tenant).document_id
+    work()
+    receipts = at_once(8, lambda _: intake.resubmit(tenant.pk, document_id))
+    assert len({receipt.job_id for receipt in receipts}) == 1
+    assert work() == 1
 
 
 def test_a_claim_on_a_deleted_document_comes_to_nothing(tenant: Namespace, api: Api):

@@ -40,8 +40,9 @@ def test_offsets_are_code_points() -> None:
     assert sentence_spans("😀é one.  Two 👩‍👧 here.") == [(0, 7), (9, 22)]
 
 
-def test_wide_whitespace_before_an_initial_does_not_crash() -> None:
-    assert sentences("a\u2028B. Smith said\u3000C. no.\x85D. Yes.")
+@pytest.mark.parametrize("space", ["\xa0", "\x85", "\u2028", "\u3000"])
+def test_wide_whitespace_after_an_initial_does_not_crash(space: str) -> None:
+    assert sentences(f"Plan B{space}. Then C.") == [f"Plan B{space}.", "Then C."]
 
 
 def test_blank_text_has_no_sentences() -> None:

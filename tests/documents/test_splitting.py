@@ -1,5 +1,6 @@
 """Splitting by example: what a reader expects of the passages of small documents."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -68,9 +69,6 @@ def test_text_between_blocks_is_not_lost() -> None:
     assert passage.text == text
 
 
-# -- headings ----------------------------------------------------------------------------------
-
-
 def test_no_passage_crosses_a_heading() -> None:
     passages = split("Before.\n\n# A\n\nOne.\n\n## B\n\nTwo.\n\n# C\n\nThree.")
     assert [(passage.text, passage.section) for passage in passages] == [
@@ -123,8 +121,6 @@ def test_a_heading_is_never_left_alone_above_its_text() -> None:
 def test_a_rule_between_code_and_a_heading_makes_no_passage() -> None:
     assert texts("```\nx\n```\n\n---\n\n# A\n\nText.") == ["```\nx\n```", "---\n\n# A\n\nText."]
 
-
-# -- code and tables -----------------------------------------------------------------------------
 
 CODE = "```python\nprint(1)\n```"
 TABLE = "| a | b |\n|---|---|\n| c | d |"
@@ -189,9 +185,6 @@ def test_a_table_row_too_long_for_a_passage_is_cut_inside() -> None:
     assert all(passage.tokens <= 30 for passage in passages)
 
 
-# -- text and lists --------------------------------------------------------------------------------
-
-
 def test_whole_paragraphs_are_packed_while_they_fit() -> None:
     one, two, three = words(8, "one"), words(9, "two"), words(10, "three")
     assert texts(f"{one}\n\n{two}\n\n{three}") == [f"{one}\n\n{two}", three]
@@ -247,9 +240,14 @@ def test_a_tiny_rest_joins_the_passage_before_it() -> None:
 
 def test_a_tiny_start_is_filled_up_rather_than_left() -> None:
     assert texts(f"Tiny.\n\n{words(19)}") == [f"Tiny.\n\n{words(19)}"]
+    paragraph = f"{words(10)} {words(10)}"
+    assert texts(f"Tiny.\n\n{paragraph}") == [f"Tiny.\n\n{paragraph}"]
 
 
-# -- overlap ---------------------------------------------------------------------------------------
+def test_a_well_filled_passage_takes_no_first_sentence_of_a_large_paragraph() -> None:
+    start, sentence = words(12, "start"), words(6)
+    assert texts(f"{start}\n\n" + " ".join([sentence] * 6))[0] == start
+    assert texts("Some words here.\n\n" + " ".join([sentence] * 6))[0].count("\n\n") == 1
 
 
 def test_a_passage_begins_with_the_last_sentences_of_the_one_before() -> None:
@@ -278,3 +276,22 @@ def test_nothing_is_repeated_across_headings_or_code() -> None:
 def test_a_heading_is_not_repeated() -> None:
     a, b = words(9, "apple"), words(11, "berry")
     assert texts(f"# H\n\n{a} {b}", overlap=9, limit=20) == [f"# H\n\n{a}", f"{a} {b}"]
+    bare, long = "# One two\n\n## Three four", words(16)
+    assert texts(f"{bare}\n\n{long}", overlap=9, limit=20) == [bare, long]
+
+
+def test_parts_of_a_sentence_are_not_repeated() -> None:
+    passages = split(words(200), overlap=9)
+    for before, after in pairwise(passages):
+        assert before.end <= after.start
+
+
+def test_starts_increase_even_where_a_passage_must_be_halved() -> None:
+    def dear_together(texts: Sequence[str]) -> list[int]:
+        return [len(t.split()) + 20 * ("big" in t and t.count("Small") > 2) for t in texts]
+
+    text = "Big big big big big big. " + "Small. " * 14
+    splitter = StructureSplitter(dear_together, size=12, overlap=5, limit=12)
+    passages = splitter.split(Extracted(text))
+    assert all(passage.tokens <= 12 for passage in passages)
+    assert all(before.start < after.start for before, after in pairwise(passages))

@@ -40,6 +40,12 @@ def test_german_is_read_in_many_encodings(encoding: str) -> None:
     assert extract(GERMAN.encode(encoding)).text == GERMAN
 
 
+def test_utf_16_that_lost_its_mark_is_not_taken_for_utf_8() -> None:
+    data = "Don’t stop: it’s plain text – mostly.".encode("utf-16-le")
+    assert data.decode("utf-8")
+    assert extract(data).text == data.decode("utf-16-le")
+
+
 @pytest.mark.parametrize("encoding", ["cp1251", "koi8-r"])
 def test_another_alphabet_is_guessed_with_a_warning(encoding: str) -> None:
     extracted = extract(RUSSIAN.encode(encoding))

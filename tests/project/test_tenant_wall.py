@@ -111,8 +111,8 @@ def test_links_cannot_cross_namespaces(tenant: Namespace, other_tenant: Namespac
         rows(
             "INSERT INTO documents_documentversion (id, namespace_id, document_id, number, state, "
             "content_sha256, media_type, byte_size, storage_key, file_name, text, outline, "
-            "warnings) VALUES (gen_random_uuid(), %s, %s, 9, 'queued', '', '', 0, '', '', '', '{}', '[]') "
-            "RETURNING id",
+            "warnings) VALUES (gen_random_uuid(), %s, %s, 9, 'queued', '', '', 0, '', '', '', "
+            "'{}', '[]') RETURNING id",
             [other_tenant.pk, document_id],
             alias="operator",
         )

@@ -21,7 +21,9 @@ class Command(BaseCommand):
         create.add_argument("--namespace", required=True, help="The namespace's slug.")
         create.add_argument("--scopes", default="read,write", help="Of read, write, admin.")
         create.add_argument("--name", default="", help="What the key is for.")
-        create.add_argument("--expires-in-days", type=int, help="Never, if left out.")
+        create.add_argument(
+            "--expires-in-days", type=int, metavar="N", help="From 1 to 3650; never, if left out."
+        )
         listing = actions.add_parser("list", help="Print a namespace's keys, without secrets.")
         listing.add_argument("--namespace", required=True, help="The namespace's slug.")
         revoke = actions.add_parser("revoke", help="Make a key useless from now on.")
@@ -33,6 +35,8 @@ class Command(BaseCommand):
 
     def _create(self, options: dict[str, Any]) -> None:
         days = options["expires_in_days"]
+        if days is not None and not 1 <= days <= 3650:
+            raise CommandError("A key can expire in 1 to 3650 days.")
         try:
             _, plain = keys.issue(
                 find_namespace(options["namespace"]),
@@ -46,7 +50,7 @@ class Command(BaseCommand):
 
     def _list(self, options: dict[str, Any]) -> None:
         for key in ApiKey.objects.filter(namespace=find_namespace(options["namespace"])):
-            state = "revoked" if key.revoked_at else "active"
+            state = "revoked" if key.revoked_at else "active" if key.is_active else "expired"
             used = key.last_used_at.isoformat(timespec="minutes") if key.last_used_at else "never"
             scopes = ",".join(key.scopes)
             self.stdout.write(f"rs_{key.prefix}_…\t{scopes}\t{state}\tused {used}\t{key.name}")

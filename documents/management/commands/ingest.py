@@ -1,6 +1,7 @@
 """`manage.py ingest PATH…`: take files and folders in, and index them here and now."""
 
 import json
+import os
 import sys
 import uuid
 from collections import Counter
@@ -56,14 +57,15 @@ class Command(BaseCommand):
 
     def _take(self, namespace_id: uuid.UUID, path: Path, options: dict[str, Any]) -> dict[str, Any]:
         tags = [tag.strip() for tag in options["tags"].split(",") if tag.strip()]
-        result: dict[str, Any] = {"path": str(path)}
+        name = os.fsencode(path.name).decode(errors="replace")
+        result: dict[str, Any] = {"path": os.fsencode(path).decode(errors="replace")}
         try:
             with path.open("rb") as opened:
                 receipt = intake.accept(
                     namespace_id,
                     intake.Submission(
-                        content=File(opened, name=path.name),
-                        file_name=path.name,
+                        content=File(opened, name=name),
+                        file_name=name,
                         source_uri=path.resolve().as_uri(),
                         tags=tags or None,
                         on_duplicate=options["on_duplicate"],
@@ -86,7 +88,9 @@ class Command(BaseCommand):
                 claim = jobs.claim(group)
                 if claim:
                     ingest(claim)
-                jobs.wait(namespace_id, pending, seconds=0 if claim else 0.5)
+                else:  # others are at it, or have died at it
+                    jobs.reap()
+                    jobs.wait(namespace_id, pending, seconds=0.5)
                 still = jobs.still_open(namespace_id, pending)
                 bar.update(len(pending) - len(still))
                 pending = still

@@ -1,0 +1,63 @@
+"""Fields that several requests share."""
+
+import json
+from typing import Any
+
+from django.http import QueryDict
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from documents.metadata import LONGEST, storable, text
+
+
+class TagsField(serializers.ListField):
+    """A list, or the comma-separated strings that forms and curl send."""
+
+    child = serializers.CharField(max_length=200)
+
+    def get_value(self, dictionary: Any) -> Any:
+        if isinstance(dictionary, QueryDict):
+            values = dictionary.getlist(self.field_name or "")
+            return [tag for value in values for tag in value.split(",")] or serializers.empty
+        return super().get_value(dictionary)
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        if isinstance(data, str):
+            data = data.split(",")
+        if isinstance(data, list):
+            data = [tag for tag in data if not isinstance(tag, str) or tag.strip()]
+        return list(dict.fromkeys(super().to_internal_value(data)))
+
+
+class MetadataField(serializers.JSONField):
+    """A JSON object that the database can keep exactly as it is given."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if isinstance(data, str):  # a form's field
+            try:
+                data = json.loads(data)
+            except (ValueError, RecursionError):
+                raise serializers.ValidationError("This is not JSON we can read.") from None
+        if not isinstance(data, dict):
+            raise serializers.ValidationError("Must be a JSON object.")
+        if storable(data) != data:
+            raise serializers.ValidationError(
+                "NUL characters, lone surrogates, NaN and very deep nesting cannot be stored."
+            )
+        if len(json.dumps(data)) > LONGEST:
+            raise serializers.ValidationError(f"At most {LONGEST:,} characters of JSON.")
+        return data
+
+
+@extend_schema_field(OpenApiTypes.STR)
+class ContentField(serializers.Field):
+    """Any text. What cannot be stored is cleaned, not refused: a stray NUL loses no document."""
+
+    def to_internal_value(self, data: Any) -> bytes:
+        if not isinstance(data, str):
+            raise serializers.ValidationError("Must be a string.")
+        return text(data).encode()
+
+    def to_representation(self, value: bytes) -> str:
+        return value.decode()

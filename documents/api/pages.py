@@ -1,0 +1,43 @@
+"""Cursor-paged lists, in two orders."""
+
+from django.utils.dateparse import parse_datetime
+from rest_framework.exceptions import NotFound
+from rest_framework.pagination import Cursor, CursorPagination
+from rest_framework.request import Request
+
+LARGEST_ORDINAL = 2**31 - 1
+
+
+class Pages(CursorPagination):
+    page_size = 50
+    max_page_size = 200
+    page_size_query_param = "limit"
+
+    def decode_cursor(self, request: Request) -> Cursor | None:
+        """DRF checks a cursor's form; what it points to is checked here, not by the database."""
+        cursor = super().decode_cursor(request)
+        if cursor is not None and cursor.position is not None:
+            try:
+                is_place = self.is_place(cursor.position)
+            except ValueError:
+                is_place = False
+            if not is_place:
+                raise NotFound(self.invalid_cursor_message)
+        return cursor
+
+    def is_place(self, position: str) -> bool:
+        raise ValueError(position)
+
+
+class NewestFirst(Pages):
+    ordering = ("-created_at", "-id")
+
+    def is_place(self, position: str) -> bool:
+        return parse_datetime(position) is not None
+
+
+class InTheirOrder(Pages):
+    ordering = "ordinal"
+
+    def is_place(self, position: str) -> bool:
+        return 0 <= int(position) <= LARGEST_ORDINAL

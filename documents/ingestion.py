@@ -9,7 +9,7 @@ from ragsite.tenancy import namespace
 
 from . import jobs, originals, profiles
 from .embedding import embed
-from .errors import IngestError
+from .errors import BadFile, IngestError
 from .extractors import extractor_for
 from .leases import Claim, Lease, LeaseLost
 from .models import IngestJob
@@ -47,7 +47,7 @@ def ingest(claim: Claim) -> None:
         except Exception as error:
             code = error.code if isinstance(error, IngestError) else "internal_error"
             if jobs.fail(claim, error):
-                ours = code == "internal_error"
+                ours = not isinstance(error, BadFile)
                 logger.warning("ingest.failed", extra={**about, "code": code}, exc_info=ours)
             else:
                 logger.info("ingest.stopped", extra=about)

@@ -235,7 +235,9 @@ def _say(document: Document, checked: _Checked) -> None:
         "tags": list(submission.tags) if submission.tags is not None else None,
         "metadata": dict(submission.metadata) if submission.metadata is not None else None,
     }
-    document.given = {**document.given, **{k: v for k, v in said.items() if v is not None}}
+    said = {name: value for name, value in said.items() if value is not None}
+    fixed = [name for name in document.given.get("fixed", ()) if name not in said]
+    document.given = {**document.given, **said, "fixed": fixed}
     document.title = document.given.get("title") or document.title or submission.file_name
     document.tags = document.given.get("tags") or document.tags
     document.content_sha256 = checked.sha256

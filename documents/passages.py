@@ -18,6 +18,17 @@ class Block:
     level: int = 0  # of a heading: 1 is the highest
     title: str = ""  # of a heading: its words without the markup
     language: str = ""  # of a code block, as its fence names it
+    # What else a citation needs: url_fragment, sheet and rows, time codes, bounding boxes.
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page or slide: where it lies in the text, text[start:end]."""
+
+    number: int  # from 1, as a reader counts
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +37,7 @@ class Extracted:
 
     text: str
     blocks: tuple[Block, ...] = ()
+    pages: tuple[Page, ...] = ()
     title: str = ""
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)

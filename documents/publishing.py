@@ -3,20 +3,19 @@
 import hashlib
 import uuid
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib.postgres.search import SearchVector
 from django.db.models import F, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
-from django.utils.dateparse import parse_date, parse_datetime
 
 from ragsite.tenancy import namespace
 
 from .embedding import Vector
 from .leases import Lease, LeaseLost
 from .lexemes import words
+from .metadata import date_in
 from .models import Chunk, Document, DocumentVersion, IndexProfile, IngestJob, Namespace
 from .passages import Extracted, Passage
 
@@ -73,9 +72,12 @@ def _describe(
     """What the uploader said of the document counts more than what the file says of itself."""
     given = document.given
     document.title = given.get("title") or extracted.title or version.file_name
-    document.tags = list(dict.fromkeys([*given.get("tags", ()), *extracted.tags]))
-    document.metadata = {**extracted.metadata, **given.get("metadata", {})}
-    document.dated_at = _date_in(document.metadata) or document.created_at
+    fixed = given.get("fixed", ())  # by somebody who knew what the file says (amending.py)
+    own_tags = () if "tags" in fixed else extracted.tags
+    own_metadata = {} if "metadata" in fixed else extracted.metadata
+    document.tags = list(dict.fromkeys([*given.get("tags", ()), *own_tags]))
+    document.metadata = {**own_metadata, **given.get("metadata", {})}
+    document.dated_at = date_in(document.metadata) or document.created_at
     document.live_version = version.number
     document.chunks_count = len(passages)
     document.tokens_count = sum(passage.tokens for passage in passages)
@@ -151,17 +153,3 @@ def _write_version(version: DocumentVersion, extracted: Extracted, state: str) -
         warnings=list(extracted.warnings),
         published_at=Now(),
     )
-
-
-def _date_in(metadata: dict[str, Any]) -> datetime | None:
-    """The date a document gives itself, e.g. in its front matter."""
-    text = str(metadata.get("date", ""))
-    try:
-        moment = parse_datetime(text)
-        if moment is None and (day := parse_date(text)):
-            moment = datetime(day.year, day.month, day.day)
-        if moment is None:
-            return None
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None  # well formed, but no such day

@@ -55,8 +55,6 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
         return unavailable()
     elif isinstance(error, TooManyFilesSent | TooManyFieldsSent | RequestDataTooBig):
         error = ApiError("too_large", "That is too much for one request.", http_status=413)
-    elif isinstance(error, RecursionError):
-        error = ApiError("malformed_request", "The body is nested too deeply.")
     if not isinstance(error, exceptions.APIException):
         logger.exception("request.failed", exc_info=error)
         body = envelope("internal_error", "Something went wrong on our side.")

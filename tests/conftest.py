@@ -49,6 +49,7 @@ def db(database: None) -> Iterator[None]:
     owner = connections["owner"]
     tables = sorted(set(owner.introspection.table_names()) - KEPT)
     with owner.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '10s'")  # a transaction left open fails, not hangs
         cursor.execute(f"TRUNCATE {', '.join(tables)} CASCADE")
         cursor.execute("DELETE FROM documents_indexprofile WHERE name <> 'default'")
         cursor.execute("UPDATE documents_indexprofile SET model_identity = ''")

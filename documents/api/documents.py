@@ -5,8 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from django.core.files.storage import default_storage
-from django.db.models import F, QuerySet
-from django.db.models.functions import Now
+from django.db.models import QuerySet
 from django.http import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
@@ -16,7 +15,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from documents import intake, removal
-from documents.models import Chunk, Document, DocumentVersion, Namespace
+from documents.amending import amend
+from documents.models import Chunk, Document, DocumentVersion
 from ragsite.errors import ApiError
 from ragsite.streaming import file_response
 from ragsite.tenancy import namespace
@@ -34,10 +34,9 @@ from .serializers import (
 from .views import NamespacedListView, caller_of, in_namespace
 
 
-def find_document(pk: uuid.UUID, *, to_change: bool = False) -> Document:
+def find_document(pk: uuid.UUID) -> Document:
     """Another tenant's id and one that nobody has get the very same answer."""
-    documents = Document.objects.select_for_update() if to_change else Document.objects
-    document = documents.filter(pk=pk).first()
+    document = Document.objects.filter(pk=pk).first()
     if document is None:
         raise NotFound
     return document
@@ -95,19 +94,15 @@ class DocumentView(APIView):
         request=DocumentChangeSerializer,
         responses=DocumentSerializer,
     )
-    @in_namespace
     def patch(self, request: Request, pk: uuid.UUID) -> Response:
         """Replace tags or metadata. Filters see the change at once; nothing is indexed again."""
         form = DocumentChangeSerializer(data=request.data)
         form.is_valid(raise_exception=True)
-        document = find_document(pk, to_change=True)
-        for name, value in form.validated_data.items():
-            setattr(document, name, value)
-        document.given = {**document.given, **form.validated_data}
-        document.updated_at = Now()
-        document.save(update_fields=["tags", "metadata", "given", "updated_at"])
-        Namespace.objects.update(revision=F("revision") + 1)  # the wall leaves only this one
-        return Response(DocumentSerializer(find_document(pk)).data)
+        try:
+            document = amend(caller_of(request).namespace_id, pk, form.validated_data)
+        except Document.DoesNotExist:
+            raise NotFound from None
+        return Response(DocumentSerializer(document).data)
 
     @extend_schema(operation_id="documents_delete", responses={200: RemovalSerializer})
     def delete(self, request: Request, pk: uuid.UUID) -> Response:

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
-from rest_framework.parsers import JSONParser, MultiPartParser
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -16,6 +16,7 @@ from documents.errors import IngestError
 from documents.intake import Submission
 from documents.models import Document, Namespace
 from ragsite.errors import ApiError, describe
+from ragsite.parsing import ShallowJSONParser
 from ragsite.tenancy import namespace
 
 from .ingest_requests import TextsSerializer, UploadSerializer, read_texts, read_upload
@@ -36,7 +37,7 @@ class InvalidItem(IngestError):
 
 
 class IngestView(APIView):
-    parser_classes = [MultiPartParser, JSONParser]
+    parser_classes = [MultiPartParser, ShallowJSONParser]
 
     @extend_schema(
         operation_id="ingest",

@@ -18,7 +18,7 @@ class Pages(CursorPagination):
         cursor = super().decode_cursor(request)
         if cursor is not None and cursor.position is not None:
             try:
-                is_place = self.is_place(cursor.position)
+                is_place = self.is_place(str(cursor.position))
             except ValueError:
                 is_place = False
             if not is_place:

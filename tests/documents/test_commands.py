@@ -259,7 +259,7 @@ def test_a_run_after_one_that_was_killed_finishes_its_work(tenant: Namespace, fo
 
     thread = threading.Thread(target=again)
     thread.start()
-    thread.join(timeout=5)
+    thread.join(timeout=10)
     finished = not thread.is_alive()
     jobs.reap()  # so that the command ends in any case
     thread.join()

@@ -220,6 +220,13 @@ def _results(answer: Answer) -> list[dict[str, Any]]:
     return answer.body.get("results", [])
 
 
+def test_the_same_text_twice_in_a_batch_is_one_document(api: Api, work: Callable[[], int]):
+    first, second = send_texts(api, {"content": "same"}, {"content": "same"}).body["results"]
+    assert (first["duplicate"], second["duplicate"]) == (False, True)
+    assert first["document_id"] == second["document_id"]
+    assert work() == 1
+
+
 def test_when_all_are_refused_for_several_reasons_nothing_was_taken(api: Api):
     answer = send_texts(api, {"content": ""}, {"content": "x", "media_type": "image/png"})
     assert (answer.status, answer.code) == (422, "nothing_taken")

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings as django_settings
 from django.core.files.base import ContentFile
-from django.core.files.storage import FileSystemStorage
+from django.core.files.storage import FileSystemStorage, Storage
 from django.db.models import F
 from django.test import Client
 
@@ -263,13 +263,8 @@ def test_32_contents_for_one_source_at_once_are_32_versions_without_gaps(
     receipts = at_once(32, submit)
     assert len({receipt.document_id for receipt in receipts}) == 1
     assert sorted(receipt.version for receipt in receipts) == list(range(1, 33))
-    assert counts() == {
-        **NOTHING,
-        "Document": 1,
-        "DocumentVersion": 32,
-        "IngestJob": 32,
-        "files": 32,
-    }
+    many = {"DocumentVersion": 32, "IngestJob": 32, "files": 32}
+    assert counts() == {**NOTHING, "Document": 1, **many}
     assert work() == 1  # the others were superseded while they waited
     newest = next(n for n, receipt in enumerate(receipts) if receipt.version == 32)
     (hit,) = api.query("tide").body["results"]
@@ -355,3 +350,48 @@ def test_a_full_disk_does_not_hide_what_was_known_already(api: Api, settings: An
     assert (known["document_id"], known["duplicate"]) == (first["document_id"], True)
     assert refused["error"]["code"] == "storage_full"
     assert len(stored()) == 1
+
+
+class StubbornStorage(FileSystemStorage):
+    def delete(self, name: str) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+
+def test_a_file_that_cannot_be_removed_is_named_in_the_receipt(api: Api, settings: Any):
+    document_id = only_result(api.upload(("harbour.md", HARBOUR)))["document_id"]
+    use_storage(settings, StubbornStorage)
+    answer = api.delete(f"documents/{document_id}")
+    assert (answer.status, answer.body["files"]) == (200, 0)
+    assert answer.body["files_left"] == [str(path) for path in stored()]
+    assert counts() == {**NOTHING, "files": 1}
+
+
+class ObjectStore(Storage):
+    """As S3: there are keys, and no paths."""
+
+    kept: dict[str, bytes] = {}
+
+    def __init__(self, location: str) -> None:
+        pass
+
+    def _open(self, name: str, mode: str) -> ContentFile:
+        return ContentFile(self.kept[name])
+
+    def _save(self, name: str, content: Any) -> str:
+        self.kept[name] = content.read()
+        return name
+
+    def exists(self, name: str) -> bool:
+        return name in self.kept
+
+    def delete(self, name: str) -> None:
+        del self.kept[name]
+
+
+def test_a_store_without_paths_serves_as_well(api: Api, settings: Any, work: Callable[[], int]):
+    use_storage(settings, ObjectStore)
+    document_id = only_result(api.upload(("harbour.md", HARBOUR)))["document_id"]
+    assert work() == 1
+    assert api.get(f"documents/{document_id}/original").body == HARBOUR.encode()
+    assert api.delete(f"documents/{document_id}").body["files"] == 1
+    assert not ObjectStore.kept

@@ -391,6 +391,7 @@ def test_answering_a_bell_does_one_job_and_shows_a_sign_of_life(tenant: Namespac
     assert heartbeat.age(heartbeat.group()) < 60
     tasks.answer_bell()
     tasks.answer_bell()  # nobody home: nothing to do
+    tasks.show_sign_of_life()
     assert job_row(second.job_id).state == "succeeded"
 
 

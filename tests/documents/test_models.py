@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 from pgvector.django import CosineDistance
 
 from documents import housekeeping, intake, removal
+from documents.embedders.hashing import HashingEmbedder
 from documents.intake import Receipt, Submission
 from documents.models import (
     Chunk,
@@ -207,6 +208,42 @@ def test_deleting_a_document_takes_everything_of_it_along(
         Document.objects.filter(pk=document.pk).delete()
         for model in (DocumentVersion, Chunk, IngestJob, EmbeddingCache):
             assert not model.objects.exists(), model
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"model_identity": "other/model/256"}, "profile_mismatch"),
+        ({"dimensions": 255}, "profile_mismatch"),
+        ({"embedder": "nowhere"}, "embedding_failed"),
+    ],
+)
+def test_only_its_own_model_may_embed_for_a_profile(
+    fields: dict[str, Any],
+    code: str,
+    tenant: Namespace,
+    hashing_profile: IndexProfile,
+    work: Callable[[], int],
+):
+    with operator():
+        IndexProfile.objects.filter(pk=hashing_profile.pk).update(**fields)
+    submit(tenant)
+    work()
+    assert only(IngestJob).error_code == code
+    with operator():
+        assert not Chunk.objects.exists()
+
+
+def test_a_profile_is_bound_to_the_first_model_that_embeds_for_it(
+    tenant: Namespace, hashing_profile: IndexProfile, work: Callable[[], int]
+):
+    submit(tenant)
+    work()
+    with operator():
+        identity = IndexProfile.objects.get(pk=hashing_profile.pk).model_identity
+    assert identity == HashingEmbedder(dimensions=256).identity
+    document = only(Document)
+    assert (document.embedding_model, document.embedding_dim) == (identity, 256)
 
 
 def test_rows_name_themselves_for_the_admin_and_the_log(

@@ -36,7 +36,9 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(answer_of(result), default=str, indent=2))
             return
         for number, hit in enumerate(result.hits, start=1):
-            place = " > ".join(part for part in (hit.title, hit.section) if part)
+            place = hit.section
+            if not hit.section.startswith(hit.title):
+                place = " > ".join(part for part in (hit.title, hit.section) if part)
             self.stdout.write(self.style.SUCCESS(f"[{number}] {place}"))
             self.stdout.write(
                 f"    {hit.source_uri}  characters {hit.start}–{hit.end}"

@@ -29,6 +29,22 @@ class ParseError(BadFile):
     code = "parse_error"
 
 
+class Encrypted(BadFile):
+    code = "encrypted"
+
+
+class TooComplex(BadFile):
+    code = "too_complex"
+
+
+class DecompressionBomb(BadFile):
+    code = "decompression_bomb"
+
+
+class XmlForbidden(BadFile):
+    code = "xml_forbidden"
+
+
 class TooLarge(BadFile):
     code = "too_large"
 

@@ -10,7 +10,7 @@ from ragsite.tenancy import namespace
 from . import jobs, originals, profiles
 from .embedding import embed
 from .errors import BadFile, IngestError
-from .extractors import extractor_for
+from .extraction import extract
 from .leases import Claim, Lease, LeaseLost
 from .models import IngestJob
 from .publishing import publish
@@ -58,7 +58,7 @@ def _index(job: IngestJob, lease: Lease) -> int:
     embedder = profiles.embedder_of(profile)
     with lease.stage(Stage.EXTRACT):
         data = originals.read(version.storage_key, sha256=version.content_sha256)
-        extracted = extractor_for(version.media_type).extract(data, name=version.file_name)
+        extracted = extract(data, media_type=version.media_type, name=version.file_name)
     with lease.stage(Stage.SPLIT):
         splitter = StructureSplitter(
             embedder.count_tokens,

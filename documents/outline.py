@@ -1,11 +1,13 @@
-"""From blocks to runs: what lies under one heading and may share passages."""
+"""From blocks to runs: what lies under one heading, on one page, and may share passages."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
-from documents.cutting import paragraph_spans
+from documents.cutting import paragraph_spans, trimmed
 from documents.passages import Block, BlockKind, Extracted, PassageKind
 
 Path = tuple[str, ...]
@@ -42,6 +44,17 @@ class Run:
         """Of code or a table: what stands above it, as a run of text, and the block itself."""
         return Run("text", self.members[:-1]), Run(self.kind, self.members[-1:])
 
+    def attributes_in(self, start: int, end: int) -> dict[str, Any]:
+        """What its blocks between the two say for citations; the first to name a thing counts."""
+        merged: dict[str, Any] = {}
+        first = bisect_right(self.members, start, key=lambda member: member.block.end)
+        for index in range(first, len(self.members)):
+            block = self.members[index].block
+            if block.start >= end:
+                break
+            merged = {**block.attributes, **merged}
+        return merged
+
     def path_at(self, end: int) -> Path:
         """The path of the last block that begins before `end`."""
         after = bisect_left(self.members, end, key=lambda member: member.block.start)
@@ -49,11 +62,19 @@ class Run:
 
 
 def outline(extracted: Extracted) -> Iterator[Run]:
-    """Runs in order. Headings without a body of their own open the run that follows them."""
+    """Runs in order. Headings without a body of their own open the run that follows them.
+
+    No run leaves its page, though a section may: a heading alone at a page's end is a run.
+    """
     open_headings: list[Block] = []
     members: list[Member] = []
     has_body = after_solid = False
-    for block in _all_blocks(extracted):
+    page = 0
+    for block_page, block in _paged_blocks(extracted):
+        if block_page != page:
+            if members:
+                yield Run("text", tuple(members))
+            members, has_body, after_solid, page = [], False, False, block_page
         is_solid = block.kind in SOLID
         if is_solid and after_solid and _is_caption(extracted.text, members):
             has_body = False
@@ -70,6 +91,28 @@ def outline(extracted: Extracted) -> Iterator[Run]:
         has_body = bool(members) and (has_body or _says_something(extracted.text, block))
     if members:
         yield Run("text", tuple(members))
+
+
+def _paged_blocks(extracted: Extracted) -> Iterator[tuple[int, Block]]:
+    """Each block with a number for its page; one that lies across pages comes in pieces."""
+    # Both ends of a page are edges: what lies between two pages belongs to neither.
+    edges = sorted({edge for page in extracted.pages for edge in (page.start, page.end)})
+    for block in _all_blocks(extracted):
+        first, last = bisect_right(edges, block.start), bisect_left(edges, block.end)
+        if first >= last:
+            yield first, block
+            continue
+        cuts = [block.start, *edges[first:last], block.end]
+        for number, span in enumerate(pairwise(cuts), start=first):
+            start, end = trimmed(extracted.text, *span)
+            if start < end:
+                yield number, _piece(block, start, end)
+
+
+def _piece(block: Block, start: int, end: int) -> Block:
+    if block.kind == "heading" and start > block.start:
+        return Block("text", start, end)  # the section is open already
+    return replace(block, start=start, end=end)
 
 
 def _all_blocks(extracted: Extracted) -> Iterator[Block]:

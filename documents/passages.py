@@ -56,6 +56,7 @@ class Passage:
     heading_path: tuple[str, ...] = ()
     language: str = ""
     part: int = 0  # of a code block or table too long for one passage: 1, 2, …; 0 = whole
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # of the blocks it is made of
 
     @property
     def section(self) -> str:

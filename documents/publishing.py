@@ -2,7 +2,9 @@
 
 import hashlib
 import uuid
+from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from django.contrib.postgres.search import SearchVector
@@ -17,7 +19,7 @@ from .leases import Lease, LeaseLost
 from .lexemes import words
 from .metadata import date_in
 from .models import Chunk, Document, DocumentVersion, IndexProfile, IngestJob, Namespace
-from .passages import Extracted, Passage
+from .passages import Extracted, Page, Passage
 
 INSERT_BATCH = 500
 
@@ -52,7 +54,7 @@ def publish(
             return
         removed, _ = Chunk.objects.filter(document=document).delete()
         _describe(document, version, profile, extracted, passages)
-        _insert_chunks(document, version, profile, passages, vectors)
+        _insert_chunks(document, version, profile, extracted, passages, vectors)
         live = DocumentVersion.objects.filter(document=document, state=DocumentVersion.State.LIVE)
         live.exclude(pk=version.pk).update(state=DocumentVersion.State.SUPERSEDED)
         _write_version(version, extracted, DocumentVersion.State.LIVE)
@@ -95,6 +97,7 @@ def _insert_chunks(
     document: Document,
     version: DocumentVersion,
     profile: IndexProfile,
+    extracted: Extracted,
     passages: Sequence[Passage],
     vectors: Sequence[Vector],
 ) -> None:
@@ -113,6 +116,8 @@ def _insert_chunks(
             section=passage.section,
             start=passage.start,
             end=passage.end,
+            page_start=page_at(extracted.pages, passage.start),
+            page_end=page_at(extracted.pages, passage.end - 1),
             metadata=_metadata(passage),
             chunk_hash=hashlib.sha256(passage.text.encode()).hexdigest(),
             embedding=vector,
@@ -132,9 +137,16 @@ def _search_vector(title: str, passage: Passage) -> Combinable:
     )
 
 
+def page_at(pages: Sequence[Page], position: int) -> int | None:
+    """The number of the page that a character stands on; None where there are no pages."""
+    index = bisect_right(pages, position, key=lambda page: page.start) - 1
+    return pages[index].number if index >= 0 else None
+
+
 def _metadata(passage: Passage) -> dict[str, Any]:
     optional = {"language": passage.language, "part": passage.part}
     return {
+        **passage.attributes,
         "heading_path": list(passage.heading_path),
         **{name: value for name, value in optional.items() if value},
     }
@@ -149,7 +161,7 @@ def _write_version(version: DocumentVersion, extracted: Extracted, state: str) -
     DocumentVersion.objects.filter(pk=version.pk).update(
         state=state,
         text=extracted.text,
-        outline={"headings": headings, "pages": []},
+        outline={"headings": headings, "pages": [asdict(page) for page in extracted.pages]},
         warnings=list(extracted.warnings),
         published_at=Now(),
     )

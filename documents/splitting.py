@@ -167,4 +167,5 @@ def _passages(text: str, cuts: Sequence[Cut]) -> Iterator[Passage]:
             heading_path=run.path_at(end),
             language=run.members[-1].block.language,
             part=number if in_parts else 0,
+            attributes=run.attributes_in(start, end),
         )

@@ -185,6 +185,14 @@ INGEST_MAX_WAIT = env.int("INGEST_MAX_WAIT", default=60)
 DATA_UPLOAD_MAX_MEMORY_SIZE = REQUEST_MAX_BYTES  # ragsite/body_limit.py is the real guard
 DATA_UPLOAD_MAX_NUMBER_FILES = INGEST_MAX_BATCH
 
+# -- reading files: the limits of one file (documents/extractors/cell.py) ---------
+EXTRACTION = {
+    "memory_bytes": env.int("EXTRACT_MEMORY_MB", default=1024) * 2**20,
+    "output_bytes": env.int("EXTRACT_OUTPUT_MB", default=100) * 2**20,
+    "cpu_seconds": env.int("EXTRACT_CPU_SECONDS", default=120),
+    "wall_seconds": env.float("EXTRACT_WALL_SECONDS", default=180.0),
+}
+
 # -- jobs: our table is the truth, django-q2 the doorbell (documents/jobs.py) -----
 JOB_WORKERS = env.int("JOB_WORKERS", default=2)
 JOB_TIMEOUT = env.int("JOB_TIMEOUT", default=3600)

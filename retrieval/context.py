@@ -23,7 +23,7 @@ def assemble(hits: Sequence[Hit], *, budget: int, count_tokens: CountTokens) -> 
     dropped: list[Candidate] = []
     spent = 0
     for hit in hits:
-        block = f"[{len(kept) + 1}] {_headline(hit)}\n{hit.content}"
+        block = f"[{len(kept) + 1}] {place_of(hit)}\n{hit.content}"
         (cost,) = count_tokens([block])
         if spent + cost > budget:
             dropped.append(replace(hit.candidate, dropped="token_budget"))
@@ -34,6 +34,8 @@ def assemble(hits: Sequence[Hit], *, budget: int, count_tokens: CountTokens) -> 
     return Context("\n\n".join(blocks), spent, tuple(kept), tuple(dropped))
 
 
-def _headline(hit: Hit) -> str:
+def place_of(hit: Hit) -> str:
+    """Title, section and page, as a person would cite them; a title that opens the section once."""
+    title = "" if hit.section.startswith(hit.title) else hit.title
     page = f"p. {hit.page}" if hit.page else ""
-    return " — ".join(part for part in (hit.title, hit.section, page) if part) or hit.source_uri
+    return " — ".join(part for part in (title, hit.section, page) if part) or hit.source_uri

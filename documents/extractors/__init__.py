@@ -2,12 +2,37 @@
 
 from documents.errors import UnsupportedType
 from documents.extractors.base import Extractor
+from documents.extractors.delimited import DelimitedExtractor
+from documents.extractors.eml import EmlExtractor
+from documents.extractors.epub import EpubExtractor
+from documents.extractors.html import HtmlExtractor
 from documents.extractors.markdown import MarkdownExtractor
+from documents.extractors.pdf import PdfExtractor
+from documents.extractors.rst import RstExtractor
+from documents.extractors.slides import SlidesExtractor
+from documents.extractors.spreadsheet import SpreadsheetExtractor
+from documents.extractors.structured import JsonExtractor
 from documents.extractors.text import PlainTextExtractor
+from documents.extractors.transcripts import TranscriptExtractor
+from documents.extractors.word import WordExtractor
 
 __all__ = ["Extractor", "extractor_for"]
 
-EXTRACTORS: tuple[Extractor, ...] = (MarkdownExtractor(), PlainTextExtractor())
+EXTRACTORS: tuple[Extractor, ...] = (
+    MarkdownExtractor(),
+    PlainTextExtractor(),
+    PdfExtractor(),
+    HtmlExtractor(),
+    WordExtractor(),
+    SlidesExtractor(),
+    SpreadsheetExtractor(),
+    DelimitedExtractor(),
+    JsonExtractor(),
+    RstExtractor(),
+    EpubExtractor(),
+    EmlExtractor(),
+    TranscriptExtractor(),
+)
 
 
 def extractor_for(media_type: str) -> Extractor:

@@ -9,6 +9,7 @@ from documents.passages import Block, Extracted
 class PlainTextExtractor(Extractor):
     media_types = frozenset({"text/plain"})
     source_type = "txt"
+    is_harmless = True
 
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
         text, warnings = read_text(data)

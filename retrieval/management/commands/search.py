@@ -9,6 +9,7 @@ from django.core.management import BaseCommand, CommandError, CommandParser
 from documents.management.commands.api_key import find_namespace
 from ragsite.tenancy import operator
 from retrieval.api.serializers import QuerySerializer, answer_of
+from retrieval.context import place_of
 from retrieval.search import search
 
 
@@ -36,10 +37,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(answer_of(result), default=str, indent=2))
             return
         for number, hit in enumerate(result.hits, start=1):
-            place = hit.section
-            if not hit.section.startswith(hit.title):
-                place = " > ".join(part for part in (hit.title, hit.section) if part)
-            self.stdout.write(self.style.SUCCESS(f"[{number}] {place}"))
+            self.stdout.write(self.style.SUCCESS(f"[{number}] {place_of(hit)}"))
             self.stdout.write(
                 f"    {hit.source_uri}  characters {hit.start}–{hit.end}"
                 f"  score {hit.candidate.fused:.4f}"

@@ -1,0 +1,119 @@
+"""Zip archives and the XML in them, opened with care: for EPUB and the Office formats."""
+
+import io
+import struct
+import zipfile
+import zlib
+from lzma import LZMAError
+from typing import TYPE_CHECKING
+
+from documents.errors import DecompressionBomb, EmptyFile, Encrypted, ParseError, XmlForbidden
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+MEGABYTE = 1024 * 1024
+MAX_MEMBERS = 2000
+MAX_TOTAL = 200 * MEGABYTE
+MAX_RATIO = 200
+RATIO_MATTERS_FROM = MEGABYTE  # a small file of blanks shrinks a thousandfold and harms nobody
+LONGEST_ENTRY = 1024  # bytes of the directory one member may take on average
+
+END_RECORD = b"PK\x05\x06"
+END_RECORD_REACH = 22 + 65535  # the record itself and the longest comment after it
+ZIP64 = 0xFFFFFFFF
+ENCRYPTED_FLAG = 0x1
+
+# What zipfile and its decompressors raise on damaged members.
+DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    LZMAError,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    ValueError,
+    OverflowError,
+)
+
+
+def check_zip(
+    data: bytes,
+    *,
+    max_members: int = MAX_MEMBERS,
+    max_total: int = MAX_TOTAL,
+    max_ratio: int = MAX_RATIO,
+) -> zipfile.ZipFile:
+    """The archive, opened, if its directory promises nothing outrageous.
+
+    Only the directory is looked at, and directories lie: read members by `read_member`.
+    """
+    if not data:
+        raise EmptyFile("The file is empty: it has no bytes at all.")
+    _check_directory_size(data, max_members=max_members)
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+    except (*DAMAGE, RuntimeError) as error:
+        raise ParseError("The file is not a readable zip archive.") from error
+    members = archive.infolist()
+    if len(members) > max_members:
+        raise DecompressionBomb(f"The archive holds more than {max_members} files.")
+    total, packed = sum(m.file_size for m in members), sum(m.compress_size for m in members)
+    if total > max_total:
+        most = max_total // MEGABYTE
+        raise DecompressionBomb(f"The archive unpacks to more than the {most} MB we take.")
+    if packed > len(data):  # members that share their bytes: each is counted, all are unpacked
+        raise DecompressionBomb("The files in the archive overlap.")
+    sizes = [(total, packed), *((m.file_size, m.compress_size) for m in members)]
+    if any(_is_outrageous(size, within, max_ratio) for size, within in sizes):
+        raise DecompressionBomb(f"The archive unpacks to more than {max_ratio} times its size.")
+    return archive
+
+
+def _check_directory_size(data: bytes, *, max_members: int) -> None:
+    """zipfile reads the whole directory at once, whatever number of members it announces."""
+    end = data.rfind(END_RECORD, max(0, len(data) - END_RECORD_REACH))
+    if end < 0 or end + 22 > len(data):
+        raise ParseError("The file is not a readable zip archive.")
+    (size,) = struct.unpack_from("<I", data, end + 12)
+    if size != ZIP64 and size > max_members * LONGEST_ENTRY:
+        raise DecompressionBomb(f"The archive holds more than {max_members} files.")
+
+
+def _is_outrageous(size: int, packed: int, max_ratio: int) -> bool:
+    return size > RATIO_MATTERS_FROM and size > max_ratio * packed
+
+
+def read_member(archive: zipfile.ZipFile, name: str, limit: int = MAX_TOTAL) -> bytes:
+    """One member, never more than `limit` bytes of it, whatever the directory says."""
+    try:
+        member = archive.getinfo(name)
+    except KeyError as error:
+        raise ParseError(f"The archive lacks {name[:200]!r}.") from error
+    if member.flag_bits & ENCRYPTED_FLAG:
+        raise Encrypted("The archive is protected by a password.")
+    try:
+        with archive.open(member) as stream:
+            content = stream.read(limit + 1)
+    except (*DAMAGE, RuntimeError) as error:
+        raise ParseError(f"{name[:200]!r} in the archive is damaged.") from error
+    if len(content) > limit:
+        raise DecompressionBomb(f"{name[:200]!r} in the archive is larger than {limit} bytes.")
+    return content
+
+
+def parse_xml(content: bytes, *, name: str = "") -> "Element":
+    """A tree without entities, external references or any other trick of a document type."""
+    from xml.etree.ElementTree import ParseError as XmlError
+
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import fromstring
+
+    try:
+        root: Element = fromstring(content, forbid_dtd=False)
+    except DefusedXmlException as error:
+        raise XmlForbidden(f"{name or 'The XML'} declares entities; they are not read.") from error
+    except (XmlError, LookupError, ValueError, RecursionError) as error:
+        raise ParseError(f"{name or 'The XML'} is not well-formed XML.") from error
+    return root

@@ -1,0 +1,390 @@
+"""PDF: text page by page, read by PDFium; what it cannot open or misreads goes to pypdf."""
+
+import io
+import re
+import sys
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from threading import Lock
+from typing import Any
+
+from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError, TooComplex
+from documents.extractors.base import Extractor
+from documents.extractors.cleaning import SURROGATES, clean
+from documents.extractors.pdf_layout import (
+    LINE_HYPHEN,
+    Entry,
+    Line,
+    assembled,
+    by_columns,
+    crosses,
+    furniture,
+    gutter,
+    merged,
+    middle,
+    plain_lines,
+    tidy,
+    without_furniture,
+)
+from documents.passages import Extracted
+
+Box = tuple[float, float, float, float]
+
+LONGEST_TITLE = 300  # characters
+LONGEST_VALUE = 2000
+LONGEST_LIST = 20  # of page numbers in a warning
+MOST_ENTRIES = 20_000  # of an outline
+FARTHEST = 20_000.0  # points; a page has at most 14,400
+BREAK = re.compile(f"{LINE_HYPHEN}(?:\r\n)?|\r\n|[\r\n]")
+RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+# What is still there when a line has been cleaned.
+VISIBLE = re.compile("[^\\s\x00-\x1f\x7f\ufeff\ufffe\uffff]")
+PASSWORD = re.compile("(?i)password|security")
+DATE = re.compile(
+    r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([Zz])|([+-])(\d\d)'?(\d\d)?)?"
+)
+NO_TITLE = re.compile(
+    r"(?i)(?:untitled(?: \w+)?|unknown|title|document|slide|none|null|\(anonymous\))\W*\d*$"
+    r"|microsoft (?:word|powerpoint|excel)\b"
+    r"|.*\.(?:docx?|pdf|pptx?|xlsx?|indd|tex|dvi|rtf|odt|qxd)$"
+    r"|[a-z]:\\|(?:file:|/)\S|\W*$"
+)
+FIELDS = ("Author", "Subject", "Keywords", "Creator", "Producer")
+DATES: Mapping[str, str] = {"CreationDate": "created", "ModDate": "modified"}
+
+NO_PAGES = "The file is damaged or is no PDF: its pages cannot be found."
+PDFIUM = Lock()  # the library is not safe to enter from two threads
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a library read of a file: lines in reading order, None for a page it choked on."""
+
+    pages: list[list[Line] | None] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    info: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def lines(self) -> list[list[Line]]:
+        return [page or [] for page in self.pages]
+
+
+class PdfExtractor(Extractor):
+    media_types = frozenset({"application/pdf"})
+    source_type = "pdf"
+
+    def __init__(self, *, max_pages: int = 5000, max_characters: int = 20_000_000) -> None:
+        self.max_pages = max_pages
+        self.max_characters = max_characters
+
+    def extract(self, data: bytes, *, name: str = "") -> Extracted:
+        if not data:
+            raise EmptyFile("The file is empty: it has no bytes at all.")
+        reading = self._read(data)
+        pages, removed = _own_lines(reading.lines)
+        blank = [number for number, page in enumerate(pages, start=1) if not page]
+        if len(blank) == len(pages):
+            raise _nothing_read(reading)
+        text, blocks, spans = assembled(pages, reading.entries)
+        metadata = _metadata(reading.info) | {"page_count": len(pages)}
+        return Extracted(
+            text=text,
+            blocks=blocks,
+            pages=spans,
+            title=_title(reading.info.get("Title", "")),
+            metadata=metadata | ({"repeated_lines": removed} if removed else {}),
+            warnings=tuple(_warnings(reading, blank)),
+        )
+
+    def _read(self, data: bytes) -> Reading:
+        import pypdfium2
+
+        with PDFIUM:
+            try:
+                document = pypdfium2.PdfDocument(data)
+            except pypdfium2.PdfiumError as error:
+                if PASSWORD.search(str(error)):
+                    raise _needs_password() from error
+                return self._read_by_pypdf(data)
+            with closing(document):
+                return self._read_by_pdfium(document, data)
+
+    def _read_by_pdfium(self, document: Any, data: bytes) -> Reading:
+        second = SecondReader(data)
+
+        def lines_of(index: int) -> list[Line] | None:
+            lines = _pdfium_lines(document, index)
+            if lines and _is_right_to_left(lines):
+                return second.lines(index) or lines
+            return lines
+
+        reading = Reading(info=_pdfium_info(document), entries=_pdfium_entries(document))
+        return self._filled(reading, len(document), lines_of)
+
+    def _read_by_pypdf(self, data: bytes) -> Reading:
+        second = SecondReader(data)
+        count = second.count()
+        return self._filled(Reading(info=second.info()), count, second.lines)
+
+    def _filled(
+        self, reading: Reading, count: int, lines_of: Callable[[int], list[Line] | None]
+    ) -> Reading:
+        if count > self.max_pages:
+            raise TooComplex(
+                f"The PDF has {count} pages; at most {self.max_pages} are read. Please split it."
+            )
+        characters = 0
+        for index in range(count):
+            lines = lines_of(index)
+            characters += sum(len(line.text) for line in lines or ())
+            if characters > self.max_characters:
+                raise TooComplex(
+                    f"The PDF holds more than {self.max_characters} characters of text."
+                    " Please split it."
+                )
+            reading.pages.append(None if lines is None else merged(lines))
+        return reading
+
+
+class SecondReader:
+    """pypdf, opened only when it is needed: ten times slower, but it knows Arabic word order."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.reader: Any = None
+
+    def count(self) -> int:
+        try:
+            return len(self._opened().pages)
+        except (BadFile, MemoryError):
+            raise
+        except Exception as error:  # damaged files trip pypdf in ways it has no name for
+            raise ParseError(NO_PAGES) from error
+
+    def lines(self, index: int) -> list[Line] | None:
+        try:
+            text = self._opened().pages[index].extract_text()
+        except MemoryError:
+            raise
+        except Exception:  # as above: this page cannot be read, the others may
+            return None
+        return plain_lines(clean(text))
+
+    def info(self) -> dict[str, str]:
+        try:
+            found = self._opened().metadata or {}
+            return {str(key).lstrip("/"): str(found[key]) for key in found}
+        except Exception:  # a document without a description of itself is still a document
+            return {}
+
+    def _opened(self) -> Any:
+        from pypdf import PdfReader
+
+        if self.reader is None:
+            self.reader = PdfReader(io.BytesIO(self.data))
+            if self.reader.is_encrypted and not self.reader.decrypt(""):
+                raise _needs_password()
+        return self.reader
+
+
+def _needs_password() -> Encrypted:
+    return Encrypted("The PDF is protected by a password; please bring it without one.")
+
+
+def _pdfium_info(document: Any) -> dict[str, str]:
+    try:
+        return dict(document.get_metadata_dict(skip_empty=True))
+    except Exception:  # as in SecondReader.info
+        return {}
+
+
+def _pdfium_entries(document: Any) -> list[Entry]:
+    entries: list[Entry] = []
+    try:
+        for bookmark in islice(document.get_toc(max_depth=15), MOST_ENTRIES):
+            target = bookmark.get_dest()
+            page = target.get_index() if target else None
+            title = tidy(clean(bookmark.get_title()[:LONGEST_VALUE]))
+            if page is not None and 0 < len(title) <= LONGEST_TITLE:
+                entries.append(Entry(page, bookmark.level + 1, title))
+    except Exception:  # a broken outline costs the headings that follow, not the text
+        return entries
+    return entries
+
+
+def _pdfium_lines(document: Any, index: int) -> list[Line] | None:
+    import pypdfium2
+
+    try:
+        with closing(document[index]) as page, closing(page.get_textpage()) as textpage:
+            return _lines_of(textpage)
+    except pypdfium2.PdfiumError:
+        return None
+
+
+def _lines_of(textpage: Any) -> list[Line]:
+    text = _indexed_text(textpage)
+    box_of = _boxes(textpage)
+    spans = list(_line_spans(text))
+    lines = [_line(text, start, end, box_of) for start, end in spans]
+    # Lines of more than one piece may be two columns read as one.
+    count = textpage.count_rects()
+    if not lines or count < 1.5 * len(lines) or not crosses(lines, middle(lines)):
+        return lines
+    rects = [textpage.get_rect(number) for number in range(count)]
+    x = gutter(lines, [(_bounded(rect[0]), _bounded(rect[2])) for rect in rects])
+    if x is None:
+        return lines
+    rows = [_cut_at(x, text, span, line, box_of) for span, line in zip(spans, lines, strict=True)]
+    return by_columns(rows, x) or lines
+
+
+def _line_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Without the white space around them; with PDFium's mark of a hyphen at their end."""
+    start = 0
+    for gap in (*BREAK.finditer(text), None):
+        end = gap.start() + (gap[0][0] == LINE_HYPHEN) if gap else len(text)
+        piece = text[start:end]
+        if VISIBLE.search(piece):
+            words = piece.strip()
+            first = start + len(piece) - len(piece.lstrip())
+            yield first, first + len(words)
+        start = gap.end() if gap else end
+
+
+def _indexed_text(textpage: Any) -> str:
+    """The page's text, in which a character's place is its number for PDFium."""
+    from pypdfium2 import raw
+
+    text: str = textpage.get_text_range()
+    count = textpage.count_chars()
+    if len(text) == count:
+        return text
+    codes = (raw.FPDFText_GetUnicode(textpage, number) for number in range(count))
+    return "".join(LINE_HYPHEN if code == 2 else chr(min(code, sys.maxunicode)) for code in codes)
+
+
+def _boxes(textpage: Any) -> Callable[[int], Box]:
+    """Left, right, bottom and top of a character, by as few calls as PDFium allows."""
+    from ctypes import byref
+
+    from pypdfium2 import raw
+
+    rect = raw.FS_RECTF()
+    pointer = byref(rect)
+    handle = textpage.raw
+
+    def box_of(number: int) -> Box:
+        raw.FPDFText_GetLooseCharBox(handle, number, pointer)
+        left, right, bottom, top = rect.left, rect.right, rect.bottom, rect.top
+        if -FARTHEST < left <= right < FARTHEST and -FARTHEST < bottom <= top < FARTHEST:
+            return left, right, bottom, top
+        return _bounded(left), _bounded(right), _bounded(bottom), _bounded(top)
+
+    return box_of
+
+
+def _bounded(place: float) -> float:
+    """Files may place a letter at infinity, or at no number. (Of NaN, max makes its first.)"""
+    return min(FARTHEST, max(-FARTHEST, place))
+
+
+def _line(text: str, start: int, end: int, box_of: Callable[[int], Box]) -> Line:
+    left, right, bottom, top = box_of(start)
+    left2, right2, bottom2, top2 = box_of(end - 1)
+    if top2 - bottom2 > top - bottom:  # the first may be the mark of a footnote
+        bottom, top = bottom2, top2
+    # PDFium may tell the halves of a surrogate pair apart.
+    words = text[start:end]
+    if SURROGATES.search(words):
+        words = words.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return Line(tidy(clean(words)), min(left, left2), max(right, right2), bottom, top)
+
+
+def _cut_at(
+    x: float, text: str, span: tuple[int, int], line: Line, box_of: Callable[[int], Box]
+) -> tuple[Line, ...]:
+    """The line, or its two halves where it has white space at the gutter."""
+    start, end = span
+    cut = bisect_left(range(start, end), x, key=lambda number: box_of(number)[1]) + start
+    head, tail = text[start:cut].rstrip(), text[cut:end].lstrip()
+    if not (VISIBLE.search(head) and VISIBLE.search(tail)) or box_of(end - len(tail))[0] < x:
+        return (line,)
+    return (
+        _line(text, start, start + len(head), box_of),
+        _line(text, end - len(tail), end, box_of),
+    )
+
+
+def _is_right_to_left(lines: Sequence[Line]) -> bool:
+    wide = (line.text for line in lines if not line.text.isascii())
+    found = sum(len(RIGHT_TO_LEFT.findall(text)) for text in wide)
+    return found * 5 > sum(len(line.text) for line in lines)
+
+
+def _own_lines(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], list[str]]:
+    """The pages without what heads and foots most of them, and examples of what was left out."""
+    heads, feet = furniture(pages)
+    if not heads and not feet:
+        return list(pages), []
+    results = [without_furniture(page, heads, feet) for page in pages]
+    own = [kept for kept, _ in results]
+    if not any(own):  # the same page over and over: then that is what the document says
+        return list(pages), []
+    removed = (line for _, dropped in results[:3] for line in dropped if not line.isdigit())
+    return own, list(dict.fromkeys(removed))[:LONGEST_LIST]
+
+
+def _title(value: str) -> str:
+    title = tidy(clean(value[:LONGEST_VALUE]))
+    return "" if NO_TITLE.match(title) else title[:LONGEST_TITLE]
+
+
+def _metadata(info: Mapping[str, str]) -> dict[str, Any]:
+    found = {key.lower(): tidy(clean(info.get(key, "")[:LONGEST_VALUE])) for key in FIELDS}
+    found |= {name: _iso(info.get(key, "")) for key, name in DATES.items()}
+    return {name: value for name, value in found.items() if value}
+
+
+def _iso(value: str) -> str:
+    """ "D:20101204143835+01'00'" as 2010-12-04T14:38:35+01:00; nothing where it is no date."""
+    match = DATE.match(value.strip())
+    if not match:
+        return ""
+    year, month, day, hour, minute, second, zulu, sign, hours, minutes = match.groups()
+    date = f"{year}-{month or '01'}-{day or '01'}"
+    time = f"T{hour}:{minute or '00'}:{second or '00'}" if hour else ""
+    zone = "+00:00" if zulu else f"{sign}{hours}:{minutes or '00'}" if sign else ""
+    try:
+        moment = datetime.fromisoformat(f"{date}{time}{zone if time else ''}")
+    except ValueError:
+        return ""
+    return moment.isoformat() if time else moment.date().isoformat()
+
+
+def _nothing_read(reading: Reading) -> BadFile:
+    count = len(reading.pages)
+    if not count:
+        return NoText("The PDF has no pages.")
+    if all(page is None for page in reading.pages):
+        return ParseError("The PDF is damaged: none of its pages can be read.")
+    none = "The only page has no" if count == 1 else f"None of the {count} pages has a"
+    return NoText(f"{none} text layer; OCR is not available yet.")
+
+
+def _warnings(reading: Reading, blank: Sequence[int]) -> Iterator[str]:
+    if broken := [number for number in blank if reading.pages[number - 1] is None]:
+        yield f"{_counted(broken)} could not be read."
+    if bare := [number for number in blank if reading.pages[number - 1] is not None]:
+        have = "has" if len(bare) == 1 else "have"
+        yield f"{_counted(bare)} {have} no text layer; OCR is not available yet."
+
+
+def _counted(numbers: Sequence[int]) -> str:
+    listed = ", ".join(map(str, numbers[:LONGEST_LIST]))
+    more = f" and {len(numbers) - LONGEST_LIST} more" if len(numbers) > LONGEST_LIST else ""
+    return f"Page {listed}" if len(numbers) == 1 else f"Pages {listed}{more}"

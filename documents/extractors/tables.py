@@ -1,0 +1,231 @@
+"""Rows → Markdown tables, the header repeated in each; and what Office files have in common."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from io import BytesIO
+from typing import Any, NamedTuple
+
+from documents.errors import BadFile, EmptyFile, Encrypted, ParseError, TooComplex
+from documents.extractors.cleaning import clean
+from documents.extractors.writer import LONGEST_TITLE, Writer
+
+GROUP_CHARACTERS = 700
+SUMMARY_CHARACTERS = 300  # of column names; a table of a thousand columns is still summed up
+MOST_CAPTIONS = 5
+NUMBER = re.compile(r"[-+(]?[$€£]?\s?[\d.,:/\- ]*\d[\d.,:/\- ]*(?:[eE][-+]?\d+)?\s?[%€)]?")
+
+OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+# No Office program writes one; it is where entities are declared. UTF-16 must not hide it.
+DOCTYPES = tuple("<!DOCTYPE".encode(code) for code in ("utf-8", "utf-16-le", "utf-16-be"))
+LEGACY_STREAMS = tuple(
+    name.encode("utf-16-le") for name in ("WordDocument", "PowerPoint Document", "Workbook")
+)
+
+
+class Table(NamedTuple):
+    header: list[str]
+    rows: list[list[str]]
+    caption: tuple[str, ...] = ()  # lines above the header that stand alone
+
+
+def write_table(
+    writer: Writer,
+    table: Table,
+    *,
+    size: int = GROUP_CHARACTERS,
+    numbers: Sequence[int] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+) -> None:
+    """One block for as many rows as fit `size`. `numbers`: the rows' own numbers, else 1, 2, …"""
+    head = f"{_line(table.header)}\n{'|' + ' --- |' * len(table.header)}"
+    if not table.rows:
+        writer.add("table", head, attributes=attributes)
+        return
+    size = max(size, 2 * len(head))  # repeated headers must not outgrow what they head
+    lines: list[str] = []
+    length = first = 0
+    for index, row in enumerate(table.rows):
+        line = _line(row)
+        if lines and len(head) + length + len(line) + 1 > size:
+            _write_group(writer, head, lines, _range(first, index - 1, numbers), attributes)
+            lines, length, first = [], 0, index
+        lines.append(line)
+        length += len(line) + 1
+    last = len(table.rows) - 1
+    _write_group(writer, head, lines, _range(first, last, numbers), attributes)
+
+
+def write_rows(writer: Writer, rows: list[list[str]], *, most_cells: int) -> None:
+    """A table inside a document: rows as they come, the lines above its header as text."""
+    filled = [row for row in rows if any(map(str.strip, row))]
+    if not filled:
+        return
+    table = as_table(filled, most_cells=most_cells)
+    for line in table.caption:
+        writer.add("text", line)
+    write_table(writer, table)
+
+
+def _write_group(
+    writer: Writer,
+    head: str,
+    lines: list[str],
+    rows: list[int],
+    attributes: Mapping[str, Any] | None,
+) -> None:
+    text = "\n".join([head, *lines])
+    writer.add("table", text, attributes={**(attributes or {}), "rows": rows})
+
+
+def _range(first: int, last: int, numbers: Sequence[int] | None) -> list[int]:
+    return [numbers[first], numbers[last]] if numbers else [first + 1, last + 1]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(map(cell_text, cells)) + " |"
+
+
+def cell_text(cell: str) -> str:
+    """A cell on one line: a phrase broken inside a cell is still found as a phrase."""
+    return " ".join(cell.split()).replace("|", "\\|")
+
+
+def summary(table: Table) -> str:
+    names: list[str] = []
+    length = 0
+    for name in map(cell_text, table.header):
+        length += len(name) + 2
+        if length > SUMMARY_CHARACTERS:
+            break
+        names.append(name or "unnamed")
+    if missing := len(table.header) - len(names):
+        names.append(f"{missing} more" if names else "with long names")
+    columns, rows = len(table.header), len(table.rows)
+    captions = "".join(f"{line.rstrip('.:')}. " for line in map(cell_text, table.caption))
+    return (
+        f"{captions}Table with {columns} column{'s'[: columns != 1]} ({', '.join(names)}) "
+        f"and {rows or 'no'} row{'s'[: rows != 1]}."
+    )
+
+
+def as_table(rows: list[list[str]], *, most_cells: int) -> Table:
+    """Rows of one width: lines above the header apart, no header where the first row is data."""
+    width = max(map(_filled_width, rows), default=0)
+    if width * len(rows) > most_cells:
+        raise TooComplex(f"The table is too large to be read: {width} columns, {len(rows)} rows.")
+    skip = _caption_lines(rows)
+    caption = tuple(row[0].strip() for row in rows[:skip])
+    padded = [row[:width] + [""] * (width - len(row)) for row in rows[skip:]]
+    if not padded or all(map(is_number, padded[0])):
+        return Table([f"column {number}" for number in range(1, width + 1)], padded, caption)
+    # A row longer than the header: its extra cells need a name too.
+    given = min(len(rows[skip]), width)
+    header = [*padded[0][:given], *(f"column {number}" for number in range(given + 1, width + 1))]
+    if _has_second_line(padded):
+        both = [" ".join(filter(None, names)) for names in zip(header, padded[1], strict=True)]
+        return Table(both, padded[2:], caption)
+    return Table(header, padded[1:], caption)
+
+
+def _has_second_line(rows: list[list[str]]) -> bool:
+    """A header over merged cells: its gaps are all filled by words in the row below."""
+    gaps = [column for column, name in enumerate(rows[0]) if not name.strip()]
+    if gaps in ([], [0]) or len(rows) < 3:  # a nameless first column is an index
+        return False
+    filled = all(rows[1][column].strip() for column in gaps if column)
+    words = not any(map(is_number, rows[1]))
+    return filled and words and any(map(is_number, rows[2]))
+
+
+def _filled_width(row: list[str]) -> int:
+    return next((n for n in range(len(row), 0, -1) if row[n - 1].strip()), 0)
+
+
+def _caption_lines(rows: list[list[str]]) -> int:
+    """How many rows of a single cell stand above a row that is plainly a header."""
+    for index, row in enumerate(rows[: MOST_CAPTIONS + 1]):
+        if (width := _filled_width(row)) > 1:
+            named = sum(bool(name.strip()) for name in row)
+            plain = named * 5 >= width * 3 and not any(map(is_number, row))
+            return index if plain and (named == width or width > 2) else 0
+    return 0
+
+
+def is_number(cell: str) -> bool:
+    """Numbers, amounts, dates and times, as a data row has them and a header does not."""
+    return bool(NUMBER.fullmatch(cell.strip()[:64]))
+
+
+def check_office(data: bytes, what: str) -> Iterator[tuple[str, bytes]]:
+    """Refuse what must not be opened: nothing, a protected or old file, a bomb, odd XML.
+
+    Yields the XML members' names and contents for closer checks; it must be run to its end.
+    """
+    if not data:
+        raise EmptyFile("The file is empty: it has no bytes at all.")
+    if data.startswith(OLE2[:4]):
+        if any(name in data for name in LEGACY_STREAMS):
+            raise ParseError(f"The {what} is in the old binary format; save it in the new one.")
+        raise Encrypted(f"The {what} is protected by a password.")
+    if not data.startswith(b"PK"):
+        raise ParseError(f"The file is not a {what}.")
+    from documents.errors import XmlForbidden
+    from documents.extractors.archives import check_zip, read_member
+
+    archive = check_zip(data)
+    for member in archive.namelist():
+        if member.lower().endswith((".xml", ".rels", ".vml")):
+            content = read_member(archive, member)
+            if any(mark in content for mark in DOCTYPES):
+                raise XmlForbidden(f"The {what} holds XML with a document type of its own.")
+            yield member, content
+
+
+def open_office(data: bytes, what: str) -> BytesIO:
+    """The file for a library to open, after all checks."""
+    for _ in check_office(data, what):
+        pass
+    return BytesIO(data)
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Whatever a library trips over, the reader gets a sentence and a stable code."""
+    try:
+        yield
+    except (BadFile, MemoryError):
+        raise
+    except RecursionError as error:
+        raise TooComplex(f"The {what} is nested too deeply to be read.") from error
+    except Exception as error:
+        raise ParseError(f"The {what} is damaged and cannot be read.") from error
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":  # how Rust libraries crash
+            raise ParseError(f"The {what} is damaged and cannot be read.") from error
+        raise
+
+
+# What programs write when nobody gave the document a title.
+NO_TITLES = frozenset(
+    {"word document", "powerpoint presentation", "presentation", "document", "slide 1"}
+)
+
+
+def office_title(document: Any) -> str:
+    title = " ".join(_property(document, "title").split())
+    return "" if title.lower() in NO_TITLES or len(title) > LONGEST_TITLE else title
+
+
+def office_metadata(document: Any) -> dict[str, str]:
+    names = ("author", "created")
+    return {name: found for name in names if (found := _property(document, name))}
+
+
+def _property(document: Any, name: str) -> str:
+    try:
+        found = getattr(document.core_properties, name)
+    except Exception:  # damaged properties are no reason to refuse the text
+        return ""
+    return clean(found.isoformat() if isinstance(found, datetime) else str(found or "")).strip()

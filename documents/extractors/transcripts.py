@@ -1,0 +1,147 @@
+"""WebVTT and SubRip: cues joined into paragraphs that know from when to when they were said."""
+
+import html
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from documents.errors import NoText, ParseError
+from documents.extractors.base import Extractor
+from documents.extractors.cleaning import read_text
+from documents.extractors.writer import Writer
+from documents.passages import Extracted
+
+LONGEST_PAUSE = 2.0  # seconds
+BLINK = 0.1
+PARAGRAPH_CHARACTERS = 500
+CLOCK = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
+TIMING = re.compile(rf"\s*{CLOCK}\s*-->\s*{CLOCK}(?:\s.*)?")
+VOICE = re.compile(r"<v(?:\.[^\s<>]*)?\s+([^<>]{1,100})>")
+TAG = re.compile(r"</?[A-Za-z0-9][^<>]{0,200}>|\{\\[^{}]{0,200}\}")
+# "ANNA:" or "Dr Anna Lee:" at the start of a cue; ">>" is how live captions mark a new voice.
+NAME = re.compile(r"(?:>>\s*|-\s*)?([A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,3}):\s+(?=\S)")
+SIDE_NOTES = ("NOTE", "STYLE", "REGION", "WEBVTT")
+
+
+class Cue(NamedTuple):
+    start: float  # seconds
+    end: float
+    speaker: str
+    text: str
+    voice: str = ""  # the speaker's name as a prefix, where only a tag names them
+
+
+class TranscriptExtractor(Extractor):
+    media_types = frozenset({"text/vtt", "application/x-subrip"})
+    source_type = "transcript"
+
+    def __init__(
+        self, longest_pause: float = LONGEST_PAUSE, characters: int = PARAGRAPH_CHARACTERS
+    ) -> None:
+        self.longest_pause = longest_pause
+        self.characters = characters
+
+    def extract(self, data: bytes, *, name: str = "") -> Extracted:
+        source, warnings = read_text(data)
+        cues, malformed = read_cues(source)
+        if not cues:
+            if malformed or not source.startswith("WEBVTT"):
+                raise ParseError("The transcript has no cue with a readable time code.")
+            raise NoText("The transcript has no cues with text.")
+        writer = Writer()
+        for group in self._paragraphs(cues):
+            said = " ".join(cue.text for cue in group)
+            time = [group[0].start, max(cue.end for cue in group)]
+            writer.add("text", group[0].voice + said, attributes={"time": time})
+        if malformed:
+            warnings = (*warnings, f"{malformed} malformed cues were left out.")
+        return Extracted(text=writer.text, blocks=tuple(writer.blocks), warnings=warnings)
+
+    def _paragraphs(self, cues: list[Cue]) -> Iterator[list[Cue]]:
+        group: list[Cue] = []
+        length = 0
+        for cue in cues:
+            if group and (
+                cue.speaker != group[-1].speaker
+                or cue.text.startswith(">>")
+                or cue.start - group[-1].end > self.longest_pause
+                or length + len(cue.text) > self.characters
+            ):
+                yield group
+                group, length = [], 0
+            group.append(cue)
+            length += len(cue.text) + 1
+        yield group
+
+
+def read_cues(source: str) -> tuple[list[Cue], int]:
+    """The cues with text, and how many could not be read."""
+    cues: list[Cue] = []
+    malformed = 0
+    speaker = ""
+    last_line = ""
+    for lines in _cue_lines(source):
+        timing = next((at for at, line in enumerate(lines[:2]) if "-->" in line), None)
+        times = _times(lines[timing]) if timing is not None else None
+        if timing is None or times is None:
+            malformed += not lines[0].lstrip("\ufeff").startswith(SIDE_NOTES)
+            continue
+        said = [line for line in map(_plain, lines[timing + 1 :]) if line]
+        # Rolling captions show the line before once more, above the new one or for a blink.
+        if said and said[0] == last_line and (len(said) > 1 or times[1] - times[0] < BLINK):
+            del said[0]
+        if said:
+            last_line = said[-1]
+            cue = _cue(times, "\n".join(lines[timing + 1 :]), " ".join(said), speaker)
+            speaker = "" if cue.voice else cue.speaker
+            cues.append(cue)
+    return cues, malformed
+
+
+def _cue_lines(source: str) -> Iterator[list[str]]:
+    """Groups of lines between blank ones; a time code begins a cue even where none is blank."""
+    lines: list[str] = []
+    for line in source.split("\n"):
+        if not line.strip():
+            if lines:
+                yield lines
+            lines = []
+        elif "-->" in line and any("-->" in before for before in lines):
+            number = lines.pop() if lines[-1].strip().isdecimal() else ""
+            yield lines
+            lines = [number, line] if number else [line]
+        else:
+            lines.append(line)
+    if lines:
+        yield lines
+
+
+def _times(line: str) -> tuple[float, float] | None:
+    found = TIMING.fullmatch(line)
+    if not found:
+        return None
+    start, end = _seconds(found.groups()[:4]), _seconds(found.groups()[4:])
+    return (start, end) if start <= end else None
+
+
+def _seconds(clock: tuple[str | None, ...]) -> float:
+    hours, minutes, seconds, fraction = (part or "0" for part in clock)
+    whole = int(hours) * 3600 + int(minutes) * 60 + int(seconds)
+    return round(whole + int(fraction.ljust(3, "0")) / 1000, 3)
+
+
+def _plain(line: str) -> str:
+    return " ".join(html.unescape(TAG.sub("", line)).split())
+
+
+def _cue(times: tuple[float, float], raw: str, said: str, before: str) -> Cue:
+    """Who says it: a tag, or a name in the text, or nobody new and so whoever spoke before."""
+    voices = VOICE.findall(raw)
+    if len(voices) > 1:  # each name where its words begin
+        return Cue(*times, "", _plain(VOICE.sub(lambda voice: f" {voice[1]}: ", raw)))
+    if voices:
+        name = " ".join(html.unescape(voices[0]).split())
+        return Cue(*times, name, said, voice=f"{name}: ")
+    if named := NAME.match(said):
+        return Cue(*times, named[1], said)
+    return Cue(*times, "" if said.startswith((">>", "- ")) else before, said)

@@ -1,0 +1,63 @@
+"""The cell with one more reader in it, which does what the file says. Run by test_extraction.py."""
+
+import ctypes
+import os
+import sys
+import time
+
+from documents import extractors
+from documents.errors import ParseError
+from documents.extractors.base import Extractor
+from documents.extractors.cell import serve
+from documents.passages import Extracted, Page
+
+
+class ObedientExtractor(Extractor):
+    media_types = frozenset({"application/x-obedient"})
+    source_type = "obedient"
+
+    def extract(self, data: bytes, *, name: str = "") -> Extracted:
+        return getattr(self, data.decode())()
+
+    def answer(self) -> Extracted:
+        return Extracted("Ünï\u2028 text", pages=(Page(1, 0, 9),), metadata={"pid": os.getpid()})
+
+    def complain(self) -> Extracted:
+        raise ParseError("It is broken.")
+
+    def bug(self) -> Extracted:
+        raise RuntimeError("secret words of the library")
+
+    def hang(self) -> Extracted:
+        time.sleep(600)
+        raise AssertionError
+
+    def spin(self) -> Extracted:
+        while True:
+            pass
+
+    def hoard(self) -> Extracted:
+        return Extracted("x" * 2**33)
+
+    def gush(self) -> Extracted:
+        return Extracted("x" * 30 * 2**20)
+
+    def dig(self) -> Extracted:
+        return self.dig()
+
+    def crash(self) -> Extracted:
+        ctypes.string_at(0)
+        raise AssertionError
+
+    def leave(self) -> Extracted:
+        os._exit(0)
+
+    def open_many(self) -> Extracted:
+        kept = [open(os.devnull) for _ in range(1000)]  # noqa: SIM115
+        return Extracted(str(len(kept)))
+
+
+extractors.EXTRACTORS = (*extractors.EXTRACTORS, ObedientExtractor())
+
+if __name__ == "__main__":
+    serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,0 +1,94 @@
+"""A hostile file hurts nothing but its own job: the cell, with a reader that obeys the file."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from documents.extraction import Cell, CellBroken, Unreadable, extract
+from documents.passages import Extracted
+
+
+@pytest.fixture(scope="module")
+def cell() -> Iterator[Cell]:
+    cell = Cell(
+        memory_bytes=512 * 2**20,
+        output_bytes=10 * 2**20,
+        cpu_seconds=1,
+        wall_seconds=6,
+        module="tests.documents.hostile_cell",
+    )
+    yield cell
+    cell.close()
+
+
+def order(cell: Cell, what: str) -> Extracted:
+    return cell.extract(what.encode(), media_type="application/x-obedient", name="x")
+
+
+def test_what_was_read_comes_out_as_it_went_in(cell: Cell):
+    extracted = order(cell, "answer")
+    assert extracted.text == "Ünï\u2028 text"
+    assert extracted.pages[0].number == 1
+
+
+def test_every_file_is_read_in_a_process_of_its_own(cell: Cell):
+    pids = {order(cell, "answer").metadata["pid"] for _ in range(3)}
+    assert len(pids) == 3
+    assert os.getpid() not in pids
+
+
+@pytest.mark.parametrize(
+    ("what", "code", "words"),
+    [
+        ("complain", "parse_error", "It is broken."),
+        ("bug", "parse_error", "damaged or hostile"),
+        ("hang", "resource_limit", "too long"),
+        ("spin", "resource_limit", "processor time"),
+        ("hoard", "resource_limit", "memory"),
+        ("gush", "resource_limit", "more text"),
+        ("dig", "too_complex", "nested"),
+        ("crash", "parse_error", "damaged or hostile"),
+        ("open_many", "parse_error", "damaged or hostile"),
+        ("leave", "parse_error", "damaged or hostile"),
+    ],
+)
+def test_whatever_a_file_does_ends_with_a_code_and_the_cell_goes_on(
+    cell: Cell, what: str, code: str, words: str
+):
+    started = time.monotonic()
+    with pytest.raises(Unreadable, match=words) as caught:
+        order(cell, what)
+    assert caught.value.code == code
+    assert "secret" not in str(caught.value)
+    assert time.monotonic() - started < 15
+    assert order(cell, "answer").text
+    assert cell._process is not None
+    assert psutil.Process(cell._process.pid).children() == []
+
+
+def test_a_cell_that_died_is_a_fault_of_ours_and_the_next_file_gets_a_new_one(cell: Cell):
+    order(cell, "answer")
+    assert cell._process is not None
+    os.kill(cell._process.pid, signal.SIGKILL)
+    cell._process.wait()
+    assert order(cell, "answer").text  # seen at once: a new one
+
+
+def test_a_cell_that_dies_at_work_breaks_one_job_and_no_more(cell: Cell):
+    order(cell, "answer")
+    assert cell._process is not None
+    threading.Timer(0.5, cell._process.kill).start()
+    with pytest.raises(CellBroken):
+        order(cell, "hang")
+    assert order(cell, "answer").text
+
+
+def test_plain_text_needs_no_cell():
+    assert (
+        extract(b"Twelve lights.", media_type="text/plain", name="a.txt").text == "Twelve lights."
+    )

@@ -84,4 +84,12 @@ def _looks_like(media_type: str, head: bytes) -> bool:
         return head.startswith((ZIP, OLE))  # OLE: encrypted, as its reader will say
     if head.startswith(UNICODE_MARKS):
         return True
-    return b"\x00" not in head and not head.startswith(NOT_TEXT)
+    return (b"\x00" not in head or _is_wide(head)) and not head.startswith(NOT_TEXT)
+
+
+def _is_wide(head: bytes) -> bool:
+    """UTF-16 or UTF-32 without a mark: the NULs stand in the same places of every character."""
+    places = [head[place::4] for place in range(4)]
+    shares = [place.count(0) / max(1, len(place)) for place in places]
+    is_regular = all(share < 0.2 or share > 0.8 for share in shares)
+    return is_regular and min(shares) < 0.2 and max(shares) > 0.8

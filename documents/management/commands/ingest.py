@@ -24,8 +24,8 @@ from .api_key import find_namespace
 
 class Command(BaseCommand):
     help = (
-        "Ingest files and folders (Markdown, plain text) into a namespace and wait until they "
-        "are searchable. Unchanged files are skipped, changed ones become new versions. "
+        "Ingest files and folders into a namespace and wait until they are searchable: every "
+        "format that is read. Unchanged files are skipped, changed ones become new versions. "
         "Exit code 1 if any file failed."
     )
 
@@ -49,7 +49,7 @@ class Command(BaseCommand):
             raise CommandError(f"No such file or folder: {', '.join(missing)}")
         files = list(readable_files(options["paths"]))
         if not files:
-            raise CommandError("There is nothing to ingest there: no Markdown or text files.")
+            raise CommandError("There is nothing to ingest there: no file of a kind that is read.")
         results = [self._take(namespace_id, path, options) for path in self._bar(files, "taking")]
         if not options["no_wait"]:
             self._index(namespace_id, results)

@@ -6,15 +6,15 @@ It imports lxml, so extractors import it only when they have a file to read.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from lxml import etree
 
 from documents.extractors.cleaning import clean
+from documents.extractors.writer import LONGEST_TITLE, Writer
 from documents.passages import Block, BlockKind
 
-LONGEST_TITLE = 300  # characters; a longer heading is a paragraph in large letters
 LONGEST_CELL = 2000  # a table with a longer one lays out a page
 LONGEST_REPEAT = 200  # of a cell that spans rows: repeated in each, unless it is longer
 WIDEST_SPAN = 50
@@ -49,18 +49,11 @@ LANGUAGE = re.compile(
 NO_LANGUAGE = frozenset({"default", "none", "text", "notranslate", "plaintext", "nohighlight"})
 
 
-class BlockWriter:
-    """Text that grows block by block, a blank line between two: the spans are exact."""
+@dataclass(slots=True)
+class BlockWriter(Writer):
+    """A writer that marks headings and code as Markdown does, and can copy from another."""
 
-    def __init__(self) -> None:
-        self.blocks: list[Block] = []
-        self.attributes: Mapping[str, Any] = {}  # of every block from here on
-        self._pieces: list[str] = []
-        self._length = 0
-
-    @property
-    def text(self) -> str:
-        return "".join(self._pieces)
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # of every block from here on
 
     def add(
         self,
@@ -73,20 +66,28 @@ class BlockWriter:
         attributes: Mapping[str, Any] | None = None,
     ) -> None:
         said = {**self.attributes, **(attributes or {})}
-        self._place(text, Block(kind, 0, 0, level, title, language, said))
+        Writer.add(self, kind, text, level=level, title=title, language=language, attributes=said)
 
     def copy(self, other: "BlockWriter", block: Block) -> None:
         """Add a block of another writer as it stands there."""
-        self._place(other.read(block), block)
+        self.add(
+            block.kind,
+            other.read(block),
+            level=block.level,
+            title=block.title,
+            language=block.language,
+            attributes=block.attributes,
+        )
 
-    def add_heading(self, words: str, *, level: int, fragment: str = "") -> None:
-        title = " ".join(clean(words).split())
-        attributes = {"url_fragment": fragment} if fragment else None
+    def add_heading(
+        self, text: str, *, level: int, attributes: Mapping[str, Any] | None = None
+    ) -> None:
+        title = " ".join(clean(text).split())
         if len(title) > LONGEST_TITLE:
             self.add("text", title, attributes=attributes)
         elif title:
-            text = f"{'#' * level} {title}"
-            self.add("heading", text, level=level, title=title, attributes=attributes)
+            marked = f"{'#' * level} {title}"
+            self.add("heading", marked, level=level, title=title, attributes=attributes)
 
     def add_code(self, code: str, *, language: str = "") -> None:
         code = clean(code).strip("\n").rstrip()
@@ -94,25 +95,6 @@ class BlockWriter:
             longest = max(map(len, FENCE.findall(code)), default=2)
             fence = "`" * max(3, longest + 1)
             self.add("code", f"{fence}{language}\n{code}\n{fence}", language=language)
-
-    def read(self, block: Block) -> str:
-        if len(self._pieces) > 1:
-            self._pieces = [self.text]
-        return self._pieces[0][block.start : block.end]
-
-    def _place(self, text: str, block: Block) -> None:
-        text = clean(text).strip()
-        if not text:
-            return
-        if self._pieces:
-            self._write("\n\n")
-        start = self._length
-        self._write(text)
-        self.blocks.append(replace(block, start=start, end=self._length))
-
-    def _write(self, piece: str) -> None:
-        self._pieces.append(piece)
-        self._length += len(piece)
 
 
 def write_tree(root: etree._Element, writer: BlockWriter) -> None:
@@ -166,7 +148,8 @@ class _Walk:
         elif tag in HEADINGS:
             self._end_list()
             fragment = clean(element.get("id", ""))
-            self.writer.add_heading(flat_text(element), level=HEADINGS[tag], fragment=fragment)
+            attributes = {"url_fragment": fragment} if fragment else None
+            self.writer.add_heading(flat_text(element), level=HEADINGS[tag], attributes=attributes)
             return False
         elif tag == "pre":
             self._end_list()

@@ -50,6 +50,12 @@ class Writer:
             Block(kind, start, self._length, level, title, language, attributes or {})
         )
 
+    def read(self, block: Block) -> str:
+        """The text of a block that was added."""
+        if len(self._pieces) > 1:
+            self._pieces = [self.text]  # joined once, however many blocks are read
+        return self._pieces[0][block.start : block.end]
+
     def add_heading(
         self, text: str, *, level: int, attributes: Mapping[str, Any] | None = None
     ) -> None:

@@ -103,7 +103,8 @@ def _check(submission: Submission) -> _Checked:
         )
     media_type = media_types.detect(
         submission.content,
-        file_name=submission.file_name or submission.source_uri,
+        # A caller who names the type knows better than the look of an address.
+        file_name=submission.file_name or ("" if submission.media_type else submission.source_uri),
         declared=submission.media_type,
     )
     digest = hashlib.sha256()

@@ -88,8 +88,14 @@ def _looks_like(media_type: str, head: bytes) -> bool:
 
 
 def _is_wide(head: bytes) -> bool:
-    """UTF-16 or UTF-32 without a mark: the NULs stand in the same places of every character."""
-    places = [head[place::4] for place in range(4)]
-    shares = [place.count(0) / max(1, len(place)) for place in places]
-    is_regular = all(share < 0.2 or share > 0.8 for share in shares)
-    return is_regular and min(shares) < 0.2 and max(shares) > 0.8
+    """UTF-16 or UTF-32 without a mark. It holds NULs only where it is mostly plain letters."""
+    whole = head[: len(head) // 4 * 4]
+    for codec in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
+        try:
+            text = whole.decode(codec)
+        except UnicodeDecodeError:
+            continue
+        plain = sum(character.isascii() for character in text)
+        if 2 * plain > len(text) and all(c.isprintable() or c.isspace() for c in text):
+            return True
+    return False

@@ -1,11 +1,11 @@
 """POST /ingest: files by multipart, texts by JSON; each item is taken or refused on its own."""
 
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
-from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import ValidationError
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,11 +15,18 @@ from documents import intake, jobs
 from documents.errors import IngestError
 from documents.intake import Submission
 from documents.models import Document, Namespace
-from ragsite.errors import ApiError, describe
+from ragsite.errors import ApiError
 from ragsite.parsing import ShallowJSONParser
 from ragsite.tenancy import namespace
 
-from .ingest_requests import TextsSerializer, UploadSerializer, read_texts, read_upload
+from .ingest_requests import (
+    TextsSerializer,
+    UploadSerializer,
+    UrlSerializer,
+    read_texts,
+    read_upload,
+    read_url,
+)
 from .ingest_results import IngestAnswerSerializer, bring_up_to_date, rejection, result_of
 from .views import caller_of
 
@@ -32,23 +39,23 @@ HTTP_STATUS = {
 }
 
 
-class InvalidItem(IngestError):
-    code = "invalid_request"
-
-
 class IngestView(APIView):
     parser_classes = [MultiPartParser, ShallowJSONParser]
 
     @extend_schema(
         operation_id="ingest",
-        request={"multipart/form-data": UploadSerializer, "application/json": TextsSerializer},
+        request={
+            "multipart/form-data": UploadSerializer,
+            "application/json": PolymorphicProxySerializer(
+                "TextsOrUrl", [TextsSerializer, UrlSerializer], resource_type_field_name=None
+            ),
+        },
         responses={200: IngestAnswerSerializer, 202: IngestAnswerSerializer},
     )
     def post(self, request: Request) -> Response:
         """202 when work is queued, 200 when all is done or part of a batch was refused, 4xx when
         nothing could be taken."""
-        as_form = request.content_type.startswith("multipart/")
-        submissions, wait = (read_upload if as_form else read_texts)(request.data)
+        submissions, wait = _reader(request)(request.data)
         namespace_id = caller_of(request).namespace_id
         results = [_take(namespace_id, n, item) for n, item in enumerate(submissions)]
         if all(result["status"] == "rejected" for result in results):
@@ -58,12 +65,17 @@ class IngestView(APIView):
         return _answer(namespace_id, results)
 
 
-def _take(
-    namespace_id: uuid.UUID, index: int, item: Submission | ValidationError
-) -> dict[str, Any]:
+def _reader(request: Request) -> Callable[[Any], tuple[list[Submission | IngestError], float]]:
+    if request.content_type.startswith("multipart/"):
+        return read_upload
+    is_url = isinstance(request.data, dict) and "url" in request.data
+    return read_url if is_url else read_texts
+
+
+def _take(namespace_id: uuid.UUID, index: int, item: Submission | IngestError) -> dict[str, Any]:
     try:
-        if isinstance(item, ValidationError):
-            raise InvalidItem(describe(item))
+        if isinstance(item, IngestError):
+            raise item
         return result_of(index, intake.accept(namespace_id, item))
     except IngestError as error:
         return rejection(index, error)

@@ -6,13 +6,21 @@ from django.conf import settings
 from django.core.files.base import ContentFile
 from rest_framework import serializers
 
+from documents.errors import IngestError
+from documents.fetching import Fetcher
 from documents.intake import Submission
+from documents.media_types import SAID_WITHOUT_MEANING
+from ragsite.errors import describe
 
 from .fields import ContentField, MetadataField, TagsField
 from .serializers import StrictSerializer
 
 LONGEST_URI = 2048
 MOST_TAGS = 100
+
+
+class InvalidItem(IngestError):
+    code = "invalid_request"
 
 
 class _CommonFields(StrictSerializer):
@@ -51,6 +59,12 @@ class UploadSerializer(_OptionFields, _CommonFields):
     file = serializers.ListField(child=serializers.FileField(allow_empty_file=True))
 
 
+class UrlSerializer(_OptionFields, _CommonFields):
+    url = serializers.CharField(
+        max_length=LONGEST_URI, help_text="A public web page or file, fetched once."
+    )
+
+
 class _RawTextsSerializer(TextsSerializer):
     """The same, its items left unchecked: each is checked, and fails, on its own."""
 
@@ -75,7 +89,7 @@ def at_most(items: list[Any], limit: int) -> list[Any]:
     return items
 
 
-def read_upload(data: Any) -> tuple[list[Submission | serializers.ValidationError], float]:
+def read_upload(data: Any) -> tuple[list[Submission | IngestError], float]:
     form = _CheckedUploadSerializer(data=data)
     form.is_valid(raise_exception=True)
     fields = form.validated_data
@@ -86,7 +100,7 @@ def read_upload(data: Any) -> tuple[list[Submission | serializers.ValidationErro
     ], wait
 
 
-def read_texts(data: Any) -> tuple[list[Submission | serializers.ValidationError], float]:
+def read_texts(data: Any) -> tuple[list[Submission | IngestError], float]:
     form = _RawTextsSerializer(data=data)
     form.is_valid(raise_exception=True)
     fields = form.validated_data
@@ -96,12 +110,31 @@ def read_texts(data: Any) -> tuple[list[Submission | serializers.ValidationError
     ], fields["wait"]
 
 
-def _read_item(
-    data: Any, tags: list[str], on_duplicate: Any
-) -> Submission | serializers.ValidationError:
+def read_url(data: Any) -> tuple[list[Submission | IngestError], float]:
+    """Fetched here and now, so that the caller hears at once if there is nothing to be had."""
+    form = UrlSerializer(data=data)
+    form.is_valid(raise_exception=True)
+    said = form.validated_data
+    url, wait = said.pop("url"), said.pop("wait")
+    try:
+        fetched = fetcher().fetch(url)
+    except IngestError as error:
+        return [error], wait
+    media_type = fetched.media_type.partition(";")[0].strip().lower()
+    if media_type in SAID_WITHOUT_MEANING:
+        media_type = ""
+    content = ContentFile(fetched.content)
+    return [Submission(content, media_type=media_type, **{"source_uri": url, **said})], wait
+
+
+def fetcher() -> Fetcher:
+    return Fetcher(max_bytes=settings.INGEST_MAX_BYTES)
+
+
+def _read_item(data: Any, tags: list[str], on_duplicate: Any) -> Submission | IngestError:
     item = ItemSerializer(data=data)
     if not item.is_valid():
-        return serializers.ValidationError(item.errors)
+        return InvalidItem(describe(serializers.ValidationError(item.errors)))
     fields = item.validated_data
     if tags or "tags" in fields:
         fields["tags"] = list(dict.fromkeys([*tags, *fields.get("tags", [])]))

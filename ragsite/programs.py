@@ -71,9 +71,11 @@ class WorkerKeeper:
 
     def reap(self) -> None:
         """Jobs of a worker life that is over need not wait for their lease to run out."""
-        group = self._group()
+        group = self._group() if self.supervisor.process_group("worker") else ""
         if self.living and group != self.living:
             self.buried.append(self.living)
+        # The system gives numbers out again: a life that begins is not among the dead.
+        self.buried = [name for name in self.buried if name != group]
         self.living = group
         jobs.reap(self.buried)
 

@@ -1,4 +1,4 @@
-"""POST /ingest: files by multipart, texts by JSON; each item is taken or refused on its own."""
+"""POST /ingest: files by multipart, texts or a URL by JSON; each item is taken on its own."""
 
 import uuid
 from collections.abc import Callable

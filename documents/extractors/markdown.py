@@ -13,11 +13,11 @@ from documents.extractors.base import Extractor
 from documents.extractors.cleaning import read_text
 from documents.extractors.front_matter import read_front_matter
 from documents.extractors.text import paragraph_blocks
+from documents.extractors.writer import LONGEST_TITLE
 from documents.passages import Block, BlockKind, Extracted
 
 # Characters. What is longer is a paragraph that happens to stand above a rule, and a title is
 # repeated in every passage of its section.
-LONGEST_TITLE = 300
 # Each line or table cell becomes tokens of 1 to 3 KB: more of them would eat the worker's memory.
 MOST_PIECES = 200_000
 

@@ -30,11 +30,11 @@ from documents.extractors.pdf_layout import (
     tidy,
     without_furniture,
 )
+from documents.extractors.writer import LONGEST_TITLE
 from documents.passages import Extracted
 
 Box = tuple[float, float, float, float]
 
-LONGEST_TITLE = 300  # characters
 LONGEST_VALUE = 2000
 LONGEST_LIST = 20  # of page numbers in a warning
 MOST_ENTRIES = 20_000  # of an outline

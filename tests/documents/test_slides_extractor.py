@@ -10,6 +10,7 @@ from pptx.util import Cm
 
 from documents.errors import EmptyFile, Encrypted, NoText, ParseError
 from documents.extractors.slides import SlidesExtractor
+from tests.documents.test_html_extractor import assert_blocks_are_exact
 
 TITLED, TITLE_ONLY, BLANK = 1, 5, 6  # layouts of the default template
 
@@ -33,10 +34,7 @@ def add_text(shapes, text, left, top):
 
 def extract(deck):
     extracted = SlidesExtractor().extract(saved(deck))
-    end = -1
-    for block in extracted.blocks:
-        assert end < block.start < block.end
-        end = block.end
+    assert_blocks_are_exact(extracted)
     return extracted
 
 

@@ -9,6 +9,7 @@ import xlsxwriter
 
 from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError, TooComplex
 from documents.extractors.spreadsheet import SpreadsheetExtractor, shown
+from tests.documents.test_html_extractor import assert_blocks_are_exact
 
 
 def workbook(**sheets):
@@ -29,10 +30,7 @@ def workbook(**sheets):
 
 def extract(data, **options):
     extracted = SpreadsheetExtractor(**options).extract(data)
-    end = -1
-    for block in extracted.blocks:
-        assert end < block.start < block.end
-        end = block.end
+    assert_blocks_are_exact(extracted)
     return extracted
 
 

@@ -6,15 +6,13 @@ import pytest
 
 from documents.errors import EmptyFile, NoText, ParseError, TooComplex
 from documents.extractors.structured import JsonExtractor
+from tests.documents.test_html_extractor import assert_blocks_are_exact
 
 
 def extract(value, name=""):
     data = value if isinstance(value, bytes) else json.dumps(value).encode()
     extracted = JsonExtractor().extract(data, name=name)
-    end = -1
-    for block in extracted.blocks:
-        assert end < block.start < block.end
-        end = block.end
+    assert_blocks_are_exact(extracted)
     return extracted
 
 

@@ -4,14 +4,12 @@ import pytest
 
 from documents.errors import EmptyFile, NoText, ParseError
 from documents.extractors.transcripts import TranscriptExtractor
+from tests.documents.test_html_extractor import assert_blocks_are_exact
 
 
 def extract(source, **options):
     extracted = TranscriptExtractor(**options).extract(source.encode())
-    end = -1
-    for block in extracted.blocks:
-        assert end < block.start < block.end
-        end = block.end
+    assert_blocks_are_exact(extracted)
     return extracted
 
 

@@ -11,6 +11,7 @@ from docx.oxml.ns import nsdecls
 
 from documents.errors import EmptyFile, Encrypted, NoText, ParseError
 from documents.extractors.word import WordExtractor
+from tests.documents.test_html_extractor import assert_blocks_are_exact
 
 
 def saved(document):
@@ -21,10 +22,7 @@ def saved(document):
 
 def extract(document):
     extracted = WordExtractor().extract(saved(document))
-    end = -1
-    for block in extracted.blocks:
-        assert end < block.start < block.end
-        end = block.end
+    assert_blocks_are_exact(extracted)
     return extracted
 
 

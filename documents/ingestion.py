@@ -7,7 +7,7 @@ from django_q.exceptions import TimeoutException
 from ragsite.logs import request_id
 from ragsite.tenancy import namespace
 
-from . import jobs, originals, profiles
+from . import jobs, originals, profiles, terms
 from .embedding import embed
 from .errors import BadFile, IngestError
 from .extraction import extract
@@ -71,4 +71,5 @@ def _index(job: IngestJob, lease: Lease) -> int:
         vectors = embed(version, [passage.text for passage in passages], embedder, lease)
     with lease.stage(Stage.STORE):
         publish(lease, version, profile, extracted, passages, vectors)
+    terms.count_if_stale(version.namespace_id, profile, because_of=version.document_id)
     return len(passages)

@@ -2,11 +2,9 @@
 
 import uuid
 
-from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models.functions import Now
-from pgvector.django import VectorField
+from pgvector.django import HalfVectorField, VectorField
 
 # Fixed, because the migration that makes the default profile also makes its vector index.
 DEFAULT_PROFILE_ID = uuid.UUID("5f0b7d5e-6c1a-5b8e-9d5c-2f4d3c1b0a01")
@@ -54,6 +52,7 @@ class Chunk(models.Model):
         TEXT = "text"
         CODE = "code"
         TABLE = "table"
+        IMAGE = "image"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     namespace = models.ForeignKey(
@@ -86,8 +85,9 @@ class Chunk(models.Model):
     page_end = models.PositiveIntegerField(null=True)
     metadata = models.JSONField(default=dict)
     chunk_hash = models.CharField(max_length=64)
-    embedding = VectorField()  # no fixed dimension: that is the profile's affair
-    search_vector = SearchVectorField()
+    # No fixed dimension: that is the profile's affair. In half precision, which loses nothing that
+    # an answer could show (docs/decisions/0015-retrieval.md) and keeps the row on its page.
+    embedding = HalfVectorField()
 
     class Meta:
         ordering = ["ordinal"]
@@ -100,8 +100,7 @@ class Chunk(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["namespace", "profile"], name="chunk_of_profile"),
-            GinIndex(fields=["search_vector"], name="chunk_words"),
+            models.Index(fields=["namespace", "profile", "kind"], name="chunk_of_profile"),
         ]
 
     def __str__(self) -> str:

@@ -1,0 +1,47 @@
+"""One spelling for characters that mean the same to a reader: width, case, digits, accents."""
+
+import unicodedata
+
+import regex
+
+# A letter to PostgreSQL's parser, and in no word: 2.1.3 becomes 2ꞏ1ꞏ3, which is not 21.3.
+DOT = "ꞏ"
+# Soft hyphen, joiners, direction marks, byte order mark, Arabic tatweel: seen by nobody.
+INVISIBLE = "\u00ad\u200c\u200d\u200e\u200f\u2060\ufeff\u0640"
+
+_ARABIC_AND_HEBREW_POINTS = [
+    *range(0x064B, 0x0660), 0x0670, *range(0x06D6, 0x06DD), *range(0x06DF, 0x06E5),
+    *range(0x06E7, 0x06E9), *range(0x06EA, 0x06EE), *range(0x0591, 0x05BE), 0x05BF,
+    0x05C1, 0x05C2, 0x05C4, 0x05C5, 0x05C7,
+]  # fmt: skip
+_SAME = str.maketrans(
+    dict.fromkeys(INVISIBLE)
+    | {chr(point): None for point in _ARABIC_AND_HEBREW_POINTS}
+    | {"ё": "е", "\u2044": DOT, "ی": "ي", "ک": "ك"}
+)
+_STRESS = regex.compile(r"(?<=\p{Cyrillic})[\u0300\u0301]+")
+_FOREIGN_DIGIT = regex.compile(r"[\p{Nd}--[0-9]]", regex.VERSION1)
+_NO_WORD = regex.compile(r"^[^\p{L}\p{N}]+|[^\p{L}\p{N}\p{M}]+")
+
+_ACCENTED = regex.compile(r"([\p{Latin}\p{Greek}])\p{M}+")
+_LETTERS_WITHOUT_DECOMPOSITION = str.maketrans(
+    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}
+)
+
+
+def normalised(word: str) -> str:
+    """The word in lower case and compatibility form, without what only shows how it is spoken."""
+    if word.isascii():
+        return word.lower()
+    word = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).lower())
+    word = _STRESS.sub("", word.translate(_SAME))
+    word = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), word)
+    return _NO_WORD.sub("", word)
+
+
+def folded(word: str) -> str:
+    """A normalised word without accents. Scripts whose marks are letters (й, हिन्दी) keep them."""
+    if word.isascii():
+        return word
+    word = _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", word))
+    return unicodedata.normalize("NFC", word.translate(_LETTERS_WITHOUT_DECOMPOSITION))

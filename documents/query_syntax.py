@@ -1,0 +1,63 @@
+"""What a query asks for beyond its words: phrases in quotes, -exclusions and prefixes (auth*)."""
+
+from dataclasses import dataclass
+
+import regex
+
+SHORTEST_PREFIX = 4  # characters; shorter ones match half the vocabulary, and take their time
+
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+# An inch or a minute sign (5") opens nothing; 「 opens in the middle of a sentence.
+_QUOTED = rf"""
+    (?<![[\p{{L}}\p{{N}}]--[{_UNSPACED}]])"(?P<q>[^"]+)"
+    | [“„”](?P<q>[^“„”"]+)[“”"]
+    | «(?P<q>[^«»]+)» | »(?P<q>[^«»]+)«
+    | 「(?P<q>[^「」]+)」 | 『(?P<q>[^『』]+)』 | ＂(?P<q>[^＂]+)＂
+"""
+_EXCLUDED = (
+    rf"(?<!\S)-(?:{_QUOTED}|(?P<word>(?:\p{{L}}(?:\p{{L}}|\+\+|\#)|[{_UNSPACED}])[^\s\"“„«「『]*))"
+)
+_SYNTAX = regex.compile(rf"(?P<excluded>{_EXCLUDED}) | {_QUOTED}", regex.VERBOSE | regex.VERSION1)
+_PREFIX = regex.compile(
+    rf"(?<![\p{{L}}\p{{N}}])([\p{{L}}\p{{N}}\p{{M}}]{{{SHORTEST_PREFIX},}})\*(?![\p{{L}}\p{{N}}*])"
+)
+_HAS_WORD = regex.compile(r"[\p{L}\p{N}]")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """A query's parts as typed. `text` holds every word to search for, those of phrases too."""
+
+    text: str
+    phrases: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+
+
+def parse_query(query: str) -> ParsedQuery:
+    """Never an error: what is no syntax is text. A query of exclusions only excludes nothing."""
+    phrases: list[str] = []
+    excluded: list[str] = []
+    kept: list[str] = []
+    done = 0
+    for found in _SYNTAX.finditer(query):
+        words = next((quote for quote in found.captures("q")), "") or found["word"] or ""
+        kept.append(query[done : found.start()])
+        done = found.end()
+        if not _HAS_WORD.search(words):
+            kept.append(found.group())
+        elif found["excluded"]:
+            excluded.append(words)
+        else:
+            phrases.append(words)
+            kept.append(f" {words} ")
+    text = "".join([*kept, query[done:]])
+    if excluded and not _HAS_WORD.search(text):
+        text, excluded = " ".join([text, *excluded]), []
+    prefixes = _PREFIX.findall(text)
+    return ParsedQuery(
+        " ".join(_PREFIX.sub(r"\1", text).split()),
+        tuple(" ".join(phrase.split()) for phrase in phrases),
+        tuple(" ".join(words.split()) for words in excluded),
+        tuple(prefixes),
+    )

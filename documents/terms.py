@@ -24,9 +24,11 @@ STEMS_PER_TOKEN = 0.45
 
 _INSERT = """
     INSERT INTO documents_chunkterms
-        (chunk_id, namespace_id, profile_id, document_id, kind, place, search_vector, impacts)
+        (chunk_id, namespace_id, profile_id, document_id, kind, place, words_hash, search_vector,
+         impacts)
     SELECT chunk.id, %(namespace)s, %(profile)s, %(document)s, chunk.kind,
-           ragsite.place(%(namespace)s, %(profile)s), stems.words,
+           ragsite.place(%(namespace)s, %(profile)s), hashtextextended(lower(chunk.running), 0),
+           stems.words,
            ragsite.impacts(stems.words, %(average_length)s)
     FROM unnest(%(ids)s::uuid[], %(kinds)s::text[], %(places)s::text[], %(running)s::text[],
                 %(extras)s::text[]) AS chunk (id, kind, place, running, extras)

@@ -22,8 +22,15 @@ class Term:
     dimensions: tuple[int, ...]
     chunks: int
     weight: float  # inverse document frequency
+    is_prefix: bool = False  # then its one lexeme is how the words begin
+
+    @property
+    def label(self) -> str:
+        return self.lexemes[0] + "*" if self.is_prefix else self.lexemes[0]
 
     def as_query(self) -> str:
+        if self.is_prefix:
+            return quoted(self.lexemes[0]) + ":*"
         forms = " | ".join(quoted(lexeme) for lexeme in self.lexemes)
         return forms if len(self.lexemes) == 1 else f"({forms})"
 

@@ -56,9 +56,11 @@ $body$
 
 FILL = """
 INSERT INTO documents_chunkterms
-    (chunk_id, namespace_id, profile_id, document_id, kind, place, search_vector, impacts)
+    (chunk_id, namespace_id, profile_id, document_id, kind, place, words_hash,
+     search_vector, impacts)
 SELECT chunk.id, chunk.namespace_id, chunk.profile_id, chunk.document_id, chunk.kind,
-       ragsite.place(chunk.namespace_id, chunk.profile_id), chunk.search_vector,
+       ragsite.place(chunk.namespace_id, chunk.profile_id), hashtextextended(chunk.content, 0),
+       chunk.search_vector,
        ragsite.impacts(chunk.search_vector, profile.chunk_size * 0.45)
 FROM documents_chunk chunk JOIN documents_indexprofile profile ON profile.id = chunk.profile_id
 """
@@ -116,6 +118,7 @@ class Migration(migrations.Migration):
                     "place",
                     django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField()),
                 ),
+                ("words_hash", models.BigIntegerField()),
                 ("search_vector", django.contrib.postgres.search.SearchVectorField()),
                 ("impacts", pgvector.django.sparsevec.SparseVectorField()),
             ],

@@ -34,6 +34,8 @@ class ChunkTerms(models.Model):
     # Namespace and profile as one value, in an array because a GIN index takes that without any
     # extension: so that one index finds a tenant's words without stepping over everybody else's.
     place = ArrayField(models.UUIDField())
+    # Of its words in their order: two chunks that say the same, however it is set, share it.
+    words_hash = models.BigIntegerField()
     search_vector = SearchVectorField()
     impacts = SparseVectorField()
 

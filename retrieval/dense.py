@@ -9,7 +9,8 @@ from django.db import connection
 
 from documents.models import IndexProfile
 
-from .requests import Candidate, Filters
+from .filters import Filters, compile_filters
+from .requests import Candidate
 
 Plan = Literal["exact", "hnsw", "hnsw, then exact"]
 
@@ -91,22 +92,13 @@ def _allow_iterative_scan(ef_search: int) -> None:
 
 def _where(filters: Filters) -> tuple[str, dict[str, Any]]:
     """The filters as a join with the documents they leave; nothing if there are none."""
-    conditions: dict[str, tuple[str, Any]] = {
-        "tags": ("document.tags && %(tags)s::text[]", list(filters.tags)),
-        "documents": ("document.id = ANY (%(documents)s::uuid[])", list(filters.document_ids)),
-        "types": ("document.source_type = ANY (%(types)s::text[])", list(filters.source_types)),
-        "since": ("document.dated_at >= %(since)s", filters.date_from),
-        "until": ("document.dated_at <= %(until)s", filters.date_to),
-        "metadata": (
-            "document.metadata @> %(metadata)s::jsonb",
-            json.dumps(filters.metadata) if filters.metadata else None,
-        ),
-    }
-    used = {name: pair for name, pair in conditions.items() if pair[1]}
-    if not used:
+    documents, parameters = compile_filters(filters)
+    conditions = ["document.id = chunk.document_id"]
+    if documents:
+        conditions.append(documents)
+    if filters.kinds:
+        conditions.append("chunk.kind = ANY (%(kinds)s::text[])")
+        parameters["kinds"] = list(filters.kinds)
+    if len(conditions) == 1:
         return "", {}
-    join = " AND ".join(["document.id = chunk.document_id", *(sql for sql, _ in used.values())])
-    return (
-        f"JOIN documents_document document ON {join}",
-        {name: value for name, (_, value) in used.items()},
-    )
+    return f"JOIN documents_document document ON {' AND '.join(conditions)}", parameters

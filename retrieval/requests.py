@@ -2,31 +2,21 @@
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Any, Literal
+
+from .filters import NO_FILTERS
+from .filters import Filters as Filters  # also from here: it is a part of every request
 
 Mode = Literal["hybrid", "semantic", "lexical"]
 Fusion = Literal["rrf", "weighted"]
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
-    """Which documents may answer. Empty means all; several conditions mean all of them."""
-
-    tags: tuple[str, ...] = ()  # any of them
-    document_ids: tuple[uuid.UUID, ...] = ()
-    source_types: tuple[str, ...] = ()
-    date_from: datetime | None = None
-    date_to: datetime | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)  # contained in the document's
-
-
-@dataclass(frozen=True, slots=True)
 class SearchRequest:
     query: str
     k: int = 10
-    filters: Filters = Filters()
+    filters: Filters = NO_FILTERS
     mode: Mode = "hybrid"
     fusion: Fusion = "rrf"
     semantic_weight: float = 0.5

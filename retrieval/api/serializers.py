@@ -1,91 +1,16 @@
 """The shapes of a question and its answer on the wire."""
 
 from dataclasses import asdict
-from datetime import UTC, datetime, time
 from typing import Any
 
-from django.utils.dateparse import parse_date, parse_datetime
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from documents.api.fields import MetadataField
 from documents.api.serializers import SpanSerializer, StrictSerializer
-from retrieval.requests import Candidate, Filters, Hit, SearchRequest, SearchResult
+from retrieval.requests import Candidate, Hit, SearchRequest, SearchResult
+
+from .filters import FiltersSerializer, filters_of
 
 LONGEST_QUERY = 4000
-
-
-@extend_schema_field(OpenApiTypes.DATETIME)
-class MomentField(serializers.Field):
-    """A date or a date and time. A bare date means its first or, as an end, its last moment."""
-
-    def __init__(self, *, end_of_day: bool = False, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.end_of_day = end_of_day
-
-    def to_internal_value(self, data: Any) -> datetime:
-        try:
-            moment = parse_datetime(str(data)) if len(str(data)) > 10 else None
-            if moment is None and (day := parse_date(str(data))):
-                moment = datetime.combine(day, time.max if self.end_of_day else time.min)
-        except ValueError:
-            moment = None
-        if moment is None:
-            raise serializers.ValidationError("Use a date (2026-01-31) or an ISO 8601 time.")
-        try:
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-        except OverflowError:
-            raise serializers.ValidationError("There is no such day.") from None
-
-    def to_representation(self, value: datetime) -> str:
-        return value.isoformat()
-
-
-@extend_schema_field(
-    {
-        "type": "array",
-        "items": {"type": "string", "format": "date-time", "nullable": True},
-        "minItems": 2,
-        "maxItems": 2,
-    }
-)
-class DateRangeField(serializers.Field):
-    """[from, to], either end null for open."""
-
-    def to_internal_value(self, data: Any) -> tuple[datetime | None, datetime | None]:
-        if not isinstance(data, list) or len(data) != 2:
-            raise serializers.ValidationError("Give two dates, [from, to]; null leaves one open.")
-        start, end = data
-        moments = (
-            MomentField().run_validation(start) if start is not None else None,
-            MomentField(end_of_day=True).run_validation(end) if end is not None else None,
-        )
-        if moments[0] and moments[1] and moments[0] > moments[1]:
-            raise serializers.ValidationError("The range ends before it begins.")
-        return moments
-
-    def to_representation(self, value: Any) -> Any:
-        return value
-
-
-class FiltersSerializer(StrictSerializer):
-    tags = serializers.ListField(
-        child=serializers.CharField(max_length=200),
-        required=False,
-        max_length=100,
-        help_text="Documents with any of these tags.",
-    )
-    document_ids = serializers.ListField(
-        child=serializers.UUIDField(), required=False, max_length=1000
-    )
-    source_types = serializers.ListField(
-        child=serializers.CharField(max_length=20), required=False, max_length=20
-    )
-    date_range = DateRangeField(
-        required=False, help_text="On the date a document gives itself, else when it came in."
-    )
-    metadata = MetadataField(required=False, help_text="Keys and values the document must have.")
 
 
 class WeightsSerializer(StrictSerializer):
@@ -124,20 +49,13 @@ class QuerySerializer(StrictSerializer):
     def to_request(self) -> SearchRequest:
         fields = dict(self.validated_data)
         fields.pop("rerank")
-        filters = dict(fields.pop("filters", {}))
-        date_from, date_to = filters.pop("date_range", (None, None))
-        lists = {name: tuple(v) for name, v in filters.items() if name != "metadata"}
+        filters = fields.pop("filters", {})
         weights = fields.pop("weights", {"semantic": 0.5, "lexical": 0.5})
         return SearchRequest(
             **fields,
             semantic_weight=weights["semantic"],
             lexical_weight=weights["lexical"],
-            filters=Filters(
-                **lists,
-                metadata=filters.get("metadata", {}),
-                date_from=date_from,
-                date_to=date_to,
-            ),
+            filters=filters_of(filters),
         )
 
 

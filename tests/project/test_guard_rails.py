@@ -22,7 +22,10 @@ WORKERS = [
         ROOT / "documents" / f"{name}.py"
         for name in ("splitting", "sentences", "passages", "errors")
     ),
-    *(ROOT / "retrieval" / f"{name}.py" for name in ("fusion", "diversity", "context", "requests")),
+    *(
+        ROOT / "retrieval" / f"{name}.py"
+        for name in ("fusion", "diversity", "context", "requests", "filters")
+    ),
 ]
 
 

@@ -1,0 +1,354 @@
+"""The filter language: the database and a plain reading of docs/filters.md agree on every row."""
+
+import re
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from documents.models import Document, Namespace
+from ragsite.tenancy import namespace
+from retrieval.api.filters import FiltersSerializer, filters_of
+from retrieval.filters import Filters, compile_filters
+
+Json = Any
+
+
+def read(data: dict[str, Json]) -> Filters:
+    form = FiltersSerializer(data=data)
+    form.is_valid(raise_exception=True)
+    return filters_of(form.validated_data)
+
+
+def document(number: int, tenant: Namespace, **fields: Any) -> Document:
+    return Document(
+        namespace=tenant,
+        source_uri=str(number),
+        byte_size=0,
+        **{"source_type": "txt", "dated_at": datetime(2026, 1, 1, tzinfo=UTC), **fields},
+    )
+
+
+def numbers_found(tenant: Namespace, documents: list[dict[str, Any]], data: Json) -> set[int]:
+    """Which of the documents the database finds. None of them stays."""
+    condition, parameters = compile_filters(read(data))
+    with namespace(tenant.pk):
+        Document.objects.bulk_create(document(n, tenant, **d) for n, d in enumerate(documents))
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"SELECT source_uri, ({condition or 'true'}) FROM documents_document document",
+                parameters,
+            )
+            judged = cursor.fetchall()
+        transaction.set_rollback(True)
+    assert {verdict for _, verdict in judged} <= {True, False}  # never NULL
+    return {int(number) for number, verdict in judged if verdict}
+
+
+# -- the language, read by a person ----------------------------------------------------
+
+VALUES: dict[str, dict[str, Json]] = {
+    "nothing": {},
+    "integer": {"v": 1},
+    "float": {"v": 1.0},
+    "true": {"v": True},
+    "string": {"v": "1"},
+    "null": {"v": None},
+    "list": {"v": [1, 5, "b", {"w": 1, "x": 2}]},
+    "list in list": {"v": [[1]]},
+    "object": {"v": {"w": 1, "0": 7}},
+    "dotted key": {"v.w": 1},
+    "dollar key": {"$v": 1},
+}
+EVERYTHING = set(VALUES)
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ({}, EVERYTHING),
+        ({"v": 1}, {"integer", "float", "list"}),
+        ({"v": {"$eq": 1.0}}, {"integer", "float", "list"}),
+        ({"v": True}, {"true"}),
+        ({"v": "1"}, {"string"}),
+        ({"v": None}, {"null"}),
+        ({"v": [5, 1]}, {"list"}),
+        ({"v": [{"w": 1}]}, {"list"}),
+        ({"v": [[1]]}, {"list in list"}),
+        ({"v": []}, {"list", "list in list"}),
+        ({"v": {}}, {"object"}),
+        ({"v": {"$ne": 1}}, EVERYTHING - {"integer", "float", "list"}),
+        ({"v": {"$in": ["1", None, "no"]}}, {"string", "null"}),
+        ({"v": {"$in": []}}, set()),
+        ({"v": {"$nin": []}}, EVERYTHING),
+        ({"v": {"$nin": [True, "1"]}}, EVERYTHING - {"true", "string"}),
+        ({"v": {"$gt": 0}}, {"integer", "float", "list"}),
+        ({"v": {"$gt": 1}}, {"list"}),
+        ({"v": {"$gte": "1"}}, {"string", "list"}),
+        ({"v": {"$gte": 4, "$lt": 2}}, {"list"}),  # each by another element
+        ({"v": {"$exists": True}}, EVERYTHING - {"nothing", "dotted key", "dollar key"}),
+        ({"v": {"$exists": False}}, {"nothing", "dotted key", "dollar key"}),
+        ({"v.w": 1}, {"object"}),
+        ({"v": {"w": 1}}, {"object"}),
+        ({"v": {"w": {"$lte": 1}, "0": 7}}, {"object"}),
+        ({"v\\.w": 1}, {"dotted key"}),
+        ({"\\$v": 1}, {"dollar key"}),
+        ({"v.0": {"$gt": 0}}, {"object"}),  # a key, never a place in a list
+        ({"v.0": {"$exists": True}}, {"object"}),
+        ({"$not": {"v": {"$gt": 0}}}, EVERYTHING - {"integer", "float", "list"}),
+        ({"v": {"$not": {"$gt": 0}}}, EVERYTHING - {"integer", "float", "list"}),
+        ({"$or": [{"v": True}, {"$and": [{"v": 1}, {"v": 5}]}]}, {"true", "list"}),
+        ({"v": {"$or": [{"$eq": "1"}, {"w": 1}]}}, {"string", "object"}),
+        ({"v": 1, "$not": {"v": 5}}, {"integer", "float"}),
+    ],
+)
+def test_a_condition_on_metadata_means(tenant: Namespace, condition: Json, expected: set[str]):
+    documents = [{"metadata": metadata} for metadata in VALUES.values()]
+    found = numbers_found(tenant, documents, {"metadata": condition})
+    assert {list(VALUES)[number] for number in found} == expected
+
+
+@pytest.mark.parametrize(
+    ("stored", "operator", "operand", "expected"),
+    [
+        (2**53 + 1, "$eq", 2**53, False),
+        (2**53 + 1, "$gt", float(2**53), True),
+        (10**23, "$eq", 1e23, True),  # as written, not as a binary float holds it
+        (0.1, "$eq", 0.1, True),
+        (10**400, "$gt", 1e308, True),
+        (5e-324, "$gt", 0, True),
+        (-0.0, "$eq", 0, True),
+        ("10", "$lt", "9", True),
+        ("Z", "$lt", "a", True),  # by code point, whatever the database's language
+        ("é", "$gt", "z", True),
+        ("\U0001f4a5", "$gt", "\uffff", True),
+        ("e\u0301", "$eq", "é", False),
+        ("2024-02-29", "$lt", "2024-03", True),
+        (False, "$lt", 1, False),
+        (None, "$lte", 0, False),
+        ({"a": 2}, "$gt", 1, False),
+    ],
+)
+def test_numbers_and_strings_compare_exactly(
+    tenant: Namespace, stored: Json, operator: str, operand: Json, expected: bool
+):
+    condition = {"metadata": {"v": {operator: operand}}}
+    assert numbers_found(tenant, [{"metadata": {"v": stored}}], condition) == {0} - (
+        set() if expected else {0}
+    )
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        ([], {0, 1, 2}),
+        (["a", "b"], {1, 2}),
+        ({"any": ["a", "c"]}, {1, 2}),
+        ({"all": ["a", "b"]}, {2}),
+        ({"none": ["b"]}, {0, 1}),
+        ({"any": ["a"], "none": ["b"]}, {1}),
+        ({"any": ["b"], "all": ["a"], "none": ["c"]}, {2}),
+        ({}, {0, 1, 2}),
+    ],
+)
+def test_tags_any_all_and_none(tenant: Namespace, tags: Json, expected: set[int]):
+    documents = [{"tags": []}, {"tags": ["a"]}, {"tags": ["a", "b"]}]
+    assert numbers_found(tenant, documents, {"tags": tags}) == expected
+
+
+# -- the same, by a plain Python evaluation of random trees ------------------------------
+
+MISSING = object()
+SIGNS = {
+    "$gt": lambda a, b: a > b,
+    "$gte": lambda a, b: a >= b,
+    "$lt": lambda a, b: a < b,
+    "$lte": lambda a, b: a <= b,
+}
+
+
+def comparable(value: Json) -> tuple[str, Any]:
+    """Kind and value: only values of one kind can be equal, above or below."""
+    if isinstance(value, bool) or value is None:
+        return "constant", str(value)
+    if isinstance(value, int | float):
+        return "number", Decimal(repr(value))
+    return "string", value
+
+
+def alternatives(value: Json) -> list[tuple[str, Any]]:
+    """A value, or each element of a list: what can be compared at all."""
+    values = value if isinstance(value, list) else [value]
+    return [comparable(v) for v in values if v is not MISSING and not isinstance(v, dict | list)]
+
+
+def contains(value: Json, wanted: Json) -> bool:
+    if isinstance(wanted, dict):
+        return isinstance(value, dict) and all(
+            k in value and contains(value[k], w) for k, w in wanted.items()
+        )
+    if isinstance(wanted, list):
+        return isinstance(value, list) and all(any(contains(v, w) for v in value) for w in wanted)
+    return not isinstance(value, dict | list) and comparable(value) == comparable(wanted)
+
+
+def steps(key: str) -> list[str]:
+    hidden = key.replace("\\\\", "\ue001").replace("\\.", "\ue002").replace("\\$", "$")
+    return [s.replace("\ue001", "\\").replace("\ue002", ".") for s in hidden.split(".")]
+
+
+def holds(condition: Json, value: Json) -> bool:
+    return all(entry_holds(key, operand, value) for key, operand in condition.items())
+
+
+def entry_holds(key: str, operand: Json, value: Json) -> bool:
+    match key:
+        case "$and":
+            return all(holds(part, value) for part in operand)
+        case "$or":
+            return any(holds(part, value) for part in operand)
+        case "$not":
+            return not holds(operand, value)
+        case "$exists":
+            return (value is not MISSING) == operand
+        case "$eq" | "$ne":
+            return (comparable(operand) in alternatives(value)) == (key == "$eq")
+        case "$in" | "$nin":
+            wanted = [comparable(item) for item in operand]
+            return any(a in wanted for a in alternatives(value)) == (key == "$in")
+        case "$gt" | "$gte" | "$lt" | "$lte":
+            kind, number = comparable(operand)
+            return any(k == kind and SIGNS[key](v, number) for k, v in alternatives(value))
+    for step in steps(key):
+        value = value.get(step, MISSING) if isinstance(value, dict) else MISSING
+    if isinstance(operand, dict) and operand:
+        return holds(operand, value)
+    if isinstance(operand, dict | list):
+        return value is not MISSING and contains(value, operand)
+    return comparable(operand) in alternatives(value)
+
+
+def passes(filters: Json, row: dict[str, Any]) -> bool:
+    tags, own = filters["tags"], set(row["tags"])
+    if isinstance(tags, list):
+        tags = {"any": tags}
+    start, end = filters["date_range"]
+    return (
+        (not tags.get("any") or bool(own & set(tags["any"])))
+        and own >= set(tags.get("all", []))
+        and not own & set(tags.get("none", []))
+        and (not filters["source_types"] or row["source_type"] in filters["source_types"])
+        and (start is None or row["dated_at"].date().isoformat() >= start)
+        and (end is None or row["dated_at"].date().isoformat() <= end)
+        and holds(filters["metadata"], row["metadata"])
+    )
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5)
+KEYS = st.sampled_from(["a", "b", "a.b", "", "0", "$gt", "'\"", "%s", "\\", "{}", "é💥"]) | TEXT
+FEW_KEYS = st.sampled_from(["a", "b", "a.b"]) | KEYS
+CONSTANTS = st.sampled_from([None, True, False])
+NUMBERS = st.sampled_from([0, 1, 1.0, -1, 2, 0.1, 1e23, 10**23, 2**53 + 1, float(2**53)]) | (
+    st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+)
+STRINGS = st.sampled_from(["", "a", "A", "b", "é", "1", "true", "$gt", "%s", "2020-01-01"]) | TEXT
+SCALARS = CONSTANTS | NUMBERS | STRINGS
+DATA = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FEW_KEYS, inner, max_size=3),
+    max_leaves=6,
+)
+METADATA = st.dictionaries(FEW_KEYS, DATA, max_size=4)
+# In a list that is looked for, keys are data, except that none may look like an operator.
+LISTS = st.recursive(
+    st.lists(SCALARS, max_size=2),
+    lambda inner: st.lists(inner | st.dictionaries(st.just("a"), inner | SCALARS), max_size=2),
+    max_leaves=3,
+)
+OPERATORS = st.one_of(
+    st.tuples(st.sampled_from(["$eq", "$ne"]), SCALARS),
+    st.tuples(st.sampled_from(["$in", "$nin"]), st.lists(SCALARS, max_size=3)),
+    st.tuples(st.sampled_from(list(SIGNS)), NUMBERS | STRINGS),
+    st.tuples(st.just("$exists"), st.booleans()),
+)
+
+
+def escaped(key: str) -> str:
+    return re.sub(r"([.$\\])", r"\\\1", key)
+
+
+PATHS = st.lists(FEW_KEYS.map(escaped), min_size=1, max_size=2).map(".".join)
+
+
+def conditions(depth: int, *, under_key: bool = False) -> st.SearchStrategy[dict[str, Json]]:
+    plain = SCALARS | LISTS | st.just({})
+    if not depth:
+        entry = st.tuples(PATHS, plain)
+    else:
+        inner = conditions(depth - 1, under_key=under_key)
+        entry = st.one_of(
+            st.tuples(PATHS, plain),
+            st.tuples(PATHS, conditions(depth - 1, under_key=True)),
+            st.tuples(st.sampled_from(["$and", "$or"]), st.lists(inner, min_size=1, max_size=2)),
+            st.tuples(st.just("$not"), inner),
+        )
+    entries = st.lists(entry | OPERATORS if under_key else entry, min_size=1, max_size=2)
+    return entries.map(dict)
+
+
+TAGS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=2)
+DAYS = st.integers(1, 5).map(lambda day: datetime(2020, 1, day, 12, tzinfo=UTC))
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "tags": TAGS,
+            "source_type": st.sampled_from(["md", "txt"]),
+            "dated_at": DAYS,
+            "metadata": METADATA,
+        }
+    ),
+    min_size=1,
+    max_size=6,
+)
+RANGES = st.tuples(DAYS, DAYS).map(lambda days: [str(day.date()) for day in sorted(days)])
+FILTERS = st.fixed_dictionaries(
+    {
+        "tags": st.one_of(
+            st.just({}),
+            TAGS,
+            st.fixed_dictionaries({}, optional={"any": TAGS, "all": TAGS, "none": TAGS}),
+        ),
+        "source_types": st.sampled_from([[], [], ["md"], ["md", "txt"]]),
+        "date_range": st.just([None, None]) | RANGES,
+        "metadata": st.just({}) | conditions(3),
+    }
+)
+WITH_DATABASE = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+@settings(WITH_DATABASE, max_examples=150)
+@given(rows=ROWS, filters=FILTERS)
+def test_a_random_filter_finds_what_a_plain_evaluation_finds(
+    tenant: Namespace, rows: list[dict[str, Any]], filters: Json
+):
+    expected = {number for number, row in enumerate(rows) if passes(filters, row)}
+    assert numbers_found(tenant, rows, filters) == expected
+
+
+@settings(WITH_DATABASE, max_examples=150)
+@given(rows=st.lists(METADATA, min_size=1, max_size=6), condition=conditions(2))
+def test_a_random_condition_and_its_negation_share_the_documents(
+    tenant: Namespace, rows: list[dict[str, Any]], condition: Json
+):
+    documents = [{"metadata": metadata} for metadata in rows]
+    found = numbers_found(tenant, documents, {"metadata": condition})
+    others = numbers_found(tenant, documents, {"metadata": {"$not": condition}})
+    assert found == {n for n, metadata in enumerate(rows) if holds(condition, metadata)}
+    assert (found & others, found | others) == (set(), set(range(len(rows))))

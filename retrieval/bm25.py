@@ -21,7 +21,7 @@ class Term:
     lexemes: tuple[str, ...]
     dimensions: tuple[int, ...]
     chunks: int
-    weight: float  # inverse document frequency
+    weight: float  # inverse document frequency, times how often the question says it
     is_prefix: bool = False  # then its one lexeme is how the words begin
 
     @property

@@ -1,7 +1,7 @@
 """The lexical leg: chunks that share words with the question, by BM25, best first."""
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,13 +22,13 @@ _ANALYSE = """
         SELECT chunks, configurations FROM documents_termstatistics
         WHERE namespace_id = %(namespace)s AND profile_id = %(profile)s
     ), stems AS (
-        SELECT lexeme, min(positions[1]) AS position
+        SELECT lexeme, min(positions[1]) AS position, max(cardinality(positions)) AS times
         FROM counted, unnest(configurations) name,
              unnest(to_tsvector(name::regconfig, %(words)s))
         GROUP BY lexeme
     )
-    SELECT counted.chunks, stems.lexeme, stems.position, ragsite.dimension(stems.lexeme),
-           coalesce(frequency.chunks, 0),
+    SELECT counted.chunks, stems.lexeme, stems.position, stems.times,
+           ragsite.dimension(stems.lexeme), coalesce(frequency.chunks, 0),
            ARRAY(SELECT phraseto_tsquery(name::regconfig, phrase)::text
                  FROM unnest(%(phrases)s::text[]) WITH ORDINALITY wanted (phrase, nth),
                       unnest(counted.configurations) name
@@ -96,12 +96,14 @@ def analyse(
     )
     if not rows:
         return None
-    total, found = rows[0][0], rows[0][5]
+    total, found = rows[0][0], rows[0][6]
     by_position: dict[int, list[tuple[str, int, int]]] = {}
-    for _, lexeme, position, dimension, chunks, _ in rows:
+    times: dict[int, int] = {}
+    for _, lexeme, position, often, dimension, chunks, _ in rows:
         if lexeme is not None:
             by_position.setdefault(position, []).append((lexeme, dimension, chunks))
-    terms = [_term(forms, total) for forms in by_position.values()]
+            times[position] = max(often, times.get(position, 1))
+    terms = [_term(forms, total, times[position]) for position, forms in by_position.items()]
     for prefix in query.prefixes:
         terms.append(_expanded(prefix, namespace_id, profile_id, total))
     required = _required(found, phrases=len(query.phrases), excluded=len(query.excluded))
@@ -147,13 +149,14 @@ def find_plainly(
     return _run(_PLAIN, {"wanted": wanted, "profile": profile_id}, scope, limit)
 
 
-def _term(forms: Sequence[tuple[str, int, int]], total: int) -> Term:
+def _term(forms: Sequence[tuple[str, int, int]], total: int, times: int = 1) -> Term:
+    """A word said twice in the question counts twice: long questions repeat what they mean."""
     chunks = sum(count for *_, count in forms)
     return Term(
         lexemes=tuple(lexeme for lexeme, *_ in forms),
         dimensions=tuple(dimension for _, dimension, _ in forms),
         chunks=chunks,
-        weight=bm25.weight(chunks, total=total),
+        weight=times * bm25.weight(chunks, total=total),
     )
 
 
@@ -212,7 +215,3 @@ def _fetch(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         cursor.execute(statement, parameters)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
-
-
-def matched(terms: Iterable[Term]) -> list[str]:
-    return [lexeme for term in terms for lexeme in term.lexemes]

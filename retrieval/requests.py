@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from .filters import Filters
+from .filters import NO_FILTERS, Filters
 
 __all__ = ["Candidate", "Diagnostics", "Filters", "Hit", "SearchRequest", "SearchResult"]
 
@@ -19,7 +19,7 @@ Expansion = Literal["none", "section"]
 class SearchRequest:
     query: str
     k: int = 10
-    filters: Filters = Filters()
+    filters: Filters = NO_FILTERS
     mode: Mode = "hybrid"
     fusion: Fusion = "weighted"
     semantic_weight: float = 0.5
@@ -116,8 +116,10 @@ class Diagnostics:
     fallbacks: tuple[str, ...]
     times_ms: Mapping[str, float]
     dropped: tuple[Mapping[str, Any], ...]
-    terms: tuple[Mapping[str, Any], ...] = ()  # with explain only, as all below
-    candidates: tuple[Explanation, ...] = field(default=())
+    is_explained: bool = False  # only then is there anything in the following
+    filters: Mapping[str, Any] = field(default_factory=dict)
+    terms: tuple[Mapping[str, Any], ...] = ()
+    candidates: tuple[Explanation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

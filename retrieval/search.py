@@ -4,7 +4,8 @@ import logging
 import unicodedata
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
 from django.conf import settings
 
@@ -24,7 +25,6 @@ from .requests import (
     Candidate,
     Diagnostics,
     Explanation,
-    Hit,
     SearchRequest,
     SearchResult,
     TermMatch,
@@ -119,9 +119,8 @@ def _answer(
                 for c in dropped
                 if c.dropped != "beyond_k"
             ),
-            candidates=_explained([*fused, *scored.refused], dropped, explained)
-            if request.explain
-            else (),
+            is_explained=request.explain,
+            **(_explained(request, legs, [*fused, *scored.refused], dropped, explained)),
         ),
     )
 
@@ -165,11 +164,24 @@ def _token_counter(profile: IndexProfile) -> CountTokens:
 
 
 def _explained(
+    request: SearchRequest,
+    legs: Legs,
     candidates: Sequence[Candidate],
     dropped: Sequence[Candidate],
     terms: Mapping[uuid.UUID, tuple[TermMatch, ...]],
-) -> tuple[Explanation, ...]:
+) -> dict[str, Any]:
+    """Every candidate with its fate, the words with their worth, the filters as understood."""
+    if not request.explain:
+        return {}
     fates = {c.chunk_id: c for c in dropped}
-    return tuple(
-        Explanation(fates.get(c.chunk_id, c), terms.get(c.chunk_id, ())) for c in candidates
-    )
+    asked = legs.question.terms if legs.question else ()
+    return {
+        "filters": {k: v for k, v in asdict(request.filters).items() if v},
+        "terms": tuple(
+            {"term": term.label, "weight": round(term.weight, 4), "chunks": term.chunks}
+            for term in asked
+        ),
+        "candidates": tuple(
+            Explanation(fates.get(c.chunk_id, c), terms.get(c.chunk_id, ())) for c in candidates
+        ),
+    }

@@ -33,17 +33,18 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $body$
 $body$
 """
 
-# BM25 (k1 = 1.2, b = 0.75) without IDF. A word in title or section (A) counts like two.
+# BM25 (k1 = 1.2, b = 0.75) without IDF. A word in title or section (A) counts like two; other ways
+# to write a word (C) make the chunk no longer.
 IMPACTS = """
 CREATE FUNCTION ragsite.impacts(words tsvector, average_length float8) RETURNS sparsevec
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $body$
     WITH term AS (
         SELECT ragsite.dimension(lexeme) AS dimension,
                cardinality(positions) + cardinality(array_positions(weights, 'A')) AS times,
-               cardinality(array_positions(weights, 'D')) AS length
+               cardinality(array_positions(weights, 'C')) AS extras
         FROM unnest(words)
     ), whole AS (
-        SELECT 1.2 * (0.25 + 0.75 * sum(length) / average_length) AS saturation FROM term
+        SELECT 1.2 * (0.25 + 0.75 * sum(times - extras) / average_length) AS saturation FROM term
     ), impact AS (
         SELECT dimension, (sum(times) * 2.2 / (sum(times) + saturation))::real AS impact
         FROM term, whole GROUP BY dimension, saturation

@@ -46,7 +46,8 @@ class Migration(migrations.Migration):
             "TABLE (chunk_id uuid, document_id uuid, score float8)",
             f"""
             SELECT terms.chunk_id, terms.document_id,
-                   ts_rank('{{0.5, 0.5, 0.5, 1.0}}', terms.search_vector, wanted, 1)::float8 AS score
+                   ts_rank('{{0.5, 0.5, 0.5, 1.0}}', terms.search_vector, wanted, 1)::float8
+                     AS score
             {WHERE}
             ORDER BY score DESC, terms.chunk_id
             LIMIT at_most

@@ -166,6 +166,7 @@ def nested(levels: int) -> Any:
     ("filters", "field"),
     [
         ({"colour": "red"}, "colour"),
+        ({"lone \ud800": 1}, "lone \ufffd"),
         ({"tags": "a"}, "tags"),
         ({"tags": {"some": ["a"]}}, "tags.some"),
         ({"tags": {"any": "a"}}, "tags.any"),

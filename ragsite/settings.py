@@ -276,6 +276,7 @@ SPECTACULAR_SETTINGS = {
     ],
     "ENUM_NAME_OVERRIDES": {
         "DocumentStatus": "documents.models.Document.Status",
+        "KindEnum": "documents.models.Chunk.Kind",
         "JobState": "documents.models.IngestJob.State",
         "VersionState": "documents.models.DocumentVersion.State",
     },

@@ -5,6 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from documents.metadata import text
 from documents.models import Chunk, Document, DocumentVersion, IngestJob
 
 from .fields import MetadataField
@@ -15,7 +16,8 @@ class StrictSerializer(serializers.Serializer):
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict) and (unknown := sorted(set(data) - set(self.fields))):
-            raise serializers.ValidationError(dict.fromkeys(unknown, "Unknown field."))
+            # Named as an answer can carry it: a lone surrogate could not be encoded.
+            raise serializers.ValidationError(dict.fromkeys(map(text, unknown), "Unknown field."))
         return super().to_internal_value(data)
 
 

@@ -1,11 +1,13 @@
 """One spelling for characters that mean the same to a reader: width, case, digits, accents."""
 
 import unicodedata
+from functools import lru_cache
 
 import regex
 
 # A letter to PostgreSQL's parser, and in no word: 2.1.3 becomes 2ꞏ1ꞏ3, which is not 21.3.
 DOT = "ꞏ"
+FRACTION_SLASH = "\u2044"  # in ½, taken apart
 # Soft hyphen, joiners, direction marks, byte order mark, Arabic tatweel: seen by nobody.
 INVISIBLE = "\u00ad\u200c\u200d\u200e\u200f\u2060\ufeff\u0640"
 
@@ -17,31 +19,27 @@ _ARABIC_AND_HEBREW_POINTS = [
 _SAME = str.maketrans(
     dict.fromkeys(INVISIBLE)
     | {chr(point): None for point in _ARABIC_AND_HEBREW_POINTS}
-    | {"ё": "е", "\u2044": DOT, "ی": "ي", "ک": "ك"}
+    | {"ё": "е", "ی": "ي", "ک": "ك", "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d"}
+    | {"ð": "d", "þ": "th", "ı": "i", FRACTION_SLASH: DOT}
 )
 _STRESS = regex.compile(r"(?<=\p{Cyrillic})[\u0300\u0301]+")
 _FOREIGN_DIGIT = regex.compile(r"[\p{Nd}--[0-9]]", regex.VERSION1)
 _NO_WORD = regex.compile(r"^[^\p{L}\p{N}]+|[^\p{L}\p{N}\p{M}]+")
 
 _ACCENTED = regex.compile(r"([\p{Latin}\p{Greek}])\p{M}+")
-_LETTERS_WITHOUT_DECOMPOSITION = str.maketrans(
-    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}
-)
 
 
-def normalised(word: str) -> str:
-    """The word in lower case and compatibility form, without what only shows how it is spoken."""
+@lru_cache(maxsize=16384)
+def folded(word: str) -> str:
+    """The word in lower case, compatibility form, without accents and points, digits as 0-9.
+
+    Marks that make another letter in their script (й, हिन्दी) stay. Nothing else than letters,
+    digits and such marks is left.
+    """
     if word.isascii():
         return word.lower()
     word = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).lower())
     word = _STRESS.sub("", word.translate(_SAME))
     word = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), word)
-    return _NO_WORD.sub("", word)
-
-
-def folded(word: str) -> str:
-    """A normalised word without accents. Scripts whose marks are letters (й, हिन्दी) keep them."""
-    if word.isascii():
-        return word
-    word = _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", word))
-    return unicodedata.normalize("NFC", word.translate(_LETTERS_WITHOUT_DECOMPOSITION))
+    word = _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", _NO_WORD.sub("", word)))
+    return unicodedata.normalize("NFC", word)

@@ -14,9 +14,10 @@ _QUOTED = rf"""
     | «(?P<q>[^«»]+)» | »(?P<q>[^«»]+)«
     | 「(?P<q>[^「」]+)」 | 『(?P<q>[^『』]+)』 | ＂(?P<q>[^＂]+)＂
 """
-_EXCLUDED = (
-    rf"(?<!\S)-(?:{_QUOTED}|(?P<word>(?:\p{{L}}(?:\p{{L}}|\+\+|\#)|[{_UNSPACED}])[^\s\"“„«「『]*))"
+_WORD = (
+    rf"(?:\p{{L}}(?:\p{{L}}|\+\+|\#)|[{_UNSPACED}])[^\s\"“„«「『]*"  # -v, -5 and --flag are none
 )
+_EXCLUDED = rf"(?<!\S)-(?:{_QUOTED}|(?P<word>{_WORD}))"
 _SYNTAX = regex.compile(rf"(?P<excluded>{_EXCLUDED}) | {_QUOTED}", regex.VERBOSE | regex.VERSION1)
 _PREFIX = regex.compile(
     rf"(?<![\p{{L}}\p{{N}}])([\p{{L}}\p{{N}}\p{{M}}]{{{SHORTEST_PREFIX},}})\*(?![\p{{L}}\p{{N}}*])"

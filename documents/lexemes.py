@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import regex
 
-from documents.folding import DOT, INVISIBLE, folded
+from documents.characters import DOT, INVISIBLE, UNSPACED, folded
 from documents.query_syntax import ParsedQuery, parse_query
 
 __all__ = ["ParsedQuery", "Word", "Words", "analysed", "parse_query", "prepare", "word_spans"]
@@ -19,12 +19,9 @@ LONGEST_JOIN = 64
 MOST_JOINED = 8
 FEW_WORDS = 5  # a query as short as this may be one compound, spelt apart
 
-_UNSPACED = (
-    r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-    r"\u30FC\uFF70\uFF9E\uFF9F"
-)
-_LETTER = rf"[[\p{{L}}\p{{N}}]--[{_UNSPACED}]]"
-_INSIDE = rf"[[\p{{L}}\p{{N}}\p{{M}}{INVISIBLE}]--[{_UNSPACED}]]"
+# ASCII first: it is what most text is, and the other classes take their time.
+_LETTER = rf"[A-Za-z0-9[[\p{{L}}\p{{N}}]--{UNSPACED}]]"
+_INSIDE = rf"[A-Za-z0-9[[\p{{L}}\p{{N}}\p{{M}}{INVISIBLE}]--{UNSPACED}]]"
 _PIECE = rf"{_LETTER}{_INSIDE}*+(?:\+\+(?![\p{{L}}+])|(?<=\b[A-Za-z])\#(?!\w))?"
 _TIGHT = r"_++|[-.'’&·‐‑]|(?<=\p{Nd}),(?=\p{Nd})"
 _LOOSE = r"[/\\:@]++"
@@ -32,7 +29,7 @@ _JOINT = rf"(?:{_TIGHT}|{_LOOSE})"
 _COMPOUND = regex.compile(
     rf"""
     (?P<plain>(?:[A-Za-z][a-z]*+|[A-Z]++|[0-9]++)(?!{_INSIDE}|{_JOINT}{_LETTER}|\+\+|\#))
-    | (?P<unspaced>[{_UNSPACED}][{_UNSPACED}\p{{M}}{INVISIBLE}]*+)
+    | (?P<unspaced>{UNSPACED}[{UNSPACED}\p{{M}}{INVISIBLE}]*+)
     | (?P<dotnet>(?<![\p{{L}}\p{{N}}])\.(?i:net)(?!{_INSIDE}|{_JOINT}{_LETTER}))
     | (?P<compound>{_PIECE}(?:{_JOINT}{_PIECE})*+)
     """,
@@ -41,11 +38,11 @@ _COMPOUND = regex.compile(
 _PIECES = regex.compile(
     rf"(?:(?P<tight>{_TIGHT})|(?P<loose>{_LOOSE}))?+(?P<piece>{_PIECE})", regex.VERSION1
 )
-_UNITS = regex.compile(rf".[\p{{M}}\uFF9E\uFF9F{INVISIBLE}]*+", regex.DOTALL)
+_UNITS = regex.compile(rf".[\p{{M}}\uFF9E\uFF9F\u0E33\u0EB3{INVISIBLE}]*+", regex.DOTALL)
 # DNAs | HTTP(Server) | User, user | ID | 42 | letters without case
 _PARTS = regex.compile(
-    r"\p{Lu}{2,}+s(?!\p{Ll})|\p{Lu}++(?<=\p{Lu}(?=\p{Lu}))|\p{Lu}+(?=\p{Lu}\p{Ll})"
-    r"|\p{Lu}?[\p{Ll}\p{M}]+|\p{Lu}+|\p{N}+|[^\p{Lu}\p{Ll}\p{N}]+"
+    r"\p{Lu}{2,}+s(?!\p{Ll})|\p{Lu}+(?=\p{Lu}\p{Ll})"
+    rf"|\p{{Lu}}?[\p{{Ll}}\p{{M}}{INVISIBLE}]+|\p{{Lu}}+|\p{{N}}+|[^\p{{Lu}}\p{{Ll}}\p{{N}}]+"
 )
 _APOSTROPHES = ("'", "’")
 _ENCLITICS = frozenset({"s", "t", "d", "m", "ll", "re", "ve"})

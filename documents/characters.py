@@ -1,4 +1,4 @@
-"""One spelling for characters that mean the same to a reader: width, case, digits, accents."""
+"""What characters are to a search: which of them part words, and which mean the same."""
 
 import unicodedata
 from functools import lru_cache
@@ -10,6 +10,11 @@ DOT = "ꞏ"
 FRACTION_SLASH = "\u2044"  # in ½, taken apart
 # Soft hyphen, joiners, direction marks, byte order mark, Arabic tatweel: seen by nobody.
 INVISIBLE = "\u00ad\u200c\u200d\u200e\u200f\u2060\ufeff\u0640"
+# A set for the regex module: scripts that put no space between words (Korean puts some).
+UNSPACED = (
+    r"[[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+    r"\u30FC\uFF70\uFF9E\uFF9F]--\p{Nd}]"
+)
 
 _ARABIC_AND_HEBREW_POINTS = [
     *range(0x064B, 0x0660), 0x0670, *range(0x06D6, 0x06DD), *range(0x06DF, 0x06E5),
@@ -19,13 +24,23 @@ _ARABIC_AND_HEBREW_POINTS = [
 _SAME = str.maketrans(
     dict.fromkeys(INVISIBLE)
     | {chr(point): None for point in _ARABIC_AND_HEBREW_POINTS}
-    | {"ё": "е", "ی": "ي", "ک": "ك", "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d"}
+    | {
+        "ς": "σ",
+        "ё": "е",
+        "ی": "ي",
+        "ک": "ك",
+        "ß": "ss",
+        "æ": "ae",
+        "œ": "oe",
+        "ø": "o",
+        "ł": "l",
+        "đ": "d",
+    }
     | {"ð": "d", "þ": "th", "ı": "i", FRACTION_SLASH: DOT}
 )
 _STRESS = regex.compile(r"(?<=\p{Cyrillic})[\u0300\u0301]+")
 _FOREIGN_DIGIT = regex.compile(r"[\p{Nd}--[0-9]]", regex.VERSION1)
 _NO_WORD = regex.compile(r"^[^\p{L}\p{N}]+|[^\p{L}\p{N}\p{M}]+")
-
 _ACCENTED = regex.compile(r"([\p{Latin}\p{Greek}])\p{M}+")
 
 
@@ -40,6 +55,6 @@ def folded(word: str) -> str:
         return word.lower()
     word = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).lower())
     word = _STRESS.sub("", word.translate(_SAME))
-    word = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), word)
+    word = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0], digit[0])), word)
     word = _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", _NO_WORD.sub("", word)))
     return unicodedata.normalize("NFC", word)

@@ -4,29 +4,34 @@ from dataclasses import dataclass
 
 import regex
 
+from documents.characters import UNSPACED, folded
+
 SHORTEST_PREFIX = 4  # characters; shorter ones match half the vocabulary, and take their time
 
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_LETTER = rf"[[\p{{L}}\p{{N}}\p{{M}}]--{UNSPACED}]"
 # An inch or a minute sign (5") opens nothing; 「 opens in the middle of a sentence.
 _QUOTED = rf"""
-    (?<![[\p{{L}}\p{{N}}]--[{_UNSPACED}]])"(?P<q>[^"]+)"
+    (?<!{_LETTER})"(?P<q>[^"]+)"
     | [“„”](?P<q>[^“„”"]+)[“”"]
     | «(?P<q>[^«»]+)» | »(?P<q>[^«»]+)«
     | 「(?P<q>[^「」]+)」 | 『(?P<q>[^『』]+)』 | ＂(?P<q>[^＂]+)＂
 """
-_EXCLUDED = (
-    rf"(?<!\S)-(?:{_QUOTED}|(?P<word>(?:\p{{L}}(?:\p{{L}}|\+\+|\#)|[{_UNSPACED}])[^\s\"“„«「『]*))"
-)
+# -v, -5 and --flag are words like others.
+_WORD = rf"(?:\p{{L}}(?:\p{{L}}|\+\+|\#)|{UNSPACED})[^\s\"“„«「『]*"
+_EXCLUDED = rf"(?<!\S)-(?:{_QUOTED}|(?P<word>{_WORD}))"
 _SYNTAX = regex.compile(rf"(?P<excluded>{_EXCLUDED}) | {_QUOTED}", regex.VERBOSE | regex.VERSION1)
 _PREFIX = regex.compile(
-    rf"(?<![\p{{L}}\p{{N}}])([\p{{L}}\p{{N}}\p{{M}}]{{{SHORTEST_PREFIX},}})\*(?![\p{{L}}\p{{N}}*])"
+    rf"(?<!{_LETTER})({_LETTER}{{{SHORTEST_PREFIX},}}+)\*(?![\p{{L}}\p{{N}}*])", regex.VERSION1
 )
 _HAS_WORD = regex.compile(r"[\p{L}\p{N}]")
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """A query's parts as typed. `text` holds every word to search for, those of phrases too."""
+    """A query's parts: as typed, but for the prefixes, which are folded as words are.
+
+    `text` holds every word to search for, those of phrases and prefixes too.
+    """
 
     text: str
     phrases: tuple[str, ...] = ()
@@ -41,7 +46,7 @@ def parse_query(query: str) -> ParsedQuery:
     kept: list[str] = []
     done = 0
     for found in _SYNTAX.finditer(query):
-        words = next((quote for quote in found.captures("q")), "") or found["word"] or ""
+        words = found["q"] or found["word"] or ""
         kept.append(query[done : found.start()])
         done = found.end()
         if not _HAS_WORD.search(words):
@@ -54,10 +59,9 @@ def parse_query(query: str) -> ParsedQuery:
     text = "".join([*kept, query[done:]])
     if excluded and not _HAS_WORD.search(text):
         text, excluded = " ".join([text, *excluded]), []
-    prefixes = _PREFIX.findall(text)
     return ParsedQuery(
         " ".join(_PREFIX.sub(r"\1", text).split()),
         tuple(" ".join(phrase.split()) for phrase in phrases),
         tuple(" ".join(words.split()) for words in excluded),
-        tuple(prefixes),
+        tuple(folded(prefix) for prefix in _PREFIX.findall(text)),
     )

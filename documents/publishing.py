@@ -1,6 +1,7 @@
 """The one transaction that makes a version searchable: new chunks in, old ones out."""
 
 import hashlib
+import re
 import uuid
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from .models import Chunk, Document, DocumentVersion, IndexProfile, IngestJob, N
 from .passages import Extracted, Page, Passage
 
 INSERT_BATCH = 500
+_LANGUAGE_CODE = re.compile(r"([a-z]{2})(?:[-_]|$)")
 
 
 def publish(
@@ -141,10 +143,10 @@ def _insert_chunks(
 
 def _language_of(document: Document, extracted: Extracted) -> str:
     """What the document says of itself, else what its namespace is written in, else what it looks
-    like. Only its first two letters count: en-GB is en."""
+    like. Of a code only the language counts: en-GB is en."""
     for said in (document.metadata.get("language"), document.metadata.get("lang")):
-        if isinstance(said, str) and languages.is_known(code := said[:2].lower()):
-            return code
+        if isinstance(said, str) and (code := _LANGUAGE_CODE.match(said.strip().lower())):
+            return code[1]
     given = Namespace.objects.values_list("language", flat=True).get(pk=document.namespace_id)
     return given or languages.detect(extracted.text)
 

@@ -64,8 +64,8 @@ def store(
     language: str,
 ) -> None:
     """Inside namespace(). Title and section weigh more than what the chunk itself says."""
-    places = [prepare(chunk.place, language=language) for chunk in chunks]
-    contents = [prepare(chunk.content, language=language) for chunk in chunks]
+    places = [prepare(chunk.place) for chunk in chunks]
+    contents = [prepare(chunk.content) for chunk in chunks]
     with connection.cursor() as cursor:
         cursor.execute(
             _INSERT,

@@ -80,10 +80,10 @@ class Question:
 
 
 def analyse(
-    query: ParsedQuery, *, namespace_id: uuid.UUID, profile_id: uuid.UUID, language: str = ""
+    query: ParsedQuery, *, namespace_id: uuid.UUID, profile_id: uuid.UUID
 ) -> Question | None:
     """None if the namespace's words were never counted. Inside namespace()."""
-    words = prepare(query.text, language=language, query=True)
+    words = prepare(query.text, query=True)
     phrases = [*query.phrases, *query.excluded]
     rows = _fetch(
         _ANALYSE,
@@ -91,7 +91,7 @@ def analyse(
             "namespace": namespace_id,
             "profile": profile_id,
             "words": f"{words.running} {words.extras}",
-            "phrases": [prepare(phrase, language=language).running for phrase in phrases],
+            "phrases": [prepare(phrase).running for phrase in phrases],
         },
     )
     if not rows:
@@ -135,7 +135,7 @@ def find_plainly(
     query: ParsedQuery, *, profile_id: uuid.UUID, scope: Scope, limit: int, language: str
 ) -> list[Candidate]:
     """PostgreSQL's own ranking, for a namespace whose words nobody has counted."""
-    words = prepare(query.text, language=language, query=True)
+    words = prepare(query.text, query=True)
     stems = _fetch(
         "SELECT lexeme FROM unnest(to_tsvector(%(configuration)s::regconfig, %(words)s))",
         {

@@ -10,6 +10,13 @@ from documents.models import Namespace
 
 from .filters import Filters, compile_filters
 
+# The condition is compiled: it names columns and parameters, and holds nothing a user wrote.
+_DOCUMENTS = """
+    SELECT id, chunks_count FROM documents_document document
+    WHERE namespace_id = %(tenant)s AND live_version IS NOT NULL AND {condition}
+    LIMIT %(few)s + 1
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -49,9 +56,7 @@ def _documents(
     with connection.cursor() as cursor:
         # A document has at least one chunk: beyond `few` documents it cannot be few chunks.
         cursor.execute(
-            "SELECT id, chunks_count FROM documents_document document "
-            "WHERE namespace_id = %(tenant)s AND live_version IS NOT NULL "
-            f"AND {condition} LIMIT %(few)s + 1",  # noqa: S608 -- compiled, holds no user's text
+            _DOCUMENTS.format(condition=condition),
             {**parameters, "tenant": tenant.pk, "few": few},
         )
         rows = cursor.fetchall()

@@ -173,6 +173,7 @@ def test_a_deleted_document_is_gone_from_everywhere_and_leaves_a_receipt(
         "source_uri": "upload:harbour.md",
         "versions": 2,
         "chunks": 1,
+        "facts": 0,
         "jobs": 2,
         "files": 2,
         "files_left": [],

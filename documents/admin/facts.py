@@ -17,7 +17,7 @@ class FactAdmin(LookOnlyAdmin):
     list_filter = ("source", "namespace", ("retracted_at", admin.EmptyFieldListFilter))
     list_select_related = ("document",)
     search_fields = ("subject", "predicate", "object", "=document__id")
-    exclude = ("embedding", "object_md5")
+    exclude = ("embedding",)
     show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Fact]:

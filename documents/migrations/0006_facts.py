@@ -4,6 +4,7 @@ import uuid
 
 import django.db.models.deletion
 import django.db.models.functions.datetime
+import django.db.models.functions.text
 import pgvector.django.vector
 from django.db import migrations, models
 
@@ -40,7 +41,6 @@ class Migration(migrations.Migration):
                 ("subject", models.CharField(max_length=500)),
                 ("predicate", models.CharField(max_length=500)),
                 ("object", models.TextField()),
-                ("object_md5", models.UUIDField(editable=False)),
                 ("certainty", models.FloatField(default=1.0)),
                 (
                     "source",
@@ -105,7 +105,12 @@ class Migration(migrations.Migration):
                 "indexes": [
                     models.Index(fields=["namespace", "subject", "id"], name="fact_subject"),
                     models.Index(fields=["namespace", "predicate", "id"], name="fact_predicate"),
-                    models.Index(fields=["namespace", "object_md5", "id"], name="fact_object"),
+                    models.Index(
+                        models.F("namespace"),
+                        django.db.models.functions.text.MD5("object"),
+                        models.F("id"),
+                        name="fact_object",
+                    ),
                     models.Index(fields=["namespace", "document", "id"], name="fact_document"),
                     models.Index(
                         condition=models.Q(("superseded_by__isnull", False)),

@@ -1,11 +1,10 @@
 """What documents say, one statement at a time."""
 
-import hashlib
 import uuid
 
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.functions import Now
+from django.db.models.functions import MD5, Now
 from pgvector.django import VectorField
 
 from documents.passages import LONGEST_NAME
@@ -31,9 +30,6 @@ class Fact(models.Model):
     subject = models.CharField(max_length=LONGEST_NAME)
     predicate = models.CharField(max_length=LONGEST_NAME)
     object = models.TextField()
-    # Of the object, which may be longer than an index entry. An index over md5(object) would not
-    # be used: the function is not leakproof, and row-level security comes first.
-    object_md5 = models.UUIDField(editable=False)
     certainty = models.FloatField(default=1.0)
     source = models.CharField(max_length=10, choices=Source)
 
@@ -104,7 +100,8 @@ class Fact(models.Model):
             # What may be asked for, in the order of the list.
             models.Index(fields=["namespace", "subject", "id"], name="fact_subject"),
             models.Index(fields=["namespace", "predicate", "id"], name="fact_predicate"),
-            models.Index(fields=["namespace", "object_md5", "id"], name="fact_object"),
+            # By its hash: a btree entry cannot hold a long cell.
+            models.Index("namespace", MD5("object"), "id", name="fact_object"),
             models.Index(fields=["namespace", "document", "id"], name="fact_document"),
             # For the foreign key: without it each deleted fact would look through all others.
             models.Index(
@@ -116,7 +113,3 @@ class Fact(models.Model):
 
     def __str__(self) -> str:
         return f"{self.subject} · {self.predicate} · {self.object[:80]}"
-
-    @staticmethod
-    def md5_of(text: str) -> uuid.UUID:
-        return uuid.UUID(bytes=hashlib.md5(text.encode(), usedforsecurity=False).digest())

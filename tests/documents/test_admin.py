@@ -61,7 +61,6 @@ def filled(api: Api, tenant: Namespace, work: Callable[[], int]) -> Api:
             subject="North light",
             predicate="height",
             object="<i>12 m</i>",
-            object_md5=Fact.md5_of("<i>12 m</i>"),
             source="stated",
         )
     return api

@@ -167,9 +167,10 @@ def _known(checked: _Checked) -> Receipt | None:
             document.given["rows_as_facts"] = checked.submission.rows_as_facts
             document.save(update_fields=["given"])
         failed = document.status in (Status.FAILED, Status.CANCELLED)
-        if failed or changes_facts or _is_outdated(document):
-            return _queue(document, _newest_version(document))  # worth another try
-        return _duplicate(document, warnings=_unheard(document, checked.submission))
+        unheard = _unheard(document, checked.submission)
+        if failed or changes_facts or _is_outdated(document):  # worth another try
+            return replace(_queue(document, _newest_version(document)), warnings=unheard)
+        return _duplicate(document, warnings=unheard)
     if checked.submission.on_duplicate == "keep":
         return None
     twins = Document.objects.filter(content_sha256=checked.sha256)
@@ -180,8 +181,8 @@ def _known(checked: _Checked) -> Receipt | None:
         return None
     if checked.submission.on_duplicate == "error":
         raise DuplicateContent(f"The same content is already here as {twin.source_uri!r}.")
-    unheard = f"The content is here already as {twin.source_uri!r}; its facts stay as they are."
-    return _duplicate(twin, warnings=(unheard,) if _changes_facts(twin, checked) else ())
+    facts_stay = f"The content is here already as {twin.source_uri!r}; its facts stay as they are."
+    return _duplicate(twin, warnings=(facts_stay,) if _changes_facts(twin, checked) else ())
 
 
 def _duplicate(document: Document, *, warnings: tuple[str, ...] = ()) -> Receipt:

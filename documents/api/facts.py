@@ -80,6 +80,7 @@ def _moment_in(value: str) -> datetime:
     """A date alone is its beginning; without a zone it is UTC."""
     try:
         moment = datetime.fromisoformat(value)
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except ValueError:
+        # In UTC, because the database takes no zone that is 16 hours or more away from it.
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise ValidationError({"as_of": "Must be a date or a time in ISO 8601."}) from None

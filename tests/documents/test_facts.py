@@ -168,8 +168,9 @@ def test_indexing_again_gives_the_very_same_facts(
 
 def test_the_same_file_sent_again_turns_facts_on_and_off(api: Api, send: Callable):
     send("stock.csv", STOCK)
-    turned_on = send("stock.csv", STOCK, rows_as_facts="true")
+    turned_on = send("stock.csv", STOCK, rows_as_facts="true", title="Stock")
     assert (turned_on["duplicate"], turned_on["version"]) == (False, 1)
+    assert "title were left as they are" in turned_on["warnings"][0]
     assert len(facts_of(api)) == 4
     assert send("stock.csv", STOCK)["duplicate"] is True
     assert send("stock.csv", STOCK, rows_as_facts="true")["duplicate"] is True
@@ -227,7 +228,16 @@ def test_facts_are_found_by_each_of_their_parts(api: Api, send: Callable):
     assert facts_of(api, document_id=uuid.uuid4()) == []
 
 
-@pytest.mark.parametrize("query", ["document_id=x", "as_of=yesterday", "colour=red", "object=%00"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "document_id=x",
+        "as_of=yesterday",
+        "as_of=0001-01-01T00:00:00%2B01:00",
+        "colour=red",
+        "object=%00",
+    ],
+)
 def test_a_question_that_makes_no_sense_is_refused(api: Api, query: str):
     refused = api.get(f"facts?{query}")
     assert (refused.status, refused.code) == (422, "invalid_request")
@@ -268,6 +278,8 @@ def test_as_of_shows_what_holds_then_and_what_is_retracted_is_gone(api: Api, ten
         return {fact["subject"] for fact in facts_of(api, **wanted)}
 
     assert subjects() == {"always", "until autumn", "since spring"}
+    for far in ("0001-01-01", "9999-12-31T23:59:59Z", "2024-03-01T00:00:00+23:59"):
+        assert "always" in subjects(as_of=far)
     assert subjects(as_of="2024-02-29") == {"always", "until autumn"}
     assert subjects(as_of="2024-03-01") == subjects()
     assert subjects(as_of="2024-09-01T00:00:00Z") == {"always", "since spring"}

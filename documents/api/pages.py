@@ -1,5 +1,6 @@
 """Cursor-paged lists, in three orders."""
 
+from datetime import timedelta
 from uuid import UUID
 
 from django.utils.dateparse import parse_datetime
@@ -35,7 +36,9 @@ class NewestFirst(Pages):
     ordering = ("-created_at", "-id")
 
     def is_place(self, position: str) -> bool:
-        return parse_datetime(position) is not None
+        moment = parse_datetime(position)
+        # Ours are in UTC; of zones 16 hours or more away from it the database knows nothing.
+        return moment is not None and moment.utcoffset() == timedelta(0)
 
 
 class InTheirOrder(Pages):

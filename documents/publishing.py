@@ -5,7 +5,7 @@ import re
 import uuid
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from django.db.models import F
@@ -19,6 +19,7 @@ from .leases import Lease, LeaseLost
 from .metadata import date_in
 from .models import Chunk, Document, DocumentVersion, IndexProfile, IngestJob, Namespace
 from .passages import Extracted, Page, Passage
+from .recording import record_rows
 
 INSERT_BATCH = 500
 _LANGUAGE_CODE = re.compile(r"([a-z]{2})(?:[-_]|$)")
@@ -55,6 +56,8 @@ def publish(
         removed, _ = Chunk.objects.filter(document=document).delete()
         _describe(document, version, profile, extracted, passages)
         _insert_chunks(document, version, profile, extracted, passages, vectors)
+        warnings = record_rows(document, version, extracted)
+        extracted = replace(extracted, warnings=(*extracted.warnings, *warnings))
         live = DocumentVersion.objects.filter(document=document, state=DocumentVersion.State.LIVE)
         live.exclude(pk=version.pk).update(state=DocumentVersion.State.SUPERSEDED)
         _write_version(version, extracted, DocumentVersion.State.LIVE)

@@ -30,6 +30,7 @@ LONGEST_FIELD = 16 * 1024 * 1024
 class DelimitedExtractor(Extractor):
     media_types = frozenset({"text/csv", "text/tab-separated-values"})
     source_type = "csv"
+    has_rows = True
 
     def __init__(self, group_characters: int = GROUP_CHARACTERS) -> None:
         self.group_characters = group_characters

@@ -46,6 +46,7 @@ class SpreadsheetExtractor(Extractor):
         }
     )
     source_type = "xlsx"
+    has_rows = True
 
     def __init__(
         self, group_characters: int = GROUP_CHARACTERS, most_cells: int = MOST_CELLS

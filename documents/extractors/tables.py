@@ -49,12 +49,12 @@ def write_table(
     for index, row in enumerate(table.rows):
         line = _line(row)
         if lines and len(head) + length + len(line) + 1 > size:
-            _write_group(writer, head, lines, _range(first, index - 1, numbers), attributes)
+            _write_group(writer, head, lines, _place(first, index - 1, numbers), attributes)
             lines, length, first = [], 0, index
         lines.append(line)
         length += len(line) + 1
     last = len(table.rows) - 1
-    _write_group(writer, head, lines, _range(first, last, numbers), attributes)
+    _write_group(writer, head, lines, _place(first, last, numbers), attributes)
 
 
 def write_rows(writer: Writer, rows: list[list[str]], *, most_cells: int) -> None:
@@ -72,19 +72,30 @@ def _write_group(
     writer: Writer,
     head: str,
     lines: list[str],
-    rows: list[int],
+    place: dict[str, list[int]],
     attributes: Mapping[str, Any] | None,
 ) -> None:
     text = "\n".join([head, *lines])
-    writer.add("table", text, attributes={**(attributes or {}), "rows": rows})
+    writer.add("table", text, attributes={**(attributes or {}), **place})
 
 
-def _range(first: int, last: int, numbers: Sequence[int] | None) -> list[int]:
-    return [numbers[first], numbers[last]] if numbers else [first + 1, last + 1]
+def _place(first: int, last: int, numbers: Sequence[int] | None) -> dict[str, list[int]]:
+    """Which rows these are; one by one only where blank ones lie between them."""
+    if not numbers:
+        return {"rows": [first + 1, last + 1]}
+    rows = [numbers[first], numbers[last]]
+    if rows[1] - rows[0] == last - first:
+        return {"rows": rows}
+    return {"rows": rows, "row_numbers": list(numbers[first : last + 1])}
 
 
 def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(map(cell_text, cells)) + " |"
+
+
+def cells_of(line: str) -> tuple[str, ...]:
+    """The cells of a table's line, as `_line` wrote it: inside a cell no bar follows a space."""
+    return tuple(cell.strip().replace("\\|", "|") for cell in line[2:-2].split(" | "))
 
 
 def cell_text(cell: str) -> str:

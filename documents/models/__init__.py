@@ -1,7 +1,8 @@
-"""The tables: whose (namespaces), what (documents), how indexed (indexing, terms),
-what work (jobs)."""
+"""The tables: whose (namespaces), what (documents), what they say (facts), how indexed (indexing,
+terms), what work (jobs)."""
 
 from .documents import Document, DocumentVersion
+from .facts import Fact
 from .indexing import Chunk, EmbeddingCache, IndexProfile
 from .jobs import IngestJob, WorkerHeartbeat
 from .namespaces import ApiKey, Namespace
@@ -14,6 +15,7 @@ __all__ = [
     "Document",
     "DocumentVersion",
     "EmbeddingCache",
+    "Fact",
     "IndexProfile",
     "IngestJob",
     "Namespace",

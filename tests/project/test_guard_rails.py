@@ -20,7 +20,7 @@ WORKERS = [
     *Path(ROOT, "documents/embedders").glob("*.py"),
     *(
         ROOT / "documents" / f"{name}.py"
-        for name in ("splitting", "sentences", "passages", "errors")
+        for name in ("splitting", "sentences", "passages", "rows", "errors")
     ),
     *(
         ROOT / "retrieval" / f"{name}.py"

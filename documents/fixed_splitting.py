@@ -1,0 +1,69 @@
+"""Chunks of a fixed number of characters with overlap: blind to paragraphs, even in size."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from documents.atoms import CountTokens
+from documents.cutting import Span, character_spans, word_spans
+from documents.outline import Run
+from documents.packing import Atom, Draft
+from documents.splitting import Cut, Splitter, token_sizes
+
+GRAINS = 40  # to a chunk: a window begins and ends between words, this exactly
+LONGEST_WORD = 8  # an eighth of what the model reads: what is longer is cut inside
+
+
+class FixedSplitter(Splitter):
+    """Windows of up to `size` characters; each repeats up to `overlap` of those before it.
+
+    They end at headings and pages, and are smaller where the model cannot read `size` characters.
+    """
+
+    def __init__(self, count_tokens: CountTokens, *, size: int, overlap: int, limit: int) -> None:
+        if size < 1 or not 0 <= overlap < size / 2:
+            raise ValueError(
+                f"overlap must be from 0 to less than half of {size} characters, not {overlap}"
+            )
+        super().__init__(count_tokens, sizes=token_sizes(limit, overlap=0, limit=limit))
+        self.sizes = replace(self.sizes, characters=min(size, self.sizes.characters))
+        self.overlap = overlap
+
+    def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Cut]]:
+        for run in runs:
+            grains = self._grains(text, run)
+            atoms = [Atom(*grain, tokens=0, unit=0) for grain in grains]
+            yield [Cut(run, atoms, draft) for draft in self._windows(grains)]
+
+    def _grains(self, text: str, run: Run) -> list[Span]:
+        length = max(1, self.sizes.characters // GRAINS)
+        longest = max(1, self.sizes.limit // LONGEST_WORD)
+        return [
+            part
+            for words in word_spans(text, run.start, run.end, length=min(length, longest))
+            for part in character_spans(text, *words, length=longest)
+        ]
+
+    def _windows(self, grains: Sequence[Span]) -> list[Draft]:
+        windows: list[Draft] = []
+        lead = first = 0
+        for stop in range(1, len(grains) + 1):
+            is_last = stop == len(grains)
+            if not is_last and grains[stop][1] - grains[lead][0] <= self.sizes.characters:
+                continue
+            windows.append(Draft(lead, first, stop))
+            lead = self._lead(grains, windows[-1])
+            first = stop
+        return windows
+
+    def _lead(self, grains: Sequence[Span], before: Draft) -> int:
+        """Where the next window begins, so that it has room for something new."""
+        lead = end = before.stop
+        if end == len(grains):
+            return end
+        room = self.sizes.characters
+        while lead - 1 > before.first:
+            start = grains[lead - 1][0]
+            if grains[end - 1][1] - start > self.overlap or grains[end][1] - start > room:
+                break
+            lead -= 1
+        return lead

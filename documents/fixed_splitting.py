@@ -1,7 +1,6 @@
 """Chunks of a fixed number of characters with overlap: blind to paragraphs, even in size."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from documents.atoms import CountTokens
 from documents.cutting import Span, character_spans, word_spans
@@ -25,7 +24,8 @@ class FixedSplitter(Splitter):
                 f"overlap must be from 0 to less than half of {size} characters, not {overlap}"
             )
         super().__init__(count_tokens, sizes=token_sizes(limit, overlap=0, limit=limit))
-        self.sizes = replace(self.sizes, characters=min(size, self.sizes.characters))
+        self.characters = min(size, self.sizes.characters)
+        self.longest = max(1, min(size, limit // LONGEST_WORD))
         self.overlap = overlap
 
     def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Cut]]:
@@ -35,20 +35,29 @@ class FixedSplitter(Splitter):
             yield [Cut(run, atoms, draft) for draft in self._windows(grains)]
 
     def _grains(self, text: str, run: Run) -> list[Span]:
-        length = max(1, self.sizes.characters // GRAINS)
-        longest = max(1, self.sizes.limit // LONGEST_WORD)
-        return [
+        length = min(self.longest, max(1, self.characters // GRAINS))
+        words = [
             part
-            for words in word_spans(text, run.start, run.end, length=min(length, longest))
-            for part in character_spans(text, *words, length=longest)
+            for some in word_spans(text, run.start, run.end, length=length)
+            for part in character_spans(text, *some, length=self.longest)
         ]
+        return [grain for word in words for grain in self._readable(text, word)]
+
+    def _readable(self, text: str, span: Span) -> list[Span]:
+        """A grapheme of many characters may be more than the model reads: then it is torn."""
+        start, end = span
+        if end - start <= self.longest:
+            return [span]
+        (tokens,) = self.count_tokens([text[start:end]])
+        is_readable = tokens <= self.sizes.limit
+        return [span] if is_readable else [(place, place + 1) for place in range(start, end)]
 
     def _windows(self, grains: Sequence[Span]) -> list[Draft]:
         windows: list[Draft] = []
         lead = first = 0
         for stop in range(1, len(grains) + 1):
             is_last = stop == len(grains)
-            if not is_last and grains[stop][1] - grains[lead][0] <= self.sizes.characters:
+            if not is_last and grains[stop][1] - grains[lead][0] <= self.characters:
                 continue
             windows.append(Draft(lead, first, stop))
             lead = self._lead(grains, windows[-1])
@@ -60,7 +69,7 @@ class FixedSplitter(Splitter):
         lead = end = before.stop
         if end == len(grains):
             return end
-        room = self.sizes.characters
+        room = self.characters
         while lead - 1 > before.first:
             start = grains[lead - 1][0]
             if grains[end - 1][1] - start > self.overlap or grains[end][1] - start > room:

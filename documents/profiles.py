@@ -1,11 +1,13 @@
-"""Which embedder serves an index profile — and that no other ever does."""
+"""Which embedder and splitter serve an index profile — and that no other embedder ever does."""
 
 from ragsite.backends import load_backend
 from ragsite.tenancy import operator
 
+from .chunking import splitter_for
 from .embedders import Embedder
 from .errors import EmbeddingFailed, IngestError
 from .models import IndexProfile
+from .splitting import Splitter
 
 
 class ProfileMismatch(IngestError):
@@ -30,6 +32,22 @@ def embedder_of(profile: IndexProfile) -> Embedder:
             f"embedder {profile.embedder!r} is now {embedder.identity}."
         )
     return embedder
+
+
+def splitter_of(profile: IndexProfile, embedder: Embedder) -> Splitter:
+    """How the profile cuts texts into passages."""
+    try:
+        return splitter_for(
+            profile.chunker,
+            embedder,
+            size=profile.chunk_size,
+            overlap=profile.chunk_overlap,
+            options=profile.chunker_options,
+        )
+    except ValueError as error:
+        raise ProfileMismatch(
+            f"The index profile {profile.name!r} cannot be used: {error}."
+        ) from error
 
 
 def _load(alias: str) -> Embedder:

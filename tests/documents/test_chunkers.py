@@ -17,7 +17,7 @@ from tests.client import Api
 SENTENCES = " ".join(f"Sentence number {n} speaks of kilns and of clay." for n in range(60))
 GUIDE = f"# Guide\n\nHow to fire.\n\n## Firing\n\n{SENTENCES}\n\n```sh\nfire --slowly\n```\n"
 SETTINGS: dict[str, dict[str, Any]] = {
-    "structure": {"chunk_size": 60, "chunk_overlap": 10},
+    "structure": {"chunk_size": 60, "chunk_overlap": 20},
     "fixed": {"chunk_size": 1000, "chunk_overlap": 200},
     "semantic": {"chunk_size": 60, "chunk_overlap": 0, "chunker_options": {"percentile": 80}},
 }

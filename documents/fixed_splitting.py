@@ -32,7 +32,8 @@ class FixedSplitter(Splitter):
         for run in runs:
             grains = self._grains(text, run)
             atoms = [Atom(*grain, tokens=0, unit=0) for grain in grains]
-            yield [Cut(run, atoms, draft) for draft in self._windows(grains)]
+            body = max((b.end for b in run.blocks if b.kind == "heading"), default=run.start)
+            yield [Cut(run, atoms, draft) for draft in self._windows(grains, body)]
 
     def _grains(self, text: str, run: Run) -> list[Span]:
         length = min(self.longest, max(1, self.characters // GRAINS))
@@ -52,7 +53,8 @@ class FixedSplitter(Splitter):
         is_readable = tokens <= self.sizes.limit
         return [span] if is_readable else [(place, place + 1) for place in range(start, end)]
 
-    def _windows(self, grains: Sequence[Span]) -> list[Draft]:
+    def _windows(self, grains: Sequence[Span], body: int) -> list[Draft]:
+        """Headings, which end where the body begins, are not repeated."""
         windows: list[Draft] = []
         lead = first = 0
         for stop in range(1, len(grains) + 1):
@@ -60,11 +62,11 @@ class FixedSplitter(Splitter):
             if not is_last and grains[stop][1] - grains[lead][0] <= self.characters:
                 continue
             windows.append(Draft(lead, first, stop))
-            lead = self._lead(grains, windows[-1])
+            lead = self._lead(grains, windows[-1], body)
             first = stop
         return windows
 
-    def _lead(self, grains: Sequence[Span], before: Draft) -> int:
+    def _lead(self, grains: Sequence[Span], before: Draft, body: int) -> int:
         """Where the next window begins, so that it has room for something new."""
         lead = end = before.stop
         if end == len(grains):
@@ -72,7 +74,8 @@ class FixedSplitter(Splitter):
         room = self.characters
         while lead - 1 > before.first:
             start = grains[lead - 1][0]
-            if grains[end - 1][1] - start > self.overlap or grains[end][1] - start > room:
+            is_long = grains[end - 1][1] - start > self.overlap or grains[end][1] - start > room
+            if is_long or start < body:
                 break
             lead -= 1
         return lead

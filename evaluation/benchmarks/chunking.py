@@ -1,4 +1,4 @@
-"""How much of the wanted text the top five chunks hold: our chunkers against the published Recursive.
+"""How much of the wanted text the top five chunks hold: our chunkers against Recursive.
 
 `python -m evaluation.benchmarks.chunking --data PATH` (`make bench-chunking DATA=PATH`), with the
 bundled model. Each of our settings meets a Recursive of the same mean chunk size, on the same
@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +35,7 @@ COLUMNS = ("recall", "precision", "IoU")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A way to chunk, as in a profile; `against` names the sizes that need a matched Recursive."""
+    """A way to chunk, as in a profile."""
 
     chunker: str
     size: int
@@ -80,7 +80,7 @@ class Bench:
         if moved:
             raise SystemExit(f"The text of {moved[0]} is changed by reading it: spans would lie.")
 
-        @lru_cache(maxsize=None)
+        @cache
         def length(text: str) -> int:
             return embedder.count_tokens([text])[0]
 
@@ -199,7 +199,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="corpora/ and questions_df.csv")
     parser.add_argument("--all", action="store_true", help="the fixed and semantic chunkers too")
-    parser.add_argument("--threads", type=int, default=0, help="for the model; 0 leaves it to torch")
+    parser.add_argument(
+        "--threads", type=int, default=0, help="for the model; 0 leaves it to torch"
+    )
     arguments = parser.parse_args()
     bench = Bench(arguments.data, SentenceTransformersEmbedder(threads=arguments.threads))
     run(bench, (*CURVE, *OTHERS) if arguments.all else CURVE, sys.stdout.write)

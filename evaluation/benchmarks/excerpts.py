@@ -1,8 +1,9 @@
 """Questions whose answers are exact excerpts of a corpus, and the published scores over them.
 
 The scores are those of "Evaluating Chunking Strategies for Retrieval" (Smith and Troynikov, 2024):
-what is found is the union of retrieved and wanted text; what is retrieved counts as often as it is
-retrieved, so that overlapping chunks pay for what they repeat. As published, lengths are characters.
+what is found is the union of what retrieved and wanted text share; what is retrieved counts as
+often as it is retrieved, so that overlapping chunks pay for what they repeat. As published, lengths
+are characters.
 """
 
 import csv

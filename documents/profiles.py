@@ -18,7 +18,7 @@ class ProfileMismatch(IngestError):
 
 def embedder_of(profile: IndexProfile) -> Embedder:
     """The profile's embedder, refused if its vectors could not be compared with the stored ones."""
-    embedder = _load(profile.embedder)
+    embedder = load_embedder(profile.embedder)
     if embedder.dimensions != profile.dimensions:
         raise ProfileMismatch(
             f"The embedder {profile.embedder!r} gives vectors of {embedder.dimensions} dimensions, "
@@ -50,7 +50,7 @@ def splitter_of(profile: IndexProfile, embedder: Embedder) -> Splitter:
         ) from error
 
 
-def _load(alias: str) -> Embedder:
+def load_embedder(alias: str) -> Embedder:
     try:
         embedder: Embedder = load_backend("EMBEDDERS", alias)
     except Exception as error:  # a missing package, a broken model folder, a misspelt setting

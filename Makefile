@@ -1,6 +1,6 @@
 # Two commands matter: `make run` and `make test`. `make help` lists the rest.
 .DEFAULT_GOAL := help
-.PHONY: help run install test test-offline test-faults lint format schema clean python-ok
+.PHONY: help run install test test-offline test-faults bench-chunking lint format schema clean python-ok
 
 PYTHON ?= python3
 VENV   := .venv
@@ -26,6 +26,9 @@ test-offline: $(VENV)/.dev ## Run the suite in a network namespace that has noth
 
 test-faults: $(VENV)/.dev ## The slow fault trials: kill workers and databases while ingesting
 	$(BIN)/python -m pytest -m faults --no-header -v
+
+bench-chunking: $(VENV)/.base ## Chunking quality against the published splitter: DATA=folder with corpora/
+	$(BIN)/python -m evaluation.benchmarks.chunking --data $(DATA)
 
 lint: $(VENV)/.dev ## Check style, types, migrations and the committed API schema
 	$(BIN)/ruff check .

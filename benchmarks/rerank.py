@@ -21,7 +21,6 @@ from documents.embedders.sentence_transformers import SentenceTransformersEmbedd
 from retrieval.rerankers.base import Passage
 from retrieval.rerankers.onnx import OnnxReranker
 
-Figures = dict[str, float]
 WEIGHTS = (0.0, 0.3, 0.5, 0.7, 1.0)  # of the cross-encoder against the fused score
 
 
@@ -92,9 +91,9 @@ def measure(collection: Collection, fused: Any, model: OnnxReranker, top: int, l
     for done, query in enumerate(chosen[:limit], start=1):
         rows, scores = fused[query]
         head = [Passage(collection.texts[row]) for row in rows[:top]]
-        started = time.thread_time(), time.process_time()
+        started = time.process_time()
         given = model.rerank(collection.queries[query], head, deadline=time.monotonic() + 3600)
-        seconds += time.process_time() - started[1]
+        seconds += time.process_time() - started
         passages += len(head)
         for weight in WEIGHTS:
             blend = weight * normalised(np.log(given)) + (1 - weight) * normalised(scores[:top])

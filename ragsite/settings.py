@@ -13,6 +13,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from ragsite.embedded import EmbeddedServer
+from ragsite.secret import Secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -245,6 +246,70 @@ SEARCH = {
     "ef_search": env.int("SEARCH_EF_SEARCH", default=100),
     "exact_scan_rows": env.int("SEARCH_EXACT_SCAN_ROWS", default=20_000),
     "token_budget": env.int("SEARCH_TOKEN_BUDGET", default=4000),
+}
+
+
+# -- reranking: only what is configured is there (retrieval/reranking.py) --------------
+def _rerankers() -> dict[str, Any]:
+    names = {"max_length": "RERANK_MAX_LENGTH", "batch_size": "RERANK_BATCH_SIZE"}
+    limits = {option: env.int(name, default=0) for option, name in names.items()}
+    local = {option: value for option, value in limits.items() if value}
+    local["threads"] = env.int("RERANK_THREADS", default=1)
+    found: dict[str, Any] = {"cosine": {"BACKEND": "retrieval.rerankers.cosine.CosineReranker"}}
+    if directory := env.str("RERANK_ONNX_DIR", default=""):
+        backend = "retrieval.rerankers.onnx.OnnxReranker"
+        found["cross-encoder"] = {"BACKEND": backend, "OPTIONS": {"directory": directory, **local}}
+    elif model := env.str("RERANK_CROSS_ENCODER", default=""):
+        backend = "retrieval.rerankers.cross_encoder.CrossEncoderReranker"
+        found["cross-encoder"] = {"BACKEND": backend, "OPTIONS": {"model": model, **local}}
+    if url := env.str("RERANK_REMOTE_URL", default=""):
+        model = env.str("RERANK_REMOTE_MODEL", default="")
+        key = Secret(env.str("RERANK_REMOTE_KEY", default=""))
+        backend = "retrieval.rerankers.remote.RemoteReranker"
+        found["remote"] = {"BACKEND": backend, "OPTIONS": {"url": url, "model": model, "key": key}}
+    if url := env.str("RERANK_LLM_URL", default=""):
+        model = env.str("RERANK_LLM_MODEL", default="")
+        key = Secret(env.str("RERANK_LLM_KEY", default=""))
+        backend = "retrieval.rerankers.llm.LlmReranker"
+        found["llm"] = {"BACKEND": backend, "OPTIONS": {"url": url, "model": model, "key": key}}
+    return found
+
+
+RERANKERS = _rerankers()
+RERANK = {
+    "deadline_ms": env.int("RERANK_DEADLINE_MS", default=700),
+    "top": env.int("RERANK_TOP", default=30),
+}
+
+# -- caches (retrieval/caching.py) -----------------------------------------------------
+CACHE_URL = env.str("CACHE_URL", default="")
+CACHE_SECONDS = {
+    "results": env.int("CACHE_RESULTS_SECONDS", default=300),
+    "queries": env.int("CACHE_QUERIES_SECONDS", default=3600),
+}
+
+
+def _cache(name: str, entries: int) -> dict[str, Any]:
+    if not CACHE_URL:
+        backend = "django.core.cache.backends.locmem.LocMemCache"
+        return {"BACKEND": backend, "LOCATION": name, "OPTIONS": {"MAX_ENTRIES": entries}}
+    return {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": CACHE_URL,
+        "KEY_PREFIX": f"ragsite-{name}",
+        "OPTIONS": {
+            "serializer": "ragsite.signed_pickle.SignedPickle",
+            "socket_connect_timeout": 0.25,
+            "socket_timeout": 0.25,
+        },
+    }
+
+
+CACHES = {
+    # Django's own and django-q2's: never Redis, so that its absence is felt by ours alone.
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "results": _cache("results", entries=400),  # each of at most 256 kB
+    "queries": _cache("queries", entries=2000),  # one vector each
 }
 
 # -- API -----------------------------------------------------------------------------

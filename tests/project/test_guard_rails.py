@@ -14,10 +14,19 @@ from django.core.management import call_command
 
 ROOT = Path(settings.BASE_DIR)
 APPS = {"documents": 0, "retrieval": 1, "evaluation": 2}
-HEAVY = {"torch", "transformers", "sentence_transformers", "scipy", "sklearn", "pypdf"}
+HEAVY = {
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "scipy",
+    "sklearn",
+    "pypdf",
+    "onnxruntime",
+}
 WORKERS = [
     *Path(ROOT, "documents/extractors").glob("*.py"),
     *Path(ROOT, "documents/embedders").glob("*.py"),
+    *Path(ROOT, "retrieval/rerankers").glob("*.py"),
     *(
         ROOT / "documents" / f"{name}.py"
         for name in ("splitting", "sentences", "passages", "rows", "errors")

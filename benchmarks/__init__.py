@@ -1,0 +1,1 @@
+"""Measurements on public collections: run by hand, never by the tests."""

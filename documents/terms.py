@@ -18,9 +18,10 @@ from .passages import Passage
 # namespace has grown or changed by this share.
 STALE_SHARE = 0.2
 
-# A chunk's usual number of stems for each token it may have. Only the ratio between long and short
-# chunks matters, so it is a constant: a chunk's weights do not depend on what came before it.
-STEMS_PER_TOKEN = 0.45
+# A chunk's usual number of stems for each token (or character) it may have. Only the ratio between
+# long and short chunks matters, so it is a constant: a chunk's weights do not depend on what came
+# before it.
+STEMS_PER_TOKEN, STEMS_PER_CHARACTER = 0.45, 0.09
 
 _INSERT = """
     INSERT INTO documents_chunkterms
@@ -74,7 +75,7 @@ def store(
                 "profile": profile.pk,
                 "document": document_id,
                 "configuration": configuration(language),
-                "average_length": profile.chunk_size * STEMS_PER_TOKEN,
+                "average_length": _average_length(profile),
                 "ids": [chunk.chunk_id for chunk in chunks],
                 "kinds": [chunk.kind for chunk in chunks],
                 "places": [words.running for words in places],
@@ -85,6 +86,11 @@ def store(
                 ],
             },
         )
+
+
+def _average_length(profile: IndexProfile) -> float:
+    by_characters = profile.chunker == IndexProfile.Chunker.FIXED
+    return profile.chunk_size * (STEMS_PER_CHARACTER if by_characters else STEMS_PER_TOKEN)
 
 
 def count_if_stale(

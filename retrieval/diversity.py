@@ -62,8 +62,10 @@ def _next(
     if mmr_lambda >= 1 or not picks:
         return 0
     there = np.stack([_unit(vectors[pick.candidate.chunk_id]) for pick in picks])
+    scores = [c.final for c in (*waiting, *(pick.candidate for pick in picks))]
+    low, width = min(scores), (max(scores) - min(scores)) or 1.0  # likeness is 0…1, so must they be
     gains = [
-        mmr_lambda * candidate.final
+        mmr_lambda * (candidate.final - low) / width
         - (1 - mmr_lambda) * float(np.max(there @ _unit(vectors[candidate.chunk_id])))
         for candidate in waiting
     ]

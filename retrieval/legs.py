@@ -9,10 +9,11 @@ from django.conf import settings
 from documents import profiles
 from documents.errors import IngestError
 from documents.lexemes import ParsedQuery
-from documents.models import IndexProfile, Namespace
+from documents.models import Namespace
 from ragsite.tenancy import namespace
 
 from . import dense, lexical, side_thread
+from .caching import embed_query_cached
 from .clock import Clock
 from .requests import Candidate, SearchRequest
 from .scope import Scope, resolve
@@ -55,7 +56,7 @@ def find_candidates(
     meanwhile = (
         side_thread.start(_words, tenant, query, scope, limit, clock) if wants_words else None
     )
-    vector, fallbacks = _embed(query.text, tenant.active_profile, clock)
+    vector, fallbacks = _embed(tenant, query.text, clock)
     near, plan = _near(tenant, vector, scope, limit, clock)
     if meanwhile is not None:
         words = meanwhile.result()
@@ -88,12 +89,19 @@ def _words(tenant: Namespace, query: ParsedQuery, scope: Scope, limit: int, cloc
 
 
 def _embed(
-    text: str, profile: IndexProfile, clock: Clock
+    tenant: Namespace, text: str, clock: Clock
 ) -> tuple[Sequence[float] | None, tuple[str, ...]]:
     """The question's vector; without one, and saying so, if the embedder does not work."""
     try:
         with clock("embed"):
-            return profiles.embedder_of(profile).embed_query(text), ()
+            embedder = profiles.embedder_of(tenant.active_profile)
+            vector, _ = embed_query_cached(
+                embedder.identity,
+                text,
+                lambda: embedder.embed_query(text),
+                namespace_id=tenant.pk,
+            )
+            return vector, ()
     except IngestError as error:
         logger.warning("search.fallback", extra={"code": error.code}, exc_info=True)
         return None, (f"lexical_only: {error.code}",)

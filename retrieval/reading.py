@@ -9,7 +9,7 @@ from typing import Any
 from django.db import connection
 from django.db.models.functions import Length
 
-from documents.models import DocumentVersion
+from documents.models import Chunk, DocumentVersion
 
 from .diversity import Pick
 from .requests import Hit
@@ -50,6 +50,11 @@ def read(picks: Sequence[Pick]) -> list[Hit]:
         for pick in picks
         if pick.candidate.chunk_id in rows
     ]
+
+
+def contents(chunk_ids: Sequence[uuid.UUID]) -> Mapping[uuid.UUID, str]:
+    """Inside namespace()."""
+    return dict(Chunk.objects.filter(pk__in=chunk_ids).values_list("pk", "content"))
 
 
 def widen(picks: Sequence[Pick], places: Mapping[uuid.UUID, Place]) -> None:

@@ -129,4 +129,4 @@ class SearchResult:
     context: str
     context_tokens: int
     diagnostics: Diagnostics
-    cache: Literal["hit", "miss", "off"] = "off"
+    cache: Literal["hit", "miss", "down"] = "miss"

@@ -1,4 +1,5 @@
-"""From a question to cited passages: prepare → candidates → score → fuse → diversify → assemble."""
+"""From a question to cited passages: prepare → candidates → score → fuse → rerank → diversify →
+read → assemble."""
 
 import logging
 import unicodedata
@@ -15,12 +16,13 @@ from documents.lexemes import ParsedQuery, parse_query
 from documents.models import IndexProfile, Namespace
 from ragsite.tenancy import namespace
 
-from . import fusion
+from . import fusion, reranking
+from .caching import search_cached
 from .clock import Clock
 from .context import CountTokens, assemble
 from .diversity import diversify
 from .legs import Legs, find_candidates
-from .reading import read, widen
+from .reading import contents, read, widen
 from .requests import (
     Candidate,
     Diagnostics,
@@ -29,6 +31,8 @@ from .requests import (
     SearchResult,
     TermMatch,
 )
+from .rerankers.base import Passage
+from .reranking import Chosen, Reranked
 from .scoring import Scored, matches, score, union
 
 logger = logging.getLogger(__name__)
@@ -45,16 +49,24 @@ def search(namespace_id: uuid.UUID, request: SearchRequest) -> SearchResult:
     clock = Clock()
     with clock("total"):
         query = parse_query(prepare(request.query))
+        chosen = reranking.choose(
+            query.text, choice=request.rerank, speed="fast" if request.fast else "balanced"
+        )
         with namespace(namespace_id):
             tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
-        for tries_left in reversed(range(MOST_TRIES)):
-            try:
-                result = _answer(tenant, query, request, clock, is_last=not tries_left)
-                break
-            except _Outdated:
-                logger.info("search.again")
-    logger.info("search.done", extra={"hits": len(result.hits), "times_ms": clock.times_ms})
-    return result
+        result, cache = search_cached(
+            namespace_id,
+            tenant.revision,
+            tenant.active_profile_id,
+            request,
+            lambda: _answer_of_one_moment(tenant, query, request, chosen, clock),
+        )
+    logger.info(
+        "search.done",
+        extra={"hits": len(result.hits), "cache": cache, "times_ms": clock.times_ms},
+    )
+    diagnostics = replace(result.diagnostics, times_ms=clock.times_ms)
+    return replace(result, cache=cache, diagnostics=diagnostics)
 
 
 def prepare(query: str) -> str:
@@ -62,13 +74,26 @@ def prepare(query: str) -> str:
     return " ".join(unicodedata.normalize("NFC", query).split())
 
 
+def _answer_of_one_moment(
+    tenant: Namespace, query: ParsedQuery, request: SearchRequest, chosen: Chosen, clock: Clock
+) -> SearchResult:
+    """Again, if documents were replaced between finding their chunks and reading them."""
+    for _ in range(MOST_TRIES - 1):
+        try:
+            return _answer(tenant, query, request, chosen, clock)
+        except _Outdated:
+            logger.info("search.again")
+    return _answer(tenant, query, request, chosen, clock, is_last=True)
+
+
 def _answer(
     tenant: Namespace,
     query: ParsedQuery,
     request: SearchRequest,
+    chosen: Chosen,
     clock: Clock,
     *,
-    is_last: bool,
+    is_last: bool = False,
 ) -> SearchResult:
     legs = find_candidates(tenant, query, request, clock)
     found = union(legs.near, legs.wordy)
@@ -77,7 +102,9 @@ def _answer(
     if len(scored.places) < len(found) and not is_last:
         raise _Outdated
     fused = _fuse(scored, legs, request)
-    good, weak = _above(request, fused)
+    with clock("rerank"):
+        ranked, reranked = _rerank(tenant, query, fused, request, chosen)
+    good, weak = _above(request, ranked)
     picks, crowded = diversify(
         good,
         scored,
@@ -89,7 +116,7 @@ def _answer(
         if request.expand == "section":
             widen(picks, scored.places)
         hits = read(picks)
-        explained = matches(fused, legs.question) if request.explain else {}
+        explained = matches(ranked, legs.question) if request.explain else {}
     if len(hits) < len(picks) and not is_last:
         raise _Outdated
     with clock("assemble"):
@@ -111,8 +138,8 @@ def _answer(
             ann_k=len(legs.near),
             lexical_k=len(legs.wordy),
             dense_plan=legs.plan,
-            reranker="none",
-            fallbacks=legs.fallbacks,
+            reranker=reranked.reranker,
+            fallbacks=(*legs.fallbacks, *filter(None, [reranked.fallback])),
             times_ms=clock.times_ms,
             dropped=tuple(
                 {"chunk_id": c.chunk_id, "reason": c.dropped}
@@ -120,7 +147,7 @@ def _answer(
                 if c.dropped != "beyond_k"
             ),
             is_explained=request.explain,
-            **(_explained(request, legs, [*fused, *scored.refused], dropped, explained)),
+            **(_explained(request, legs, [*ranked, *scored.refused], dropped, explained)),
         ),
     )
 
@@ -135,6 +162,33 @@ def _fuse(scored: Scored, legs: Legs, request: SearchRequest) -> list[Candidate]
     elif request.mode == "semantic":
         semantic, lexical = 1.0, 0.0
     return fusion.weighted(scored.candidates, semantic=semantic, lexical=lexical)
+
+
+def _rerank(
+    tenant: Namespace,
+    query: ParsedQuery,
+    fused: Sequence[Candidate],
+    request: SearchRequest,
+    chosen: Chosen,
+) -> tuple[list[Candidate], Reranked]:
+    """The best of the fused order in the reranker's order; the rest stays behind them as it was."""
+    best = fused[: settings.RERANK["top"]]
+    texts: Mapping[uuid.UUID, str] = {}
+    if chosen.reranker not in ("none", "cosine"):  # neither of them reads
+        with namespace(tenant.pk):
+            texts = contents([candidate.chunk_id for candidate in best])
+    result = reranking.rerank(
+        query.text,
+        [Passage(texts.get(c.chunk_id, ""), c.vector) for c in best],
+        choice=request.rerank,
+        speed="fast" if request.fast else "balanced",
+    )
+    if result.scores is None:
+        return list(fused), result
+    scored = [replace(c, rerank=score) for c, score in zip(best, result.scores, strict=True)]
+    scored.sort(key=lambda c: (-(c.rerank or 0.0), c.fused_rank))
+    ranked = [replace(c, rerank_rank=rank) for rank, c in enumerate(scored, start=1)]
+    return [*ranked, *fused[len(best) :]], result
 
 
 def _above(

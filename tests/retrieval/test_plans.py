@@ -63,7 +63,8 @@ def crowd(real_tenant: Namespace) -> tuple[Namespace, IndexProfile]:
     owner("UPDATE documents_document SET chunks_count = %s", [ROWS])
     owner("UPDATE documents_namespace SET chunk_count = %s", [ROWS])
     owner("ANALYZE documents_chunk, documents_document, documents_chunkterms")
-    real_tenant.refresh_from_db()
+    with operator():
+        real_tenant.refresh_from_db()
     return real_tenant, profile
 
 

@@ -8,6 +8,9 @@ import regex
 # A letter to PostgreSQL's parser, and in no word: 2.1.3 becomes 2ꞏ1ꞏ3, which is not 21.3.
 DOT = "ꞏ"
 FRACTION_SLASH = "\u2044"  # in ½, taken apart
+# NFKC takes these vowels apart, and half of each would hang on to the character before.
+THAI_AM = ("\u0e4d\u0e32", "\u0e33")
+LAO_AM = ("\u0ecd\u0eb2", "\u0eb3")
 # Soft hyphen, joiners, direction marks, byte order mark, Arabic tatweel: seen by nobody.
 INVISIBLE = "\u00ad\u200c\u200d\u200e\u200f\u2060\ufeff\u0640"
 # A set for the regex module: scripts that put no space between words (Korean puts some).
@@ -54,6 +57,7 @@ def folded(word: str) -> str:
     if word.isascii():
         return word.lower()
     word = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).lower())
+    word = word.replace(*THAI_AM).replace(*LAO_AM)
     word = _STRESS.sub("", word.translate(_SAME))
     word = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0], digit[0])), word)
     word = _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", _NO_WORD.sub("", word)))

@@ -38,7 +38,7 @@ _COMPOUND = regex.compile(
 _PIECES = regex.compile(
     rf"(?:(?P<tight>{_TIGHT})|(?P<loose>{_LOOSE}))?+(?P<piece>{_PIECE})", regex.VERSION1
 )
-_UNITS = regex.compile(rf".[\p{{M}}\uFF9E\uFF9F\u0E33\u0EB3{INVISIBLE}]*+", regex.DOTALL)
+_UNITS = regex.compile(rf".[\p{{M}}\uFF9E\uFF9F{INVISIBLE}]*+", regex.DOTALL)
 # DNAs | HTTP(Server) | User, user | ID | 42 | letters without case
 _PARTS = regex.compile(
     r"\p{Lu}{2,}+s(?!\p{Ll})|\p{Lu}+(?=\p{Lu}\p{Ll})"

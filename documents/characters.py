@@ -27,19 +27,8 @@ _ARABIC_AND_HEBREW_POINTS = [
 _SAME = str.maketrans(
     dict.fromkeys(INVISIBLE)
     | {chr(point): None for point in _ARABIC_AND_HEBREW_POINTS}
-    | {
-        "ς": "σ",
-        "ё": "е",
-        "ی": "ي",
-        "ک": "ك",
-        "ß": "ss",
-        "æ": "ae",
-        "œ": "oe",
-        "ø": "o",
-        "ł": "l",
-        "đ": "d",
-    }
-    | {"ð": "d", "þ": "th", "ı": "i", FRACTION_SLASH: DOT}
+    | dict(zip("ςёیکøłđðı", "σеيكolddi", strict=True))
+    | {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th", FRACTION_SLASH: DOT}
 )
 _STRESS = regex.compile(r"(?<=\p{Cyrillic})[\u0300\u0301]+")
 _FOREIGN_DIGIT = regex.compile(r"[\p{Nd}--[0-9]]", regex.VERSION1)
@@ -58,7 +47,8 @@ def folded(word: str) -> str:
         return word.lower()
     word = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).lower())
     word = word.replace(*THAI_AM).replace(*LAO_AM)
-    word = _STRESS.sub("", word.translate(_SAME))
-    word = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0], digit[0])), word)
-    word = _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", _NO_WORD.sub("", word)))
-    return unicodedata.normalize("NFC", word)
+    word = _FOREIGN_DIGIT.sub(
+        lambda digit: str(unicodedata.decimal(digit[0], digit[0])), word.translate(_SAME)
+    )
+    word = _STRESS.sub("", unicodedata.normalize("NFC", _NO_WORD.sub("", word)))
+    return unicodedata.normalize("NFC", _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", word)))

@@ -170,9 +170,8 @@ def _single(piece: _Piece) -> Iterator[Word]:
 
 
 def _spelt(piece: str) -> str:
-    if piece[-1] in _SYMBOLS:
-        return folded(piece.rstrip("+#"))[:LONGEST_WORD] + _SYMBOLS[piece[-1]]
-    return folded(piece)[:LONGEST_WORD]
+    word = folded(piece[: 2 * LONGEST_WORD].rstrip("+#"))[:LONGEST_WORD]
+    return word + _SYMBOLS.get(piece[-1], "")
 
 
 def _joined(pieces: list[_Piece]) -> Iterator[Word]:

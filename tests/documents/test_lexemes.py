@@ -15,6 +15,10 @@ ODD_CHARACTERS = "aZ9_-.'’/:@+#,&· éßİıЙё́ﷺ½ͺ黑豹ｶﾞー한ส
 odd_text = st.text(st.sampled_from(ODD_CHARACTERS)) | st.text()
 
 
+def letters(text: str) -> str:
+    return regex.sub(rf"[^\p{{L}}\p{{N}}]|{DOT}", "", text)
+
+
 def indexed(text: str) -> set[str]:
     words = prepare(text)
     return {*words.running.split(), *words.extras.split()}
@@ -117,8 +121,7 @@ def test_spans_are_exact_and_words_are_those_of_the_index(text: str) -> None:
         assert 0 <= word.start < word.end <= len(text)
         written = text[word.start : word.end]
         if not set(written) & set("+#'’") and word.text != "dotnet":
-            letters = regex.sub(rf"[^\p{{L}}\p{{N}}\p{{M}}]|{DOT}", "", folded(written))
-            assert letters[:255] == word.text.replace(DOT, "")
+            assert letters(folded(written))[:100] == letters(word.text)[:100]
     starts = [word.start for word in found if not word.extra]
     assert starts == sorted(set(starts))
 

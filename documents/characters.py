@@ -8,6 +8,9 @@ import regex
 # A letter to PostgreSQL's parser, and in no word: 2.1.3 becomes 2ꞏ1ꞏ3, which is not 21.3.
 DOT = "ꞏ"
 FRACTION_SLASH = "\u2044"  # in ½, taken apart
+# NFKC takes these vowels apart, and half of each would hang on to the character before.
+THAI_AM = ("\u0e4d\u0e32", "\u0e33")
+LAO_AM = ("\u0ecd\u0eb2", "\u0eb3")
 # Soft hyphen, joiners, direction marks, byte order mark, Arabic tatweel: seen by nobody.
 INVISIBLE = "\u00ad\u200c\u200d\u200e\u200f\u2060\ufeff\u0640"
 # A set for the regex module: scripts that put no space between words (Korean puts some).
@@ -24,19 +27,8 @@ _ARABIC_AND_HEBREW_POINTS = [
 _SAME = str.maketrans(
     dict.fromkeys(INVISIBLE)
     | {chr(point): None for point in _ARABIC_AND_HEBREW_POINTS}
-    | {
-        "ς": "σ",
-        "ё": "е",
-        "ی": "ي",
-        "ک": "ك",
-        "ß": "ss",
-        "æ": "ae",
-        "œ": "oe",
-        "ø": "o",
-        "ł": "l",
-        "đ": "d",
-    }
-    | {"ð": "d", "þ": "th", "ı": "i", FRACTION_SLASH: DOT}
+    | dict(zip("ςёیکøłđðı", "σеيكolddi", strict=True))
+    | {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th", FRACTION_SLASH: DOT}
 )
 _STRESS = regex.compile(r"(?<=\p{Cyrillic})[\u0300\u0301]+")
 _FOREIGN_DIGIT = regex.compile(r"[\p{Nd}--[0-9]]", regex.VERSION1)
@@ -54,7 +46,9 @@ def folded(word: str) -> str:
     if word.isascii():
         return word.lower()
     word = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).lower())
-    word = _STRESS.sub("", word.translate(_SAME))
-    word = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0], digit[0])), word)
-    word = _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", _NO_WORD.sub("", word)))
-    return unicodedata.normalize("NFC", word)
+    word = word.replace(*THAI_AM).replace(*LAO_AM)
+    word = _FOREIGN_DIGIT.sub(
+        lambda digit: str(unicodedata.decimal(digit[0], digit[0])), word.translate(_SAME)
+    )
+    word = _STRESS.sub("", unicodedata.normalize("NFC", _NO_WORD.sub("", word)))
+    return unicodedata.normalize("NFC", _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", word)))

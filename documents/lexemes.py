@@ -38,7 +38,7 @@ _COMPOUND = regex.compile(
 _PIECES = regex.compile(
     rf"(?:(?P<tight>{_TIGHT})|(?P<loose>{_LOOSE}))?+(?P<piece>{_PIECE})", regex.VERSION1
 )
-_UNITS = regex.compile(rf".[\p{{M}}\uFF9E\uFF9F\u0E33\u0EB3{INVISIBLE}]*+", regex.DOTALL)
+_UNITS = regex.compile(rf".[\p{{M}}\uFF9E\uFF9F{INVISIBLE}]*+", regex.DOTALL)
 # DNAs | HTTP(Server) | User, user | ID | 42 | letters without case
 _PARTS = regex.compile(
     r"\p{Lu}{2,}+s(?!\p{Ll})|\p{Lu}+(?=\p{Lu}\p{Ll})"
@@ -170,9 +170,8 @@ def _single(piece: _Piece) -> Iterator[Word]:
 
 
 def _spelt(piece: str) -> str:
-    if piece[-1] in _SYMBOLS:
-        return folded(piece.rstrip("+#"))[:LONGEST_WORD] + _SYMBOLS[piece[-1]]
-    return folded(piece)[:LONGEST_WORD]
+    word = folded(piece[: 2 * LONGEST_WORD].rstrip("+#"))[:LONGEST_WORD]
+    return word + _SYMBOLS.get(piece[-1], "")
 
 
 def _joined(pieces: list[_Piece]) -> Iterator[Word]:

@@ -22,7 +22,8 @@ _EXACT = """
     LIMIT %(limit)s
 """
 
-# The iterative scan returns its rows roughly in order: the outer query puts them right.
+# The iterative scan returns its rows roughly in order: the outer query puts them right. The "+ 0"
+# keeps PostgreSQL from believing that they are in order already and leaving the sort out.
 _APPROXIMATE = """
     WITH near AS MATERIALIZED (
         SELECT chunk.id, chunk.document_id,
@@ -33,7 +34,7 @@ _APPROXIMATE = """
         ORDER BY chunk.embedding::halfvec({dimensions}) <=> %(vector)s::halfvec({dimensions})
         LIMIT %(limit)s
     )
-    SELECT id, document_id, 1 - distance FROM near ORDER BY distance, id
+    SELECT id, document_id, 1 - distance FROM near ORDER BY distance + 0, id
 """
 
 
@@ -69,16 +70,16 @@ def find(
         parameters["kinds"] = list(scope.kinds)
     parts = {"join": scope.join("chunk"), "narrowed": narrowed, "dimensions": profile.dimensions}
     if profile.ann_method == IndexProfile.Ann.EXACT or scope.chunks <= exact_up_to:
-        return _run(_EXACT.format(**parts), parameters, index=False), "exact"
+        return _run(_EXACT.format(**parts), parameters), "exact"
     _allow_iterative_scan(ef_search)
-    found = _run(_APPROXIMATE.format(**parts), parameters, index=True)
+    found = _run(_APPROXIMATE.format(**parts), parameters)
     if len(found) == limit:
         return found, "hnsw"
     # The scan gave up before it had enough, which a selective filter can make it do.
-    return _run(_EXACT.format(**parts), parameters, index=False), "hnsw, then exact"
+    return _run(_EXACT.format(**parts), parameters), "hnsw, then exact"
 
 
-def _run(statement: str, parameters: dict[str, Any], *, index: bool) -> list[Candidate]:
+def _run(statement: str, parameters: dict[str, Any]) -> list[Candidate]:
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         return [

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+import regex
 from django.db import connections
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,10 @@ from documents.lexemes import analysed, prepare, word_spans
 
 ODD_CHARACTERS = "aZ9_-.'’/:@+#,&· éßİıЙё́ﷺ½ͺ黑豹ｶﾞー한ส้ำहि\u00ad\u200d\ufeff\u0640\x00\ud800٣๒😀"
 odd_text = st.text(st.sampled_from(ODD_CHARACTERS)) | st.text()
+
+
+def letters(text: str) -> str:
+    return regex.sub(rf"[^\p{{L}}\p{{N}}]|{DOT}", "", text)
 
 
 def indexed(text: str) -> set[str]:
@@ -116,7 +121,7 @@ def test_spans_are_exact_and_words_are_those_of_the_index(text: str) -> None:
         assert 0 <= word.start < word.end <= len(text)
         written = text[word.start : word.end]
         if not set(written) & set("+#'’") and word.text != "dotnet":
-            assert folded(written)[:255].replace(DOT, "") == word.text.replace(DOT, "")
+            assert letters(folded(written))[:100] == letters(word.text)[:100]
     starts = [word.start for word in found if not word.extra]
     assert starts == sorted(set(starts))
 

@@ -372,3 +372,17 @@ def test_random_conditions_and_their_negations_share_the_documents(
     assert all_found(tenant, rows, [{"metadata": q} for q in questions]) == expected
     negated = all_found(tenant, rows, [{"metadata": {"$not": q}} for q in questions])
     assert negated == [everything - found for found in expected]
+
+
+@settings(WITH_DATABASE, max_examples=60)
+@given(
+    values=st.lists(SCALARS | LISTS, min_size=8, max_size=12),
+    questions=st.lists(OPERATORS, min_size=8, max_size=12),
+)
+def test_random_operators_on_one_key_find_what_a_plain_evaluation_finds(
+    tenant: Namespace, values: list[Json], questions: list[tuple[str, Json]]
+):
+    rows = [{"metadata": {"v": value}} for value in values]
+    conditions = [{"v": {operator: operand}} for operator, operand in questions]
+    expected = [{n for n, v in enumerate(values) if holds(c, {"v": v})} for c in conditions]
+    assert all_found(tenant, rows, [{"metadata": c} for c in conditions]) == expected

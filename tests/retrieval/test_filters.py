@@ -34,19 +34,28 @@ def document(number: int, tenant: Namespace, **fields: Any) -> Document:
 
 
 def numbers_found(tenant: Namespace, documents: list[dict[str, Any]], data: Json) -> set[int]:
-    """Which of the documents the database finds. None of them stays."""
-    condition, parameters = compile_filters(read(data))
+    return all_found(tenant, documents, [data])[0]
+
+
+def all_found(
+    tenant: Namespace, documents: list[dict[str, Any]], questions: list[Json]
+) -> list[set[int]]:
+    """Which of the documents the database finds for each filter. None of them stays."""
+    found = []
     with namespace(tenant.pk):
         Document.objects.bulk_create(document(n, tenant, **d) for n, d in enumerate(documents))
-        with connection.cursor() as cursor:
-            cursor.execute(
-                f"SELECT source_uri, ({condition or 'true'}) FROM documents_document document",
-                parameters,
-            )
-            judged = cursor.fetchall()
+        for data in questions:
+            condition, parameters = compile_filters(read(data))
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    f"SELECT source_uri, ({condition or 'true'}) FROM documents_document document",
+                    parameters,
+                )
+                judged = cursor.fetchall()
+            assert {verdict for _, verdict in judged} <= {True, False}  # never NULL
+            found.append({int(number) for number, verdict in judged if verdict})
         transaction.set_rollback(True)
-    assert {verdict for _, verdict in judged} <= {True, False}  # never NULL
-    return {int(number) for number, verdict in judged if verdict}
+    return found
 
 
 # -- the language, read by a person ----------------------------------------------------
@@ -248,21 +257,29 @@ def passes(filters: Json, row: dict[str, Any]) -> bool:
     )
 
 
+# Few keys and values, so that filters meet documents; odd ones and any at all now and then.
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5)
-KEYS = st.sampled_from(["a", "b", "a.b", "", "0", "$gt", "'\"", "%s", "\\", "{}", "é💥"]) | TEXT
-FEW_KEYS = st.sampled_from(["a", "b", "a.b"]) | KEYS
-CONSTANTS = st.sampled_from([None, True, False])
-NUMBERS = st.sampled_from([0, 1, 1.0, -1, 2, 0.1, 1e23, 10**23, 2**53 + 1, float(2**53)]) | (
-    st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+ODD = st.sampled_from(["", "0", "$gt", "'\"", "%s", "\\", "{}", "é💥", "true", "2020-01-01"])
+KEYS = st.one_of(*[st.sampled_from(["a", "b", "a.b"])] * 4, ODD)
+NUMBERS = st.one_of(
+    *[st.sampled_from([0, 1, 1.0, 2])] * 3,
+    st.sampled_from([-1, 0.1, 1e23, 10**23, 2**53 + 1, float(2**53)]),
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
 )
-STRINGS = st.sampled_from(["", "a", "A", "b", "é", "1", "true", "$gt", "%s", "2020-01-01"]) | TEXT
-SCALARS = CONSTANTS | NUMBERS | STRINGS
-DATA = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FEW_KEYS, inner, max_size=3),
-    max_leaves=6,
+STRINGS = st.one_of(
+    *[st.sampled_from(["", "a", "b", "1"])] * 3, st.sampled_from(["A", "é"]), ODD, TEXT
 )
-METADATA = st.dictionaries(FEW_KEYS, DATA, max_size=4)
+SCALARS = st.one_of(st.sampled_from([None, True, False]), NUMBERS, STRINGS)
+METADATA = st.dictionaries(
+    KEYS,
+    st.recursive(
+        SCALARS,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+        max_leaves=4,
+    ),
+    max_size=3,
+)
 # In a list that is looked for, keys are data, except that none may look like an operator.
 LISTS = st.recursive(
     st.lists(SCALARS, max_size=2),
@@ -281,23 +298,22 @@ def escaped(key: str) -> str:
     return re.sub(r"([.$\\])", r"\\\1", key)
 
 
-PATHS = st.lists(FEW_KEYS.map(escaped), min_size=1, max_size=2).map(".".join)
+PATHS = KEYS.map(escaped) | st.lists(KEYS.map(escaped), min_size=1, max_size=2).map(".".join)
 
 
 def conditions(depth: int, *, under_key: bool = False) -> st.SearchStrategy[dict[str, Json]]:
-    plain = SCALARS | LISTS | st.just({})
-    if not depth:
-        entry = st.tuples(PATHS, plain)
-    else:
+    entries = [st.tuples(PATHS, st.one_of(SCALARS, LISTS, st.just({})))]
+    if under_key:
+        entries += [OPERATORS] * 4
+    if depth:
         inner = conditions(depth - 1, under_key=under_key)
-        entry = st.one_of(
-            st.tuples(PATHS, plain),
+        entries += [
+            st.tuples(PATHS, conditions(depth - 1, under_key=True)),
             st.tuples(PATHS, conditions(depth - 1, under_key=True)),
             st.tuples(st.sampled_from(["$and", "$or"]), st.lists(inner, min_size=1, max_size=2)),
             st.tuples(st.just("$not"), inner),
-        )
-    entries = st.lists(entry | OPERATORS if under_key else entry, min_size=1, max_size=2)
-    return entries.map(dict)
+        ]
+    return st.lists(st.one_of(entries), min_size=1, max_size=2).map(dict)
 
 
 TAGS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=2)
@@ -311,8 +327,8 @@ ROWS = st.lists(
             "metadata": METADATA,
         }
     ),
-    min_size=1,
-    max_size=6,
+    min_size=4,
+    max_size=8,
 )
 RANGES = st.tuples(DAYS, DAYS).map(lambda days: [str(day.date()) for day in sorted(days)])
 FILTERS = st.fixed_dictionaries(
@@ -324,7 +340,7 @@ FILTERS = st.fixed_dictionaries(
         ),
         "source_types": st.sampled_from([[], [], ["md"], ["md", "txt"]]),
         "date_range": st.just([None, None]) | RANGES,
-        "metadata": st.just({}) | conditions(3),
+        "metadata": st.just({}) | conditions(2),
     }
 )
 WITH_DATABASE = settings(
@@ -333,22 +349,43 @@ WITH_DATABASE = settings(
 )
 
 
-@settings(WITH_DATABASE, max_examples=150)
-@given(rows=ROWS, filters=FILTERS)
-def test_a_random_filter_finds_what_a_plain_evaluation_finds(
-    tenant: Namespace, rows: list[dict[str, Any]], filters: Json
+@settings(WITH_DATABASE, max_examples=100)
+@given(rows=ROWS, questions=st.lists(FILTERS, min_size=3, max_size=6))
+def test_random_filters_find_what_a_plain_evaluation_finds(
+    tenant: Namespace, rows: list[dict[str, Any]], questions: list[Json]
 ):
-    expected = {number for number, row in enumerate(rows) if passes(filters, row)}
-    assert numbers_found(tenant, rows, filters) == expected
+    expected = [{n for n, row in enumerate(rows) if passes(q, row)} for q in questions]
+    assert all_found(tenant, rows, questions) == expected
 
 
 @settings(WITH_DATABASE, max_examples=150)
-@given(rows=st.lists(METADATA, min_size=1, max_size=6), condition=conditions(2))
-def test_a_random_condition_and_its_negation_share_the_documents(
-    tenant: Namespace, rows: list[dict[str, Any]], condition: Json
+@given(
+    metadata=st.lists(METADATA, min_size=4, max_size=8),
+    questions=st.lists(conditions(2), min_size=3, max_size=6),
+)
+def test_random_conditions_and_their_negations_share_the_documents(
+    tenant: Namespace, metadata: list[dict[str, Json]], questions: list[Json]
 ):
-    documents = [{"metadata": metadata} for metadata in rows]
-    found = numbers_found(tenant, documents, {"metadata": condition})
-    others = numbers_found(tenant, documents, {"metadata": {"$not": condition}})
-    assert found == {n for n, metadata in enumerate(rows) if holds(condition, metadata)}
-    assert (found & others, found | others) == (set(), set(range(len(rows))))
+    rows = [{"metadata": one} for one in metadata]
+    everything = set(range(len(rows)))
+    expected = [{n for n in everything if holds(q, metadata[n])} for q in questions]
+    assert all_found(tenant, rows, [{"metadata": q} for q in questions]) == expected
+    negated = all_found(tenant, rows, [{"metadata": {"$not": q}} for q in questions])
+    assert negated == [everything - found for found in expected]
+
+
+FEW = st.sampled_from([0, 1, 1.0, 2, True, None, "", "a", "b", "1"])
+
+
+@settings(WITH_DATABASE, max_examples=60)
+@given(
+    values=st.lists(FEW | st.lists(FEW | st.lists(FEW, max_size=1)), min_size=8, max_size=12),
+    questions=st.lists(OPERATORS, min_size=8, max_size=12),
+)
+def test_random_operators_on_one_key_find_what_a_plain_evaluation_finds(
+    tenant: Namespace, values: list[Json], questions: list[tuple[str, Json]]
+):
+    rows = [{"metadata": {"v": value}} for value in values]
+    conditions = [{"v": {operator: operand}} for operator, operand in questions]
+    expected = [{n for n, v in enumerate(values) if holds(c, {"v": v})} for c in conditions]
+    assert all_found(tenant, rows, [{"metadata": c} for c in conditions]) == expected

@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from django.db import connection
@@ -38,7 +39,17 @@ _APPROXIMATE = """
 """
 
 
-def find(
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The statement that the rule chose."""
+
+    statement: str
+    parameters: dict[str, Any]
+    plan: Plan
+    exact_statement: str  # for when the index gives up too early
+
+
+def prepared(
     vector: Sequence[float],
     *,
     namespace_id: uuid.UUID,
@@ -46,14 +57,10 @@ def find(
     scope: Scope,
     limit: int,
     exact_up_to: int,
-    ef_search: int,
-) -> tuple[list[Candidate], Plan]:
-    """Candidates with similarity and rank, and the plan taken. Inside namespace().
-
-    Where few chunks are left they are scanned exactly by rule: that is right and fast, and the
+) -> Prepared:
+    """Where few chunks are left they are scanned exactly by rule: that is right and fast, and the
     planner, left to itself, prefers the shared index, which then has to step over everybody
-    else's rows.
-    """
+    else's rows."""
     parameters = {
         **scope.parameters,
         "vector": json.dumps(list(vector)),
@@ -69,14 +76,39 @@ def find(
         narrowed += " AND chunk.kind = ANY (%(kinds)s::text[])"
         parameters["kinds"] = list(scope.kinds)
     parts = {"join": scope.join("chunk"), "narrowed": narrowed, "dimensions": profile.dimensions}
+    exact = _EXACT.format(**parts)
     if profile.ann_method == IndexProfile.Ann.EXACT or scope.chunks <= exact_up_to:
-        return _run(_EXACT.format(**parts), parameters), "exact"
-    _allow_iterative_scan(ef_search)
-    found = _run(_APPROXIMATE.format(**parts), parameters)
+        return Prepared(exact, parameters, "exact", exact)
+    return Prepared(_APPROXIMATE.format(**parts), parameters, "hnsw", exact)
+
+
+def find(
+    vector: Sequence[float],
+    *,
+    namespace_id: uuid.UUID,
+    profile: IndexProfile,
+    scope: Scope,
+    limit: int,
+    exact_up_to: int,
+    ef_search: int,
+) -> tuple[list[Candidate], Plan]:
+    """Candidates with similarity and rank, and the plan taken. Inside namespace()."""
+    query = prepared(
+        vector,
+        namespace_id=namespace_id,
+        profile=profile,
+        scope=scope,
+        limit=limit,
+        exact_up_to=exact_up_to,
+    )
+    if query.plan == "exact":
+        return _run(query.statement, query.parameters), "exact"
+    allow_iterative_scan(ef_search)
+    found = _run(query.statement, query.parameters)
     if len(found) == limit:
         return found, "hnsw"
     # The scan gave up before it had enough, which a selective filter can make it do.
-    return _run(_EXACT.format(**parts), parameters), "hnsw, then exact"
+    return _run(query.exact_statement, query.parameters), "hnsw, then exact"
 
 
 def _run(statement: str, parameters: dict[str, Any]) -> list[Candidate]:
@@ -88,7 +120,7 @@ def _run(statement: str, parameters: dict[str, Any]) -> list[Candidate]:
         ]
 
 
-def _allow_iterative_scan(ef_search: int) -> None:
+def allow_iterative_scan(ef_search: int) -> None:
     """Without it a filter, or rows deleted and not yet vacuumed, can empty the result."""
     with connection.cursor() as cursor:
         cursor.execute(

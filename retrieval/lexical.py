@@ -32,7 +32,8 @@ _ANALYSE = """
            ARRAY(SELECT phraseto_tsquery(name::regconfig, phrase)::text
                  FROM unnest(%(phrases)s::text[]) WITH ORDINALITY wanted (phrase, nth),
                       unnest(counted.configurations) name
-                 ORDER BY nth)
+                 ORDER BY nth),
+           counted.configurations
     FROM counted LEFT JOIN stems ON true
     LEFT JOIN documents_termfrequency frequency
       ON frequency.namespace_id = %(namespace)s AND frequency.profile_id = %(profile)s
@@ -72,7 +73,8 @@ class Question:
 
     terms: tuple[Term, ...]
     required: str  # a tsquery of phrases and exclusions; "" if there are none
-    chunks: int  # counted in the namespace; 0: not counted yet
+    chunks: int  # in the namespace, when they were counted
+    configurations: tuple[str, ...]  # that it is indexed under
 
     @property
     def weights(self) -> str:
@@ -96,10 +98,10 @@ def analyse(
     )
     if not rows:
         return None
-    total, found = rows[0][0], rows[0][6]
+    total, found, configurations = rows[0][0], rows[0][6], rows[0][7]
     by_position: dict[int, list[tuple[str, int, int]]] = {}
     times: dict[int, int] = {}
-    for _, lexeme, position, often, dimension, chunks, _ in rows:
+    for _, lexeme, position, often, dimension, chunks, *_ in rows:
         if lexeme is not None:
             by_position.setdefault(position, []).append((lexeme, dimension, chunks))
             times[position] = max(often, times.get(position, 1))
@@ -107,7 +109,7 @@ def analyse(
     for prefix in query.prefixes:
         terms.append(_expanded(prefix, namespace_id, profile_id, total))
     required = _required(found, phrases=len(query.phrases), excluded=len(query.excluded))
-    return Question(tuple(terms), required, total)
+    return Question(tuple(terms), required, total, tuple(configurations))
 
 
 def find(
@@ -129,6 +131,11 @@ def find(
         if len(found) >= limit or step == 0:
             return found
         step = max(0, step - 2)
+
+
+def restricted(question: Question, wanted: str) -> str:
+    """Only chunks that also hold the phrases, and nothing that is excluded."""
+    return f"({wanted}) & {question.required}" if question.required else wanted
 
 
 def find_plainly(
@@ -185,9 +192,11 @@ def _required(queries: Sequence[str], *, phrases: int, excluded: int) -> str:
 def _candidates(
     question: Question, wanted: str, profile_id: uuid.UUID, scope: Scope, limit: int
 ) -> list[Candidate]:
-    if question.required:
-        wanted = f"({wanted}) & {question.required}"
-    parameters = {"wanted": wanted, "weights": question.weights, "profile": profile_id}
+    parameters = {
+        "wanted": restricted(question, wanted),
+        "weights": question.weights,
+        "profile": profile_id,
+    }
     return _run(_CANDIDATES, parameters, scope, limit)
 
 

@@ -31,6 +31,7 @@ class SearchRequest:
     max_per_document: int = 2
     mmr_lambda: float = 1.0  # 1: by score alone; towards 0: unlike what is there already
     expand: Expansion = "none"
+    highlight: bool = False
     token_budget: int | None = None  # None: the setting's
     explain: bool = False
 

@@ -21,6 +21,7 @@ from .caching import search_cached
 from .clock import Clock
 from .context import CountTokens, assemble
 from .diversity import diversify
+from .highlights import highlighted
 from .legs import Legs, find_candidates
 from .reading import contents, read, widen
 from .requests import (
@@ -116,6 +117,8 @@ def _answer(
         if request.expand == "section":
             widen(picks, scored.places)
         hits = read(picks)
+        if request.highlight and legs.question:
+            hits = highlighted(hits, legs.question)
         explained = matches(ranked, legs.question) if request.explain else {}
     if len(hits) < len(picks) and not is_last:
         raise _Outdated

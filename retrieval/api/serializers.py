@@ -95,6 +95,9 @@ class QuerySerializer(StrictSerializer):
         default="none",
         help_text="`section`: each passage is the whole section around the hit, if not too long.",
     )
+    highlight = serializers.BooleanField(
+        default=False, help_text="Say where in each passage the question's words stand."
+    )
     token_budget = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=1_000_000
     )

@@ -4,9 +4,14 @@ import errno
 import hashlib
 import logging
 import os
+import tempfile
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import BinaryIO
 
+from django.conf import settings
 from django.core.files.base import File
 from django.core.files.storage import default_storage
 
@@ -38,15 +43,43 @@ def store(content: File, *, namespace_id: uuid.UUID) -> str:
     return key
 
 
-def read(key: str, *, sha256: str) -> bytes:
+@contextmanager
+def opened(key: str, *, sha256: str) -> Iterator[BinaryIO]:
+    """The original as a file of this machine, at its beginning and never held in memory."""
+    with _local_file(key) as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+            raise OriginalLost("The stored original has changed; upload the document again.")
+        file.seek(0)
+        yield file
+
+
+def _local_file(key: str) -> BinaryIO:
+    try:
+        return open(default_storage.path(key), "rb")
+    except NotImplementedError:
+        return _copied(key)
+    except FileNotFoundError as error:
+        raise _missing() from error
+
+
+def _copied(key: str) -> BinaryIO:
+    """From an object store, into a file without a name: it is gone when its process is."""
+    copy = tempfile.TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR)  # noqa: SIM115
     try:
         with default_storage.open(key) as stored:
-            data = bytes(stored.read())
-    except FileNotFoundError as error:
-        raise OriginalLost("The stored original is missing; upload the document again.") from error
-    if hashlib.sha256(data).hexdigest() != sha256:
-        raise OriginalLost("The stored original has changed on disk; upload the document again.")
-    return data
+            for block in stored.chunks():
+                copy.write(block)
+        copy.seek(0)
+    except BaseException as error:
+        copy.close()
+        if isinstance(error, FileNotFoundError):
+            raise _missing() from error
+        raise
+    return copy
+
+
+def _missing() -> OriginalLost:
+    return OriginalLost("The stored original is missing; upload the document again.")
 
 
 def remove(key: str) -> bool:

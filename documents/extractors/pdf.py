@@ -1,19 +1,20 @@
 """PDF: text page by page, read by PDFium; what it cannot open or misreads goes to pypdf."""
 
-import io
 import re
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from ctypes import c_char
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
+from mmap import ACCESS_COPY, mmap
 from threading import Lock
-from typing import Any
+from typing import Any, BinaryIO
 
 from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError, TooComplex
-from documents.extractors.base import Extractor
+from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.cleaning import SURROGATES, clean
 from documents.extractors.pdf_layout import (
     LINE_HYPHEN,
@@ -73,18 +74,19 @@ class Reading:
         return [page or [] for page in self.pages]
 
 
-class PdfExtractor(Extractor):
+class PdfExtractor(FileExtractor):
     media_types = frozenset({"application/pdf"})
     source_type = "pdf"
+    libraries = ("pypdfium2", "pypdfium2.raw")
 
     def __init__(self, *, max_pages: int = 5000, max_characters: int = 20_000_000) -> None:
         self.max_pages = max_pages
         self.max_characters = max_characters
 
-    def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        if not data:
+    def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
+        if not size_of(file):
             raise EmptyFile("The file is empty: it has no bytes at all.")
-        reading = self._read(data)
+        reading = self._read(file)
         pages, removed = _own_lines(reading.lines)
         blank = [number for number, page in enumerate(pages, start=1) if not page]
         if len(blank) == len(pages):
@@ -100,21 +102,21 @@ class PdfExtractor(Extractor):
             warnings=tuple(_warnings(reading, blank)),
         )
 
-    def _read(self, data: bytes) -> Reading:
+    def _read(self, file: BinaryIO) -> Reading:
         import pypdfium2
 
         with PDFIUM:
             try:
-                document = pypdfium2.PdfDocument(data)
+                document = pypdfium2.PdfDocument(_mapped(file))
             except pypdfium2.PdfiumError as error:
                 if PASSWORD.search(str(error)):
                     raise _needs_password() from error
-                return self._read_by_pypdf(data)
+                return self._read_by_pypdf(file)
             with closing(document):
-                return self._read_by_pdfium(document, data)
+                return self._read_by_pdfium(document, file)
 
-    def _read_by_pdfium(self, document: Any, data: bytes) -> Reading:
-        second = SecondReader(data)
+    def _read_by_pdfium(self, document: Any, file: BinaryIO) -> Reading:
+        second = SecondReader(file)
 
         def lines_of(index: int) -> list[Line] | None:
             lines = _pdfium_lines(document, index)
@@ -125,8 +127,8 @@ class PdfExtractor(Extractor):
         reading = Reading(info=_pdfium_info(document), entries=_pdfium_entries(document))
         return self._filled(reading, len(document), lines_of)
 
-    def _read_by_pypdf(self, data: bytes) -> Reading:
-        second = SecondReader(data)
+    def _read_by_pypdf(self, file: BinaryIO) -> Reading:
+        second = SecondReader(file)
         count = second.count()
         return self._filled(Reading(info=second.info()), count, second.lines)
 
@@ -153,8 +155,8 @@ class PdfExtractor(Extractor):
 class SecondReader:
     """pypdf, opened only when it is needed: ten times slower, but it knows Arabic word order."""
 
-    def __init__(self, data: bytes) -> None:
-        self.data = data
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
         self.reader: Any = None
 
     def count(self) -> int:
@@ -185,10 +187,19 @@ class SecondReader:
         from pypdf import PdfReader
 
         if self.reader is None:
-            self.reader = PdfReader(io.BytesIO(self.data))
+            self.reader = PdfReader(self.file)
             if self.reader.is_encrypted and not self.reader.decrypt(""):
                 raise _needs_password()
         return self.reader
+
+
+def _mapped(file: BinaryIO) -> Any:
+    """The bytes for PDFium; those of a real file stay on disk until it looks at them."""
+    try:
+        mapped = mmap(file.fileno(), 0, access=ACCESS_COPY)
+    except OSError:  # it is in memory already
+        return file.read()
+    return (c_char * len(mapped)).from_buffer(mapped)
 
 
 def _needs_password() -> Encrypted:

@@ -113,7 +113,7 @@ class Cell:
                 self._process = subprocess.Popen(  # noqa: S603
                     [sys.executable, "-m", self.module],
                     cwd=Path(settings.BASE_DIR),
-                    stdin=theirs,
+                    stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
                     env=ENVIRONMENT | {"PYTHONPATH": str(settings.BASE_DIR)},
                 )

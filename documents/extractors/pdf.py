@@ -3,11 +3,10 @@
 import re
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from ctypes import c_char
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import islice
 from mmap import ACCESS_COPY, mmap
 from threading import Lock
@@ -16,11 +15,13 @@ from typing import Any, BinaryIO
 from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError, TooComplex
 from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.cleaning import SURROGATES, clean
+from documents.extractors.pdf_facts import LONGEST_VALUE, metadata_of, title_of
 from documents.extractors.pdf_layout import (
     LINE_HYPHEN,
     Entry,
     Line,
     assembled,
+    boxed,
     by_columns,
     crosses,
     furniture,
@@ -36,27 +37,14 @@ from documents.passages import Extracted
 
 Box = tuple[float, float, float, float]
 
-LONGEST_VALUE = 2000
 LONGEST_LIST = 20  # of page numbers in a warning
 MOST_ENTRIES = 20_000  # of an outline
 FARTHEST = 20_000.0  # points; a page has at most 14,400
-BREAK = re.compile(f"{LINE_HYPHEN}(?:\r\n)?|\r\n|[\r\n]")
+PIECE = re.compile(f"[^\r\n{LINE_HYPHEN}]+{LINE_HYPHEN}?")
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 # What is still there when a line has been cleaned.
 VISIBLE = re.compile("[^\\s\x00-\x1f\x7f\ufeff\ufffe\uffff]")
 PASSWORD = re.compile("(?i)password|security")
-DATE = re.compile(
-    r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([Zz])|([+-])(\d\d)'?(\d\d)?)?"
-)
-NO_TITLE = re.compile(
-    r"(?i)(?:untitled(?: \w+)?|unknown|title|document|slide|none|null|\(anonymous\))\W*\d*$"
-    r"|microsoft (?:word|powerpoint|excel)\b"
-    r"|.*\.(?:docx?|pdf|pptx?|xlsx?|indd|tex|dvi|rtf|odt|qxd)$"
-    r"|[a-z]:\\|(?:file:|/)\S|\W*$"
-)
-FIELDS = ("Author", "Subject", "Keywords", "Creator", "Producer")
-DATES: Mapping[str, str] = {"CreationDate": "created", "ModDate": "modified"}
-
 NO_PAGES = "The file is damaged or is no PDF: its pages cannot be found."
 PDFIUM = Lock()  # the library is not safe to enter from two threads
 
@@ -92,12 +80,12 @@ class PdfExtractor(FileExtractor):
         if len(blank) == len(pages):
             raise _nothing_read(reading)
         text, blocks, spans = assembled(pages, reading.entries)
-        metadata = _metadata(reading.info) | {"page_count": len(pages)}
+        metadata = metadata_of(reading.info) | {"page_count": len(pages)}
         return Extracted(
             text=text,
             blocks=blocks,
             pages=spans,
-            title=_title(reading.info.get("Title", "")),
+            title=title_of(reading.info.get("Title", "")),
             metadata=metadata | ({"repeated_lines": removed} if removed else {}),
             warnings=tuple(_warnings(reading, blank)),
         )
@@ -242,9 +230,11 @@ def _lines_of(textpage: Any) -> list[Line]:
     box_of = _boxes(textpage)
     spans = list(_line_spans(text))
     lines = [_line(text, start, end, box_of) for start, end in spans]
+    if not lines or not crosses(lines, middle(lines)):
+        return lines
     # Lines of more than one piece may be two columns read as one.
     count = textpage.count_rects()
-    if not lines or count < 1.5 * len(lines) or not crosses(lines, middle(lines)):
+    if count < 1.5 * len(lines):
         return lines
     rects = [textpage.get_rect(number) for number in range(count)]
     x = gutter(lines, [(_bounded(rect[0]), _bounded(rect[2])) for rect in rects])
@@ -256,15 +246,11 @@ def _lines_of(textpage: Any) -> list[Line]:
 
 def _line_spans(text: str) -> Iterator[tuple[int, int]]:
     """Without the white space around them; with PDFium's mark of a hyphen at their end."""
-    start = 0
-    for gap in (*BREAK.finditer(text), None):
-        end = gap.start() + (gap[0][0] == LINE_HYPHEN) if gap else len(text)
-        piece = text[start:end]
-        if VISIBLE.search(piece):
-            words = piece.strip()
-            first = start + len(piece) - len(piece.lstrip())
-            yield first, first + len(words)
-        start = gap.end() if gap else end
+    for piece in PIECE.finditer(text):
+        words = piece[0].rstrip()
+        if words and ("!" <= words[0] <= "~" or VISIBLE.search(words)):
+            end = piece.start() + len(words)
+            yield end - len(words.lstrip()), end
 
 
 def _indexed_text(textpage: Any) -> str:
@@ -288,9 +274,10 @@ def _boxes(textpage: Any) -> Callable[[int], Box]:
     rect = raw.FS_RECTF()
     pointer = byref(rect)
     handle = textpage.raw
+    read = raw.FPDFText_GetLooseCharBox
 
     def box_of(number: int) -> Box:
-        raw.FPDFText_GetLooseCharBox(handle, number, pointer)
+        read(handle, number, pointer)
         left, right, bottom, top = rect.left, rect.right, rect.bottom, rect.top
         if -FARTHEST < left <= right < FARTHEST and -FARTHEST < bottom <= top < FARTHEST:
             return left, right, bottom, top
@@ -309,11 +296,12 @@ def _line(text: str, start: int, end: int, box_of: Callable[[int], Box]) -> Line
     left2, right2, bottom2, top2 = box_of(end - 1)
     if top2 - bottom2 > top - bottom:  # the first may be the mark of a footnote
         bottom, top = bottom2, top2
-    # PDFium may tell the halves of a surrogate pair apart.
     words = text[start:end]
-    if SURROGATES.search(words):
-        words = words.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return Line(tidy(clean(words)), min(left, left2), max(right, right2), bottom, top)
+    if not words.isascii():
+        if SURROGATES.search(words):  # PDFium may tell the halves of a pair apart
+            words = words.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        words = clean(words)
+    return boxed(tidy(words), min(left, left2), max(right, right2), bottom, top)
 
 
 def _cut_at(
@@ -348,33 +336,6 @@ def _own_lines(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], list[str]
         return list(pages), []
     removed = (line for _, dropped in results[:3] for line in dropped if not line.isdigit())
     return own, list(dict.fromkeys(removed))[:LONGEST_LIST]
-
-
-def _title(value: str) -> str:
-    title = tidy(clean(value[:LONGEST_VALUE]))
-    return "" if NO_TITLE.match(title) else title[:LONGEST_TITLE]
-
-
-def _metadata(info: Mapping[str, str]) -> dict[str, Any]:
-    found = {key.lower(): tidy(clean(info.get(key, "")[:LONGEST_VALUE])) for key in FIELDS}
-    found |= {name: _iso(info.get(key, "")) for key, name in DATES.items()}
-    return {name: value for name, value in found.items() if value}
-
-
-def _iso(value: str) -> str:
-    """ "D:20101204143835+01'00'" as 2010-12-04T14:38:35+01:00; nothing where it is no date."""
-    match = DATE.match(value.strip())
-    if not match:
-        return ""
-    year, month, day, hour, minute, second, zulu, sign, hours, minutes = match.groups()
-    date = f"{year}-{month or '01'}-{day or '01'}"
-    time = f"T{hour}:{minute or '00'}:{second or '00'}" if hour else ""
-    zone = "+00:00" if zulu else f"{sign}{hours}:{minutes or '00'}" if sign else ""
-    try:
-        moment = datetime.fromisoformat(f"{date}{time}{zone if time else ''}")
-    except ValueError:
-        return ""
-    return moment.isoformat() if time else moment.date().isoformat()
 
 
 def _nothing_read(reading: Reading) -> BadFile:

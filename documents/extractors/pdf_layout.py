@@ -3,11 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import ceil, floor
 from statistics import median
+from typing import NamedTuple
 
 from documents.passages import Block, Page
 
@@ -40,26 +41,27 @@ SHARE_OF_PAGES = 0.6
 HEADING_LINES = 3
 NEAR = 8  # lines that show how wide a column is
 LONGEST_LINE = 2000  # characters
+LEAST_HEIGHT = 0.1
 CELL = 25  # characters; what is longer is hardly a table's cell
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of text and its box, in points from the lower left corner of the page."""
+class Line(NamedTuple):
+    """A line of text and its box, in points from the lower left corner of the page.
+
+    A tuple, made by `boxed`: a book has ten thousands of them, and their heights are asked for often.
+    """
 
     text: str
     left: float
     right: float
     bottom: float
     top: float
+    height: float
 
-    @property
-    def height(self) -> float:
-        return max(self.top - self.bottom, 0.1)
 
-    @property
-    def width_of_character(self) -> float:
-        return (self.right - self.left) / max(len(self.text), 1)
+def boxed(text: str, left: float, right: float, bottom: float, top: float) -> Line:
+    height = top - bottom
+    return Line(text, left, right, bottom, top, height if height > LEAST_HEIGHT else LEAST_HEIGHT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +79,15 @@ def tidy(text: str) -> str:
         text = CONTROLS.sub("", text)
         if LIGATURE.search(text):
             text = text.translate(LIGATURES)
+    elif "  " not in text:
+        return text.strip()
     return " ".join(text.split())
 
 
 def plain_lines(text: str) -> list[Line]:
     """Lines of a reader that tells no positions: as if they were typed on one machine."""
     rows = enumerate(map(tidy, text.split("\n")))
-    return [Line(row, 0, len(row), -number, 1 - number) for number, row in rows if row]
+    return [boxed(row, 0, len(row), -number, 1 - number) for number, row in rows if row]
 
 
 def merged(lines: Sequence[Line]) -> list[Line]:
@@ -98,11 +102,11 @@ def merged(lines: Sequence[Line]) -> list[Line]:
 
 
 def _goes_on(line: Line, piece: Line) -> bool:
-    shared = min(line.top, piece.top) - max(line.bottom, piece.bottom)
     gap = piece.left - line.right
     height = max(line.height, piece.height)
-    if len(line.text) > LONGEST_LINE or gap <= -0.3 * height:
+    if gap <= -0.3 * height or len(line.text) > LONGEST_LINE:
         return False
+    shared = min(line.top, piece.top) - max(line.bottom, piece.bottom)
     if shared <= 0.4 * min(line.height, piece.height):
         return False
     return gap < 1.5 * height or max(len(line.text), len(piece.text)) <= CELL
@@ -113,7 +117,7 @@ def _with(line: Line, piece: Line) -> Line:
     head = line.text.replace(LINE_HYPHEN, "-")
     close = piece.left - line.right < 0.15 * taller.height
     text = f"{head}{piece.text}" if close else f"{head} {piece.text}"
-    return replace(taller, text=text, left=line.left, right=max(line.right, piece.right))
+    return taller._replace(text=text, left=line.left, right=max(line.right, piece.right))
 
 
 def gutter(lines: Sequence[Line], runs: Sequence[tuple[float, float]]) -> float | None:
@@ -296,11 +300,15 @@ def _begins_paragraph(group: Sequence[Line], line: Line, pitch: float) -> bool:
 
 def _is_short(group: Sequence[Line], line: Line, following: Line) -> bool:
     """The next line's first word had room here: somebody ended the line on purpose."""
-    word = following.text.partition(" ")[0]
-    room = line.right + (len(word) + 2) * line.width_of_character
+    word = following.text.find(" ")
+    width = (line.right - line.left) / len(line.text)
+    room = line.right + ((len(following.text) if word < 0 else word) + 2) * width
     if following.left < line.right and room < following.right:
         return True
-    return any(member.left < line.right and room < member.right for member in group)
+    for member in group:  # a loop: `any` of a generator takes twice the time, and this is hot
+        if room < member.right and member.left < line.right:
+            return True
+    return False
 
 
 def _is_line_kept(group: Sequence[Line], line: Line, following: Line) -> bool:
@@ -311,6 +319,8 @@ def _is_line_kept(group: Sequence[Line], line: Line, following: Line) -> bool:
 
 def _is_row(text: str) -> bool:
     """A table's row, mostly figures, or a line of a table of contents."""
+    if not DIGITS.search(text):
+        return False
     if LEADER.search(text[-40:]):
         return True
     figures = len(FIGURE.findall(text))
@@ -320,8 +330,8 @@ def _is_row(text: str) -> bool:
 def _is_broken_word(line: Line, following: Line) -> bool:
     text = line.text
     return (
-        len(text) > 1
-        and text[-1] in HYPHENS
+        text[-1] in HYPHENS
+        and len(text) > 1
         and text[-2].isalnum()
         and following.text[0].isalnum()
         and not ITEM.match(following.text)

@@ -8,6 +8,7 @@ whatever happens in there ends as one answer here.
 """
 
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -15,6 +16,7 @@ import resource
 import select
 import signal
 import socket
+import sys
 import traceback
 from contextlib import suppress
 from typing import Any
@@ -53,7 +55,9 @@ def _prepare(media_type: str) -> None:
     """Import here what the forks would each import anew: half a second for some libraries."""
     with suppress(UnsupportedType, ImportError):  # the fork finds out, and says so
         for library in extractor_for(media_type).libraries:
-            importlib.import_module(library)
+            if library not in sys.modules:
+                importlib.import_module(library)
+                gc.freeze()  # the forks' collector need not look at it, nor copy its pages
 
 
 def _in_a_fork(request: dict[str, Any], file: int, result: int) -> dict[str, float]:

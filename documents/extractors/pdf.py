@@ -5,7 +5,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from ctypes import c_char
+from ctypes import POINTER, c_char, c_float, cast
 from dataclasses import dataclass, field
 from itertools import islice
 from mmap import ACCESS_COPY, mmap
@@ -247,10 +247,12 @@ def _lines_of(textpage: Any) -> list[Line]:
 def _line_spans(text: str) -> Iterator[tuple[int, int]]:
     """Without the white space around them; with PDFium's mark of a hyphen at their end."""
     for piece in PIECE.finditer(text):
-        words = piece[0].rstrip()
-        if words and ("!" <= words[0] <= "~" or VISIBLE.search(words)):
-            end = piece.start() + len(words)
-            yield end - len(words.lstrip()), end
+        start, end = piece.span()
+        if "!" <= text[start] <= "~" and "!" <= text[end - 1] <= "~":  # nearly all
+            yield start, end
+        elif VISIBLE.search(text, start, end):
+            words = text[start:end].rstrip()
+            yield start + len(words) - len(words.lstrip()), start + len(words)
 
 
 def _indexed_text(textpage: Any) -> str:
@@ -267,18 +269,16 @@ def _indexed_text(textpage: Any) -> str:
 
 def _boxes(textpage: Any) -> Callable[[int], Box]:
     """Left, right, bottom and top of a character, by as few calls as PDFium allows."""
-    from ctypes import byref
-
     from pypdfium2 import raw
 
-    rect = raw.FS_RECTF()
-    pointer = byref(rect)
+    values = (c_float * 4)()  # FS_RECTF, of which all fields can be had at once
+    pointer = cast(values, POINTER(raw.FS_RECTF))
     handle = textpage.raw
     read = raw.FPDFText_GetLooseCharBox
 
     def box_of(number: int) -> Box:
         read(handle, number, pointer)
-        left, right, bottom, top = rect.left, rect.right, rect.bottom, rect.top
+        left, top, right, bottom = values[:]
         if -FARTHEST < left <= right < FARTHEST and -FARTHEST < bottom <= top < FARTHEST:
             return left, right, bottom, top
         return _bounded(left), _bounded(right), _bounded(bottom), _bounded(top)
@@ -296,12 +296,14 @@ def _line(text: str, start: int, end: int, box_of: Callable[[int], Box]) -> Line
     left2, right2, bottom2, top2 = box_of(end - 1)
     if top2 - bottom2 > top - bottom:  # the first may be the mark of a footnote
         bottom, top = bottom2, top2
+    left = left if left < left2 else left2
+    right = right if right > right2 else right2
     words = text[start:end]
     if not words.isascii():
         if SURROGATES.search(words):  # PDFium may tell the halves of a pair apart
             words = words.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         words = clean(words)
-    return boxed(tidy(words), min(left, left2), max(right, right2), bottom, top)
+    return boxed(tidy(words), left, right, bottom, top)
 
 
 def _cut_at(

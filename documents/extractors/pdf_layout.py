@@ -48,7 +48,7 @@ CELL = 25  # characters; what is longer is hardly a table's cell
 class Line(NamedTuple):
     """A line of text and its box, in points from the lower left corner of the page.
 
-    A tuple, made by `boxed`: a book has ten thousands of them, and their heights are asked for often.
+    A tuple, made by `boxed`: a book has ten thousands of them, and speed matters here.
     """
 
     text: str
@@ -103,7 +103,7 @@ def merged(lines: Sequence[Line]) -> list[Line]:
 
 def _goes_on(line: Line, piece: Line) -> bool:
     gap = piece.left - line.right
-    height = max(line.height, piece.height)
+    height = line.height if line.height > piece.height else piece.height
     if gap <= -0.3 * height or len(line.text) > LONGEST_LINE:
         return False
     shared = min(line.top, piece.top) - max(line.bottom, piece.bottom)
@@ -250,12 +250,19 @@ class Joiner:
 
     def _joined(self, lines: Sequence[Line]) -> str:
         pieces = [lines[0].text]
+        edge = max(line.right for line in lines)
+        is_row = _is_row(lines[0].text)
         for number, (line, following) in enumerate(pairwise(lines)):
+            was_row, is_row = is_row, _is_row(following.text)
             if _is_broken_word(line, following):
                 pieces[-1] = self._head(pieces[-1], following.text)
+            elif was_row or is_row or ITEM.match(following.text):
+                pieces.append("\n")
             else:
-                around = lines[max(0, number - NEAR) : number + NEAR]
-                pieces.append("\n" if _is_line_kept(around, line, following) else " ")
+                is_short = _with_next_word(line, following) < edge and _is_short(
+                    lines[max(0, number - NEAR) : number + NEAR], line, following
+                )
+                pieces.append("\n" if is_short else " ")
             pieces.append(following.text)
         return "".join(pieces).replace(LINE_HYPHEN, "-")
 
@@ -283,11 +290,12 @@ def _begins_paragraph(group: Sequence[Line], line: Line, pitch: float) -> bool:
     last = group[-1]
     if not 0.85 < line.height / last.height < 1.18:
         return not _is_broken_word(last, line)
-    ended = bool(SENTENCE_END.search(last.text))
+    ended = bool(SENTENCE_END.search(last.text[-6:]))
     beside = line.left > last.right or line.right < last.left
     if line.bottom > last.bottom + 0.5 * last.height or beside:  # the next column, or a figure
         return ended or not (line.text[0].islower() or _is_broken_word(last, line))
-    if last.bottom - line.bottom > max(1.35 * pitch, line.height):
+    step = last.bottom - line.bottom
+    if step > line.height and step > 1.35 * pitch:
         return True
     if not ended or _is_broken_word(last, line):
         return False
@@ -300,21 +308,16 @@ def _begins_paragraph(group: Sequence[Line], line: Line, pitch: float) -> bool:
 
 def _is_short(group: Sequence[Line], line: Line, following: Line) -> bool:
     """The next line's first word had room here: somebody ended the line on purpose."""
-    word = following.text.find(" ")
-    width = (line.right - line.left) / len(line.text)
-    room = line.right + ((len(following.text) if word < 0 else word) + 2) * width
-    if following.left < line.right and room < following.right:
-        return True
-    for member in group:  # a loop: `any` of a generator takes twice the time, and this is hot
-        if room < member.right and member.left < line.right:
-            return True
-    return False
+    end = _with_next_word(line, following)
+    return any(end < member.right and member.left < line.right for member in (following, *group))
 
 
-def _is_line_kept(group: Sequence[Line], line: Line, following: Line) -> bool:
-    if _is_short(group, line, following) or ITEM.match(following.text):
-        return True
-    return _is_row(line.text) or _is_row(following.text)
+def _with_next_word(line: Line, following: Line) -> float:
+    """Where the line would end if it went on with the next line's first word."""
+    letters = following.text.find(" ")
+    if letters < 0:
+        letters = len(following.text)
+    return line.right + (letters + 2) * (line.right - line.left) / len(line.text)
 
 
 def _is_row(text: str) -> bool:

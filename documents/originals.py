@@ -8,7 +8,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import BinaryIO
 
 from django.conf import settings
@@ -32,7 +32,7 @@ class OriginalLost(IngestError):
 
 def store(content: File, *, namespace_id: uuid.UUID) -> str:
     """Keep the bytes and return their key. They are on disk (or acknowledged) when this returns."""
-    key = f"uploads/{namespace_id}/{datetime.now(UTC):%Y-%m-%d}/{uuid.uuid4()}"
+    key = f"{folder_of(namespace_id, datetime.now(UTC).date())}/{uuid.uuid4()}"
     try:
         content.seek(0)
         key = default_storage.save(key, content)
@@ -43,6 +43,10 @@ def store(content: File, *, namespace_id: uuid.UUID) -> str:
             raise StorageFull("There is no room left to store this file.") from error
         raise
     return key
+
+
+def folder_of(namespace_id: uuid.UUID, day: date) -> str:
+    return f"uploads/{namespace_id}/{day:%Y-%m-%d}"
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Zip archives and the XML in them, opened with care: for EPUB and the Office formats."""
 
+import io
 import struct
 import zipfile
 import zlib
@@ -23,6 +24,7 @@ END_RECORD = b"PK\x05\x06"
 END_RECORD_REACH = 22 + 65535  # the record itself and the longest comment after it
 ZIP64 = 0xFFFFFFFF
 ENCRYPTED_FLAG = 0x1
+XML = (".xml", ".rels", ".vml")
 
 # What zipfile and its decompressors raise on damaged members.
 DAMAGE = (
@@ -104,6 +106,21 @@ def read_member(archive: zipfile.ZipFile, name: str, limit: int = MAX_TOTAL) -> 
     if len(content) > limit:
         raise DecompressionBomb(f"{name[:200]!r} in the archive is larger than {limit} bytes.")
     return content
+
+
+def without_media(file: BinaryIO) -> BinaryIO:
+    """The archive itself, or a copy in which large members that are no XML are empty."""
+    archive = zipfile.ZipFile(file)
+    media = {m.filename for m in archive.infolist() if not m.filename.lower().endswith(XML)}
+    if sum(archive.getinfo(name).file_size for name in media) <= MEGABYTE:
+        file.seek(0)
+        return file
+    copy = io.BytesIO()
+    with zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as lean:
+        for name in dict.fromkeys(archive.namelist()):
+            lean.writestr(name, b"" if name in media else read_member(archive, name))
+    copy.seek(0)
+    return copy
 
 
 def parse_xml(content: bytes, *, name: str = "") -> "Element":

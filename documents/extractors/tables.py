@@ -174,11 +174,11 @@ def check_office(file: BinaryIO, what: str) -> Iterator[tuple[str, bytes]]:
     if not head.startswith(b"PK"):
         raise ParseError(f"The file is not a {what}.")
     from documents.errors import XmlForbidden
-    from documents.extractors.archives import check_zip, read_member
+    from documents.extractors.archives import XML, check_zip, read_member
 
     archive = check_zip(file)
     for member in archive.namelist():
-        if member.lower().endswith((".xml", ".rels", ".vml")):
+        if member.lower().endswith(XML):
             content = read_member(archive, member)
             if any(mark in content for mark in DOCTYPES):
                 raise XmlForbidden(f"The {what} holds XML with a document type of its own.")
@@ -186,11 +186,13 @@ def check_office(file: BinaryIO, what: str) -> Iterator[tuple[str, bytes]]:
 
 
 def open_office(file: BinaryIO, what: str) -> BinaryIO:
-    """The file for a library to open, after all checks."""
+    """The file for a library to open, after all checks: without its pictures where they are large,
+    because the libraries load every part of a file, read or not."""
+    from documents.extractors.archives import without_media
+
     for _ in check_office(file, what):
         pass
-    file.seek(0)
-    return file
+    return without_media(file)
 
 
 def holds_any(file: BinaryIO, names: Sequence[bytes]) -> bool:

@@ -41,11 +41,12 @@ def extract(file: BinaryIO, *, media_type: str, name: str) -> Extracted:
     extractor = extractor_for(media_type)
     if extractor.is_harmless:
         return extractor.extract_file(file, name=name)
-    return _cell().extract(file, media_type=media_type, name=name)
+    return shared_cell().extract(file, media_type=media_type, name=name)
 
 
 @cache
-def _cell() -> "Cell":
+def shared_cell() -> "Cell":
+    """This process's own; it starts with the first file."""
     return Cell(**settings.EXTRACTION)
 
 

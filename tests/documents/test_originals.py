@@ -6,11 +6,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from django.core.files.base import ContentFile
-from django.core.files.storage import InMemoryStorage, default_storage
+from django.core.files.base import ContentFile, File
+from django.core.files.storage import Storage, default_storage
 
 from documents import housekeeping, originals
 from documents.extraction import Cell
@@ -26,11 +26,25 @@ DATA = b"Twelve lights." * 100_000
 DIGEST = hashlib.sha256(DATA).hexdigest()
 
 
-class RemoteStorage(InMemoryStorage):
+class RemoteStorage(Storage):
     """As an object store: what it holds has no path."""
 
-    def path(self, name: str) -> str:
-        raise NotImplementedError
+    held: ClassVar[dict[str, bytes]] = {}
+
+    def _save(self, name: str, content: File) -> str:
+        self.held[name] = content.read()
+        return name
+
+    def _open(self, name: str, mode: str = "rb") -> File:
+        if name not in self.held:
+            raise FileNotFoundError(name)
+        return ContentFile(self.held[name])
+
+    def exists(self, name: str) -> bool:
+        return name in self.held
+
+    def delete(self, name: str) -> None:
+        self.held.pop(name, None)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import zipfile
 from collections import Counter
 from pathlib import Path, PurePosixPath
 
+from documents.passages import Extracted
 from evaluation.benchmarks import samples, stage
 
 CRASH = "The file crashed its reader"  # a code too, but worth a look
@@ -112,7 +113,7 @@ class Fuzzer:
             return error.code, self._about_refusal(error, time.monotonic() - started)
         except CellBroken:
             return "broken", "the cell died"
-        return "ready", _about_text(extracted)
+        return "ready", about_text(extracted)
 
     def _about_refusal(self, error: Exception, seconds: float) -> str:
         code = getattr(error, "code", "")
@@ -131,11 +132,8 @@ class Fuzzer:
         sys.stdout.flush()
 
 
-def _about_text(extracted: object) -> str:
-    from documents.passages import Extracted
-
-    if not isinstance(extracted, Extracted):
-        return "no text"
+def about_text(extracted: Extracted) -> str:
+    """What is wrong with it."""
     text = extracted.text
     if not text.strip():
         return "ready without a text"

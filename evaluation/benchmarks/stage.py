@@ -56,7 +56,8 @@ def set_up() -> None:
     def leave() -> None:
         for connection in connections.all():
             connection.close()
-        settings.EMBEDDED_SERVER.release()
+        if settings.EMBEDDED_SERVER:
+            settings.EMBEDDED_SERVER.release()
 
     atexit.register(leave)
     call_command("migrate", verbosity=0)

@@ -58,9 +58,9 @@ def ingest(claim: Claim) -> None:
 def _index(job: IngestJob, lease: Lease) -> int:
     version, profile = job.version, job.namespace.active_profile
     embedder = profiles.embedder_of(profile)
-    with lease.stage(Stage.EXTRACT):
-        data = originals.read(version.storage_key, sha256=version.content_sha256)
-        extracted = extract(data, media_type=version.media_type, name=version.file_name)
+    original = originals.opened(version.storage_key, sha256=version.content_sha256)
+    with lease.stage(Stage.EXTRACT), original as file:
+        extracted = extract(file, media_type=version.media_type, name=version.file_name)
     with lease.stage(Stage.SPLIT):
         passages = profiles.splitter_of(profile, embedder).split(extracted)
     with lease.stage(Stage.EMBED):

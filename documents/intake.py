@@ -99,22 +99,16 @@ def _check(submission: Submission) -> _Checked:
     size = submission.content.size
     if not size:
         raise EmptyFile("The file is empty.")
-    if size > settings.INGEST_MAX_BYTES:
-        raise TooLarge(
-            f"The file has {size:,} bytes; at most {settings.INGEST_MAX_BYTES:,} are taken."
-        )
     media_type = media_types.detect(
         submission.content,
         # A caller who names the type knows better than the look of an address.
         file_name=submission.file_name or ("" if submission.media_type else submission.source_uri),
         declared=submission.media_type,
     )
-    digest = hashlib.sha256()
-    submission.content.seek(0)
-    for block in submission.content.chunks():
-        digest.update(block)
-    sha256 = digest.hexdigest()
     extractor = extractor_for(media_type)
+    _check_size(size, extractor.source_type)
+    submission.content.seek(0)
+    sha256 = originals.digest_of(submission.content)
     return _Checked(
         submission=submission,
         source_uri=submission.source_uri or _default_uri(submission.file_name, sha256),
@@ -124,6 +118,15 @@ def _check(submission: Submission) -> _Checked:
         size=size,
         has_rows=extractor.has_rows,
     )
+
+
+def _check_size(size: int, source_type: str) -> None:
+    of_type = settings.INGEST_MAX_BYTES_BY_TYPE.get(source_type, settings.INGEST_MAX_BYTES)
+    limit = min(of_type, settings.INGEST_MAX_BYTES)
+    if size > limit:
+        raise TooLarge(
+            f"The file has {size:,} bytes; files of type {source_type} may have {limit:,} at most."
+        )
 
 
 def _default_uri(file_name: str, sha256: str) -> str:

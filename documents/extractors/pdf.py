@@ -1,25 +1,27 @@
 """PDF: text page by page, read by PDFium; what it cannot open or misreads goes to pypdf."""
 
-import io
 import re
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from ctypes import POINTER, c_char, c_float, cast
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import islice
+from mmap import ACCESS_COPY, mmap
 from threading import Lock
-from typing import Any
+from typing import Any, BinaryIO
 
 from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError, TooComplex
-from documents.extractors.base import Extractor
+from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.cleaning import SURROGATES, clean
+from documents.extractors.pdf_facts import LONGEST_VALUE, metadata_of, title_of
 from documents.extractors.pdf_layout import (
     LINE_HYPHEN,
     Entry,
     Line,
     assembled,
+    boxed,
     by_columns,
     crosses,
     furniture,
@@ -35,27 +37,14 @@ from documents.passages import Extracted
 
 Box = tuple[float, float, float, float]
 
-LONGEST_VALUE = 2000
 LONGEST_LIST = 20  # of page numbers in a warning
 MOST_ENTRIES = 20_000  # of an outline
 FARTHEST = 20_000.0  # points; a page has at most 14,400
-BREAK = re.compile(f"{LINE_HYPHEN}(?:\r\n)?|\r\n|[\r\n]")
+PIECE = re.compile(f"[^\r\n{LINE_HYPHEN}]+{LINE_HYPHEN}?")
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 # What is still there when a line has been cleaned.
 VISIBLE = re.compile("[^\\s\x00-\x1f\x7f\ufeff\ufffe\uffff]")
 PASSWORD = re.compile("(?i)password|security")
-DATE = re.compile(
-    r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([Zz])|([+-])(\d\d)'?(\d\d)?)?"
-)
-NO_TITLE = re.compile(
-    r"(?i)(?:untitled(?: \w+)?|unknown|title|document|slide|none|null|\(anonymous\))\W*\d*$"
-    r"|microsoft (?:word|powerpoint|excel)\b"
-    r"|.*\.(?:docx?|pdf|pptx?|xlsx?|indd|tex|dvi|rtf|odt|qxd)$"
-    r"|[a-z]:\\|(?:file:|/)\S|\W*$"
-)
-FIELDS = ("Author", "Subject", "Keywords", "Creator", "Producer")
-DATES: Mapping[str, str] = {"CreationDate": "created", "ModDate": "modified"}
-
 NO_PAGES = "The file is damaged or is no PDF: its pages cannot be found."
 PDFIUM = Lock()  # the library is not safe to enter from two threads
 
@@ -73,48 +62,49 @@ class Reading:
         return [page or [] for page in self.pages]
 
 
-class PdfExtractor(Extractor):
+class PdfExtractor(FileExtractor):
     media_types = frozenset({"application/pdf"})
     source_type = "pdf"
+    libraries = ("pypdfium2", "pypdfium2.raw")
 
     def __init__(self, *, max_pages: int = 5000, max_characters: int = 20_000_000) -> None:
         self.max_pages = max_pages
         self.max_characters = max_characters
 
-    def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        if not data:
+    def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
+        if not size_of(file):
             raise EmptyFile("The file is empty: it has no bytes at all.")
-        reading = self._read(data)
+        reading = self._read(file)
         pages, removed = _own_lines(reading.lines)
         blank = [number for number, page in enumerate(pages, start=1) if not page]
         if len(blank) == len(pages):
             raise _nothing_read(reading)
         text, blocks, spans = assembled(pages, reading.entries)
-        metadata = _metadata(reading.info) | {"page_count": len(pages)}
+        metadata = metadata_of(reading.info) | {"page_count": len(pages)}
         return Extracted(
             text=text,
             blocks=blocks,
             pages=spans,
-            title=_title(reading.info.get("Title", "")),
+            title=title_of(reading.info.get("Title", "")),
             metadata=metadata | ({"repeated_lines": removed} if removed else {}),
             warnings=tuple(_warnings(reading, blank)),
         )
 
-    def _read(self, data: bytes) -> Reading:
+    def _read(self, file: BinaryIO) -> Reading:
         import pypdfium2
 
         with PDFIUM:
             try:
-                document = pypdfium2.PdfDocument(data)
+                document = pypdfium2.PdfDocument(_mapped(file))
             except pypdfium2.PdfiumError as error:
                 if PASSWORD.search(str(error)):
                     raise _needs_password() from error
-                return self._read_by_pypdf(data)
+                return self._read_by_pypdf(file)
             with closing(document):
-                return self._read_by_pdfium(document, data)
+                return self._read_by_pdfium(document, file)
 
-    def _read_by_pdfium(self, document: Any, data: bytes) -> Reading:
-        second = SecondReader(data)
+    def _read_by_pdfium(self, document: Any, file: BinaryIO) -> Reading:
+        second = SecondReader(file)
 
         def lines_of(index: int) -> list[Line] | None:
             lines = _pdfium_lines(document, index)
@@ -125,8 +115,8 @@ class PdfExtractor(Extractor):
         reading = Reading(info=_pdfium_info(document), entries=_pdfium_entries(document))
         return self._filled(reading, len(document), lines_of)
 
-    def _read_by_pypdf(self, data: bytes) -> Reading:
-        second = SecondReader(data)
+    def _read_by_pypdf(self, file: BinaryIO) -> Reading:
+        second = SecondReader(file)
         count = second.count()
         return self._filled(Reading(info=second.info()), count, second.lines)
 
@@ -153,8 +143,8 @@ class PdfExtractor(Extractor):
 class SecondReader:
     """pypdf, opened only when it is needed: ten times slower, but it knows Arabic word order."""
 
-    def __init__(self, data: bytes) -> None:
-        self.data = data
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
         self.reader: Any = None
 
     def count(self) -> int:
@@ -185,10 +175,19 @@ class SecondReader:
         from pypdf import PdfReader
 
         if self.reader is None:
-            self.reader = PdfReader(io.BytesIO(self.data))
+            self.reader = PdfReader(self.file)
             if self.reader.is_encrypted and not self.reader.decrypt(""):
                 raise _needs_password()
         return self.reader
+
+
+def _mapped(file: BinaryIO) -> Any:
+    """The bytes for PDFium; those of a real file stay on disk until it looks at them."""
+    try:
+        mapped = mmap(file.fileno(), 0, access=ACCESS_COPY)
+    except OSError:  # it is in memory already
+        return file.read()
+    return (c_char * len(mapped)).from_buffer(mapped)
 
 
 def _needs_password() -> Encrypted:
@@ -231,9 +230,11 @@ def _lines_of(textpage: Any) -> list[Line]:
     box_of = _boxes(textpage)
     spans = list(_line_spans(text))
     lines = [_line(text, start, end, box_of) for start, end in spans]
+    if not lines or not crosses(lines, middle(lines)):
+        return lines
     # Lines of more than one piece may be two columns read as one.
     count = textpage.count_rects()
-    if not lines or count < 1.5 * len(lines) or not crosses(lines, middle(lines)):
+    if count < 1.5 * len(lines):
         return lines
     rects = [textpage.get_rect(number) for number in range(count)]
     x = gutter(lines, [(_bounded(rect[0]), _bounded(rect[2])) for rect in rects])
@@ -245,15 +246,13 @@ def _lines_of(textpage: Any) -> list[Line]:
 
 def _line_spans(text: str) -> Iterator[tuple[int, int]]:
     """Without the white space around them; with PDFium's mark of a hyphen at their end."""
-    start = 0
-    for gap in (*BREAK.finditer(text), None):
-        end = gap.start() + (gap[0][0] == LINE_HYPHEN) if gap else len(text)
-        piece = text[start:end]
-        if VISIBLE.search(piece):
-            words = piece.strip()
-            first = start + len(piece) - len(piece.lstrip())
-            yield first, first + len(words)
-        start = gap.end() if gap else end
+    for piece in PIECE.finditer(text):
+        start, end = piece.span()
+        if "!" <= text[start] <= "~" and "!" <= text[end - 1] <= "~":  # nearly all
+            yield start, end
+        elif VISIBLE.search(text, start, end):
+            words = text[start:end].rstrip()
+            yield start + len(words) - len(words.lstrip()), start + len(words)
 
 
 def _indexed_text(textpage: Any) -> str:
@@ -270,17 +269,16 @@ def _indexed_text(textpage: Any) -> str:
 
 def _boxes(textpage: Any) -> Callable[[int], Box]:
     """Left, right, bottom and top of a character, by as few calls as PDFium allows."""
-    from ctypes import byref
-
     from pypdfium2 import raw
 
-    rect = raw.FS_RECTF()
-    pointer = byref(rect)
+    values = (c_float * 4)()  # FS_RECTF, of which all fields can be had at once
+    pointer = cast(values, POINTER(raw.FS_RECTF))
     handle = textpage.raw
+    read = raw.FPDFText_GetLooseCharBox
 
     def box_of(number: int) -> Box:
-        raw.FPDFText_GetLooseCharBox(handle, number, pointer)
-        left, right, bottom, top = rect.left, rect.right, rect.bottom, rect.top
+        read(handle, number, pointer)
+        left, top, right, bottom = values[:]
         if -FARTHEST < left <= right < FARTHEST and -FARTHEST < bottom <= top < FARTHEST:
             return left, right, bottom, top
         return _bounded(left), _bounded(right), _bounded(bottom), _bounded(top)
@@ -298,11 +296,14 @@ def _line(text: str, start: int, end: int, box_of: Callable[[int], Box]) -> Line
     left2, right2, bottom2, top2 = box_of(end - 1)
     if top2 - bottom2 > top - bottom:  # the first may be the mark of a footnote
         bottom, top = bottom2, top2
-    # PDFium may tell the halves of a surrogate pair apart.
+    left = left if left < left2 else left2
+    right = right if right > right2 else right2
     words = text[start:end]
-    if SURROGATES.search(words):
-        words = words.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return Line(tidy(clean(words)), min(left, left2), max(right, right2), bottom, top)
+    if not words.isascii():
+        if SURROGATES.search(words):  # PDFium may tell the halves of a pair apart
+            words = words.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        words = clean(words)
+    return boxed(tidy(words), left, right, bottom, top)
 
 
 def _cut_at(
@@ -337,33 +338,6 @@ def _own_lines(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], list[str]
         return list(pages), []
     removed = (line for _, dropped in results[:3] for line in dropped if not line.isdigit())
     return own, list(dict.fromkeys(removed))[:LONGEST_LIST]
-
-
-def _title(value: str) -> str:
-    title = tidy(clean(value[:LONGEST_VALUE]))
-    return "" if NO_TITLE.match(title) else title[:LONGEST_TITLE]
-
-
-def _metadata(info: Mapping[str, str]) -> dict[str, Any]:
-    found = {key.lower(): tidy(clean(info.get(key, "")[:LONGEST_VALUE])) for key in FIELDS}
-    found |= {name: _iso(info.get(key, "")) for key, name in DATES.items()}
-    return {name: value for name, value in found.items() if value}
-
-
-def _iso(value: str) -> str:
-    """ "D:20101204143835+01'00'" as 2010-12-04T14:38:35+01:00; nothing where it is no date."""
-    match = DATE.match(value.strip())
-    if not match:
-        return ""
-    year, month, day, hour, minute, second, zulu, sign, hours, minutes = match.groups()
-    date = f"{year}-{month or '01'}-{day or '01'}"
-    time = f"T{hour}:{minute or '00'}:{second or '00'}" if hour else ""
-    zone = "+00:00" if zulu else f"{sign}{hours}:{minutes or '00'}" if sign else ""
-    try:
-        moment = datetime.fromisoformat(f"{date}{time}{zone if time else ''}")
-    except ValueError:
-        return ""
-    return moment.isoformat() if time else moment.date().isoformat()
 
 
 def _nothing_read(reading: Reading) -> BadFile:

@@ -3,11 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import ceil, floor
 from statistics import median
+from typing import NamedTuple
 
 from documents.passages import Block, Page
 
@@ -40,26 +41,27 @@ SHARE_OF_PAGES = 0.6
 HEADING_LINES = 3
 NEAR = 8  # lines that show how wide a column is
 LONGEST_LINE = 2000  # characters
+LEAST_HEIGHT = 0.1
 CELL = 25  # characters; what is longer is hardly a table's cell
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of text and its box, in points from the lower left corner of the page."""
+class Line(NamedTuple):
+    """A line of text and its box, in points from the lower left corner of the page.
+
+    A tuple, made by `boxed`: a book has ten thousands of them, and speed matters here.
+    """
 
     text: str
     left: float
     right: float
     bottom: float
     top: float
+    height: float
 
-    @property
-    def height(self) -> float:
-        return max(self.top - self.bottom, 0.1)
 
-    @property
-    def width_of_character(self) -> float:
-        return (self.right - self.left) / max(len(self.text), 1)
+def boxed(text: str, left: float, right: float, bottom: float, top: float) -> Line:
+    height = top - bottom
+    return Line(text, left, right, bottom, top, height if height > LEAST_HEIGHT else LEAST_HEIGHT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +79,15 @@ def tidy(text: str) -> str:
         text = CONTROLS.sub("", text)
         if LIGATURE.search(text):
             text = text.translate(LIGATURES)
+    elif "  " not in text:
+        return text.strip()
     return " ".join(text.split())
 
 
 def plain_lines(text: str) -> list[Line]:
     """Lines of a reader that tells no positions: as if they were typed on one machine."""
     rows = enumerate(map(tidy, text.split("\n")))
-    return [Line(row, 0, len(row), -number, 1 - number) for number, row in rows if row]
+    return [boxed(row, 0, len(row), -number, 1 - number) for number, row in rows if row]
 
 
 def merged(lines: Sequence[Line]) -> list[Line]:
@@ -98,11 +102,11 @@ def merged(lines: Sequence[Line]) -> list[Line]:
 
 
 def _goes_on(line: Line, piece: Line) -> bool:
-    shared = min(line.top, piece.top) - max(line.bottom, piece.bottom)
     gap = piece.left - line.right
-    height = max(line.height, piece.height)
-    if len(line.text) > LONGEST_LINE or gap <= -0.3 * height:
+    height = line.height if line.height > piece.height else piece.height
+    if gap <= -0.3 * height or len(line.text) > LONGEST_LINE:
         return False
+    shared = min(line.top, piece.top) - max(line.bottom, piece.bottom)
     if shared <= 0.4 * min(line.height, piece.height):
         return False
     return gap < 1.5 * height or max(len(line.text), len(piece.text)) <= CELL
@@ -113,7 +117,7 @@ def _with(line: Line, piece: Line) -> Line:
     head = line.text.replace(LINE_HYPHEN, "-")
     close = piece.left - line.right < 0.15 * taller.height
     text = f"{head}{piece.text}" if close else f"{head} {piece.text}"
-    return replace(taller, text=text, left=line.left, right=max(line.right, piece.right))
+    return taller._replace(text=text, left=line.left, right=max(line.right, piece.right))
 
 
 def gutter(lines: Sequence[Line], runs: Sequence[tuple[float, float]]) -> float | None:
@@ -246,12 +250,19 @@ class Joiner:
 
     def _joined(self, lines: Sequence[Line]) -> str:
         pieces = [lines[0].text]
+        edge = max(line.right for line in lines)
+        is_row = _is_row(lines[0].text)
         for number, (line, following) in enumerate(pairwise(lines)):
+            was_row, is_row = is_row, _is_row(following.text)
             if _is_broken_word(line, following):
                 pieces[-1] = self._head(pieces[-1], following.text)
+            elif was_row or is_row or ITEM.match(following.text):
+                pieces.append("\n")
             else:
-                around = lines[max(0, number - NEAR) : number + NEAR]
-                pieces.append("\n" if _is_line_kept(around, line, following) else " ")
+                is_short = _with_next_word(line, following) < edge and _is_short(
+                    lines[max(0, number - NEAR) : number + NEAR], line, following
+                )
+                pieces.append("\n" if is_short else " ")
             pieces.append(following.text)
         return "".join(pieces).replace(LINE_HYPHEN, "-")
 
@@ -279,11 +290,13 @@ def _begins_paragraph(group: Sequence[Line], line: Line, pitch: float) -> bool:
     last = group[-1]
     if not 0.85 < line.height / last.height < 1.18:
         return not _is_broken_word(last, line)
-    ended = bool(SENTENCE_END.search(last.text))
+    # Most lines end with a letter; the pattern costs five times as much.
+    ended = not last.text[-1].isalpha() and bool(SENTENCE_END.search(last.text[-6:]))
     beside = line.left > last.right or line.right < last.left
     if line.bottom > last.bottom + 0.5 * last.height or beside:  # the next column, or a figure
         return ended or not (line.text[0].islower() or _is_broken_word(last, line))
-    if last.bottom - line.bottom > max(1.35 * pitch, line.height):
+    step = last.bottom - line.bottom
+    if step > line.height and step > 1.35 * pitch:
         return True
     if not ended or _is_broken_word(last, line):
         return False
@@ -296,21 +309,22 @@ def _begins_paragraph(group: Sequence[Line], line: Line, pitch: float) -> bool:
 
 def _is_short(group: Sequence[Line], line: Line, following: Line) -> bool:
     """The next line's first word had room here: somebody ended the line on purpose."""
-    word = following.text.partition(" ")[0]
-    room = line.right + (len(word) + 2) * line.width_of_character
-    if following.left < line.right and room < following.right:
-        return True
-    return any(member.left < line.right and room < member.right for member in group)
+    end = _with_next_word(line, following)
+    return any(end < member.right and member.left < line.right for member in (following, *group))
 
 
-def _is_line_kept(group: Sequence[Line], line: Line, following: Line) -> bool:
-    if _is_short(group, line, following) or ITEM.match(following.text):
-        return True
-    return _is_row(line.text) or _is_row(following.text)
+def _with_next_word(line: Line, following: Line) -> float:
+    """Where the line would end if it went on with the next line's first word."""
+    letters = following.text.find(" ")
+    if letters < 0:
+        letters = len(following.text)
+    return line.right + (letters + 2) * (line.right - line.left) / len(line.text)
 
 
 def _is_row(text: str) -> bool:
     """A table's row, mostly figures, or a line of a table of contents."""
+    if not DIGITS.search(text):
+        return False
     if LEADER.search(text[-40:]):
         return True
     figures = len(FIGURE.findall(text))
@@ -320,8 +334,8 @@ def _is_row(text: str) -> bool:
 def _is_broken_word(line: Line, following: Line) -> bool:
     text = line.text
     return (
-        len(text) > 1
-        and text[-1] in HYPHENS
+        text[-1] in HYPHENS
+        and len(text) > 1
         and text[-2].isalnum()
         and following.text[0].isalnum()
         and not ITEM.match(following.text)

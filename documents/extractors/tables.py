@@ -4,16 +4,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from io import BytesIO
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from documents.errors import BadFile, EmptyFile, Encrypted, ParseError, TooComplex
+from documents.extractors.base import size_of
 from documents.extractors.cleaning import clean
 from documents.extractors.writer import LONGEST_TITLE, Writer
 
 GROUP_CHARACTERS = 700
 SUMMARY_CHARACTERS = 300  # of column names; a table of a thousand columns is still summed up
 MOST_CAPTIONS = 5
+BLOCK = 1024 * 1024
 NUMBER = re.compile(r"[-+(]?[$€£]?\s?[\d.,:/\- ]*\d[\d.,:/\- ]*(?:[eE][-+]?\d+)?\s?[%€)]?")
 
 OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -169,36 +170,50 @@ def is_number(cell: str) -> bool:
     return bool(NUMBER.fullmatch(cell.strip()[:64]))
 
 
-def check_office(data: bytes, what: str) -> Iterator[tuple[str, bytes]]:
+def check_office(file: BinaryIO, what: str) -> Iterator[tuple[str, bytes]]:
     """Refuse what must not be opened: nothing, a protected or old file, a bomb, odd XML.
 
     Yields the XML members' names and contents for closer checks; it must be run to its end.
     """
-    if not data:
+    if not size_of(file):
         raise EmptyFile("The file is empty: it has no bytes at all.")
-    if data.startswith(OLE2[:4]):
-        if any(name in data for name in LEGACY_STREAMS):
+    head = file.read(8)
+    if head.startswith(OLE2[:4]):
+        if holds_any(file, LEGACY_STREAMS):
             raise ParseError(f"The {what} is in the old binary format; save it in the new one.")
         raise Encrypted(f"The {what} is protected by a password.")
-    if not data.startswith(b"PK"):
+    if not head.startswith(b"PK"):
         raise ParseError(f"The file is not a {what}.")
     from documents.errors import XmlForbidden
-    from documents.extractors.archives import check_zip, read_member
+    from documents.extractors.archives import XML, check_zip, read_member
 
-    archive = check_zip(data)
+    archive = check_zip(file)
     for member in archive.namelist():
-        if member.lower().endswith((".xml", ".rels", ".vml")):
+        if member.lower().endswith(XML):
             content = read_member(archive, member)
             if any(mark in content for mark in DOCTYPES):
                 raise XmlForbidden(f"The {what} holds XML with a document type of its own.")
             yield member, content
 
 
-def open_office(data: bytes, what: str) -> BytesIO:
-    """The file for a library to open, after all checks."""
-    for _ in check_office(data, what):
+def open_office(file: BinaryIO, what: str) -> BinaryIO:
+    """The file for a library to open, after all checks: without its pictures where they are large,
+    because the libraries load every part of a file, read or not."""
+    from documents.extractors.archives import without_media
+
+    for _ in check_office(file, what):
         pass
-    return BytesIO(data)
+    return without_media(file)
+
+
+def holds_any(file: BinaryIO, names: Sequence[bytes]) -> bool:
+    file.seek(0)
+    tail = b""
+    while block := file.read(BLOCK):
+        if any(name in tail + block for name in names):
+            return True
+        tail = block[-max(map(len, names)) :]  # a name may lie across two blocks
+    return False
 
 
 @contextmanager

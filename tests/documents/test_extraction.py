@@ -2,9 +2,12 @@
 
 import os
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from io import BytesIO
+from typing import BinaryIO
 
 import psutil
 import pytest
@@ -26,8 +29,16 @@ def cell() -> Iterator[Cell]:
     cell.close()
 
 
+def stored(data: bytes) -> BinaryIO:
+    file = tempfile.TemporaryFile()  # noqa: SIM115
+    file.write(data)
+    file.seek(0)
+    return file
+
+
 def order(cell: Cell, what: str) -> Extracted:
-    return cell.extract(what.encode(), media_type="application/x-obedient", name="x")
+    with stored(what.encode()) as file:
+        return cell.extract(file, media_type="application/x-obedient", name="x")
 
 
 def test_what_was_read_comes_out_as_it_went_in(cell: Cell):
@@ -89,6 +100,5 @@ def test_a_cell_that_dies_at_work_breaks_one_job_and_no_more(cell: Cell):
 
 
 def test_plain_text_needs_no_cell():
-    assert (
-        extract(b"Twelve lights.", media_type="text/plain", name="a.txt").text == "Twelve lights."
-    )
+    file = BytesIO(b"Twelve lights.")
+    assert extract(file, media_type="text/plain", name="a.txt").text == "Twelve lights."

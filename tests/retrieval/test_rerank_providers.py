@@ -115,13 +115,15 @@ def test_one_deadline_covers_waiting_and_dripping(site: str, behaviour: str):
     started = time.monotonic()
     error = failure(RemoteReranker(f"{site}/{behaviour}"), seconds=0.4)
     assert error.code == "rerank_timeout"
-    assert time.monotonic() - started < 1.2
+    assert time.monotonic() - started < 2
 
 
 def test_work_that_was_given_up_does_not_linger(site: str):
     reranker = RemoteReranker(f"{site}/header-drip")
     failure(reranker, seconds=0.3)
-    time.sleep(0.5)  # the server would drip for three seconds
+    end = time.monotonic() + 1.5  # the server would drip for three seconds
+    while reranker._provider._outrun.abandoned and time.monotonic() < end:
+        time.sleep(0.02)
     assert reranker._provider._outrun.abandoned == 0
 
 
@@ -146,7 +148,7 @@ def test_a_port_that_never_accepts_ends_at_the_deadline():
         for one in waiting:
             one.close()
     assert error.code == "rerank_timeout"
-    assert time.monotonic() - started < 1.2
+    assert time.monotonic() - started < 2
 
 
 def test_one_connection_serves_many_calls(site: str, seen: list):

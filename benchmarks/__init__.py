@@ -1,1 +1,0 @@
-"""Measurements on public collections: run by hand, never by the tests."""

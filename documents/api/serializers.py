@@ -64,6 +64,7 @@ class DocumentSerializer(_WithError):
             "live_version",
             "tags",
             "metadata",
+            "language",
             "dated_at",
             "chunks_count",
             "tokens_count",

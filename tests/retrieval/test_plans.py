@@ -8,9 +8,9 @@ from django.db import connection, connections
 
 from documents.models import IndexProfile, Namespace
 from ragsite.tenancy import namespace, operator
-from retrieval import dense
+from retrieval import dense, lexical, plans
 from retrieval.requests import Filters
-from retrieval.scope import resolve
+from retrieval.scope import Scope, resolve
 
 ROWS = 3000
 DIMENSIONS = 384
@@ -135,6 +135,25 @@ def test_a_filter_that_leaves_too_little_is_answered_exactly(
     assert (nothing, plan) == ([], "exact")
     everything, plan = find(crowd, filters=Filters(tags=("odd",)))
     assert (len(everything), plan) == (50, "hnsw")
+
+
+def test_the_candidate_search_takes_the_words_index_and_the_tenant_with_it(
+    crowd: tuple[Namespace, IndexProfile],
+):
+    tenant, profile = crowd
+    plan = plans.explain_candidates(
+        lexical.Question((), "", ROWS, ("english",)),
+        "'word7' | 'common'",
+        namespace_id=tenant.pk,
+        profile_id=profile.pk,
+        scope=Scope(chunks=ROWS),
+        limit=10,
+    )
+    assert "Bitmap Index Scan on chunk_words" in plan
+    index_condition = next(line for line in plan.splitlines() if "Index Cond" in line)
+    assert "search_vector @@" in index_condition
+    assert "place @>" in index_condition
+    assert "Seq Scan" not in plan
 
 
 def test_the_words_index_serves_the_definer_and_only_the_definer(

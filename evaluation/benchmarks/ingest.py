@@ -6,6 +6,7 @@ folder of many small files slows down as it goes.
 """
 
 import argparse
+import gc
 import io
 import resource
 import statistics
@@ -150,6 +151,7 @@ def memory() -> bool:
             with tempfile.TemporaryFile() as file:
                 file.write(make(ballast=size * stage.MEGABYTE))
                 file.seek(0)
+                gc.collect()  # of what it took to make the file
                 stage.reset_peak()
                 shared_cell().extract(file, media_type=BY_SUFFIX[suffix], name=f"a{suffix}")
             peaks.append(shared_cell().peak_bytes)

@@ -16,6 +16,7 @@ from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError, 
 from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.cleaning import SURROGATES, clean
 from documents.extractors.pdf_facts import LONGEST_VALUE, metadata_of, title_of
+from documents.extractors.pdf_furniture import furniture, without_furniture
 from documents.extractors.pdf_layout import (
     LINE_HYPHEN,
     Entry,
@@ -24,13 +25,11 @@ from documents.extractors.pdf_layout import (
     boxed,
     by_columns,
     crosses,
-    furniture,
     gutter,
     merged,
     middle,
     plain_lines,
     tidy,
-    without_furniture,
 )
 from documents.extractors.writer import LONGEST_TITLE
 from documents.passages import Extracted

@@ -163,6 +163,10 @@ DATABASES = {
     # Migrations only.
     "owner": _owner_database(),
 }
+if replica := env.str("DATABASE_REPLICA_URL", default=""):
+    # A streaming replica with the same roles: serves searches, and nothing that writes.
+    server = {k: v for k, v in env.db_url_config(replica).items() if k in ("HOST", "PORT", "NAME")}
+    DATABASES["replica"] = {**DATABASES["default"], **server}
 DATABASE_ROUTERS = ["ragsite.tenancy.RoleRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

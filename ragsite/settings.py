@@ -262,10 +262,12 @@ SEARCH = {
 
 # -- reranking: only what is configured is there (retrieval/reranking.py) --------------
 def _rerankers() -> dict[str, Any]:
-    names = {"max_length": "RERANK_MAX_LENGTH", "batch_size": "RERANK_BATCH_SIZE"}
-    limits = {option: env.int(name, default=0) for option, name in names.items()}
-    local = {option: value for option, value in limits.items() if value}
-    local["threads"] = env.int("RERANK_THREADS", default=1)
+    local = {
+        "max_length": env.int("RERANK_MAX_LENGTH", default=256),
+        "threads": env.int("RERANK_THREADS", default=1),
+    }
+    if batch_size := env.int("RERANK_BATCH_SIZE", default=0):
+        local["batch_size"] = batch_size
     found: dict[str, Any] = {"cosine": {"BACKEND": "retrieval.rerankers.cosine.CosineReranker"}}
     if directory := env.str("RERANK_ONNX_DIR", default=""):
         backend = "retrieval.rerankers.onnx.OnnxReranker"

@@ -61,9 +61,10 @@ def search(namespace_id: uuid.UUID, request: SearchRequest) -> SearchResult:
         "search.done",
         extra={"hits": len(result.hits), "cache": cache, "times_ms": clock.times_ms},
     )
-    fallbacks = (*result.diagnostics.fallbacks, *filter(None, [fallback]))
+    uncached = "uncached: cache_unavailable" if cache == "down" else ""
+    fallbacks = (*result.diagnostics.fallbacks, *filter(None, [fallback, uncached]))
     diagnostics = replace(result.diagnostics, times_ms=clock.times_ms, fallbacks=fallbacks)
-    return replace(result, cache=cache, diagnostics=diagnostics)
+    return replace(result, cache="hit" if cache == "hit" else "miss", diagnostics=diagnostics)
 
 
 def prepare(query: str) -> str:

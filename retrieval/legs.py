@@ -68,7 +68,7 @@ def find_candidates(
 
 
 def _words(tenant: Namespace, query: ParsedQuery, scope: Scope, limit: int, clock: Clock) -> Words:
-    profile_id = tenant.active_profile_id
+    profile_id = tenant.active_profile.pk
     with clock("lexical"), namespace(tenant.pk):
         question = lexical.analyse(query, namespace_id=tenant.pk, profile_id=profile_id)
         if question is not None:

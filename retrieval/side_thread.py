@@ -27,7 +27,11 @@ def start(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Future[T]
     if not free.acquire(blocking=False):
         return _done_here(work, *args, **kwargs)
     context = contextvars.copy_context()
-    future = _threads().submit(context.run, _with_live_connection, work, *args, **kwargs)
+
+    def beside() -> T:
+        return context.run(_with_live_connection, work, *args, **kwargs)
+
+    future = _threads().submit(beside)
     future.add_done_callback(lambda _: free.release())
     return future
 

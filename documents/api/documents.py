@@ -120,7 +120,7 @@ class ChunkListView(NamespacedListView):
 
     def get_queryset(self) -> QuerySet[Chunk]:
         document = find_document(self.kwargs["pk"])
-        return Chunk.objects.filter(document=document).defer("embedding", "search_vector")
+        return Chunk.objects.filter(document=document).defer("embedding")
 
     @extend_schema(operation_id="documents_chunks")
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:

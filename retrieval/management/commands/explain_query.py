@@ -66,7 +66,7 @@ class Command(BaseCommand):
             self.stdout.write(plans.explain(query.statement, query.parameters, analyse=True))
 
     def _lexical(self, tenant: Namespace, question: str, scope: Scope, limit: int) -> None:
-        profile_id = tenant.active_profile_id
+        profile_id = tenant.active_profile.pk
         with namespace(tenant.pk):
             asked = lexical.analyse(
                 parse_query(prepare(question)), namespace_id=tenant.pk, profile_id=profile_id

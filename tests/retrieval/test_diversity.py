@@ -1,0 +1,87 @@
+"""Not ten times the same: twins, neighbours, crowds and MMR."""
+
+import uuid
+
+import numpy as np
+
+from retrieval.diversity import diversify
+from retrieval.requests import Candidate
+from retrieval.scoring import Place, Scored
+
+VERSION = uuid.UUID(int=7)
+
+
+def scene(*rows: dict) -> Scored:
+    """Candidates in the order given, the best first; each row says what is special about it."""
+    candidates, places, vectors = [], {}, {}
+    for n, row in enumerate(rows):
+        pk = uuid.UUID(int=n + 1)
+        document = uuid.UUID(int=1000 + row.get("document", n))
+        candidates.append(Candidate(pk, document, fused=1 - n / 10))
+        ordinal = row.get("ordinal", 10 * n)
+        places[pk] = Place(
+            row.get("version", uuid.UUID(int=2000 + row.get("document", n))),
+            ordinal,
+            row.get("kind", "text"),
+            row.get("section", ""),
+            row.get("page"),
+            100 * ordinal,
+            100 * ordinal + 120,
+            row.get("words", n),
+        )
+        vectors[pk] = np.array(row.get("vector", np.eye(8)[n]), dtype=np.float32)
+    return Scored(tuple(candidates), (), places, vectors)
+
+
+def picked(scored: Scored, **options: object) -> tuple[list[int], list[str]]:
+    settings = {"k": 10, "max_per_document": 9, "mmr_lambda": 1.0} | options
+    picks, dropped = diversify(scored.candidates, scored, **settings)
+    return (
+        [pick.candidate.chunk_id.int - 1 for pick in picks],
+        [f"{c.chunk_id.int - 1}: {c.dropped}" for c in dropped],
+    )
+
+
+def test_the_same_words_in_another_document_are_a_twin():
+    assert picked(scene({"words": 5}, {"words": 5}, {})) == ([0, 2], ["1: duplicate"])
+
+
+def test_nearly_the_same_vector_is_a_twin_but_not_across_kinds():
+    close = [1.0, 0.1] + [0.0] * 6
+    assert picked(scene({}, {"vector": close}))[1] == ["1: duplicate"]
+    assert picked(scene({}, {"vector": close, "kind": "table"}))[0] == [0, 1]
+
+
+def test_neighbours_of_one_section_become_one_passage():
+    scored = scene(
+        {"document": 1, "ordinal": 4}, {"document": 1, "ordinal": 5}, {"document": 1, "ordinal": 8}
+    )
+    picks, _ = diversify(scored.candidates, scored, k=10, max_per_document=2, mmr_lambda=1.0)
+    assert [(pick.start, pick.end, len(pick.merged)) for pick in picks] == [
+        (400, 620, 1),
+        (800, 920, 0),
+    ]
+
+
+def test_neighbours_of_other_sections_pages_or_kinds_stay_apart():
+    for other in ({"section": "B"}, {"page": 2}, {"kind": "code"}):
+        scored = scene({"document": 1, "ordinal": 4}, {"document": 1, "ordinal": 5} | other)
+        assert picked(scored)[0] == [0, 1]
+
+
+def test_a_merged_passage_does_not_grow_without_end():
+    scored = scene(*({"document": 1, "ordinal": n} for n in range(5)))
+    kept, dropped = picked(scored, max_per_document=1)
+    assert kept == [0]
+    assert dropped == ["3: max_per_document", "4: max_per_document"]
+
+
+def test_what_comes_after_k_says_so():
+    assert picked(scene({}, {}, {}), k=2) == ([0, 1], ["2: beyond_k"])
+
+
+def test_a_lower_lambda_prefers_what_is_unlike():
+    alike = [0.9, 0.436] + [0.0] * 6
+    scored = scene({}, {"vector": alike}, {})
+    assert picked(scored, k=2)[0] == [0, 1]
+    assert picked(scored, k=2, mmr_lambda=0.3)[0] == [0, 2]

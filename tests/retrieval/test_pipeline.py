@@ -1,0 +1,169 @@
+"""The stages together, through the API: cache, rerank, explain, expansion, and parts that fail."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+
+from documents.models import Namespace
+from ragsite.backends import load_backend
+from retrieval import search as pipeline
+
+from ..client import Api
+
+
+@pytest.fixture(autouse=True)
+def empty_caches():
+    for alias in ("results", "queries"):
+        caches[alias].clear()
+
+
+def diagnostics(api: Api, question: str, **options: Any) -> dict[str, Any]:
+    answer = api.query(question, **options)
+    assert answer.status == 200, answer.body
+    return answer.body["diagnostics"]
+
+
+def test_the_same_question_is_answered_from_the_cache_until_something_changes(
+    library: Api, work: Callable[[], int]
+):
+    first = library.query("when do boats leave?").body
+    again = library.query("when do boats leave?").body
+    assert first["diagnostics"]["cache"] == "miss"
+    assert again["diagnostics"]["cache"] == "hit"
+    assert again["results"] == first["results"]
+    assert diagnostics(library, "when do boats leave?", k=3)["cache"] == "miss"
+    library.upload(("new.md", "# News\n\nBoats leave at noon now."))
+    work()
+    changed = library.query("when do boats leave?").body
+    assert changed["diagnostics"]["cache"] == "miss"
+    assert "News" in str(changed["results"])
+
+
+def test_retagging_empties_the_cache_too(library: Api):
+    filters = {"tags": ["late"]}
+    assert library.query("boats", filters=filters).body["results"] == []
+    (document,) = [d for d in library.get("documents").body["results"] if "Harbour" in d["title"]]
+    library.patch(f"documents/{document['id']}", {"tags": ["late"]})
+    assert library.query("boats", filters=filters).body["results"]
+
+
+def test_one_tenant_never_gets_anothers_answer(
+    library: Api, other_tenant: Namespace, api_of: Callable[..., Api]
+):
+    assert library.query("boats").body["results"]
+    body = api_of(other_tenant).query("boats").body
+    assert (body["results"], body["diagnostics"]["cache"]) == ([], "miss")
+
+
+def test_an_answer_with_a_fallback_is_not_kept(library: Api, settings: Any):
+    broken = {"BACKEND": "tests.retrieval.broken.BrokenEmbedder"}
+    whole = settings.EMBEDDERS
+    settings.EMBEDDERS = {**whole, "hashing": broken}
+    load_backend.cache_clear()
+    try:
+        assert diagnostics(library, "boats")["fallbacks"]
+    finally:
+        settings.EMBEDDERS = whole
+        load_backend.cache_clear()
+    mended = diagnostics(library, "boats")
+    assert (mended["fallbacks"], mended["cache"]) == ([], "miss")
+
+
+def test_documents_replaced_in_the_middle_of_a_search_make_it_look_again(
+    library: Api, work: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+):
+    """The chunks found are gone before they are read: not an empty answer, but another look."""
+    found = pipeline.find_candidates
+    replaced = threading.Event()
+
+    def and_then_replace(*args: Any) -> Any:
+        legs = found(*args)
+        if not replaced.is_set():
+            replaced.set()
+            library.upload(("harbour.md", "# Trade\n\nFishing boats leave at midnight."))
+            work()
+        return legs
+
+    monkeypatch.setattr(pipeline, "find_candidates", and_then_replace)
+    body = library.query("fishing boats").body
+    assert replaced.is_set()
+    assert body["results"][0]["content"].endswith("Fishing boats leave at midnight.")
+    assert body["results"][0]["document_version"] == 2
+
+
+def test_cosine_reranks_by_similarity_and_every_stage_shows(library: Api):
+    body = library.query("the lamp turned", rerank="cosine", explain=True).body
+    assert body["diagnostics"]["reranker"] == "cosine"
+    scores = [hit["scores"] for hit in body["results"]]
+    assert [s["rerank"] for s in scores] == sorted((s["rerank"] for s in scores), reverse=True)
+    assert all(s["final"] == s["rerank"] == pytest.approx(s["vector"], abs=1e-4) for s in scores)
+    assert body["results"][0]["ranks"]["rerank"] == 1
+
+
+def test_a_reranker_that_is_not_set_up_is_refused_by_name(library: Api):
+    answer = library.query("lamp", rerank="cross-encoder")
+    assert (answer.status, answer.code) == (422, "reranker_not_configured")
+    assert diagnostics(library, "lamp", rerank="auto")["reranker"] == "none"
+
+
+def test_a_broken_reranker_leaves_the_fused_order_and_says_so(library: Api, settings: Any):
+    plain = library.query("the lamp turned").body["results"]
+    settings.RERANKERS = {"remote": {"BACKEND": "tests.retrieval.broken.BrokenReranker"}}
+    load_backend.cache_clear()
+    body = library.query("the lamp turned", rerank="remote").body
+    load_backend.cache_clear()
+    assert body["diagnostics"]["fallbacks"] == ["fused_order: rerank_failed"]
+    assert [hit["chunk_id"] for hit in body["results"]] == [hit["chunk_id"] for hit in plain]
+
+
+def test_explain_shows_raw_and_normalised_scores_ranks_words_filters_and_fate(library: Api):
+    told = diagnostics(
+        library,
+        "lamp boats bread",
+        explain=True,
+        max_per_document=1,
+        filters={"tags": ["coast"]},
+    )
+    assert told["filters"]["tags"] == ["coast"]
+    assert {term["term"] for term in told["terms"]} >= {"lamp", "boat", "bread"}
+    assert all(term["weight"] > 0 for term in told["terms"])
+    best = told["candidates"][0]
+    assert set(best["scores"]) == {"vector", "lexical", "fused", "rerank", "final"}
+    normal = best["normalised"]
+    assert best["scores"]["fused"] == pytest.approx((normal["vector"] + normal["lexical"]) / 2)
+    assert best["ranks"]["fused"] == 1
+    assert best["terms"][0]["score"] > 0
+    assert {c["dropped"] for c in told["candidates"]} >= {"", "max_per_document"}
+
+
+@pytest.mark.parametrize("stage", ["vector", "lexical", "fused", "final"])
+def test_a_threshold_is_on_the_stage_it_names(library: Api, stage: str):
+    hits = library.query("the lamp turned", max_per_document=9).body["results"]
+    scores = sorted(hit["scores"][stage] for hit in hits)
+    least = scores[len(scores) // 2]
+    body = library.query("the lamp turned", max_per_document=9, threshold={stage: least}).body
+    assert body["results"]
+    assert all(hit["scores"][stage] >= least for hit in body["results"])
+    if scores[0] < least:
+        reasons = {entry["reason"] for entry in body["diagnostics"]["dropped"]}
+        assert f"threshold: {stage}" in reasons
+
+
+def test_a_hit_can_be_widened_to_its_section(library: Api):
+    plain = library.query("rotate seconds lamp", k=1).body["results"][0]
+    body = library.query("rotate seconds lamp", k=1, expand="section").body
+    wide = body["results"][0]
+    text = library.get(f"documents/{wide['document_id']}/text").body["text"]
+    span = wide["span"]
+    assert wide["content"] == text[span["start"] : span["end"]]
+    assert span["start"] <= plain["span"]["start"] < plain["span"]["end"] <= span["end"]
+    assert len(wide["content"]) > len(plain["content"])
+    assert wide["content"].startswith("## The lamp")
+    assert body["citations"][0]["span"] == span
+
+
+def test_mmr_and_fast_are_taken(library: Api):
+    assert library.query("lamp boats", mmr_lambda=0.5, fast=True).status == 200

@@ -29,7 +29,7 @@ def start(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Future[T]
     context = contextvars.copy_context()
 
     def beside() -> T:
-        return context.run(_with_live_connection, work, *args, **kwargs)
+        return context.run(lambda: _with_live_connection(work, *args, **kwargs))
 
     future = _threads().submit(beside)
     future.add_done_callback(lambda _: free.release())

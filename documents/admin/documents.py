@@ -79,11 +79,11 @@ class ChunkAdmin(LookOnlyAdmin):
     list_filter = ("kind", "namespace", "profile")
     list_select_related = ("document",)
     search_fields = ("content",)
-    exclude = ("embedding", "search_vector")
+    exclude = ("embedding",)
     show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Chunk]:
-        return super().get_queryset(request).defer("embedding", "search_vector")
+        return super().get_queryset(request).defer("embedding")
 
     def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
         return lookup == "document__id__exact" or super().lookup_allowed(lookup, value, request)

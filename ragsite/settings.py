@@ -8,6 +8,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -165,8 +166,13 @@ DATABASES = {
 }
 if replica := env.str("DATABASE_REPLICA_URL", default=""):
     # A streaming replica with the same roles: serves searches, and nothing that writes.
-    server = {k: v for k, v in env.db_url_config(replica).items() if k in ("HOST", "PORT", "NAME")}
-    DATABASES["replica"] = {**DATABASES["default"], **server}
+    server = env.db_url_config(replica)
+    DATABASES["replica"] = {
+        **DATABASES["default"],
+        "HOST": unquote(server["HOST"]),  # %2Fvar%2Frun: a socket's folder
+        "PORT": server["PORT"],
+        "NAME": server["NAME"],
+    }
 DATABASE_ROUTERS = ["ragsite.tenancy.RoleRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

@@ -1,0 +1,36 @@
+"""How the API speaks: settings that no environment changes, apart from those that it does."""
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["ragsite.auth.ApiKeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["ragsite.auth.HasScope"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["ragsite.parsing.ShallowJSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "ragsite.errors.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+    "UNICODE_JSON": True,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Ragsite",
+    "DESCRIPTION": "Documents in, cited passages out. Every call carries "
+    "`Authorization: Bearer <key>`; the key decides the namespace.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PUBLIC": True,
+    "SERVE_AUTHENTICATION": [],
+    "SERVE_PERMISSIONS": [],
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "ragsite.openapi.declare_errors",
+    ],
+    "ENUM_NAME_OVERRIDES": {
+        "DocumentStatus": "documents.models.Document.Status",
+        "KindEnum": "documents.models.Chunk.Kind",
+        "JobState": "documents.models.IngestJob.State",
+        "VersionState": "documents.models.DocumentVersion.State",
+    },
+}

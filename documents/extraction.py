@@ -17,6 +17,8 @@ from .extractors import extractor_for
 from .extractors.wire import from_json
 from .passages import Extracted
 
+PATH = "/usr/local/bin:/usr/bin:/bin"  # where a cell looks for Tesseract
+
 
 class Unreadable(BadFile):
     """A file that its reader refused, or that its limits stopped; the code says which."""
@@ -36,12 +38,18 @@ def extract(data: bytes, *, media_type: str, name: str) -> Extracted:
     extractor = extractor_for(media_type)
     if extractor.is_harmless:
         return extractor.extract(data, name=name)
-    return _cell().extract(data, media_type=media_type, name=name)
+    ocr = _ocr() if extractor.holds_pictures else None
+    return _cell().extract(data, media_type=media_type, name=name, ocr=ocr)
 
 
 @cache
 def _cell() -> "Cell":
     return Cell(**settings.EXTRACTION)
+
+
+def _ocr() -> dict[str, Any] | None:
+    """What the cell is told of it; nothing where no engine is set."""
+    return {**settings.OCR, **settings.OCR_LIMITS} if settings.OCR["BACKEND"] else None
 
 
 @dataclass
@@ -56,7 +64,9 @@ class Cell:
     _process: subprocess.Popen[bytes] | None = None
     _mutex: threading.Lock = field(default_factory=threading.Lock)
 
-    def extract(self, data: bytes, *, media_type: str, name: str) -> Extracted:
+    def extract(
+        self, data: bytes, *, media_type: str, name: str, ocr: dict[str, Any] | None = None
+    ) -> Extracted:
         request = {
             "media_type": media_type,
             "name": name,
@@ -65,6 +75,7 @@ class Cell:
             "output_bytes": self.output_bytes,
             "cpu_seconds": self.cpu_seconds,
             "wall_seconds": self.wall_seconds,
+            "ocr": ocr,
         }
         with self._mutex:
             try:
@@ -99,7 +110,11 @@ class Cell:
                 cwd=Path(settings.BASE_DIR),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(settings.BASE_DIR), "LC_ALL": "C"},
+                env={
+                    "PATH": "/usr/local/bin:/usr/bin:/bin",
+                    "PYTHONPATH": str(settings.BASE_DIR),
+                    "LC_ALL": "C",
+                },
             )
             atexit.register(self.close)
         return self._process

@@ -193,6 +193,18 @@ EXTRACTION = {
     "wall_seconds": env.float("EXTRACT_WALL_SECONDS", default=180.0),
 }
 
+# -- OCR: pictures of text, with limits of its own (documents/ocr/) ----------------
+OCR = {
+    "BACKEND": env.str("OCR_BACKEND", default="documents.ocr.rapid.RapidOcr"),
+    "OPTIONS": env.json("OCR_OPTIONS", default={}),
+}
+OCR_LIMITS = {
+    "memory_bytes": env.int("OCR_MEMORY_MB", default=3072) * 2**20,
+    "cpu_seconds": env.int("OCR_CPU_SECONDS", default=900),
+    "wall_seconds": env.float("OCR_WALL_SECONDS", default=1800.0),
+    "max_pages": env.int("OCR_MAX_PAGES", default=200),
+}
+
 # -- jobs: our table is the truth, django-q2 the doorbell (documents/jobs.py) -----
 JOB_WORKERS = env.int("JOB_WORKERS", default=2)
 JOB_TIMEOUT = env.int("JOB_TIMEOUT", default=3600)

@@ -5,7 +5,6 @@ limits on memory, processor time, wall time, output and open files; whatever hap
 as one answer here. Answers are JSON: nothing that a hostile file has touched is ever unpickled.
 """
 
-import ctypes
 import json
 import os
 import resource
@@ -16,11 +15,13 @@ import traceback
 from typing import Any, BinaryIO
 
 from documents.errors import BadFile
-from documents.extractors import extractor_for
+from documents.extractors import Extractor, extractor_for
 from documents.extractors.wire import to_json
+from documents.limits import Limits, die_with_parent
+from documents.ocr.base import OcrUnavailable
+from documents.ocr.reader import PictureReader
 
-OPEN_FILES = 64
-PR_SET_PDEATHSIG = 1
+TOO_LONG = "Reading the file took too long."
 EXCEEDED: dict[int, str] = {
     signal.SIGXCPU: "processor time",
     signal.SIGXFSZ: "text",
@@ -42,7 +43,8 @@ def _in_a_fork(request: dict[str, Any], data: bytes) -> bytes:
         child = os.fork()
         if child == 0:
             _work(request, data, result)
-        status = _wait(child, request["wall_seconds"])
+        # Its own clock ends it; this one is for what does not heed that.
+        status = _wait(child, _ceiling(request).wall_seconds + 1)
         size = os.lseek(result, 0, os.SEEK_END)
         return os.pread(result, size, 0) if status == 0 and size else _post_mortem(status)
     finally:
@@ -69,22 +71,32 @@ def _confine(request: dict[str, Any]) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    memory, output = request["memory_bytes"], request["output_bytes"]
-    seconds = request["cpu_seconds"]
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+    die_with_parent()
+    Limits.of(request).impose(ceiling=_ceiling(request))
+    output = request["output_bytes"]
     resource.setrlimit(resource.RLIMIT_FSIZE, (output, output))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, OPEN_FILES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it; we want to see it
+
+
+def _ceiling(request: dict[str, Any]) -> Limits:
+    """OCR takes longer than anything else; a file gets its limits when it turns out to need it."""
+    return Limits.of(request["ocr"] or request)
+
+
+def _extractor(request: dict[str, Any]) -> Extractor:
+    extractor = extractor_for(request["media_type"])
+    ocr = request["ocr"]
+    if not ocr:
+        return extractor
+    limits = Limits.of(ocr)
+    pictures = PictureReader(ocr, max_pages=ocr["max_pages"], limits=limits, begin=limits.widen)
+    return extractor.with_pictures_read_by(pictures)
 
 
 def _read(request: dict[str, Any], data: bytes) -> bytes:
     try:
-        extracted = extractor_for(request["media_type"]).extract(data, name=request["name"])
-        return to_json(extracted)
-    except BadFile as error:
+        return to_json(_extractor(request).extract(data, name=request["name"]))
+    except (BadFile, OcrUnavailable) as error:
         return _failure(error.code, str(error))
     except MemoryError:
         return _failure("resource_limit", "The file needs more memory than one file may use.")
@@ -111,7 +123,9 @@ def _wait(child: int, seconds: float) -> int | None:
 
 def _post_mortem(status: int | None) -> bytes:
     if status is None:
-        return _failure("resource_limit", "Reading the file took too long.")
+        return _failure("resource_limit", TOO_LONG)
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
+        return _failure("resource_limit", TOO_LONG)
     exceeded = EXCEEDED.get(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None
     if exceeded:
         return _failure("resource_limit", f"The file needs more {exceeded} than one file may use.")

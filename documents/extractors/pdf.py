@@ -4,39 +4,39 @@ import io
 import re
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from copy import copy
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import islice
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError, TooComplex
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import SURROGATES, clean
+from documents.extractors.paged import Entry, assembled
+from documents.extractors.pages import LONGEST_LIST, counted
+from documents.extractors.pdf_info import LONGEST_VALUE, metadata_in, title_in
 from documents.extractors.pdf_layout import (
-    LINE_HYPHEN,
-    Entry,
-    Line,
-    assembled,
     by_columns,
     crosses,
     furniture,
     gutter,
-    merged,
     middle,
     plain_lines,
-    tidy,
     without_furniture,
 )
+from documents.extractors.scans import Scans, read_scans
 from documents.extractors.writer import LONGEST_TITLE
+from documents.lines import LINE_HYPHEN, Line, merged, tidy
 from documents.passages import Extracted
+
+if TYPE_CHECKING:
+    from documents.ocr.reader import PictureReader
 
 Box = tuple[float, float, float, float]
 
-LONGEST_VALUE = 2000
-LONGEST_LIST = 20  # of page numbers in a warning
 MOST_ENTRIES = 20_000  # of an outline
 FARTHEST = 20_000.0  # points; a page has at most 14,400
 BREAK = re.compile(f"{LINE_HYPHEN}(?:\r\n)?|\r\n|[\r\n]")
@@ -44,18 +44,6 @@ RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 # What is still there when a line has been cleaned.
 VISIBLE = re.compile("[^\\s\x00-\x1f\x7f\ufeff\ufffe\uffff]")
 PASSWORD = re.compile("(?i)password|security")
-DATE = re.compile(
-    r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([Zz])|([+-])(\d\d)'?(\d\d)?)?"
-)
-NO_TITLE = re.compile(
-    r"(?i)(?:untitled(?: \w+)?|unknown|title|document|slide|none|null|\(anonymous\))\W*\d*$"
-    r"|microsoft (?:word|powerpoint|excel)\b"
-    r"|.*\.(?:docx?|pdf|pptx?|xlsx?|indd|tex|dvi|rtf|odt|qxd)$"
-    r"|[a-z]:\\|(?:file:|/)\S|\W*$"
-)
-FIELDS = ("Author", "Subject", "Keywords", "Creator", "Producer")
-DATES: Mapping[str, str] = {"CreationDate": "created", "ModDate": "modified"}
-
 NO_PAGES = "The file is damaged or is no PDF: its pages cannot be found."
 PDFIUM = Lock()  # the library is not safe to enter from two threads
 
@@ -67,6 +55,7 @@ class Reading:
     pages: list[list[Line] | None] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     info: dict[str, str] = field(default_factory=dict)
+    scans: Scans = field(default_factory=Scans)
 
     @property
     def lines(self) -> list[list[Line]]:
@@ -76,10 +65,17 @@ class Reading:
 class PdfExtractor(Extractor):
     media_types = frozenset({"application/pdf"})
     source_type = "pdf"
+    holds_pictures = True
 
     def __init__(self, *, max_pages: int = 5000, max_characters: int = 20_000_000) -> None:
         self.max_pages = max_pages
         self.max_characters = max_characters
+        self.pictures: PictureReader | None = None
+
+    def with_pictures_read_by(self, pictures: "PictureReader") -> "PdfExtractor":
+        able = copy(self)
+        able.pictures = pictures
+        return able
 
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
         if not data:
@@ -90,12 +86,14 @@ class PdfExtractor(Extractor):
         if len(blank) == len(pages):
             raise _nothing_read(reading)
         text, blocks, spans = assembled(pages, reading.entries)
-        metadata = _metadata(reading.info) | {"page_count": len(pages)}
+        metadata = metadata_in(reading.info) | {"page_count": len(pages)}
+        if reading.scans.found:
+            metadata |= {"ocr_engine": reading.scans.engine, "ocr_pages": reading.scans.found}
         return Extracted(
             text=text,
             blocks=blocks,
             pages=spans,
-            title=_title(reading.info.get("Title", "")),
+            title=title_in(reading.info.get("Title", "")),
             metadata=metadata | ({"repeated_lines": removed} if removed else {}),
             warnings=tuple(_warnings(reading, blank)),
         )
@@ -123,7 +121,10 @@ class PdfExtractor(Extractor):
             return lines
 
         reading = Reading(info=_pdfium_info(document), entries=_pdfium_entries(document))
-        return self._filled(reading, len(document), lines_of)
+        reading = self._filled(reading, len(document), lines_of)
+        if self.pictures:
+            reading.scans = read_scans(document, reading.pages, self.pictures)
+        return reading
 
     def _read_by_pypdf(self, data: bytes) -> Reading:
         second = SecondReader(data)
@@ -339,52 +340,33 @@ def _own_lines(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], list[str]
     return own, list(dict.fromkeys(removed))[:LONGEST_LIST]
 
 
-def _title(value: str) -> str:
-    title = tidy(clean(value[:LONGEST_VALUE]))
-    return "" if NO_TITLE.match(title) else title[:LONGEST_TITLE]
-
-
-def _metadata(info: Mapping[str, str]) -> dict[str, Any]:
-    found = {key.lower(): tidy(clean(info.get(key, "")[:LONGEST_VALUE])) for key in FIELDS}
-    found |= {name: _iso(info.get(key, "")) for key, name in DATES.items()}
-    return {name: value for name, value in found.items() if value}
-
-
-def _iso(value: str) -> str:
-    """ "D:20101204143835+01'00'" as 2010-12-04T14:38:35+01:00; nothing where it is no date."""
-    match = DATE.match(value.strip())
-    if not match:
-        return ""
-    year, month, day, hour, minute, second, zulu, sign, hours, minutes = match.groups()
-    date = f"{year}-{month or '01'}-{day or '01'}"
-    time = f"T{hour}:{minute or '00'}:{second or '00'}" if hour else ""
-    zone = "+00:00" if zulu else f"{sign}{hours}:{minutes or '00'}" if sign else ""
-    try:
-        moment = datetime.fromisoformat(f"{date}{time}{zone if time else ''}")
-    except ValueError:
-        return ""
-    return moment.isoformat() if time else moment.date().isoformat()
-
-
 def _nothing_read(reading: Reading) -> BadFile:
-    count = len(reading.pages)
+    count, scans = len(reading.pages), reading.scans
     if not count:
         return NoText("The PDF has no pages.")
-    if all(page is None for page in reading.pages):
+    if all(page is None for page in reading.pages) and not scans.tried:
         return ParseError("The PDF is damaged: none of its pages can be read.")
     none = "The only page has no" if count == 1 else f"None of the {count} pages has a"
-    return NoText(f"{none} text layer; OCR is not available yet.")
+    return NoText(f"{none} text layer; {_tried(scans)}{_left(scans)}.")
+
+
+def _tried(scans: Scans) -> str:
+    return f"OCR ({scans.engine}) found nothing" if scans.engine else "OCR is switched off"
+
+
+def _left(scans: Scans) -> str:
+    return f", and {len(scans.unread)} were not read: {scans.stopped}" if scans.unread else ""
 
 
 def _warnings(reading: Reading, blank: Sequence[int]) -> Iterator[str]:
-    if broken := [number for number in blank if reading.pages[number - 1] is None]:
-        yield f"{_counted(broken)} could not be read."
-    if bare := [number for number in blank if reading.pages[number - 1] is not None]:
+    scans = reading.scans
+    unread = set(scans.unread)
+    broken = [number for number in blank if reading.pages[number - 1] is None]
+    if broken := [number for number in broken if number not in {*scans.tried, *unread}]:
+        yield f"{counted(broken)} could not be read."
+    if bare := [number for number in blank if number not in {*broken, *unread}]:
         have = "has" if len(bare) == 1 else "have"
-        yield f"{_counted(bare)} {have} no text layer; OCR is not available yet."
-
-
-def _counted(numbers: Sequence[int]) -> str:
-    listed = ", ".join(map(str, numbers[:LONGEST_LIST]))
-    more = f" and {len(numbers) - LONGEST_LIST} more" if len(numbers) > LONGEST_LIST else ""
-    return f"Page {listed}" if len(numbers) == 1 else f"Pages {listed}{more}"
+        yield f"{counted(bare)} {have} no text layer; {_tried(scans)}."
+    if scans.unread:
+        have = "has" if len(scans.unread) == 1 else "have"
+        yield f"{counted(scans.unread)} {have} no text layer and were not read: {scans.stopped}."

@@ -13,7 +13,7 @@ from pypdf import PdfReader, PdfWriter
 from documents.embedders.hashing import HashingEmbedder
 from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError, TooComplex
 from documents.extractors.pdf import PdfExtractor
-from documents.extractors.pdf_layout import tidy
+from documents.lines import tidy
 from documents.passages import Extracted
 from documents.splitting import StructureSplitter
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from documents.ocr.reader import PictureReader
 
-# What Pillow calls the formats. MPO: a JPEG with a second picture in it, as telephones make them.
-FORMATS = ("PNG", "JPEG", "MPO", "TIFF", "WEBP")
+# What Pillow calls them. (Its JPEG includes MPO: two pictures in one, as telephones make them.)
+FORMATS = ("PNG", "JPEG", "TIFF", "WEBP")
 DAMAGED = "The image is damaged: it cannot be decoded."
 
 

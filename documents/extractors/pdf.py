@@ -368,5 +368,6 @@ def _warnings(reading: Reading, blank: Sequence[int]) -> Iterator[str]:
         have = "has" if len(bare) == 1 else "have"
         yield f"{counted(bare)} {have} no text layer; {_tried(scans)}."
     if scans.unread:
-        have = "has" if len(scans.unread) == 1 else "have"
-        yield f"{counted(scans.unread)} {have} no text layer and were not read: {scans.stopped}."
+        one = len(scans.unread) == 1
+        have = "has no text layer and was" if one else "have no text layer and were"
+        yield f"{counted(scans.unread)} {have} not read: {scans.stopped}."

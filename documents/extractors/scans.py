@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from documents.lines import Line
+from documents.ocr.base import OcrUnavailable
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -39,7 +40,13 @@ def read_scans(document: Any, pages: list[list[Line] | None], pictures: "Picture
         picture = _picture(document, index, lines)
         if picture is None:
             continue
-        read = pictures.read(picture)
+        try:
+            read = pictures.read(picture)
+        except OcrUnavailable as error:
+            if not any(pages):
+                raise
+            read = None
+            pictures.stopped = str(error).rstrip(".")
         if read is None:
             scans.unread.append(index + 1)
             continue

@@ -14,13 +14,23 @@ from django.core.management import call_command
 
 ROOT = Path(settings.BASE_DIR)
 APPS = {"documents": 0, "retrieval": 1, "evaluation": 2}
-HEAVY = {"torch", "transformers", "sentence_transformers", "scipy", "sklearn", "pypdf"}
+HEAVY = {
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "scipy",
+    "sklearn",
+    "pypdf",
+    "rapidocr",
+    "cv2",
+}
 WORKERS = [
     *Path(ROOT, "documents/extractors").glob("*.py"),
     *Path(ROOT, "documents/embedders").glob("*.py"),
+    *Path(ROOT, "documents/ocr").glob("*.py"),
     *(
         ROOT / "documents" / f"{name}.py"
-        for name in ("splitting", "sentences", "passages", "errors")
+        for name in ("splitting", "sentences", "passages", "errors", "lines", "limits")
     ),
     *(ROOT / "retrieval" / f"{name}.py" for name in ("fusion", "diversity", "context", "requests")),
 ]

@@ -110,11 +110,7 @@ class Cell:
                 cwd=Path(settings.BASE_DIR),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env={
-                    "PATH": "/usr/local/bin:/usr/bin:/bin",
-                    "PYTHONPATH": str(settings.BASE_DIR),
-                    "LC_ALL": "C",
-                },
+                env={"PATH": PATH, "PYTHONPATH": str(settings.BASE_DIR), "LC_ALL": "C"},
             )
             atexit.register(self.close)
         return self._process

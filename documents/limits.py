@@ -23,6 +23,14 @@ class Limits:
     def of(cls, request: Mapping[str, Any]) -> "Limits":
         return cls(request["memory_bytes"], request["cpu_seconds"], request["wall_seconds"])
 
+    def and_then(self, later: "Limits") -> "Limits":
+        """What allows for work under these and, when they are widened, under the later ones."""
+        return Limits(
+            max(self.memory_bytes, later.memory_bytes),
+            max(self.cpu_seconds, later.cpu_seconds),
+            self.wall_seconds + later.wall_seconds,
+        )
+
     def impose(self, *, ceiling: "Limits") -> None:
         """Hold this process to these limits; it may widen them, up to the ceiling, once."""
         resource.setrlimit(resource.RLIMIT_AS, (self.memory_bytes, ceiling.memory_bytes))

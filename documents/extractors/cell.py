@@ -80,7 +80,8 @@ def _confine(request: dict[str, Any]) -> None:
 
 def _ceiling(request: dict[str, Any]) -> Limits:
     """OCR takes longer than anything else; a file gets its limits when it turns out to need it."""
-    return Limits.of(request["ocr"] or request)
+    usual = Limits.of(request)
+    return usual.and_then(Limits.of(request["ocr"])) if request["ocr"] else usual
 
 
 def _extractor(request: dict[str, Any]) -> Extractor:

@@ -67,7 +67,7 @@ class ImageExtractor(Extractor):
         from PIL import Image
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # we count, too
+            warnings.simplefilter("ignore")  # of its size, too: that is checked below
             try:
                 return Image.open(io.BytesIO(data), formats=FORMATS)
             except Image.DecompressionBombError as error:

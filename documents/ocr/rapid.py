@@ -18,6 +18,7 @@ MODELS = {
     "Cls": "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
 }
 TELLING = 20  # pieces are enough to tell which way up a page is
+NARROWEST = 20  # times as long as broad
 TALL = 1.5  # times as high as wide: the text runs up or down the page
 
 
@@ -53,7 +54,8 @@ class RapidOcr(OcrEngine):
     def read(self, picture: "Image") -> list[Line]:
         import numpy
 
-        pixels = numpy.asarray(picture.convert("RGB"))[:, :, ::-1]
+        page = _broad_enough(picture)
+        pixels = numpy.asarray(page.convert("RGB"))[:, :, ::-1]
         quads, crops = self._found(pixels)
         turns = 0  # of 90 degrees, against the clock, until the text stands upright
         if _runs_up_or_down(quads):
@@ -63,12 +65,12 @@ class RapidOcr(OcrEngine):
             return []
         if self._is_upside_down(crops):
             turns += 2
-            quads = [_turned_twice(quad, picture.size, turns) for quad in quads]
+            quads = [_turned_twice(quad, page.size, turns) for quad in quads]
             crops = [numpy.ascontiguousarray(crop[::-1, ::-1]) for crop in crops]
         found = self.engine.recognize_txt(crops)
         angle = tilt(quads)
         lines = [
-            _line(text, sure, quad, angle, turns, picture.size)
+            _line(text, sure, upright(quad, angle), _share(quad, turns, page.size, picture.size))
             for text, sure, quad in zip(found.txts, found.scores, quads, strict=True)
             if sure >= self.least_confidence
         ]
@@ -96,6 +98,19 @@ class RapidOcr(OcrEngine):
         return bool(votes > 0)
 
 
+def _broad_enough(picture: "Image") -> "Image":
+    """With white to the right or below it: RapidOCR shrinks a narrow strip to nothing and fails."""
+    from PIL import Image
+
+    least = max(picture.size) // NARROWEST
+    if min(picture.size) >= least:
+        return picture
+    width, height = picture.size
+    page = Image.new("RGB", (max(width, least), max(height, least)), "white")
+    page.paste(picture, (0, 0))
+    return page
+
+
 def _runs_up_or_down(quads: Sequence[Quad]) -> bool:
     tall = flat = 0.0
     for quad in quads:
@@ -118,23 +133,20 @@ def _turned_twice(quad: Quad, size: tuple[int, int], turns: int) -> Quad:
     return upper_left, upper_right, lower_right, lower_left
 
 
-def _line(
-    text: str, sure: float, quad: Quad, angle: float, turns: int, size: tuple[int, int]
-) -> Line:
-    left, top, right, bottom = upright(quad, angle)
-    box = _on_picture(quad, turns, size)
+def _line(text: str, sure: float, place: Box, box: Box) -> Line:
+    left, top, right, bottom = place
     words = tidy(clean(text))
     return Line(words, left, right, -bottom, -top, box=box, confidence=min(1.0, float(sure)))
 
 
-def _on_picture(quad: Quad, turns: int, size: tuple[int, int]) -> Box:
+def _share(quad: Quad, turns: int, page: tuple[int, int], picture: tuple[int, int]) -> Box:
     """Its box on the picture as it came, in shares of width and height."""
-    width, height = size
     points = list(quad)
     if turns >= 2:
-        wide, high = _size(size, turns)
-        points = [(wide - x, high - y) for x, y in points]
+        width, height = _size(page, turns)
+        points = [(width - x, height - y) for x, y in points]
     if turns % 2:
-        points = [(width - y, x) for x, y in points]
+        points = [(page[0] - y, x) for x, y in points]
     left, top, right, bottom = upright(points, 0)
-    return left / width, top / height, right / width, bottom / height
+    width, height = picture
+    return left / width, top / height, min(1.0, right / width), min(1.0, bottom / height)

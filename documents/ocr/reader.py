@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from documents.limits import Limits, cpu_seconds_used
 from documents.lines import Line
-from documents.ocr.base import OcrEngine
+from documents.ocr.base import OcrEngine, OcrUnavailable
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -31,9 +31,7 @@ class PictureReader:
         limits: Limits,
         begin: Callable[[], None] = lambda: None,
     ) -> None:
-        module, _, name = entry["BACKEND"].rpartition(".")
-        self.engine_class: type[OcrEngine] = getattr(import_module(module), name)
-        self.options = entry.get("OPTIONS", {})
+        self.entry = entry
         self.max_pages = max_pages
         self.limits = limits
         self.begin = begin
@@ -45,7 +43,10 @@ class PictureReader:
 
     @property
     def name(self) -> str:
-        return self.engine_class.name
+        try:
+            return self._engine_class().name
+        except OcrUnavailable:
+            return str(self.entry["BACKEND"])
 
     def read(self, picture: "Image") -> list[Line] | None:
         """Lines in reading order, none where there is nothing to read; None: it was not read."""
@@ -78,8 +79,19 @@ class PictureReader:
         if self._engine is None:
             self.begin()
             self._began = time.monotonic()
-            self._engine = self.engine_class(**self.options)
+            try:
+                self._engine = self._engine_class()(**self.entry.get("OPTIONS", {}))
+            except (TypeError, ValueError) as error:
+                raise OcrUnavailable(f"OCR_OPTIONS do not fit {self.name}: {error}") from error
         return self._engine
+
+    def _engine_class(self) -> type[OcrEngine]:
+        module, _, name = self.entry["BACKEND"].rpartition(".")
+        try:
+            found: type[OcrEngine] = getattr(import_module(module), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise OcrUnavailable(f"OCR_BACKEND names nothing that is there: {error}") from error
+        return found
 
 
 def is_blank(picture: "Image") -> bool:

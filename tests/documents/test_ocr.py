@@ -17,11 +17,12 @@ from documents.lines import Line
 from documents.ocr.base import OcrEngine, OcrUnavailable
 from documents.ocr.layout import in_reading_order, tilt, upright
 from documents.ocr.rapid import RapidOcr
+from documents.ocr.reader import PictureReader
 from documents.ocr.tesseract import Tesseract
 from documents.passages import Extracted
 
 from ..client import Api
-from .scripted_ocr import BACKEND, drawn, pictures, saved
+from .scripted_ocr import BACKEND, PLENTY, drawn, pictures, saved
 from .test_pdf_extractor import changed, make_pdf, page
 
 ROWS = ("The lighthouse keeper counts", "twelve passing ships tonight")
@@ -107,6 +108,14 @@ def test_a_page_that_lies_on_its_side_or_head_is_read_and_its_boxes_fit_it_as_it
     lines = rapid.read(drawn(*ROWS).rotate(turn, expand=True))
     assert text_of(lines) == " ".join(ROWS)
     assert lines[0].box == pytest.approx(expected, abs=0.12)
+
+
+def test_a_narrow_strip_is_read_like_a_page(rapid: OcrEngine):
+    strip = drawn("Granite tower", size=(4000, 120))
+    (line,) = rapid.read(strip)
+    assert line.text == "Granite tower"
+    assert line.box == pytest.approx((0.01, 0.4, 0.075, 0.75), abs=0.2)
+    assert rapid.read(drawn("", size=(9, 4000))) == []
 
 
 def test_nothing_is_fetched_from_anywhere(monkeypatch: pytest.MonkeyPatch):
@@ -197,6 +206,24 @@ def test_blank_pictures_cost_nothing_of_it():
     assert reader.read(drawn("Words"))
     assert reader.read(blank) == []
     assert reader.read(drawn("Words")) is None
+
+
+@pytest.mark.parametrize(
+    ("backend", "options", "words"),
+    [
+        ("documents.ocr.rapid.NoSuchEngine", {}, "OCR_BACKEND names nothing"),
+        ("nowhere.Engine", {}, "OCR_BACKEND names nothing"),
+        ("rapidocr", {}, "OCR_BACKEND names nothing"),
+        (BACKEND, {"speed": 9}, "OCR_OPTIONS do not fit scripted"),
+    ],
+)
+def test_settings_that_cannot_work_are_no_fault_of_the_file(
+    backend: str, options: dict[str, Any], words: str
+):
+    reader = PictureReader({"BACKEND": backend, "OPTIONS": options}, max_pages=1, limits=PLENTY)
+    assert reader.name
+    with pytest.raises(OcrUnavailable, match=words):
+        reader.read(drawn("Words"))
 
 
 # -- scans in PDFs ------------------------------------------------------------------------

@@ -115,7 +115,7 @@ def plain(image: "Image") -> "Image":
     if turned.has_transparency_data:
         turned = turned.convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", turned.size, "white"), turned).convert("RGB")
-    return turned.convert("RGB")  # type: ignore[no-any-return]
+    return turned.convert("RGB")
 
 
 def _in_eight_bits(image: "Image") -> "Image":

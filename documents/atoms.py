@@ -14,13 +14,14 @@ from documents.cutting import (
 )
 from documents.outline import Run
 from documents.packing import Atom, Sizes
-from documents.passages import BlockKind
+from documents.passages import Block, BlockKind
 from documents.sentences import sentence_spans
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
 MANY_SENTENCES = 10_000
 SHORT_SENTENCE = 24  # characters
+LONGEST_WRAPPED_LINE = 140  # characters; a longer one is a paragraph of its own
 FRAGMENTS_PER_PASSAGE = 8  # parts of a huge sentence are this small so that passages fill well
 
 
@@ -126,14 +127,23 @@ def _pieces(text: str, run: Run, number: int) -> Iterator[Piece]:
             piece = Piece(*group, number, unit, run.kind)
             yield from _children(piece, line_spans(text, *group), ways_used=1)
         return
-    for unit, member in enumerate(run.members):
-        block = member.block
-        piece = Piece(block.start, block.end, number, unit, block.kind)
-        if block.kind == "heading":
+    paragraphs = ((block.kind, span) for block in run.blocks for span in _paragraphs(text, block))
+    for unit, (kind, span) in enumerate(paragraphs):
+        piece = Piece(*span, number, unit, kind)
+        if kind == "heading":
             yield piece
         else:
-            first_way = WAYS[block.kind][0]
-            yield from _children(piece, first_way(text, block.start, block.end), ways_used=1)
+            yield from _children(piece, WAYS[kind][0](text, *span), ways_used=1)
+
+
+def _paragraphs(text: str, block: Block) -> list[Span]:
+    """Usually the block itself; its lines, where they are too long to be wrapped by hand."""
+    whole = block.start, block.end
+    if block.kind != "text":
+        return [whole]
+    lines = line_spans(text, *whole)
+    is_wrapped = all(end - start <= LONGEST_WRAPPED_LINE for start, end in lines)
+    return [whole] if is_wrapped else lines
 
 
 def _children(parent: Piece, spans: Sequence[Span], *, ways_used: int) -> Iterator[Piece]:

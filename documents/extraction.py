@@ -2,13 +2,15 @@
 
 import atexit
 import json
+import os
+import socket
 import subprocess
 import sys
 import threading
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from django.conf import settings
 
@@ -17,7 +19,9 @@ from .extractors import extractor_for
 from .extractors.wire import from_json
 from .passages import Extracted
 
-PATH = "/usr/local/bin:/usr/bin:/bin"  # where a cell looks for Tesseract
+# Where a cell also looks for Tesseract.
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
+LONGEST_USAGE = 4096  # bytes
 
 
 class Unreadable(BadFile):
@@ -32,18 +36,19 @@ class CellBroken(IngestError):
     code = "reader_broken"
 
 
-def extract(data: bytes, *, media_type: str, name: str) -> Extracted:
+def extract(file: BinaryIO, *, media_type: str, name: str) -> Extracted:
     """Plain text and Markdown are read here: our own reading of them is bounded by their length.
     Everything else goes through foreign parsers, and so into the cell."""
     extractor = extractor_for(media_type)
     if extractor.is_harmless:
-        return extractor.extract(data, name=name)
+        return extractor.extract_file(file, name=name)
     ocr = _ocr() if extractor.holds_pictures else None
-    return _cell().extract(data, media_type=media_type, name=name, ocr=ocr)
+    return shared_cell().extract(file, media_type=media_type, name=name, ocr=ocr)
 
 
 @cache
-def _cell() -> "Cell":
+def shared_cell() -> "Cell":
+    """This process's own; it starts with the first file."""
     return Cell(**settings.EXTRACTION)
 
 
@@ -61,16 +66,18 @@ class Cell:
     cpu_seconds: int
     wall_seconds: float
     module: str = "documents.extractors.cell"
+    peak_bytes: int = 0  # of the last file: all memory of the process that read it
     _process: subprocess.Popen[bytes] | None = None
+    _socket: socket.socket | None = None
     _mutex: threading.Lock = field(default_factory=threading.Lock)
 
     def extract(
-        self, data: bytes, *, media_type: str, name: str, ocr: dict[str, Any] | None = None
+        self, file: BinaryIO, *, media_type: str, name: str, ocr: dict[str, Any] | None = None
     ) -> Extracted:
+        """The file must be a real one, with a descriptor to hand over."""
         request = {
             "media_type": media_type,
             "name": name,
-            "size": len(data),
             "memory_bytes": self.memory_bytes,
             "output_bytes": self.output_bytes,
             "cpu_seconds": self.cpu_seconds,
@@ -79,7 +86,7 @@ class Cell:
         }
         with self._mutex:
             try:
-                answer = self._ask(json.dumps(request).encode() + b"\n", data)
+                answer = self._ask(json.dumps(request).encode(), file)
             except (OSError, ValueError) as error:
                 self.close()  # the next document gets a new one
                 raise CellBroken("The process that reads files has died.") from error
@@ -88,29 +95,38 @@ class Cell:
         return from_json(answer)
 
     def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
-    def _ask(self, request: bytes, data: bytes) -> dict[str, Any]:
-        process = self._running()
-        if process.stdin is None or process.stdout is None:
-            raise OSError("no pipes")
-        process.stdin.write(request + data)
-        process.stdin.flush()
-        size = int(process.stdout.readline())
-        body: dict[str, Any] = json.loads(process.stdout.read(size))
+    def _ask(self, request: bytes, file: BinaryIO) -> dict[str, Any]:
+        cell = self._running()
+        socket.send_fds(cell, [request], [file.fileno()])
+        usage, results, _, _ = socket.recv_fds(cell, LONGEST_USAGE, 1)
+        if not results:
+            raise OSError("no answer")
+        with os.fdopen(results[0], "rb") as result:
+            self.peak_bytes = json.loads(usage)["peak_bytes"]
+            result.seek(0)
+            body: dict[str, Any] = json.load(result)
         return body
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
-            self._process = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-m", self.module],
-                cwd=Path(settings.BASE_DIR),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env={"PATH": PATH, "PYTHONPATH": str(settings.BASE_DIR), "LC_ALL": "C"},
-            )
+    def _running(self) -> socket.socket:
+        if self._socket is None or self._process is None or self._process.poll() is not None:
+            self.close()
+            # Whole messages, so that a request and its descriptor arrive as one.
+            self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                self._process = subprocess.Popen(  # noqa: S603
+                    [sys.executable, "-m", self.module],
+                    cwd=Path(settings.BASE_DIR),
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    env=ENVIRONMENT | {"PYTHONPATH": str(settings.BASE_DIR)},
+                )
             atexit.register(self.close)
-        return self._process
+        return self._socket

@@ -17,7 +17,7 @@ from typing import Any
 import httpcore2
 import httpx2
 
-from .errors import BadFile, IngestError
+from .errors import BadFile, IngestError, TooLarge
 
 MOST_REDIRECTS = 5
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -146,7 +146,7 @@ class Fetcher:
         for piece in response.iter_stream():
             size += len(piece)
             if size > self.max_bytes:
-                raise FetchRefused(f"The page has more than {self.max_bytes:,} bytes.")
+                raise TooLarge(f"The page has more than {self.max_bytes:,} bytes.")
             if time.monotonic() > deadline:
                 raise FetchFailed(f"The page did not come within {self.seconds:g} seconds.")
             pieces.append(piece)

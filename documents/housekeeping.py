@@ -1,15 +1,23 @@
-"""What somebody has to do now and then: forget vectors nobody asked for and workers long dead."""
+"""What somebody has to do now and then: forget what nobody asks for, remove what nobody owns."""
 
-from datetime import timedelta
+import logging
+import uuid
+from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
+from django.core.files.storage import default_storage
 from django.db import connection
 from django.db.models.functions import Now
 
 from ragsite.tenancy import namespace
 
-from . import heartbeat
-from .models import EmbeddingCache
+from . import heartbeat, originals
+from .models import DocumentVersion, EmbeddingCache
+
+logger = logging.getLogger(__name__)
+
+# Days ago. The youngest are left alone: somebody may be about to record them.
+SWEPT_DAYS = range(2, 10)
 
 
 def tidy() -> None:
@@ -21,3 +29,28 @@ def tidy() -> None:
     for namespace_id in tenants:
         with namespace(namespace_id):
             EmbeddingCache.objects.filter(created_at__lt=too_old).delete()
+        _sweep(namespace_id)
+
+
+def _sweep(namespace_id: uuid.UUID) -> None:
+    """Remove originals that were stored just before a crash, and so belong to no document."""
+    today = datetime.now(UTC).date()
+    for days in SWEPT_DAYS:
+        keys = _stored(originals.folder_of(namespace_id, today - timedelta(days=days)))
+        if not keys:
+            continue
+        with namespace(namespace_id):
+            owned = DocumentVersion.objects.filter(storage_key__in=keys)
+            orphans = keys - set(owned.values_list("storage_key", flat=True))
+        for key in orphans:
+            originals.remove(key)
+        if orphans:
+            logger.info("originals.swept", extra={"count": len(orphans)})
+
+
+def _stored(folder: str) -> set[str]:
+    try:
+        _, names = default_storage.listdir(folder)
+    except (NotImplementedError, FileNotFoundError):  # it cannot tell, or there is nothing
+        return set()
+    return {f"{folder}/{name}" for name in names}

@@ -7,14 +7,14 @@ from django_q.exceptions import TimeoutException
 from ragsite.logs import request_id
 from ragsite.tenancy import namespace
 
-from . import jobs, originals, profiles
+from . import jobs, originals, profiles, terms
 from .embedding import embed
 from .errors import BadFile, IngestError
 from .extraction import extract
+from .headers import with_headers
 from .leases import Claim, Lease, LeaseLost
 from .models import IngestJob
 from .publishing import publish
-from .splitting import StructureSplitter
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,9 @@ class TookTooLong(IngestError):
 def ingest(claim: Claim) -> None:
     """Make one version searchable. Safe to run twice, and to kill anywhere."""
     with namespace(claim.namespace_id):
-        jobs_and_more = IngestJob.objects.select_related("version", "namespace__active_profile")
+        jobs_and_more = IngestJob.objects.select_related(
+            "version", "document", "namespace__active_profile"
+        )
         job = jobs_and_more.filter(pk=claim.job_id).first()
     if job is None:
         return  # deleted since we claimed it
@@ -56,19 +58,23 @@ def ingest(claim: Claim) -> None:
 def _index(job: IngestJob, lease: Lease) -> int:
     version, profile = job.version, job.namespace.active_profile
     embedder = profiles.embedder_of(profile)
-    with lease.stage(Stage.EXTRACT):
-        data = originals.read(version.storage_key, sha256=version.content_sha256)
-        extracted = extract(data, media_type=version.media_type, name=version.file_name)
+    original = originals.opened(version.storage_key, sha256=version.content_sha256)
+    with lease.stage(Stage.EXTRACT), original as file:
+        extracted = extract(file, media_type=version.media_type, name=version.file_name)
     with lease.stage(Stage.SPLIT):
-        splitter = StructureSplitter(
-            embedder.count_tokens,
-            size=profile.chunk_size,
-            overlap=profile.chunk_overlap,
-            limit=embedder.max_tokens,
-        )
-        passages = splitter.split(extracted)
+        passages = profiles.splitter_of(profile, embedder).split(extracted)
     with lease.stage(Stage.EMBED):
-        vectors = embed(version, [passage.text for passage in passages], embedder, lease)
+        texts = [passage.text for passage in passages]
+        if profile.contextual_header:
+            title = job.document.given.get("title") or extracted.title
+            texts = with_headers(
+                passages,
+                title=title,
+                count_tokens=embedder.count_tokens,
+                limit=embedder.max_tokens,
+            )
+        vectors = embed(version, texts, embedder, lease)
     with lease.stage(Stage.STORE):
         publish(lease, version, profile, extracted, passages, vectors)
+    terms.count_if_stale(version.namespace_id, profile, because_of=version.document_id)
     return len(passages)

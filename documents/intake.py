@@ -4,7 +4,7 @@ import hashlib
 import logging
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from django.conf import settings
@@ -40,6 +40,7 @@ class Submission:
     title: str | None = None
     tags: Sequence[str] | None = None
     metadata: Mapping[str, Any] | None = None
+    rows_as_facts: bool | None = None
     on_duplicate: OnDuplicate = "skip"
 
 
@@ -65,6 +66,7 @@ class _Checked:
     source_type: str
     sha256: str
     size: int
+    has_rows: bool
 
 
 def accept(namespace_id: uuid.UUID, submission: Submission) -> Receipt:
@@ -72,7 +74,7 @@ def accept(namespace_id: uuid.UUID, submission: Submission) -> Receipt:
     checked = _check(submission)
     with namespace(namespace_id):
         if known := _known(checked):  # the common case of a repeat: nothing is stored
-            return known
+            return _warned(known, checked)
     key = originals.store(submission.content, namespace_id=namespace_id)
     try:
         with namespace(namespace_id):
@@ -82,7 +84,7 @@ def accept(namespace_id: uuid.UUID, submission: Submission) -> Receipt:
         raise
     if not kept:  # somebody else brought the same bytes in the meantime
         originals.remove(key)
-    return receipt
+    return _warned(receipt, checked)
 
 
 def resubmit(namespace_id: uuid.UUID, document_id: uuid.UUID) -> Receipt:
@@ -97,29 +99,34 @@ def _check(submission: Submission) -> _Checked:
     size = submission.content.size
     if not size:
         raise EmptyFile("The file is empty.")
-    if size > settings.INGEST_MAX_BYTES:
-        raise TooLarge(
-            f"The file has {size:,} bytes; at most {settings.INGEST_MAX_BYTES:,} are taken."
-        )
     media_type = media_types.detect(
         submission.content,
         # A caller who names the type knows better than the look of an address.
         file_name=submission.file_name or ("" if submission.media_type else submission.source_uri),
         declared=submission.media_type,
     )
-    digest = hashlib.sha256()
+    extractor = extractor_for(media_type)
+    _check_size(size, extractor.source_type)
     submission.content.seek(0)
-    for block in submission.content.chunks():
-        digest.update(block)
-    sha256 = digest.hexdigest()
+    sha256 = originals.digest_of(submission.content)
     return _Checked(
         submission=submission,
         source_uri=submission.source_uri or _default_uri(submission.file_name, sha256),
         media_type=media_type,
-        source_type=extractor_for(media_type).source_type,
+        source_type=extractor.source_type,
         sha256=sha256,
         size=size,
+        has_rows=extractor.has_rows,
     )
+
+
+def _check_size(size: int, source_type: str) -> None:
+    of_type = settings.INGEST_MAX_BYTES_BY_TYPE.get(source_type, settings.INGEST_MAX_BYTES)
+    limit = min(of_type, settings.INGEST_MAX_BYTES)
+    if size > limit:
+        raise TooLarge(
+            f"The file has {size:,} bytes; files of type {source_type} may have {limit:,} at most."
+        )
 
 
 def _default_uri(file_name: str, sha256: str) -> str:
@@ -158,9 +165,15 @@ def _known(checked: _Checked) -> Receipt | None:
     if document is not None:
         if document.content_sha256 != checked.sha256:
             return None
-        if document.status in (Status.FAILED, Status.CANCELLED) or _is_outdated(document):
-            return _queue(document, _newest_version(document))  # worth another try
-        return _duplicate(document, warnings=_unheard(document, checked.submission))
+        changes_facts = _changes_facts(document, checked)
+        if changes_facts:
+            document.given["rows_as_facts"] = checked.submission.rows_as_facts
+            document.save(update_fields=["given"])
+        failed = document.status in (Status.FAILED, Status.CANCELLED)
+        unheard = _unheard(document, checked.submission)
+        if failed or changes_facts or _is_outdated(document):  # worth another try
+            return replace(_queue(document, _newest_version(document)), warnings=unheard)
+        return _duplicate(document, warnings=unheard)
     if checked.submission.on_duplicate == "keep":
         return None
     twins = Document.objects.filter(content_sha256=checked.sha256)
@@ -171,7 +184,8 @@ def _known(checked: _Checked) -> Receipt | None:
         return None
     if checked.submission.on_duplicate == "error":
         raise DuplicateContent(f"The same content is already here as {twin.source_uri!r}.")
-    return _duplicate(twin)
+    facts_stay = f"The content is here already as {twin.source_uri!r}; its facts stay as they are."
+    return _duplicate(twin, warnings=(facts_stay,) if _changes_facts(twin, checked) else ())
 
 
 def _duplicate(document: Document, *, warnings: tuple[str, ...] = ()) -> Receipt:
@@ -193,6 +207,20 @@ def _unheard(document: Document, submission: Submission) -> tuple[str, ...]:
     if not changed:
         return ()
     return (f"The content is unchanged, so {', '.join(changed)} were left as they are: use PATCH.",)
+
+
+def _changes_facts(document: Document, checked: _Checked) -> bool:
+    """The same rows, but now they are to become facts, or to be none any more."""
+    asked = checked.submission.rows_as_facts
+    before = document.given.get("rows_as_facts", False)
+    return checked.has_rows and asked is not None and asked != before
+
+
+def _warned(receipt: Receipt, checked: _Checked) -> Receipt:
+    if not checked.submission.rows_as_facts or checked.has_rows:
+        return receipt
+    warning = f"rows_as_facts has no effect here: {checked.media_type} has no rows."
+    return replace(receipt, warnings=(*receipt.warnings, warning))
 
 
 def _queue(document: Document, version: DocumentVersion) -> Receipt:
@@ -235,6 +263,7 @@ def _say(document: Document, checked: _Checked) -> None:
         "title": submission.title,
         "tags": list(submission.tags) if submission.tags is not None else None,
         "metadata": dict(submission.metadata) if submission.metadata is not None else None,
+        "rows_as_facts": submission.rows_as_facts,
     }
     said = {name: value for name, value in said.items() if value is not None}
     fixed = [name for name in document.given.get("fixed", ()) if name not in said]

@@ -5,15 +5,19 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime
 
-from .models import ApiKey, Namespace
+from .models import ApiKey, IndexProfile, Namespace
 
 PREFIX_BYTES = 6
 SECRET_BYTES = 32
 
 
-def create_namespace(slug: str, *, name: str = "") -> Namespace:
+def create_namespace(
+    slug: str, *, name: str = "", profile: IndexProfile | None = None
+) -> Namespace:
     """Inside operator(). Raises ValidationError for a slug that is taken or malformed."""
     namespace = Namespace(slug=slug, name=name)
+    if profile is not None:
+        namespace.active_profile = profile
     namespace.full_clean()
     namespace.save()
     return namespace

@@ -4,15 +4,22 @@ import errno
 import hashlib
 import logging
 import os
+import tempfile
 import uuid
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from typing import BinaryIO
 
+from django.conf import settings
 from django.core.files.base import File
 from django.core.files.storage import default_storage
 
 from .errors import IngestError
 
 logger = logging.getLogger(__name__)
+
+BLOCK = 256 * 1024  # bytes
 
 
 class StorageFull(IngestError):
@@ -25,7 +32,7 @@ class OriginalLost(IngestError):
 
 def store(content: File, *, namespace_id: uuid.UUID) -> str:
     """Keep the bytes and return their key. They are on disk (or acknowledged) when this returns."""
-    key = f"uploads/{namespace_id}/{datetime.now(UTC):%Y-%m-%d}/{uuid.uuid4()}"
+    key = f"{folder_of(namespace_id, datetime.now(UTC).date())}/{uuid.uuid4()}"
     try:
         content.seek(0)
         key = default_storage.save(key, content)
@@ -38,15 +45,55 @@ def store(content: File, *, namespace_id: uuid.UUID) -> str:
     return key
 
 
-def read(key: str, *, sha256: str) -> bytes:
+def folder_of(namespace_id: uuid.UUID, day: date) -> str:
+    return f"uploads/{namespace_id}/{day:%Y-%m-%d}"
+
+
+@contextmanager
+def opened(key: str, *, sha256: str) -> Iterator[BinaryIO]:
+    """The original as a file of this machine, at its beginning and never held in memory."""
+    with _local_file(key) as file:
+        if digest_of(file) != sha256:
+            raise OriginalLost("The stored original has changed; upload the document again.")
+        file.seek(0)
+        yield file
+
+
+def digest_of(file: BinaryIO | File) -> str:
+    """SHA-256, block by block, from wherever the file stands."""
+    digest = hashlib.sha256()
+    while block := file.read(BLOCK):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _local_file(key: str) -> BinaryIO:
+    try:
+        return open(default_storage.path(key), "rb")
+    except NotImplementedError:
+        return _copied(key)
+    except FileNotFoundError as error:
+        raise _missing() from error
+
+
+def _copied(key: str) -> BinaryIO:
+    """From an object store, into a file without a name: it is gone when its process is."""
+    copy = tempfile.TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR)  # noqa: SIM115
     try:
         with default_storage.open(key) as stored:
-            data = bytes(stored.read())
-    except FileNotFoundError as error:
-        raise OriginalLost("The stored original is missing; upload the document again.") from error
-    if hashlib.sha256(data).hexdigest() != sha256:
-        raise OriginalLost("The stored original has changed on disk; upload the document again.")
-    return data
+            for block in stored.chunks():
+                copy.write(block)
+        copy.seek(0)
+    except BaseException as error:
+        copy.close()
+        if isinstance(error, FileNotFoundError):
+            raise _missing() from error
+        raise
+    return copy
+
+
+def _missing() -> OriginalLost:
+    return OriginalLost("The stored original is missing; upload the document again.")
 
 
 def remove(key: str) -> bool:

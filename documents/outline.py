@@ -40,6 +40,10 @@ class Run:
     def end(self) -> int:
         return self.members[-1].block.end
 
+    @property
+    def blocks(self) -> Iterator[Block]:
+        return (member.block for member in self.members)
+
     def head_and_body(self) -> tuple["Run", "Run"]:
         """Of code or a table: what stands above it, as a run of text, and the block itself."""
         return Run("text", self.members[:-1]), Run(self.kind, self.members[-1:])

@@ -72,9 +72,9 @@ class Packer:
             return unit_stop
         is_new = draft.first == draft.stop
         is_thin = not is_new and self._is_thin(draft)
-        if is_thin and self._fits(draft.lead, unit_stop, sizes.limit):
-            return unit_stop
         must_be_cut = not self._fits(draft.stop, unit_stop, sizes.size)
+        if is_thin and not must_be_cut and self._fits(draft.lead, unit_stop, sizes.limit):
+            return unit_stop
         half_empty = 2 * self._tokens(draft.first, draft.stop) < sizes.size
         if not (is_new or is_thin or (must_be_cut and half_empty)):
             return draft.stop

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 BlockKind = Literal["heading", "text", "list", "code", "table"]
 PassageKind = Literal["text", "code", "table"]
+LONGEST_NAME = 500  # characters of a fact's subject or predicate; what is longer names nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +63,14 @@ class Passage:
     @property
     def section(self) -> str:
         return " > ".join(self.heading_path)
+
+
+@dataclass(frozen=True, slots=True)
+class RowFact:
+    """What one cell of a table says: extracted.text[start:end] is the row it stands in."""
+
+    subject: str
+    predicate: str
+    object: str
+    start: int
+    end: int

@@ -1,11 +1,13 @@
-"""Which embedder serves an index profile — and that no other ever does."""
+"""Which embedder and splitter serve an index profile — and that no other embedder ever does."""
 
 from ragsite.backends import load_backend
 from ragsite.tenancy import operator
 
+from .chunking import splitter_for
 from .embedders import Embedder
 from .errors import EmbeddingFailed, IngestError
 from .models import IndexProfile
+from .splitting import Splitter
 
 
 class ProfileMismatch(IngestError):
@@ -16,7 +18,7 @@ class ProfileMismatch(IngestError):
 
 def embedder_of(profile: IndexProfile) -> Embedder:
     """The profile's embedder, refused if its vectors could not be compared with the stored ones."""
-    embedder = _load(profile.embedder)
+    embedder = load_embedder(profile.embedder)
     if embedder.dimensions != profile.dimensions:
         raise ProfileMismatch(
             f"The embedder {profile.embedder!r} gives vectors of {embedder.dimensions} dimensions, "
@@ -32,7 +34,23 @@ def embedder_of(profile: IndexProfile) -> Embedder:
     return embedder
 
 
-def _load(alias: str) -> Embedder:
+def splitter_of(profile: IndexProfile, embedder: Embedder) -> Splitter:
+    """How the profile cuts texts into passages."""
+    try:
+        return splitter_for(
+            profile.chunker,
+            embedder,
+            size=profile.chunk_size,
+            overlap=profile.chunk_overlap,
+            options=profile.chunker_options,
+        )
+    except ValueError as error:
+        raise ProfileMismatch(
+            f"The index profile {profile.name!r} cannot be used: {error}."
+        ) from error
+
+
+def load_embedder(alias: str) -> Embedder:
     try:
         embedder: Embedder = load_backend("EMBEDDERS", alias)
     except Exception as error:  # a missing package, a broken model folder, a misspelt setting

@@ -1,27 +1,28 @@
 """The one transaction that makes a version searchable: new chunks in, old ones out."""
 
 import hashlib
+import re
 import uuid
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-from django.contrib.postgres.search import SearchVector
-from django.db.models import F, Value
-from django.db.models.expressions import Combinable
+from django.db.models import F
 from django.db.models.functions import Now
 
 from ragsite.tenancy import namespace
 
+from . import languages, terms
 from .embedding import Vector
 from .leases import Lease, LeaseLost
-from .lexemes import words
 from .metadata import date_in
 from .models import Chunk, Document, DocumentVersion, IndexProfile, IngestJob, Namespace
 from .passages import Extracted, Page, Passage
+from .recording import record_rows
 
 INSERT_BATCH = 500
+_LANGUAGE_CODE = re.compile(r"([a-z]{2})(?:[-_]|$)")
 
 
 def publish(
@@ -55,6 +56,8 @@ def publish(
         removed, _ = Chunk.objects.filter(document=document).delete()
         _describe(document, version, profile, extracted, passages)
         _insert_chunks(document, version, profile, extracted, passages, vectors)
+        warnings = record_rows(document, version, extracted)
+        extracted = replace(extracted, warnings=(*extracted.warnings, *warnings))
         live = DocumentVersion.objects.filter(document=document, state=DocumentVersion.State.LIVE)
         live.exclude(pk=version.pk).update(state=DocumentVersion.State.SUPERSEDED)
         _write_version(version, extracted, DocumentVersion.State.LIVE)
@@ -80,6 +83,7 @@ def _describe(
     document.tags = list(dict.fromkeys([*given.get("tags", ()), *own_tags]))
     document.metadata = {**own_metadata, **given.get("metadata", {})}
     document.dated_at = date_in(document.metadata) or document.created_at
+    document.language = _language_of(document, extracted)
     document.live_version = version.number
     document.chunks_count = len(passages)
     document.tokens_count = sum(passage.tokens for passage in passages)
@@ -101,10 +105,11 @@ def _insert_chunks(
     passages: Sequence[Passage],
     vectors: Sequence[Vector],
 ) -> None:
+    # Made from what they are, so that a second run of the same work gives the same ids.
+    ids = [uuid.uuid5(version.pk, f"{profile.pk}/{ordinal}") for ordinal in range(len(passages))]
     chunks = (
         Chunk(
-            # Made from what it is, so that a second run of the same work gives the same ids.
-            id=uuid.uuid5(version.pk, f"{profile.pk}/{ordinal}"),
+            id=ids[ordinal],
             namespace_id=version.namespace_id,
             profile=profile,
             document=document,
@@ -121,20 +126,32 @@ def _insert_chunks(
             metadata=_metadata(passage),
             chunk_hash=hashlib.sha256(passage.text.encode()).hexdigest(),
             embedding=vector,
-            search_vector=_search_vector(document.title, passage),
         )
         for ordinal, (passage, vector) in enumerate(zip(passages, vectors, strict=True))
     )
     Chunk.objects.bulk_create(chunks, batch_size=INSERT_BATCH)
+    said = [
+        terms.words_of(chunk_id, document.title, passage)
+        for chunk_id, passage in zip(ids, passages, strict=True)
+    ]
+    for start in range(0, len(said), INSERT_BATCH):
+        terms.store(
+            said[start : start + INSERT_BATCH],
+            namespace_id=version.namespace_id,
+            profile=profile,
+            document_id=document.pk,
+            language=document.language,
+        )
 
 
-def _search_vector(title: str, passage: Passage) -> Combinable:
-    """Where it stands weighs more than what it says: title and section A, content D."""
-    place = Value(words(f"{title} {' '.join(passage.heading_path)}"))
-    content = Value(words(passage.text))
-    return SearchVector(place, config="english", weight="A") + SearchVector(
-        content, config="english", weight="D"
-    )
+def _language_of(document: Document, extracted: Extracted) -> str:
+    """What the document says of itself, else what its namespace is written in, else what it looks
+    like. Of a code only the language counts: en-GB is en."""
+    for said in (document.metadata.get("language"), document.metadata.get("lang")):
+        if isinstance(said, str) and (code := _LANGUAGE_CODE.match(said.strip().lower())):
+            return code[1]
+    given = Namespace.objects.values_list("language", flat=True).get(pk=document.namespace_id)
+    return given or languages.detect(extracted.text)
 
 
 def page_at(pages: Sequence[Page], position: int) -> int | None:

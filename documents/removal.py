@@ -9,7 +9,7 @@ from django.db.models import F
 from ragsite.tenancy import namespace
 
 from . import originals
-from .models import Chunk, Document, DocumentVersion, IngestJob, Namespace
+from .models import Chunk, Document, DocumentVersion, Fact, IngestJob, Namespace
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +22,7 @@ class RemovalReceipt:
     source_uri: str
     versions: int
     chunks: int
+    facts: int
     jobs: int
     files: int
     files_left: list[str]  # storage keys that could not be removed
@@ -35,6 +36,7 @@ def remove(namespace_id: uuid.UUID, document_id: uuid.UUID) -> RemovalReceipt:
         keys = list(versions.values_list("storage_key", flat=True))
         jobs = IngestJob.objects.filter(document=document).count()
         chunks, _ = Chunk.objects.filter(document=document).delete()
+        facts, _ = Fact.objects.filter(document=document).delete()
         # The database's own cascade takes versions, jobs and cached embeddings; a job at work
         # finds its row gone at its next write and stops.
         Document.objects.filter(pk=document_id).delete()
@@ -48,6 +50,7 @@ def remove(namespace_id: uuid.UUID, document_id: uuid.UUID) -> RemovalReceipt:
         source_uri=document.source_uri,
         versions=len(keys),
         chunks=chunks,
+        facts=facts,
         jobs=jobs,
         files=len(keys) - len(left),
         files_left=left,

@@ -1,6 +1,7 @@
 """From a text and its blocks to passages: heading-bounded, exact, never more than a model reads."""
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -46,40 +47,51 @@ class Cut:
         return Cut(self.run, self.atoms, head), Cut(self.run, self.atoms, tail)
 
 
-class StructureSplitter:
-    """Packs whole paragraphs up to `size` tokens; code and tables stay whole up to `limit`."""
+class Splitter(ABC):
+    """What every way of chunking shares; each says only where running text is cut.
 
-    def __init__(self, count_tokens: CountTokens, *, size: int, overlap: int, limit: int) -> None:
-        if not 0 < size <= limit:
-            raise ValueError(f"size must be from 1 to the limit of {limit} tokens, not {size}")
-        if not 0 <= overlap < size / 2:
-            raise ValueError(f"overlap must be from 0 to less than half of {size}, not {overlap}")
+    Code and tables stay whole up to `limit`, and are cut at line ends beyond it.
+    """
+
+    def __init__(self, count_tokens: CountTokens, *, sizes: Sizes) -> None:
+        if not 0 < sizes.size <= sizes.limit:
+            message = f"size must be from 1 to the limit of {sizes.limit} tokens, not {sizes.size}"
+            raise ValueError(message)
+        if not 0 <= sizes.overlap < sizes.size / 2:
+            message = f"overlap must be from 0 to less than half of {sizes.size}"
+            raise ValueError(f"{message}, not {sizes.overlap}")
         self.count_tokens = count_tokens
-        self.sizes = Sizes(size, overlap, limit, characters=limit * CHARACTERS_PER_TOKEN)
-        self.cutter = AtomCutter(count_tokens, sizes=self.sizes)
+        self.sizes = sizes
+        self.cutter = AtomCutter(count_tokens, sizes=sizes)
+
+    @abstractmethod
+    def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Cut]]:
+        """The cuts of each run of text, in order; what turns out too large is halved later."""
 
     def split(self, extracted: Extracted) -> list[Passage]:
         text = extracted.text
         cuts = self._drafted(text, list(outline(extracted)))
-        cuts = self._with_bounded_overlaps(text, cuts)
         cuts = self._within_limit(text, self._counted(text, cuts))
         by_run = groupby(cuts, key=lambda cut: cut.run)
         return [passage for _, of_run in by_run for passage in _passages(text, list(of_run))]
 
     def _drafted(self, text: str, runs: Sequence[Run]) -> list[Cut]:
         items = self._keep_whole(text, runs)
-        atoms_of_runs = iter(
-            self.cutter.cut(text, [item for item in items if isinstance(item, Run)])
-        )
-        cuts = []
+        to_cut = [item for item in items if isinstance(item, Run)]
+        prose = iter(self.draft(text, [run for run in to_cut if run.kind == "text"]))
+        solid = iter(self.packed(text, [run for run in to_cut if run.kind != "text"]))
+        cuts: list[Cut] = []
         for item in items:
             if isinstance(item, Cut):
                 cuts.append(item)
-                continue
-            atoms = next(atoms_of_runs)
-            drafts = Packer(atoms, sizes=self.sizes).pack()
-            cuts.extend(Cut(item, atoms, draft) for draft in drafts)
+            else:
+                cuts.extend(next(prose if item.kind == "text" else solid))
         return cuts
+
+    def packed(self, text: str, runs: Sequence[Run]) -> Iterator[list[Cut]]:
+        """Whole paragraphs, or whole groups of lines, up to the size."""
+        for run, atoms in zip(runs, self.cutter.cut(text, runs), strict=True):
+            yield [Cut(run, atoms, draft) for draft in Packer(atoms, sizes=self.sizes).pack()]
 
     def _keep_whole(self, text: str, runs: Sequence[Run]) -> list[Run | Cut]:
         """Code and tables become cuts where they fit the limit; other runs are left to pack.
@@ -106,15 +118,6 @@ class StructureSplitter:
         if head.members and tokens <= self.sizes.limit:
             return head, _whole(body, tokens)
         return (run,)
-
-    def _with_bounded_overlaps(self, text: str, cuts: Sequence[Cut]) -> list[Cut]:
-        """Sentences together may count more than one by one: then nothing is repeated."""
-        repeats = [text[slice(*cut.repeated)] for cut in cuts if cut.repeats]
-        counts = iter(self.count_tokens(repeats))
-        return [
-            cut.without_overlap() if cut.repeats and next(counts) > self.sizes.overlap else cut
-            for cut in cuts
-        ]
 
     def _counted(self, text: str, cuts: Sequence[Cut]) -> list[Cut]:
         texts = [text[slice(*cut.span)] for cut in cuts if cut.tokens == UNCOUNTED]
@@ -145,6 +148,29 @@ class StructureSplitter:
     def _is_too_large(self, cut: Cut) -> bool:
         divisible = cut.repeats or cut.draft.stop - cut.draft.first > 1
         return cut.tokens > self.sizes.limit and divisible
+
+
+class StructureSplitter(Splitter):
+    """Packs whole paragraphs up to `size` tokens, and repeats whole sentences up to `overlap`."""
+
+    def __init__(self, count_tokens: CountTokens, *, size: int, overlap: int, limit: int) -> None:
+        super().__init__(count_tokens, sizes=token_sizes(size, overlap=overlap, limit=limit))
+
+    def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Cut]]:
+        drafted = list(self.packed(text, runs))
+        repeats = [text[slice(*cut.repeated)] for cuts in drafted for cut in cuts if cut.repeats]
+        counts = iter(self.count_tokens(repeats))
+        return [[self._bounded(cut, counts) for cut in cuts] for cuts in drafted]
+
+    def _bounded(self, cut: Cut, counts: Iterator[int]) -> Cut:
+        """Sentences together may count more than one by one: then nothing is repeated."""
+        if cut.repeats and next(counts) > self.sizes.overlap:
+            return cut.without_overlap()
+        return cut
+
+
+def token_sizes(size: int, *, overlap: int, limit: int) -> Sizes:
+    return Sizes(size, overlap, limit, characters=limit * CHARACTERS_PER_TOKEN)
 
 
 def _whole(run: Run, tokens: float) -> Cut:

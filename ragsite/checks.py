@@ -29,4 +29,11 @@ def settings_fit_together(app_configs: Sequence[Any] | None, **kwargs: Any) -> l
                 id="ragsite.E004",
             )
         )
+    if settings.RERANK["deadline_ms"] < 1 or not 1 <= settings.RERANK["top"] <= 1000:
+        problems.append(
+            Error(
+                "RERANK_DEADLINE_MS must be at least 1 and RERANK_TOP between 1 and 1000.",
+                id="ragsite.E010",
+            )
+        )
     return problems

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from documents import heartbeat
 from ragsite.backends import load_backend
+from retrieval import reranking
 
 from . import roles
 
@@ -23,7 +24,8 @@ _embedder_state = "cold"
 
 
 def warm_embedder() -> None:
-    """Load the embedding model in the background, so that the first query need not wait for it."""
+    """Load the models in the background, so that the first query need not wait for them. Only
+    the embedder counts for readiness: without a reranker the fused order stands."""
 
     def load() -> None:
         global _embedder_state
@@ -33,6 +35,7 @@ def warm_embedder() -> None:
         except Exception:
             _embedder_state = "failed"
             logger.exception("embedder.warm_failed")
+        reranking.warm()
 
     global _embedder_state
     _embedder_state = "warming"

@@ -81,16 +81,21 @@ class IsolateTenants(Operation):
 class DefinerFunction(Operation):
     """A read-only SQL function that runs as the definer role, callable by the application role.
 
-    `signature` is "name(argument type, …)" inside schema ragsite; the body is one SELECT.
+    `signature` is "name(argument type, …)" inside schema ragsite; the body is one SELECT;
+    `options` are settings that hold while it runs.
     """
 
     reversible = True
 
-    def __init__(self, signature: str, returns: str, body: str) -> None:
+    def __init__(
+        self, signature: str, returns: str, body: str, *, options: dict[str, str] | None = None
+    ) -> None:
         self.signature, self.returns, self.body = signature, returns, body
+        self.options = options or {}
 
     def deconstruct(self) -> tuple[str, list[str], dict[str, object]]:
-        return type(self).__name__, [self.signature, self.returns, self.body], {}
+        arguments = [self.signature, self.returns, self.body]
+        return type(self).__name__, arguments, {"options": self.options}
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
         pass
@@ -103,9 +108,11 @@ class DefinerFunction(Operation):
         to_state: ProjectState,
     ) -> None:
         name = f"ragsite.{self.signature}"
+        settings = "".join(f"SET {option} = {value} " for option, value in self.options.items())
         schema_editor.execute(
             f"CREATE FUNCTION {name} RETURNS {self.returns} LANGUAGE sql STABLE SECURITY DEFINER "
-            f"SET search_path = pg_catalog, public, pg_temp AS $body$ {self.body} $body$"
+            f"SET search_path = pg_catalog, public, pg_temp {settings}"
+            f"AS $body$ {self.body} $body$"
         )
         schema_editor.execute(f"ALTER FUNCTION {name} OWNER TO {role('definer')}")
         schema_editor.execute(f"REVOKE ALL ON FUNCTION {name} FROM PUBLIC")

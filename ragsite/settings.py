@@ -13,6 +13,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from ragsite.embedded import EmbeddedServer
+from ragsite.secret import Secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -179,9 +180,17 @@ FILE_UPLOAD_TEMP_DIR = str(HOME / "tmp")
 Path(FILE_UPLOAD_TEMP_DIR).mkdir(parents=True, exist_ok=True)
 FILE_UPLOAD_PERMISSIONS = 0o600
 INGEST_MAX_BYTES = env.int("INGEST_MAX_BYTES", default=50 * 1024 * 1024)
+# What is all text grows many times over while it is read; what is mostly pictures does not.
+INGEST_MAX_BYTES_BY_TYPE: dict[str, int] = {
+    **dict.fromkeys(("md", "rst", "html", "transcript"), 10 * 1024 * 1024),
+    **dict.fromkeys(("txt", "csv", "json", "xlsx"), 20 * 1024 * 1024),
+    **dict.fromkeys(("eml", "image"), 30 * 1024 * 1024),
+    **env.json("INGEST_MAX_BYTES_BY_TYPE", default={}),
+}
 INGEST_MAX_BATCH = env.int("INGEST_MAX_BATCH", default=100)
 REQUEST_MAX_BYTES = env.int("REQUEST_MAX_BYTES", default=4 * INGEST_MAX_BYTES)
 INGEST_MAX_WAIT = env.int("INGEST_MAX_WAIT", default=60)
+FACTS_PER_DOCUMENT = env.int("FACTS_PER_DOCUMENT", default=50_000)
 DATA_UPLOAD_MAX_MEMORY_SIZE = REQUEST_MAX_BYTES  # ragsite/body_limit.py is the real guard
 DATA_UPLOAD_MAX_NUMBER_FILES = INGEST_MAX_BATCH
 
@@ -250,10 +259,78 @@ EMBEDDING_CACHE_DAYS = env.int("EMBEDDING_CACHE_DAYS", default=30)
 
 # -- search --------------------------------------------------------------------------
 SEARCH = {
-    "candidates": env.int("SEARCH_CANDIDATES", default=50),
+    "candidates": env.int("SEARCH_CANDIDATES", default=100),
+    "lexical_budget": env.int("SEARCH_LEXICAL_BUDGET", default=3000),
+    "side_threads": env.int("SEARCH_SIDE_THREADS", default=4),
     "ef_search": env.int("SEARCH_EF_SEARCH", default=100),
     "exact_scan_rows": env.int("SEARCH_EXACT_SCAN_ROWS", default=20_000),
     "token_budget": env.int("SEARCH_TOKEN_BUDGET", default=4000),
+}
+
+
+# -- reranking: only what is configured is there (retrieval/reranking.py) --------------
+def _rerankers() -> dict[str, Any]:
+    limits = {
+        "max_length": env.int("RERANK_MAX_LENGTH", default=0),
+        "batch_size": env.int("RERANK_BATCH_SIZE", default=0),
+    }
+    local = {option: value for option, value in limits.items() if value}
+    local["threads"] = env.int("RERANK_THREADS", default=1)
+    found: dict[str, Any] = {"cosine": {"BACKEND": "retrieval.rerankers.cosine.CosineReranker"}}
+    if directory := env.str("RERANK_ONNX_DIR", default=""):
+        backend = "retrieval.rerankers.onnx.OnnxReranker"
+        found["cross-encoder"] = {"BACKEND": backend, "OPTIONS": {"directory": directory, **local}}
+    elif model := env.str("RERANK_CROSS_ENCODER", default=""):
+        backend = "retrieval.rerankers.cross_encoder.CrossEncoderReranker"
+        found["cross-encoder"] = {"BACKEND": backend, "OPTIONS": {"model": model, **local}}
+    if url := env.str("RERANK_REMOTE_URL", default=""):
+        model = env.str("RERANK_REMOTE_MODEL", default="")
+        key = Secret(env.str("RERANK_REMOTE_KEY", default=""))
+        backend = "retrieval.rerankers.remote.RemoteReranker"
+        found["remote"] = {"BACKEND": backend, "OPTIONS": {"url": url, "model": model, "key": key}}
+    if url := env.str("RERANK_LLM_URL", default=""):
+        model = env.str("RERANK_LLM_MODEL", default="")
+        key = Secret(env.str("RERANK_LLM_KEY", default=""))
+        backend = "retrieval.rerankers.llm.LlmReranker"
+        found["llm"] = {"BACKEND": backend, "OPTIONS": {"url": url, "model": model, "key": key}}
+    return found
+
+
+RERANKERS = _rerankers()
+RERANK = {
+    "deadline_ms": env.int("RERANK_DEADLINE_MS", default=700),
+    "top": env.int("RERANK_TOP", default=30),
+}
+
+# -- caches (retrieval/caching.py) -----------------------------------------------------
+CACHE_URL = env.str("CACHE_URL", default="")
+CACHE_SECONDS = {
+    "results": env.int("CACHE_RESULTS_SECONDS", default=300),
+    "queries": env.int("CACHE_QUERIES_SECONDS", default=3600),
+}
+
+
+def _cache(name: str, entries: int) -> dict[str, Any]:
+    if not CACHE_URL:
+        backend = "django.core.cache.backends.locmem.LocMemCache"
+        return {"BACKEND": backend, "LOCATION": name, "OPTIONS": {"MAX_ENTRIES": entries}}
+    return {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": CACHE_URL,
+        "KEY_PREFIX": f"ragsite-{name}",
+        "OPTIONS": {
+            "serializer": "ragsite.signed_pickle.SignedPickle",
+            "socket_connect_timeout": 0.25,
+            "socket_timeout": 0.25,
+        },
+    }
+
+
+CACHES = {
+    # Django's own and django-q2's: never Redis, so that its absence is felt by ours alone.
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "results": _cache("results", entries=400),  # each of at most 256 kB
+    "queries": _cache("queries", entries=2000),  # one vector each
 }
 
 # -- API -----------------------------------------------------------------------------
@@ -286,6 +363,7 @@ SPECTACULAR_SETTINGS = {
     ],
     "ENUM_NAME_OVERRIDES": {
         "DocumentStatus": "documents.models.Document.Status",
+        "KindEnum": "documents.models.Chunk.Kind",
         "JobState": "documents.models.IngestJob.State",
         "VersionState": "documents.models.DocumentVersion.State",
     },

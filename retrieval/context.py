@@ -1,11 +1,16 @@
 """The passages as one numbered text for a language model, within a budget of tokens."""
 
+import uuid
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from .requests import Candidate, Hit
 
 CountTokens = Callable[[Sequence[str]], list[int]]
+
+# A document that is there already must beat a new one by this much of the score.
+MARGIN = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,21 +22,48 @@ class Context:
 
 
 def assemble(hits: Sequence[Hit], *, budget: int, count_tokens: CountTokens) -> Context:
-    """Keep the best hits that fit. The number before each block is its citation's id."""
-    kept: list[Hit] = []
-    blocks: list[str] = []
-    dropped: list[Candidate] = []
-    spent = 0
-    for hit in hits:
-        block = f"[{len(kept) + 1}] {place_of(hit)}\n{hit.content}"
-        (cost,) = count_tokens([block])
-        if spent + cost > budget:
-            dropped.append(replace(hit.candidate, dropped="token_budget"))
-            continue
-        kept.append(hit)
-        blocks.append(block)
-        spent += cost
-    return Context("\n\n".join(blocks), spent, tuple(kept), tuple(dropped))
+    """Keep the best hits that fit. The number before each block is its citation's id.
+
+    Where not all fit, a document not yet heard goes before another passage of one that is, if
+    their scores are close.
+    """
+    blocks = [f"{place_of(hit)}\n{hit.content}" for hit in hits]
+    # The number is not known before the choice; its tokens are counted as if it had three digits.
+    costs = count_tokens([f"[999] {block}" for block in blocks])
+    chosen = range(len(hits)) if sum(costs) <= budget else _choose(hits, costs, budget)
+    kept = sorted(chosen)
+    return Context(
+        text="\n\n".join(f"[{n}] {blocks[index]}" for n, index in enumerate(kept, start=1)),
+        tokens=sum(costs[index] for index in kept),
+        hits=tuple(hits[index] for index in kept),
+        dropped=tuple(
+            replace(hit.candidate, dropped="token_budget")
+            for index, hit in enumerate(hits)
+            if index not in set(kept)
+        ),
+    )
+
+
+def _choose(hits: Sequence[Hit], costs: Sequence[int], budget: int) -> list[int]:
+    chosen: list[int] = []
+    heard: Counter[uuid.UUID] = Counter()
+    waiting = [index for index in range(len(hits)) if costs[index] <= budget]
+    while waiting:
+        best = max(
+            waiting,
+            key=lambda index: (
+                hits[index].candidate.final
+                - MARGIN
+                * abs(hits[index].candidate.final)
+                * heard[hits[index].candidate.document_id],
+                -index,
+            ),
+        )
+        chosen.append(best)
+        heard[hits[best].candidate.document_id] += 1
+        budget -= costs[best]
+        waiting = [index for index in waiting if index != best and costs[index] <= budget]
+    return chosen
 
 
 def place_of(hit: Hit) -> str:

@@ -1,23 +1,111 @@
-"""Not ten times the same document: the best few chunks of each, in their order."""
+"""Not ten times the same: twins out, few chunks of one document, neighbours as one passage."""
 
+import uuid
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from .requests import Candidate
+from .scoring import Matrix, Place, Scored
+
+TWINS_FROM = 0.97  # cosine similarity
+LONGEST_MERGE = 3  # chunks in one passage
 
 
-def limit_per_document(
-    candidates: Iterable[Candidate], *, most: int
-) -> tuple[list[Candidate], list[Candidate]]:
-    """(kept, dropped); the dropped say why."""
-    kept: list[Candidate] = []
+@dataclass(slots=True)
+class Pick:
+    """A candidate that stays, and the neighbours that became one passage with it."""
+
+    candidate: Candidate
+    start: int
+    end: int
+    merged: list[uuid.UUID] = field(default_factory=list)
+
+
+def diversify(
+    candidates: Sequence[Candidate],
+    scored: Scored,
+    *,
+    k: int,
+    max_per_document: int,
+    mmr_lambda: float,
+) -> tuple[list[Pick], list[Candidate]]:
+    """(the best k that add something, what was dropped on the way and why)."""
+    picks: list[Pick] = []
     dropped: list[Candidate] = []
-    seen: Counter[object] = Counter()
-    for candidate in candidates:
-        seen[candidate.document_id] += 1
-        if seen[candidate.document_id] <= most:
-            kept.append(candidate)
-        else:
+    seen: Counter[uuid.UUID] = Counter()
+    waiting = list(candidates)
+    while waiting and len(picks) < k:
+        candidate = waiting.pop(_next(waiting, picks, scored.vectors, mmr_lambda))
+        if neighbour := _touching(candidate, picks, scored.places):
+            _merge(neighbour, candidate, scored.places)
+        elif _is_twin(candidate, picks, scored):
+            dropped.append(replace(candidate, dropped="duplicate"))
+        elif seen[candidate.document_id] >= max_per_document:
             dropped.append(replace(candidate, dropped="max_per_document"))
-    return kept, dropped
+        else:
+            seen[candidate.document_id] += 1
+            place = scored.places[candidate.chunk_id]
+            picks.append(Pick(candidate, place.start, place.end))
+    return picks, dropped + [replace(c, dropped="beyond_k") for c in waiting]
+
+
+def _next(
+    waiting: Sequence[Candidate],
+    picks: Sequence[Pick],
+    vectors: Mapping[uuid.UUID, Matrix],
+    mmr_lambda: float,
+) -> int:
+    """Maximal marginal relevance: a good score, less the likeness to what is there already."""
+    if mmr_lambda >= 1 or not picks:
+        return 0
+    there = np.stack([_unit(vectors[pick.candidate.chunk_id]) for pick in picks])
+    scores = [c.final for c in (*waiting, *(pick.candidate for pick in picks))]
+    low, width = min(scores), (max(scores) - min(scores)) or 1.0  # likeness is 0…1, so must they be
+    gains = [
+        mmr_lambda * (candidate.final - low) / width
+        - (1 - mmr_lambda) * float(np.max(there @ _unit(vectors[candidate.chunk_id])))
+        for candidate in waiting
+    ]
+    return int(np.argmax(gains))
+
+
+def _unit(vector: Matrix) -> Matrix:
+    length = np.linalg.norm(vector)
+    return vector / length if length else vector
+
+
+def _touching(
+    candidate: Candidate, picks: Sequence[Pick], places: Mapping[uuid.UUID, Place]
+) -> Pick | None:
+    """The pick of running text that this one overlaps with or stands right beside."""
+    own = places[candidate.chunk_id]
+    for pick in picks:
+        other = places[pick.candidate.chunk_id]
+        if len(pick.merged) + 1 < LONGEST_MERGE and own.stretch == other.stretch is not None:
+            reach = [other.ordinal, *(places[chunk_id].ordinal for chunk_id in pick.merged)]
+            if min(reach) - 1 <= own.ordinal <= max(reach) + 1:
+                return pick
+    return None
+
+
+def _merge(pick: Pick, candidate: Candidate, places: Mapping[uuid.UUID, Place]) -> None:
+    own = places[candidate.chunk_id]
+    pick.start, pick.end = min(pick.start, own.start), max(pick.end, own.end)
+    pick.merged.append(candidate.chunk_id)
+
+
+def _is_twin(candidate: Candidate, picks: Sequence[Pick], scored: Scored) -> bool:
+    own = scored.places[candidate.chunk_id]
+    for pick in picks:
+        other = scored.places[pick.candidate.chunk_id]
+        if own.words_hash == other.words_hash:
+            return True
+        if own.kind != other.kind:
+            continue
+        vectors = (scored.vectors[candidate.chunk_id], scored.vectors[pick.candidate.chunk_id])
+        if float(_unit(vectors[0]) @ _unit(vectors[1])) >= TWINS_FROM:
+            return True
+    return False

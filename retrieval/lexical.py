@@ -1,39 +1,226 @@
-"""The lexical leg: chunks that share words with the question, best first.
+"""The lexical leg: chunks that share words with the question, by BM25, best first."""
 
-The place of the BM25 engine to come; until then PostgreSQL's own ranking over an OR of the words.
-"""
-
-import json
 import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 
-from documents.lexemes import words
+from documents.languages import configuration
+from documents.lexemes import ParsedQuery, prepare
 
-from .requests import Candidate, Filters
+from . import bm25
+from .bm25 import Term
+from .requests import Candidate
+from .scope import Scope
+
+# What the words of the question become under each configuration the namespace is indexed with,
+# and in how many chunks each stands. No row at all: its words have not been counted.
+_ANALYSE = """
+    WITH counted AS (
+        SELECT chunks, configurations FROM documents_termstatistics
+        WHERE namespace_id = %(namespace)s AND profile_id = %(profile)s
+    ), stems AS (
+        SELECT lexeme, min(positions[1]) AS position, max(cardinality(positions)) AS times
+        FROM counted, unnest(configurations) name,
+             unnest(to_tsvector(name::regconfig, %(words)s))
+        GROUP BY lexeme
+    )
+    SELECT counted.chunks, stems.lexeme, stems.position, stems.times,
+           ragsite.dimension(stems.lexeme), coalesce(frequency.chunks, 0),
+           ARRAY(SELECT phraseto_tsquery(name::regconfig, phrase)::text
+                 FROM unnest(%(phrases)s::text[]) WITH ORDINALITY wanted (phrase, nth),
+                      unnest(counted.configurations) name
+                 ORDER BY nth),
+           counted.configurations
+    FROM counted LEFT JOIN stems ON true
+    LEFT JOIN documents_termfrequency frequency
+      ON frequency.namespace_id = %(namespace)s AND frequency.profile_id = %(profile)s
+     AND frequency.lexeme = stems.lexeme
+    ORDER BY stems.position, stems.lexeme
+"""
+
+_EXPAND = """
+    SELECT lexeme, ragsite.dimension(lexeme), chunks FROM documents_termfrequency
+    WHERE namespace_id = %(namespace)s AND profile_id = %(profile)s
+      AND lexeme >= %(prefix)s AND lexeme < %(prefix)s || chr(1114111)
+    ORDER BY chunks DESC, lexeme LIMIT 30
+"""
+
+_CANDIDATES = """
+    SELECT found.chunk_id, found.document_id, found.score
+    FROM ragsite.lexical_candidates(%(wanted)s::tsquery, %(weights)s::sparsevec, %(profile)s,
+                                    %(kinds)s::text[], %(documents)s::uuid[], %(depth)s) found
+    {join}
+    ORDER BY found.score DESC, found.chunk_id LIMIT %(limit)s
+"""
+
+_PLAIN = """
+    SELECT found.chunk_id, found.document_id, found.score
+    FROM ragsite.plain_candidates(%(wanted)s::tsquery, %(profile)s, %(kinds)s::text[],
+                                  %(documents)s::uuid[], %(depth)s) found
+    {join}
+    ORDER BY found.score DESC, found.chunk_id LIMIT %(limit)s
+"""
+
+EVERYTHING = 1_000_000  # as depth: no cut before the filter
 
 
-def find(query: str, *, profile_id: uuid.UUID, filters: Filters, limit: int) -> list[Candidate]:
-    """Candidates with lexical score and rank. Inside namespace()."""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The question's words as the index knows them."""
+
+    terms: tuple[Term, ...]
+    required: str  # a tsquery of phrases and exclusions; "" if there are none
+    chunks: int  # in the namespace, when they were counted
+    configurations: tuple[str, ...]  # that it is indexed under
+
+    @property
+    def weights(self) -> str:
+        return bm25.sparse(self.terms)
+
+
+def analyse(
+    query: ParsedQuery, *, namespace_id: uuid.UUID, profile_id: uuid.UUID
+) -> Question | None:
+    """None if the namespace's words were never counted. Inside namespace()."""
+    words = prepare(query.text, query=True)
+    phrases = [*query.phrases, *query.excluded]
+    rows = _fetch(
+        _ANALYSE,
+        {
+            "namespace": namespace_id,
+            "profile": profile_id,
+            "words": f"{words.running} {words.extras}",
+            "phrases": [prepare(phrase).running for phrase in phrases],
+        },
+    )
+    if not rows:
+        return None
+    total, found, configurations = rows[0][0], rows[0][6], rows[0][7]
+    by_position: dict[int, list[tuple[str, int, int]]] = {}
+    times: dict[int, int] = {}
+    for _, lexeme, position, often, dimension, chunks, *_ in rows:
+        if lexeme is not None:
+            by_position.setdefault(position, []).append((lexeme, dimension, chunks))
+            times[position] = max(often, times.get(position, 1))
+    terms = [_term(forms, total, times[position]) for position, forms in by_position.items()]
+    for prefix in query.prefixes:
+        terms.append(_expanded(prefix, namespace_id, profile_id, total))
+    required = _required(found, phrases=len(query.phrases), excluded=len(query.excluded))
+    return Question(tuple(terms), required, total, tuple(configurations))
+
+
+def find(
+    question: Question, *, profile_id: uuid.UUID, scope: Scope, limit: int, budget: int
+) -> list[Candidate]:
+    """Candidates with lexical score and rank. Inside namespace().
+
+    Looks at about `budget` chunks first. If too few are left of them, because the words hardly
+    ever stand together or because a filter takes most away, it looks at more.
+    """
+    if not question.terms:
+        return []
+    step = bm25.choose_share(question.terms, total=question.chunks, budget=budget)
+    if scope.documents is not None:
+        step = 0  # few enough to look at all of them
+    while True:
+        wanted = bm25.candidates_query(question.terms, share=bm25.SHARES[step])
+        found = _candidates(question, wanted, profile_id, scope, limit)
+        if len(found) >= limit or step == 0:
+            return found
+        step = max(0, step - 2)
+
+
+def restricted(question: Question, wanted: str) -> str:
+    """Only chunks that also hold the phrases, and nothing that is excluded."""
+    return f"({wanted}) & {question.required}" if question.required else wanted
+
+
+def find_plainly(
+    query: ParsedQuery, *, profile_id: uuid.UUID, scope: Scope, limit: int, language: str
+) -> list[Candidate]:
+    """PostgreSQL's own ranking, for a namespace whose words nobody has counted."""
+    words = prepare(query.text, query=True)
+    stems = _fetch(
+        "SELECT lexeme FROM unnest(to_tsvector(%(configuration)s::regconfig, %(words)s))",
+        {
+            "configuration": configuration(language),
+            "words": f"{words.running} {words.extras}",
+        },
+    )
+    if not stems:
+        return []
+    wanted = " | ".join(bm25.quoted(lexeme) for (lexeme,) in stems)
+    return _run(_PLAIN, {"wanted": wanted, "profile": profile_id}, scope, limit)
+
+
+def _term(forms: Sequence[tuple[str, int, int]], total: int, times: int = 1) -> Term:
+    """A word said twice in the question counts twice: long questions repeat what they mean."""
+    chunks = sum(count for *_, count in forms)
+    return Term(
+        lexemes=tuple(lexeme for lexeme, *_ in forms),
+        dimensions=tuple(dimension for _, dimension, _ in forms),
+        chunks=chunks,
+        weight=times * bm25.weight(chunks, total=total),
+    )
+
+
+def _expanded(prefix: str, namespace_id: uuid.UUID, profile_id: uuid.UUID, total: int) -> Term:
+    """The beginning of a word: all words that begin so, as one."""
+    start = prepare(prefix).running.replace(" ", "")
+    forms = _fetch(_EXPAND, {"namespace": namespace_id, "profile": profile_id, "prefix": start})
+    term = _term(forms, total)
+    return Term((start,), term.dimensions, term.chunks, term.weight, is_prefix=True)
+
+
+def _required(queries: Sequence[str], *, phrases: int, excluded: int) -> str:
+    """Every phrase under any configuration, and nothing that is excluded under one."""
+    if not queries:
+        return ""
+    forms = len(queries) // (phrases + excluded)
+    conditions = []
+    for index in range(phrases + excluded):
+        either = [text for text in queries[index * forms : (index + 1) * forms] if text]
+        if either:
+            condition = "(" + " | ".join(f"({text})" for text in either) + ")"
+            conditions.append(condition if index < phrases else f"!{condition}")
+    return " & ".join(conditions)
+
+
+def _candidates(
+    question: Question, wanted: str, profile_id: uuid.UUID, scope: Scope, limit: int
+) -> list[Candidate]:
+    parameters = {
+        "wanted": restricted(question, wanted),
+        "weights": question.weights,
+        "profile": profile_id,
+    }
+    return _run(_CANDIDATES, parameters, scope, limit)
+
+
+def _run(statement: str, parameters: dict[str, Any], scope: Scope, limit: int) -> list[Candidate]:
+    rows = _fetch(
+        statement.format(join=scope.join("found")),
+        {
+            **parameters,
+            **scope.parameters,
+            "kinds": list(scope.kinds) or None,
+            "documents": list(scope.documents) if scope.documents is not None else None,
+            # A filter that is joined to what the function returns must see all of it.
+            "depth": EVERYTHING if scope.condition else limit,
+            "limit": limit,
+        },
+    )
+    return [
+        Candidate(chunk_id, document_id, lexical=float(score), lexical_rank=rank)
+        for rank, (chunk_id, document_id, score) in enumerate(rows, start=1)
+    ]
+
+
+def _fetch(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
-        # plainto_tsquery ANDs all words, and hardly any passage holds every word of a question.
-        cursor.execute(
-            "SELECT chunk_id, document_id, score FROM ragsite.lexical_candidates("
-            "  replace(plainto_tsquery('english', %s)::text, ' & ', ' | ')::tsquery,"
-            "  %s, %s::text[], %s::uuid[], %s::text[], %s, %s, %s::jsonb, %s)",
-            [
-                words(query),
-                profile_id,
-                list(filters.tags) or None,
-                list(filters.document_ids) or None,
-                list(filters.source_types) or None,
-                filters.date_from,
-                filters.date_to,
-                json.dumps(filters.metadata) if filters.metadata else None,
-                limit,
-            ],
-        )
-        return [
-            Candidate(chunk_id, document_id, lexical=float(score), lexical_rank=rank)
-            for rank, (chunk_id, document_id, score) in enumerate(cursor.fetchall(), start=1)
-        ]
+        cursor.execute(statement, parameters)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows

@@ -3,36 +3,35 @@
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Literal
 
+from .filters import NO_FILTERS, Filters
+
+__all__ = ["Candidate", "Diagnostics", "Filters", "Hit", "SearchRequest", "SearchResult"]
+
 Mode = Literal["hybrid", "semantic", "lexical"]
-Fusion = Literal["rrf", "weighted"]
-
-
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """Which documents may answer. Empty means all; several conditions mean all of them."""
-
-    tags: tuple[str, ...] = ()  # any of them
-    document_ids: tuple[uuid.UUID, ...] = ()
-    source_types: tuple[str, ...] = ()
-    date_from: datetime | None = None
-    date_to: datetime | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)  # contained in the document's
+Fusion = Literal["weighted", "rrf"]
+Stage = Literal["vector", "lexical", "fused", "rerank", "final"]
+Expansion = Literal["none", "section"]
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
     query: str
     k: int = 10
-    filters: Filters = Filters()
+    filters: Filters = NO_FILTERS
     mode: Mode = "hybrid"
-    fusion: Fusion = "rrf"
+    fusion: Fusion = "weighted"
     semantic_weight: float = 0.5
     lexical_weight: float = 0.5
-    threshold: float | None = None  # on the final score
+    rrf_k: int = 60
+    thresholds: tuple[tuple[Stage, float], ...] = ()  # lowest score of a stage to go on
+    rerank: str = "auto"
+    fast: bool = False  # speed before quality: auto never reranks
     max_per_document: int = 2
+    mmr_lambda: float = 1.0  # 1: by score alone; towards 0: unlike what is there already
+    expand: Expansion = "none"
+    highlight: bool = False
     token_budget: int | None = None  # None: the setting's
     explain: bool = False
 
@@ -44,12 +43,30 @@ class Candidate:
     chunk_id: uuid.UUID
     document_id: uuid.UUID
     vector: float | None = None  # cosine similarity
+    vector_normal: float | None = None  # 0…1 among the candidates
     vector_rank: int | None = None
-    lexical: float | None = None
+    lexical: float | None = None  # BM25
+    lexical_normal: float | None = None
     lexical_rank: int | None = None
     fused: float = 0.0
     fused_rank: int = 0
+    rerank: float | None = None
+    rerank_rank: int | None = None
     dropped: str = ""  # why it did not make it into the answer
+
+    @property
+    def final(self) -> float:
+        return self.fused if self.rerank is None else self.rerank
+
+    def score(self, stage: Stage) -> float | None:
+        score: float | None = getattr(self, stage)
+        return score
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +83,44 @@ class Hit:
     end: int
     kind: str
     content: str
-    tokens: int
-    chunk_hash: str
+    checksum: str
     metadata: Mapping[str, Any]
     tags: tuple[str, ...]
+    language: str
+    highlights: tuple[Span, ...] = ()  # in the document's text, like start and end
+    merged: tuple[uuid.UUID, ...] = ()  # neighbours that became one passage with it
+
+
+@dataclass(frozen=True, slots=True)
+class TermMatch:
+    """A word of the question in a candidate, and what it adds to its BM25 score."""
+
+    term: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    candidate: Candidate
+    terms: tuple[TermMatch, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
     profile: str
     mode: Mode
+    fusion: Fusion
     ann_k: int
     lexical_k: int
-    fallbacks: tuple[str, ...]
     dense_plan: str
+    reranker: str
+    fallbacks: tuple[str, ...]
     times_ms: Mapping[str, float]
     dropped: tuple[Mapping[str, Any], ...]
-    candidates: tuple[Candidate, ...] = ()  # with explain only
+    is_explained: bool = False  # only then is there anything in the following
+    filters: Mapping[str, Any] = field(default_factory=dict)
+    terms: tuple[Mapping[str, Any], ...] = ()
+    candidates: tuple[Explanation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +130,4 @@ class SearchResult:
     context: str
     context_tokens: int
     diagnostics: Diagnostics
+    cache: Literal["hit", "miss", "down"] = "miss"

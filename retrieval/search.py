@@ -1,85 +1,73 @@
-"""From a question to cited passages: prepare → candidates → fuse → diversify → assemble."""
+"""From a question to cited passages: prepare → candidates → score → fuse → rerank → diversify →
+read → assemble."""
 
 import logging
-import time
 import unicodedata
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
 
 from django.conf import settings
 
 from documents import profiles
 from documents.errors import IngestError
-from documents.models import Chunk, IndexProfile, Namespace
+from documents.lexemes import ParsedQuery, parse_query
+from documents.models import IndexProfile, Namespace
 from ragsite.tenancy import namespace
 
-from . import dense, fusion, lexical
+from . import fusion, reranking
+from .caching import search_cached
+from .clock import Clock
 from .context import CountTokens, assemble
-from .diversity import limit_per_document
-from .requests import Candidate, Diagnostics, Hit, SearchRequest, SearchResult
+from .diversity import diversify
+from .highlights import highlighted
+from .legs import Legs, find_candidates
+from .reading import contents, read, widen
+from .requests import (
+    Candidate,
+    Diagnostics,
+    Explanation,
+    SearchRequest,
+    SearchResult,
+    TermMatch,
+)
+from .rerankers.base import Passage
+from .reranking import Chosen, Reranked
+from .scoring import Scored, matches, score, union
 
 logger = logging.getLogger(__name__)
 
-
-@dataclass
-class _Stopwatch:
-    times_ms: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def __call__(self, stage: str) -> Iterator[None]:
-        started = time.perf_counter()
-        yield
-        self.times_ms[stage] = round((time.perf_counter() - started) * 1000, 2)
+MOST_TRIES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Legs:
-    near: Sequence[Candidate] = ()
-    wordy: Sequence[Candidate] = ()
-    plan: str = "none"
+class _Outdated(Exception):
+    """Documents were replaced between finding their chunks and reading them."""
 
 
 def search(namespace_id: uuid.UUID, request: SearchRequest) -> SearchResult:
     """Answer a question with passages. The number of SQL statements does not grow with hits."""
-    clock = _Stopwatch()
+    clock = Clock()
     with clock("total"):
-        query = prepare(request.query)
+        query = parse_query(prepare(request.query))
+        chosen = reranking.choose(
+            query.text, choice=request.rerank, speed="fast" if request.fast else "balanced"
+        )
         with namespace(namespace_id):
             tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
-        with clock("embed"):
-            vector, fallbacks = _embed(query, tenant.active_profile, request)
-        with namespace(namespace_id):
-            legs = _candidates(query, vector, tenant, request, clock)
-            fused = _fuse(legs, request)
-            good, weak = _above(request.threshold, fused)
-            kept, crowded = limit_per_document(good, most=request.max_per_document)
-            with clock("read"):
-                hits = _read(kept[: request.k])
-        with clock("assemble"):
-            budget = request.token_budget or settings.SEARCH["token_budget"]
-            counter = _token_counter(tenant.active_profile)
-            context = assemble(hits, budget=budget, count_tokens=counter)
-    dropped = [*context.dropped, *crowded, *weak]
-    logger.info("search.done", extra={"hits": len(context.hits), "times_ms": clock.times_ms})
-    return SearchResult(
-        query=query,
-        hits=context.hits,
-        context=context.text,
-        context_tokens=context.tokens,
-        diagnostics=Diagnostics(
-            profile=tenant.active_profile.name,
-            mode=request.mode,
-            ann_k=len(legs.near),
-            lexical_k=len(legs.wordy),
-            fallbacks=fallbacks,
-            dense_plan=legs.plan,
-            times_ms=clock.times_ms,
-            dropped=tuple({"chunk_id": c.chunk_id, "reason": c.dropped} for c in dropped),
-            candidates=_explained(fused, dropped) if request.explain else (),
-        ),
+        result, cache = search_cached(
+            namespace_id,
+            tenant.revision,
+            tenant.active_profile_id,
+            request,
+            lambda: _answer_of_one_moment(tenant, query, request, chosen, clock),
+        )
+    logger.info(
+        "search.done",
+        extra={"hits": len(result.hits), "cache": cache, "times_ms": clock.times_ms},
     )
+    diagnostics = replace(result.diagnostics, times_ms=clock.times_ms)
+    return replace(result, cache=cache, diagnostics=diagnostics)
 
 
 def prepare(query: str) -> str:
@@ -87,95 +75,141 @@ def prepare(query: str) -> str:
     return " ".join(unicodedata.normalize("NFC", query).split())
 
 
-def _embed(
-    query: str, profile: IndexProfile, request: SearchRequest
-) -> tuple[list[float] | None, tuple[str, ...]]:
-    """The question's vector; without one, and saying so, if the embedder does not work."""
-    if request.mode == "lexical":
-        return None, ()
-    try:
-        return profiles.embedder_of(profile).embed_query(query), ()
-    except IngestError as error:
-        logger.warning("search.fallback", extra={"code": error.code}, exc_info=True)
-        return None, (f"lexical_only: {error.code}",)
+def _answer_of_one_moment(
+    tenant: Namespace, query: ParsedQuery, request: SearchRequest, chosen: Chosen, clock: Clock
+) -> SearchResult:
+    """Again, if documents were replaced between finding their chunks and reading them."""
+    for _ in range(MOST_TRIES - 1):
+        try:
+            return _answer(tenant, query, request, chosen, clock)
+        except _Outdated:
+            logger.info("search.again")
+    return _answer(tenant, query, request, chosen, clock, is_last=True)
 
 
-def _candidates(
-    query: str,
-    vector: Sequence[float] | None,
+def _answer(
     tenant: Namespace,
+    query: ParsedQuery,
     request: SearchRequest,
-    clock: _Stopwatch,
-) -> _Legs:
-    legs = _Legs()
-    limit = max(settings.SEARCH["candidates"], request.k)
-    if vector is not None:
-        with clock("vector"):
-            near, plan = dense.find(
-                vector,
-                namespace_id=tenant.pk,
-                profile=tenant.active_profile,
-                filters=request.filters,
-                limit=limit,
-                chunk_count=tenant.chunk_count,
-                exact_up_to=settings.SEARCH["exact_scan_rows"],
-                ef_search=max(settings.SEARCH["ef_search"], limit),
-            )
-            legs = replace(legs, near=near, plan=plan)
-    if request.mode != "semantic" or vector is None:
-        with clock("lexical"):
-            wordy = lexical.find(
-                query, profile_id=tenant.active_profile.pk, filters=request.filters, limit=limit
-            )
-            legs = replace(legs, wordy=wordy)
-    return legs
-
-
-def _fuse(legs: _Legs, request: SearchRequest) -> list[Candidate]:
-    candidates = fusion.union(legs.near, legs.wordy)
-    if request.fusion == "rrf":
-        return fusion.rrf(candidates)
-    return fusion.weighted(
-        candidates, semantic=request.semantic_weight, lexical=request.lexical_weight
+    chosen: Chosen,
+    clock: Clock,
+    *,
+    is_last: bool = False,
+) -> SearchResult:
+    legs = find_candidates(tenant, query, request, clock)
+    found = union(legs.near, legs.wordy)
+    with namespace(tenant.pk), clock("score"):
+        scored = score(found, vector=legs.vector, question=legs.question)
+    if len(scored.places) < len(found) and not is_last:
+        raise _Outdated
+    fused = _fuse(scored, legs, request)
+    with clock("rerank"):
+        ranked, reranked = _rerank(tenant, query, fused, request, chosen)
+    good, weak = _above(request, ranked)
+    picks, crowded = diversify(
+        good,
+        scored,
+        k=request.k,
+        max_per_document=request.max_per_document,
+        mmr_lambda=request.mmr_lambda,
     )
+    with namespace(tenant.pk), clock("read"):
+        if request.expand == "section":
+            widen(picks, scored.places)
+        hits = read(picks)
+        if request.highlight and legs.question:
+            hits = highlighted(hits, legs.question)
+        explained = matches(ranked, legs.question) if request.explain else {}
+    if len(hits) < len(picks) and not is_last:
+        raise _Outdated
+    with clock("assemble"):
+        context = assemble(
+            hits,
+            budget=request.token_budget or settings.SEARCH["token_budget"],
+            count_tokens=_token_counter(tenant.active_profile),
+        )
+    dropped = [*context.dropped, *crowded, *weak, *scored.refused]
+    return SearchResult(
+        query=request.query,
+        hits=context.hits,
+        context=context.text,
+        context_tokens=context.tokens,
+        diagnostics=Diagnostics(
+            profile=tenant.active_profile.name,
+            mode=request.mode,
+            fusion=request.fusion,
+            ann_k=len(legs.near),
+            lexical_k=len(legs.wordy),
+            dense_plan=legs.plan,
+            reranker=reranked.reranker,
+            fallbacks=(*legs.fallbacks, *filter(None, [reranked.fallback])),
+            times_ms=clock.times_ms,
+            dropped=tuple(
+                {"chunk_id": c.chunk_id, "reason": c.dropped}
+                for c in dropped
+                if c.dropped != "beyond_k"
+            ),
+            is_explained=request.explain,
+            **(_explained(request, legs, [*ranked, *scored.refused], dropped, explained)),
+        ),
+    )
+
+
+def _fuse(scored: Scored, legs: Legs, request: SearchRequest) -> list[Candidate]:
+    """A leg that did not run has no say, whatever the weights are."""
+    if request.fusion == "rrf":
+        return fusion.rrf(scored.candidates, k=request.rrf_k)
+    semantic, lexical = request.semantic_weight, request.lexical_weight
+    if request.mode == "lexical" or legs.vector is None:
+        semantic, lexical = 0.0, 1.0
+    elif request.mode == "semantic":
+        semantic, lexical = 1.0, 0.0
+    return fusion.weighted(scored.candidates, semantic=semantic, lexical=lexical)
+
+
+def _rerank(
+    tenant: Namespace,
+    query: ParsedQuery,
+    fused: Sequence[Candidate],
+    request: SearchRequest,
+    chosen: Chosen,
+) -> tuple[list[Candidate], Reranked]:
+    """The best of the fused order in the reranker's order; the rest stays behind them as it was."""
+    best = fused[: settings.RERANK["top"]]
+    texts: Mapping[uuid.UUID, str] = {}
+    if chosen.reranker not in ("none", "cosine"):  # neither of them reads
+        with namespace(tenant.pk):
+            texts = contents([candidate.chunk_id for candidate in best])
+    result = reranking.rerank(
+        query.text,
+        [Passage(texts.get(c.chunk_id, ""), c.vector) for c in best],
+        choice=request.rerank,
+        speed="fast" if request.fast else "balanced",
+    )
+    if result.scores is None:
+        return list(fused), result
+    scored = [replace(c, rerank=score) for c, score in zip(best, result.scores, strict=True)]
+    scored.sort(key=lambda c: (-(c.rerank or 0.0), c.fused_rank))
+    ranked = [replace(c, rerank_rank=rank) for rank, c in enumerate(scored, start=1)]
+    return [*ranked, *fused[len(best) :]], result
 
 
 def _above(
-    threshold: float | None, fused: list[Candidate]
+    request: SearchRequest, candidates: Sequence[Candidate]
 ) -> tuple[list[Candidate], list[Candidate]]:
-    if threshold is None:
-        return fused, []
-    weak = [replace(c, dropped="threshold") for c in fused if c.fused < threshold]
-    return [c for c in fused if c.fused >= threshold], weak
-
-
-def _read(candidates: Sequence[Candidate]) -> list[Hit]:
-    """The chunks themselves, under row-level security: the second fence behind the legs."""
-    chunks = (
-        Chunk.objects.select_related("document", "version")
-        .defer("embedding", "search_vector", "version__text", "version__outline")
-        .in_bulk([c.chunk_id for c in candidates])
-    )
-    return [_hit(c, chunks[c.chunk_id]) for c in candidates if c.chunk_id in chunks]
-
-
-def _hit(candidate: Candidate, chunk: Chunk) -> Hit:
-    return Hit(
-        candidate=candidate,
-        document_version=chunk.version.number,
-        title=chunk.document.title,
-        source_uri=chunk.document.source_uri,
-        section=chunk.section,
-        page=chunk.page_start,
-        start=chunk.start,
-        end=chunk.end,
-        kind=chunk.kind,
-        content=chunk.content,
-        tokens=chunk.tokens,
-        chunk_hash=chunk.chunk_hash,
-        metadata={**chunk.document.metadata, **chunk.metadata},
-        tags=tuple(chunk.document.tags),
-    )
+    """By the stage's own score: a threshold on one says nothing about another."""
+    good, weak = [], []
+    for candidate in candidates:
+        short = [
+            stage
+            for stage, least in request.thresholds
+            if (own := candidate.score(stage)) is None or own < least
+        ]
+        if short:
+            weak.append(replace(candidate, dropped=f"threshold: {short[0]}"))
+        else:
+            good.append(candidate)
+    return good, weak
 
 
 def _token_counter(profile: IndexProfile) -> CountTokens:
@@ -186,6 +220,25 @@ def _token_counter(profile: IndexProfile) -> CountTokens:
         return lambda texts: [len(text) // 3 + 1 for text in texts]
 
 
-def _explained(fused: Sequence[Candidate], dropped: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    reasons = {c.chunk_id: c for c in dropped}
-    return tuple(reasons.get(c.chunk_id, c) for c in fused)
+def _explained(
+    request: SearchRequest,
+    legs: Legs,
+    candidates: Sequence[Candidate],
+    dropped: Sequence[Candidate],
+    terms: Mapping[uuid.UUID, tuple[TermMatch, ...]],
+) -> dict[str, Any]:
+    """Every candidate with its fate, the words with their worth, the filters as understood."""
+    if not request.explain:
+        return {}
+    fates = {c.chunk_id: c for c in dropped}
+    asked = legs.question.terms if legs.question else ()
+    return {
+        "filters": {k: v for k, v in asdict(request.filters).items() if v},
+        "terms": tuple(
+            {"term": term.label, "weight": round(term.weight, 4), "chunks": term.chunks}
+            for term in asked
+        ),
+        "candidates": tuple(
+            Explanation(fates.get(c.chunk_id, c), terms.get(c.chunk_id, ())) for c in candidates
+        ),
+    }

@@ -106,7 +106,7 @@ class DocumentView(APIView):
 
     @extend_schema(operation_id="documents_delete", responses={200: RemovalSerializer})
     def delete(self, request: Request, pk: uuid.UUID) -> Response:
-        """Remove the document, its chunks, jobs and stored files; the answer is the receipt."""
+        """Remove the document, its chunks, facts, jobs and stored files; answers with a receipt."""
         try:
             receipt = removal.remove(caller_of(request).namespace_id, pk)
         except Document.DoesNotExist:

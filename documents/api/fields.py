@@ -30,6 +30,12 @@ class TagsField(serializers.ListField):
         return list(dict.fromkeys(super().to_internal_value(data)))
 
 
+class SaidOrNotField(serializers.BooleanField):
+    """A boolean that a form may leave out: DRF would read that as false."""
+
+    default_empty_html = serializers.empty
+
+
 class MetadataField(serializers.JSONField):
     """A JSON object that the database can keep exactly as it is given."""
 

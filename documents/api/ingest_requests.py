@@ -12,7 +12,7 @@ from documents.intake import Submission
 from documents.media_types import SAID_WITHOUT_MEANING
 from ragsite.errors import describe
 
-from .fields import ContentField, MetadataField, TagsField
+from .fields import ContentField, MetadataField, SaidOrNotField, TagsField
 from .serializers import StrictSerializer
 
 LONGEST_URI = 2048
@@ -32,6 +32,11 @@ class _CommonFields(StrictSerializer):
     )
     tags = TagsField(max_length=MOST_TAGS, required=False)
     metadata = MetadataField(required=False)
+    rows_as_facts = SaidOrNotField(
+        required=False,
+        help_text="Keep what the rows of a CSV, TSV or XLSX file say as facts. If left out, as "
+        "said before; at first false.",
+    )
 
 
 class _OptionFields(serializers.Serializer):
@@ -53,6 +58,9 @@ class ItemSerializer(_CommonFields):
 class TextsSerializer(_OptionFields, StrictSerializer):
     documents = ItemSerializer(many=True)
     tags = TagsField(max_length=MOST_TAGS, required=False, help_text="Added to every document.")
+    rows_as_facts = SaidOrNotField(
+        required=False, help_text="For every document that does not say it itself."
+    )
 
 
 class UploadSerializer(_OptionFields, _CommonFields):
@@ -104,9 +112,9 @@ def read_texts(data: Any) -> tuple[list[Submission | IngestError], float]:
     form = _RawTextsSerializer(data=data)
     form.is_valid(raise_exception=True)
     fields = form.validated_data
+    common = {k: v for k, v in fields.items() if k in ("on_duplicate", "rows_as_facts")}
     return [
-        _read_item(item, fields.get("tags", []), fields["on_duplicate"])
-        for item in fields["documents"]
+        _read_item(item, fields.get("tags", []), common) for item in fields["documents"]
     ], fields["wait"]
 
 
@@ -131,7 +139,7 @@ def fetcher() -> Fetcher:
     return Fetcher(max_bytes=settings.INGEST_MAX_BYTES)
 
 
-def _read_item(data: Any, tags: list[str], on_duplicate: Any) -> Submission | IngestError:
+def _read_item(data: Any, tags: list[str], common: dict[str, Any]) -> Submission | IngestError:
     item = ItemSerializer(data=data)
     if not item.is_valid():
         return InvalidItem(describe(serializers.ValidationError(item.errors)))
@@ -139,4 +147,4 @@ def _read_item(data: Any, tags: list[str], on_duplicate: Any) -> Submission | In
     if tags or "tags" in fields:
         fields["tags"] = list(dict.fromkeys([*tags, *fields.get("tags", [])]))
     content = ContentFile(fields.pop("content"))
-    return Submission(content=content, on_duplicate=on_duplicate, **fields)
+    return Submission(content=content, **{**common, **fields})

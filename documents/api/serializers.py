@@ -1,11 +1,12 @@
-"""The shapes of documents, versions, chunks and jobs on the wire."""
+"""The shapes of documents, versions, chunks, facts and jobs on the wire."""
 
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from documents.models import Chunk, Document, DocumentVersion, IngestJob
+from documents.metadata import text
+from documents.models import Chunk, Document, DocumentVersion, Fact, IngestJob
 
 from .fields import MetadataField
 
@@ -15,7 +16,8 @@ class StrictSerializer(serializers.Serializer):
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict) and (unknown := sorted(set(data) - set(self.fields))):
-            raise serializers.ValidationError(dict.fromkeys(unknown, "Unknown field."))
+            # Named as an answer can carry it: a lone surrogate could not be encoded.
+            raise serializers.ValidationError(dict.fromkeys(map(text, unknown), "Unknown field."))
         return super().to_internal_value(data)
 
 
@@ -62,6 +64,7 @@ class DocumentSerializer(_WithError):
             "live_version",
             "tags",
             "metadata",
+            "language",
             "dated_at",
             "chunks_count",
             "tokens_count",
@@ -122,6 +125,39 @@ class ChunkSerializer(serializers.ModelSerializer):
         read_only_fields = fields
 
 
+class ProvenanceSerializer(serializers.Serializer):
+    """Where it is written: `text[start:end]` of that version's text."""
+
+    document_id = serializers.UUIDField()
+    version = serializers.IntegerField(source="version.number")
+    span = SpanSerializer(source="*")
+    source_uri = serializers.CharField(source="document.source_uri")
+
+
+class FactSerializer(serializers.ModelSerializer):
+    provenance = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Fact
+        fields = [
+            "id",
+            "subject",
+            "predicate",
+            "object",
+            "certainty",
+            "source",
+            "valid_from",
+            "valid_to",
+            "recorded_at",
+            "provenance",
+        ]
+        read_only_fields = fields
+
+    @extend_schema_field(ProvenanceSerializer(allow_null=True))
+    def get_provenance(self, fact: Fact) -> dict[str, Any] | None:
+        return dict(ProvenanceSerializer(fact).data) if fact.document_id else None
+
+
 class HeadingSerializer(serializers.Serializer):
     level = serializers.IntegerField()
     title = serializers.CharField()
@@ -157,6 +193,7 @@ class RemovalSerializer(serializers.Serializer):
     source_uri = serializers.CharField()
     versions = serializers.IntegerField()
     chunks = serializers.IntegerField()
+    facts = serializers.IntegerField()
     jobs = serializers.IntegerField()
     files = serializers.IntegerField()
     files_left = serializers.ListField(child=serializers.CharField())

@@ -5,9 +5,10 @@ import struct
 import zipfile
 import zlib
 from lzma import LZMAError
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from documents.errors import DecompressionBomb, EmptyFile, Encrypted, ParseError, XmlForbidden
+from documents.extractors.base import size_of
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -23,6 +24,7 @@ END_RECORD = b"PK\x05\x06"
 END_RECORD_REACH = 22 + 65535  # the record itself and the longest comment after it
 ZIP64 = 0xFFFFFFFF
 ENCRYPTED_FLAG = 0x1
+XML = (".xml", ".rels", ".vml")
 
 # What zipfile and its decompressors raise on damaged members.
 DAMAGE = (
@@ -39,7 +41,7 @@ DAMAGE = (
 
 
 def check_zip(
-    data: bytes,
+    file: BinaryIO,
     *,
     max_members: int = MAX_MEMBERS,
     max_total: int = MAX_TOTAL,
@@ -49,11 +51,12 @@ def check_zip(
 
     Only the directory is looked at, and directories lie: read members by `read_member`.
     """
-    if not data:
+    size = size_of(file)
+    if not size:
         raise EmptyFile("The file is empty: it has no bytes at all.")
-    _check_directory_size(data, max_members=max_members)
+    _check_directory_size(file, size, max_members=max_members)
     try:
-        archive = zipfile.ZipFile(io.BytesIO(data))
+        archive = zipfile.ZipFile(file)
     except (*DAMAGE, RuntimeError) as error:
         raise ParseError("The file is not a readable zip archive.") from error
     members = archive.infolist()
@@ -63,21 +66,23 @@ def check_zip(
     if total > max_total:
         most = max_total // MEGABYTE
         raise DecompressionBomb(f"The archive unpacks to more than the {most} MB we take.")
-    if packed > len(data):  # members that share their bytes: each is counted, all are unpacked
+    if packed > size:  # members that share their bytes: each is counted, all are unpacked
         raise DecompressionBomb("The files in the archive overlap.")
-    sizes = [(total, packed), *((m.file_size, m.compress_size) for m in members)]
-    if any(_is_outrageous(size, within, max_ratio) for size, within in sizes):
+    pairs = [(total, packed), *((m.file_size, m.compress_size) for m in members)]
+    if any(_is_outrageous(*pair, max_ratio) for pair in pairs):
         raise DecompressionBomb(f"The archive unpacks to more than {max_ratio} times its size.")
     return archive
 
 
-def _check_directory_size(data: bytes, *, max_members: int) -> None:
+def _check_directory_size(file: BinaryIO, size: int, *, max_members: int) -> None:
     """zipfile reads the whole directory at once, whatever number of members it announces."""
-    end = data.rfind(END_RECORD, max(0, len(data) - END_RECORD_REACH))
-    if end < 0 or end + 22 > len(data):
+    file.seek(max(0, size - END_RECORD_REACH))
+    tail = file.read()
+    end = tail.rfind(END_RECORD)
+    if end < 0 or end + 22 > len(tail):
         raise ParseError("The file is not a readable zip archive.")
-    (size,) = struct.unpack_from("<I", data, end + 12)
-    if size != ZIP64 and size > max_members * LONGEST_ENTRY:
+    (directory,) = struct.unpack_from("<I", tail, end + 12)
+    if directory != ZIP64 and directory > max_members * LONGEST_ENTRY:
         raise DecompressionBomb(f"The archive holds more than {max_members} files.")
 
 
@@ -101,6 +106,21 @@ def read_member(archive: zipfile.ZipFile, name: str, limit: int = MAX_TOTAL) -> 
     if len(content) > limit:
         raise DecompressionBomb(f"{name[:200]!r} in the archive is larger than {limit} bytes.")
     return content
+
+
+def without_media(file: BinaryIO) -> BinaryIO:
+    """The archive itself, or a copy in which large members that are no XML are empty."""
+    archive = zipfile.ZipFile(file)
+    media = {m.filename for m in archive.infolist() if not m.filename.lower().endswith(XML)}
+    if sum(archive.getinfo(name).file_size for name in media) <= MEGABYTE:
+        file.seek(0)
+        return file
+    copy = io.BytesIO()
+    with zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as lean:
+        for name in dict.fromkeys(archive.namelist()):
+            lean.writestr(name, b"" if name in media else read_member(archive, name))
+    copy.seek(0)
+    return copy
 
 
 def parse_xml(content: bytes, *, name: str = "") -> "Element":

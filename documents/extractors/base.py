@@ -1,7 +1,8 @@
-"""What every reader of a file format offers: bytes in, text and blocks out."""
+"""What every reader of a file format offers: a file in, text and blocks out."""
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from io import BytesIO
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from documents.passages import Extracted
 
@@ -14,6 +15,9 @@ class Extractor(ABC):
     source_type: ClassVar[str]  # what a document of this kind is called: "md", "txt", …
     is_harmless: ClassVar[bool] = False  # read by our own bounded code, needs no cell
     holds_pictures: ClassVar[bool] = False  # of text: it may need OCR
+    has_rows: ClassVar[bool] = False  # a table as a whole, whose rows can become facts
+    # What `extract` imports late. The cell imports it once, before the forks that read files.
+    libraries: ClassVar[tuple[str, ...]] = ()
 
     def accepts(self, media_type: str) -> bool:
         return media_type.partition(";")[0].strip().lower() in self.media_types
@@ -25,3 +29,24 @@ class Extractor(ABC):
     @abstractmethod
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
         """Read one file; raises a BadFile when there is nothing to be read."""
+
+    def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
+        """The same from an open, seekable file. A text must be held anyway, so it is read whole."""
+        return self.extract(file.read(), name=name)
+
+
+class FileExtractor(Extractor):
+    """For formats of which a library takes what it needs: pictures and fonts stay on disk."""
+
+    def extract(self, data: bytes, *, name: str = "") -> Extracted:
+        return self.extract_file(BytesIO(data), name=name)
+
+    @abstractmethod
+    def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted: ...
+
+
+def size_of(file: BinaryIO) -> int:
+    """In bytes; the file stands at its beginning afterwards."""
+    size = file.seek(0, 2)
+    file.seek(0)
+    return size

@@ -1,26 +1,33 @@
 """The cell where untrusted files are read: `python -m documents.extractors.cell`.
 
-A small server that its parent talks to over pipes. Each file is read in a fork of its own, under
-limits on memory, processor time, wall time, output and open files; whatever happens in there ends
-as one answer here. Answers are JSON: nothing that a hostile file has touched is ever unpickled.
+A small server that its parent talks to over a socket. A request is one JSON message with the file
+as an open descriptor; the answer, JSON again, comes back as the descriptor of a file in memory, so
+nothing is held twice and nothing that a hostile file has touched is ever unpickled. Each file is
+read in a fork of its own, under limits on memory, processor time, wall time, output and open files;
+whatever happens in there ends as one answer here.
 """
 
+import gc
+import importlib
 import json
 import os
 import resource
 import select
 import signal
+import socket
 import sys
 import traceback
-from typing import Any, BinaryIO
+from contextlib import suppress
+from typing import Any
 
-from documents.errors import BadFile
+from documents.errors import BadFile, UnsupportedType
 from documents.extractors import Extractor, extractor_for
 from documents.extractors.wire import to_json
 from documents.limits import Limits, die_with_parent
 from documents.ocr.base import OcrUnavailable
 from documents.ocr.reader import PictureReader
 
+LONGEST_REQUEST = 64 * 1024
 TOO_LONG = "Reading the file took too long."
 EXCEEDED: dict[int, str] = {
     signal.SIGXCPU: "processor time",
@@ -29,34 +36,49 @@ EXCEEDED: dict[int, str] = {
 }
 
 
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    while line := requests.readline():
-        request = json.loads(line)
-        answer = _in_a_fork(request, requests.read(request["size"]))
-        answers.write(b"%d\n" % len(answer) + answer)
-        answers.flush()
+def serve(parent: socket.socket) -> None:
+    while True:
+        message, files, _, _ = socket.recv_fds(parent, LONGEST_REQUEST, 1)
+        if not message:
+            return  # the parent has gone
+        request = json.loads(message)
+        result = os.memfd_create("extracted")
+        try:
+            _prepare(request["media_type"])
+            usage = _in_a_fork(request, files[0], result)
+            socket.send_fds(parent, [json.dumps(usage).encode()], [result])
+        finally:
+            os.close(files[0])
+            os.close(result)
 
 
-def _in_a_fork(request: dict[str, Any], data: bytes) -> bytes:
-    result = os.memfd_create("extracted")
-    try:
-        child = os.fork()
-        if child == 0:
-            _work(request, data, result)
-        # Its own clock ends it; this one is for what does not heed that.
-        status = _wait(child, _ceiling(request).wall_seconds + 1)
-        size = os.lseek(result, 0, os.SEEK_END)
-        return os.pread(result, size, 0) if status == 0 and size else _post_mortem(status)
-    finally:
-        os.close(result)
+def _prepare(media_type: str) -> None:
+    """Import here what the forks would each import anew: half a second for some libraries."""
+    with suppress(UnsupportedType, ImportError):  # the fork finds out, and says so
+        for library in extractor_for(media_type).libraries:
+            if library not in sys.modules:
+                importlib.import_module(library)
+                gc.freeze()  # the forks' collector need not look at it, nor copy its pages
 
 
-def _work(request: dict[str, Any], data: bytes, result: int) -> None:
+def _in_a_fork(request: dict[str, Any], file: int, result: int) -> dict[str, float]:
+    child = os.fork()
+    if child == 0:
+        _work(request, file, result)
+    # Its own clock ends it; this one is for what does not heed that.
+    status, usage = _wait(child, _ceiling(request).wall_seconds + 1)
+    if status != 0 or not os.lseek(result, 0, os.SEEK_END):
+        os.ftruncate(result, 0)
+        os.pwrite(result, _post_mortem(status), 0)
+    return {"peak_bytes": usage.ru_maxrss * 1024, "cpu_seconds": usage.ru_utime + usage.ru_stime}
+
+
+def _work(request: dict[str, Any], file: int, result: int) -> None:
     """Runs in the fork, and ends there."""
     code = 1
     try:
         _confine(request)
-        answer = _read(request, data)
+        answer = _read(request, file)
         while answer:
             answer = answer[os.write(result, answer) :]
         code = 0
@@ -67,7 +89,7 @@ def _work(request: dict[str, Any], data: bytes, result: int) -> None:
 
 
 def _confine(request: dict[str, Any]) -> None:
-    # The pipes are the cell's; and when the cell dies, nobody waits for this file any more.
+    # The socket is the cell's; and when the cell dies, nobody waits for this file any more.
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
@@ -94,9 +116,10 @@ def _extractor(request: dict[str, Any]) -> Extractor:
     return extractor.with_pictures_read_by(pictures)
 
 
-def _read(request: dict[str, Any], data: bytes) -> bytes:
+def _read(request: dict[str, Any], file: int) -> bytes:
     try:
-        return to_json(_extractor(request).extract(data, name=request["name"]))
+        with os.fdopen(file, "rb") as opened:
+            return to_json(_extractor(request).extract_file(opened, name=request["name"]))
     except (BadFile, OcrUnavailable) as error:
         return _failure(error.code, str(error))
     except MemoryError:
@@ -109,15 +132,15 @@ def _failure(code: str, message: str) -> bytes:
     return json.dumps({"failure": {"code": code, "message": message}}).encode()
 
 
-def _wait(child: int, seconds: float) -> int | None:
-    """The child's wait status; None, and no child any more, after so many seconds."""
+def _wait(child: int, seconds: float) -> tuple[int | None, resource.struct_rusage]:
+    """The child's wait status and what it used; None, and no child any more, after the time."""
     handle = os.pidfd_open(child)
     try:
         ended, _, _ = select.select([handle], [], [], seconds)
         if not ended:
             os.kill(child, signal.SIGKILL)
-        status = os.waitpid(child, 0)[1]
-        return status if ended else None
+        _, status, usage = os.wait4(child, 0)
+        return (status if ended else None), usage
     finally:
         os.close(handle)
 
@@ -134,4 +157,4 @@ def _post_mortem(status: int | None) -> bytes:
 
 
 if __name__ == "__main__":
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    serve(socket.socket(fileno=0))

@@ -26,6 +26,7 @@ Found = TypeVar("Found")
 class EmlExtractor(Extractor):
     media_types = frozenset({"message/rfc822"})
     source_type = "eml"
+    libraries = ("lxml.html", "documents.extractors.html_blocks")
 
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
         from documents.extractors.html_blocks import BlockWriter

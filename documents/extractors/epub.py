@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html.entities import html5
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 from zipfile import ZipFile
 
@@ -18,7 +18,7 @@ from documents.extractors.archives import (
     parse_xml,
     read_member,
 )
-from documents.extractors.base import Extractor
+from documents.extractors.base import FileExtractor
 from documents.extractors.cleaning import clean
 from documents.extractors.html import DOCTYPE, decode_page, parse_page
 from documents.passages import Extracted
@@ -46,14 +46,15 @@ class Chapter:
     title: str = ""  # as the table of contents names it
 
 
-class EpubExtractor(Extractor):
+class EpubExtractor(FileExtractor):
     media_types = frozenset({"application/epub+zip"})
     source_type = "epub"
+    libraries = ("defusedxml.ElementTree", "lxml.html", "documents.extractors.html_blocks")
 
-    def extract(self, data: bytes, *, name: str = "") -> Extracted:
+    def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
         from documents.extractors.html_blocks import BlockWriter
 
-        archive = check_zip(data)
+        archive = check_zip(file)
         package_path = _package_path(archive)
         package = parse_xml(read_member(archive, package_path, SMALL_FILE), name=package_path)
         writer = BlockWriter()

@@ -52,6 +52,7 @@ TOO_DEEP = "The page nests its elements too deeply; what lies deeper was not rea
 class HtmlExtractor(Extractor):
     media_types = frozenset({"text/html", "application/xhtml+xml"})
     source_type = "html"
+    libraries = ("trafilatura", "trafilatura.metadata", "documents.extractors.html_blocks")
 
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
         from documents.extractors.html_blocks import limit_spans, mark_headings

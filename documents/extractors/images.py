@@ -1,14 +1,13 @@
 """Images: every picture, and every page of a TIFF, read by OCR."""
 
-import io
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from documents.errors import DecompressionBomb, EmptyFile, NoText, ParseError
-from documents.extractors.base import Extractor
+from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.paged import assembled
 from documents.extractors.pages import counted
 from documents.lines import Line
@@ -24,10 +23,12 @@ FORMATS = ("PNG", "JPEG", "TIFF", "WEBP")
 DAMAGED = "The image is damaged: it cannot be decoded."
 
 
-class ImageExtractor(Extractor):
+class ImageExtractor(FileExtractor):
     media_types = frozenset({"image/png", "image/jpeg", "image/tiff", "image/webp"})
     source_type = "image"
     holds_pictures = True
+    # Not the OCR engine: most files need none, and its threads would not outlive a fork.
+    libraries = ("PIL.Image", "PIL.ImageOps")
 
     def __init__(self, *, max_pixels: int = 100_000_000, max_pages: int = 1000) -> None:
         self.max_pixels = max_pixels
@@ -39,10 +40,10 @@ class ImageExtractor(Extractor):
         able.pictures = pictures
         return able
 
-    def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        if not data:
+    def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
+        if not size_of(file):
             raise EmptyFile("The file is empty: it has no bytes at all.")
-        image = self._opened(data)
+        image = self._opened(file)
         if self.pictures is None:
             raise NoText("An image holds no text layer, and OCR is switched off.")
         pages: list[list[Line] | None] = []
@@ -63,13 +64,13 @@ class ImageExtractor(Extractor):
             warnings=tuple(_warnings(image, pages, unread, self.pictures)),
         )
 
-    def _opened(self, data: bytes) -> "Image":
+    def _opened(self, file: BinaryIO) -> "Image":
         from PIL import Image
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of its size, too: that is checked below
             try:
-                return Image.open(io.BytesIO(data), formats=FORMATS)
+                return Image.open(file, formats=FORMATS)
             except Image.DecompressionBombError as error:
                 raise DecompressionBomb(str(error)) from error
             except MemoryError:

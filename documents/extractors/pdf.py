@@ -1,23 +1,24 @@
 """PDF: text page by page, read by PDFium; what it cannot open or misreads goes to pypdf."""
 
-import io
 import re
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from copy import copy
+from ctypes import POINTER, c_char, c_float, cast
 from dataclasses import dataclass, field
 from itertools import islice
+from mmap import ACCESS_COPY, mmap
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError, TooComplex
-from documents.extractors.base import Extractor
+from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.cleaning import SURROGATES, clean
 from documents.extractors.paged import Entry, assembled
 from documents.extractors.pages import LONGEST_LIST, counted
-from documents.extractors.pdf_info import LONGEST_VALUE, metadata_in, title_in
+from documents.extractors.pdf_info import LONGEST_VALUE, metadata_of, title_of
 from documents.extractors.pdf_layout import (
     by_columns,
     crosses,
@@ -29,7 +30,7 @@ from documents.extractors.pdf_layout import (
 )
 from documents.extractors.scans import Scans, read_scans
 from documents.extractors.writer import LONGEST_TITLE
-from documents.lines import LINE_HYPHEN, Line, merged, tidy
+from documents.lines import LINE_HYPHEN, Line, boxed, merged, tidy
 from documents.passages import Extracted
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ Box = tuple[float, float, float, float]
 
 MOST_ENTRIES = 20_000  # of an outline
 FARTHEST = 20_000.0  # points; a page has at most 14,400
-BREAK = re.compile(f"{LINE_HYPHEN}(?:\r\n)?|\r\n|[\r\n]")
+PIECE = re.compile(f"[^\r\n{LINE_HYPHEN}]+{LINE_HYPHEN}?")
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 # What is still there when a line has been cleaned.
 VISIBLE = re.compile("[^\\s\x00-\x1f\x7f\ufeff\ufffe\uffff]")
@@ -62,10 +63,11 @@ class Reading:
         return [page or [] for page in self.pages]
 
 
-class PdfExtractor(Extractor):
+class PdfExtractor(FileExtractor):
     media_types = frozenset({"application/pdf"})
     source_type = "pdf"
     holds_pictures = True
+    libraries = ("pypdfium2", "pypdfium2.raw")
 
     def __init__(self, *, max_pages: int = 5000, max_characters: int = 20_000_000) -> None:
         self.max_pages = max_pages
@@ -77,42 +79,42 @@ class PdfExtractor(Extractor):
         able.pictures = pictures
         return able
 
-    def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        if not data:
+    def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
+        if not size_of(file):
             raise EmptyFile("The file is empty: it has no bytes at all.")
-        reading = self._read(data)
+        reading = self._read(file)
         pages, removed = _own_lines(reading.lines)
         blank = [number for number, page in enumerate(pages, start=1) if not page]
         if len(blank) == len(pages):
             raise _nothing_read(reading)
         text, blocks, spans = assembled(pages, reading.entries)
-        metadata = metadata_in(reading.info) | {"page_count": len(pages)}
+        metadata = metadata_of(reading.info) | {"page_count": len(pages)}
         if reading.scans.found:
             metadata |= {"ocr_engine": reading.scans.engine, "ocr_pages": reading.scans.found}
         return Extracted(
             text=text,
             blocks=blocks,
             pages=spans,
-            title=title_in(reading.info.get("Title", "")),
+            title=title_of(reading.info.get("Title", "")),
             metadata=metadata | ({"repeated_lines": removed} if removed else {}),
             warnings=tuple(_warnings(reading, blank)),
         )
 
-    def _read(self, data: bytes) -> Reading:
+    def _read(self, file: BinaryIO) -> Reading:
         import pypdfium2
 
         with PDFIUM:
             try:
-                document = pypdfium2.PdfDocument(data)
+                document = pypdfium2.PdfDocument(_mapped(file))
             except pypdfium2.PdfiumError as error:
                 if PASSWORD.search(str(error)):
                     raise _needs_password() from error
-                return self._read_by_pypdf(data)
+                return self._read_by_pypdf(file)
             with closing(document):
-                return self._read_by_pdfium(document, data)
+                return self._read_by_pdfium(document, file)
 
-    def _read_by_pdfium(self, document: Any, data: bytes) -> Reading:
-        second = SecondReader(data)
+    def _read_by_pdfium(self, document: Any, file: BinaryIO) -> Reading:
+        second = SecondReader(file)
 
         def lines_of(index: int) -> list[Line] | None:
             lines = _pdfium_lines(document, index)
@@ -126,8 +128,8 @@ class PdfExtractor(Extractor):
             reading.scans = read_scans(document, reading.pages, self.pictures)
         return reading
 
-    def _read_by_pypdf(self, data: bytes) -> Reading:
-        second = SecondReader(data)
+    def _read_by_pypdf(self, file: BinaryIO) -> Reading:
+        second = SecondReader(file)
         count = second.count()
         return self._filled(Reading(info=second.info()), count, second.lines)
 
@@ -154,8 +156,8 @@ class PdfExtractor(Extractor):
 class SecondReader:
     """pypdf, opened only when it is needed: ten times slower, but it knows Arabic word order."""
 
-    def __init__(self, data: bytes) -> None:
-        self.data = data
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
         self.reader: Any = None
 
     def count(self) -> int:
@@ -186,10 +188,19 @@ class SecondReader:
         from pypdf import PdfReader
 
         if self.reader is None:
-            self.reader = PdfReader(io.BytesIO(self.data))
+            self.reader = PdfReader(self.file)
             if self.reader.is_encrypted and not self.reader.decrypt(""):
                 raise _needs_password()
         return self.reader
+
+
+def _mapped(file: BinaryIO) -> Any:
+    """The bytes for PDFium; those of a real file stay on disk until it looks at them."""
+    try:
+        mapped = mmap(file.fileno(), 0, access=ACCESS_COPY)
+    except OSError:  # it is in memory already
+        return file.read()
+    return (c_char * len(mapped)).from_buffer(mapped)
 
 
 def _needs_password() -> Encrypted:
@@ -232,9 +243,11 @@ def _lines_of(textpage: Any) -> list[Line]:
     box_of = _boxes(textpage)
     spans = list(_line_spans(text))
     lines = [_line(text, start, end, box_of) for start, end in spans]
+    if not lines or not crosses(lines, middle(lines)):
+        return lines
     # Lines of more than one piece may be two columns read as one.
     count = textpage.count_rects()
-    if not lines or count < 1.5 * len(lines) or not crosses(lines, middle(lines)):
+    if count < 1.5 * len(lines):
         return lines
     rects = [textpage.get_rect(number) for number in range(count)]
     x = gutter(lines, [(_bounded(rect[0]), _bounded(rect[2])) for rect in rects])
@@ -246,15 +259,13 @@ def _lines_of(textpage: Any) -> list[Line]:
 
 def _line_spans(text: str) -> Iterator[tuple[int, int]]:
     """Without the white space around them; with PDFium's mark of a hyphen at their end."""
-    start = 0
-    for gap in (*BREAK.finditer(text), None):
-        end = gap.start() + (gap[0][0] == LINE_HYPHEN) if gap else len(text)
-        piece = text[start:end]
-        if VISIBLE.search(piece):
-            words = piece.strip()
-            first = start + len(piece) - len(piece.lstrip())
-            yield first, first + len(words)
-        start = gap.end() if gap else end
+    for piece in PIECE.finditer(text):
+        start, end = piece.span()
+        if "!" <= text[start] <= "~" and "!" <= text[end - 1] <= "~":  # nearly all
+            yield start, end
+        elif VISIBLE.search(text, start, end):
+            words = text[start:end].rstrip()
+            yield start + len(words) - len(words.lstrip()), start + len(words)
 
 
 def _indexed_text(textpage: Any) -> str:
@@ -271,17 +282,16 @@ def _indexed_text(textpage: Any) -> str:
 
 def _boxes(textpage: Any) -> Callable[[int], Box]:
     """Left, right, bottom and top of a character, by as few calls as PDFium allows."""
-    from ctypes import byref
-
     from pypdfium2 import raw
 
-    rect = raw.FS_RECTF()
-    pointer = byref(rect)
+    values = (c_float * 4)()  # FS_RECTF, of which all fields can be had at once
+    pointer = cast(values, POINTER(raw.FS_RECTF))
     handle = textpage.raw
+    read = raw.FPDFText_GetLooseCharBox
 
     def box_of(number: int) -> Box:
-        raw.FPDFText_GetLooseCharBox(handle, number, pointer)
-        left, right, bottom, top = rect.left, rect.right, rect.bottom, rect.top
+        read(handle, number, pointer)
+        left, top, right, bottom = values[:]
         if -FARTHEST < left <= right < FARTHEST and -FARTHEST < bottom <= top < FARTHEST:
             return left, right, bottom, top
         return _bounded(left), _bounded(right), _bounded(bottom), _bounded(top)
@@ -299,11 +309,14 @@ def _line(text: str, start: int, end: int, box_of: Callable[[int], Box]) -> Line
     left2, right2, bottom2, top2 = box_of(end - 1)
     if top2 - bottom2 > top - bottom:  # the first may be the mark of a footnote
         bottom, top = bottom2, top2
-    # PDFium may tell the halves of a surrogate pair apart.
+    left = left if left < left2 else left2
+    right = right if right > right2 else right2
     words = text[start:end]
-    if SURROGATES.search(words):
-        words = words.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return Line(tidy(clean(words)), min(left, left2), max(right, right2), bottom, top)
+    if not words.isascii():
+        if SURROGATES.search(words):  # PDFium may tell the halves of a pair apart
+            words = words.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        words = clean(words)
+    return boxed(tidy(words), left, right, bottom, top)
 
 
 def _cut_at(

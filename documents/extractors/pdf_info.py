@@ -1,4 +1,4 @@
-"""What a PDF says of itself: title, author, dates."""
+"""What a PDF says of itself: a title worth showing, its makers, its dates."""
 
 import re
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ FIELDS = ("Author", "Subject", "Keywords", "Creator", "Producer")
 DATES: Mapping[str, str] = {"CreationDate": "created", "ModDate": "modified"}
 
 
-def title_in(value: str) -> str:
+def title_of(value: str) -> str:
     title = tidy(clean(value[:LONGEST_VALUE]))
     return "" if NO_TITLE.match(title) else title[:LONGEST_TITLE]
 
 
-def metadata_in(info: Mapping[str, str]) -> dict[str, Any]:
+def metadata_of(info: Mapping[str, str]) -> dict[str, Any]:
     found = {key.lower(): tidy(clean(info.get(key, "")[:LONGEST_VALUE])) for key in FIELDS}
     found |= {name: _iso(info.get(key, "")) for key, name in DATES.items()}
     return {name: value for name, value in found.items() if value}

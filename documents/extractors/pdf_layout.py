@@ -1,14 +1,11 @@
 """What is wrong with the lines of PDF pages: columns read as one, and page furniture."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from math import ceil, floor
 from statistics import median
 
-from documents.lines import CELL, Line, is_row, tidy
-
-DIGITS = re.compile(r"\d+")
+from documents.lines import CELL, DIGITS, Line, boxed, is_row, tidy
 
 EDGE_LINES = 3  # how many lines from the top, and from the bottom, may be header or footer
 FEWEST_PAGES = 4
@@ -19,7 +16,7 @@ SHARE_OF_PAGES = 0.6
 def plain_lines(text: str) -> list[Line]:
     """Lines of a reader that tells no positions: as if they were typed on one machine."""
     rows = enumerate(map(tidy, text.split("\n")))
-    return [Line(row, 0, len(row), -number, 1 - number) for number, row in rows if row]
+    return [boxed(row, 0, len(row), -number, 1 - number) for number, row in rows if row]
 
 
 def gutter(lines: Sequence[Line], runs: Sequence[tuple[float, float]]) -> float | None:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, BinaryIO
 
 from documents.errors import NoText
-from documents.extractors.base import Extractor
+from documents.extractors.base import FileExtractor
 from documents.extractors.tables import (
     Table,
     office_metadata,
@@ -27,19 +27,20 @@ FURNITURE = frozenset({"DATE", "FOOTER", "SLIDE_NUMBER", "HEADER"})
 LISTS = frozenset({"BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT"})
 
 
-class SlidesExtractor(Extractor):
+class SlidesExtractor(FileExtractor):
     media_types = frozenset(
         {"application/vnd.openxmlformats-officedocument.presentationml.presentation"}
     )
     source_type = "pptx"
+    libraries = ("pptx", "documents.extractors.archives")
 
-    def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        file = open_office(data, WHAT)
+    def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
+        office = open_office(file, WHAT)
         from pptx import Presentation
 
         deck = _Deck()
         with reading(WHAT):
-            presentation = Presentation(file)
+            presentation = Presentation(office)
             for number, slide in enumerate(presentation.slides, start=1):
                 deck.read(slide, number)
         if not deck.writer.blocks:

@@ -3,11 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta
-from io import BytesIO
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from documents.errors import EmptyFile, NoText
-from documents.extractors.base import Extractor
+from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.tables import (
     GROUP_CHARACTERS,
     OLE2,
@@ -16,6 +15,7 @@ from documents.extractors.tables import (
     TooComplex,
     as_table,
     check_office,
+    holds_any,
     is_number,
     reading,
     summary,
@@ -38,7 +38,7 @@ CELL = re.compile(
 BOAST = re.compile(rb"<[^<>]{0,300}[cC]ount\s*=\s*[\"']\d{8,}")
 
 
-class SpreadsheetExtractor(Extractor):
+class SpreadsheetExtractor(FileExtractor):
     media_types = frozenset(
         {
             "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
@@ -46,6 +46,8 @@ class SpreadsheetExtractor(Extractor):
         }
     )
     source_type = "xlsx"
+    has_rows = True
+    libraries = ("python_calamine", "documents.extractors.archives")
 
     def __init__(
         self, group_characters: int = GROUP_CHARACTERS, most_cells: int = MOST_CELLS
@@ -53,11 +55,11 @@ class SpreadsheetExtractor(Extractor):
         self.group_characters = group_characters
         self.most_cells = most_cells
 
-    def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        _check(data)
+    def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
+        _check(file)
         writer = Writer()
         cells = 0
-        for sheet, rows in _sheets(data):
+        for sheet, rows in _sheets(file):
             cells += sum(1 for row in rows for cell in row.cells if cell)
             if cells > self.most_cells:
                 raise TooComplex(f"The spreadsheet has more than {self.most_cells} cells.")
@@ -99,14 +101,14 @@ class Part(NamedTuple):
     numbers: list[int]  # of the data rows
 
 
-def _check(data: bytes) -> None:
-    if not data:
+def _check(file: BinaryIO) -> None:
+    if not size_of(file):
         raise EmptyFile("The file is empty: it has no bytes at all.")
-    if data.startswith(OLE2):  # the old .xls, or the envelope of a protected .xlsx
-        if ENCRYPTED_STREAM in data:
+    if file.read(len(OLE2)) == OLE2:  # the old .xls, or the envelope of a protected .xlsx
+        if holds_any(file, (ENCRYPTED_STREAM,)):
             raise Encrypted("The spreadsheet is protected by a password.")
         return
-    for _, content in check_office(data, WHAT):
+    for _, content in check_office(file, WHAT):
         if BOAST.search(content):
             raise TooComplex("The spreadsheet announces more entries than can be read.")
         if _area(content) > MOST_AREA:
@@ -134,12 +136,13 @@ def _column_number(name: bytes) -> int:
     return number
 
 
-def _sheets(data: bytes) -> Iterator[tuple[str, list[Row]]]:
+def _sheets(file: BinaryIO) -> Iterator[tuple[str, list[Row]]]:
     from python_calamine import CalamineWorkbook, PasswordError, SheetTypeEnum
 
+    file.seek(0)
     with reading(WHAT):
         try:
-            workbook = CalamineWorkbook.from_filelike(BytesIO(data))
+            workbook = CalamineWorkbook.from_filelike(file)
         except PasswordError as error:
             raise Encrypted("The spreadsheet is protected by a password.") from error
         for about in workbook.sheets_metadata:

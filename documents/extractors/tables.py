@@ -4,16 +4,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from io import BytesIO
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from documents.errors import BadFile, EmptyFile, Encrypted, ParseError, TooComplex
+from documents.extractors.base import size_of
 from documents.extractors.cleaning import clean
 from documents.extractors.writer import LONGEST_TITLE, Writer
 
 GROUP_CHARACTERS = 700
 SUMMARY_CHARACTERS = 300  # of column names; a table of a thousand columns is still summed up
 MOST_CAPTIONS = 5
+BLOCK = 1024 * 1024
 NUMBER = re.compile(r"[-+(]?[$€£]?\s?[\d.,:/\- ]*\d[\d.,:/\- ]*(?:[eE][-+]?\d+)?\s?[%€)]?")
 
 OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -49,12 +50,12 @@ def write_table(
     for index, row in enumerate(table.rows):
         line = _line(row)
         if lines and len(head) + length + len(line) + 1 > size:
-            _write_group(writer, head, lines, _range(first, index - 1, numbers), attributes)
+            _write_group(writer, head, lines, _place(first, index - 1, numbers), attributes)
             lines, length, first = [], 0, index
         lines.append(line)
         length += len(line) + 1
     last = len(table.rows) - 1
-    _write_group(writer, head, lines, _range(first, last, numbers), attributes)
+    _write_group(writer, head, lines, _place(first, last, numbers), attributes)
 
 
 def write_rows(writer: Writer, rows: list[list[str]], *, most_cells: int) -> None:
@@ -72,19 +73,30 @@ def _write_group(
     writer: Writer,
     head: str,
     lines: list[str],
-    rows: list[int],
+    place: dict[str, list[int]],
     attributes: Mapping[str, Any] | None,
 ) -> None:
     text = "\n".join([head, *lines])
-    writer.add("table", text, attributes={**(attributes or {}), "rows": rows})
+    writer.add("table", text, attributes={**(attributes or {}), **place})
 
 
-def _range(first: int, last: int, numbers: Sequence[int] | None) -> list[int]:
-    return [numbers[first], numbers[last]] if numbers else [first + 1, last + 1]
+def _place(first: int, last: int, numbers: Sequence[int] | None) -> dict[str, list[int]]:
+    """Which rows these are; one by one only where blank ones lie between them."""
+    if not numbers:
+        return {"rows": [first + 1, last + 1]}
+    rows = [numbers[first], numbers[last]]
+    if rows[1] - rows[0] == last - first:
+        return {"rows": rows}
+    return {"rows": rows, "row_numbers": list(numbers[first : last + 1])}
 
 
 def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(map(cell_text, cells)) + " |"
+
+
+def cells_of(line: str) -> tuple[str, ...]:
+    """The cells of a table's line, as `_line` wrote it: inside a cell no bar follows a space."""
+    return tuple(cell.strip().replace("\\|", "|") for cell in line[2:-2].split(" | "))
 
 
 def cell_text(cell: str) -> str:
@@ -158,36 +170,50 @@ def is_number(cell: str) -> bool:
     return bool(NUMBER.fullmatch(cell.strip()[:64]))
 
 
-def check_office(data: bytes, what: str) -> Iterator[tuple[str, bytes]]:
+def check_office(file: BinaryIO, what: str) -> Iterator[tuple[str, bytes]]:
     """Refuse what must not be opened: nothing, a protected or old file, a bomb, odd XML.
 
     Yields the XML members' names and contents for closer checks; it must be run to its end.
     """
-    if not data:
+    if not size_of(file):
         raise EmptyFile("The file is empty: it has no bytes at all.")
-    if data.startswith(OLE2[:4]):
-        if any(name in data for name in LEGACY_STREAMS):
+    head = file.read(8)
+    if head.startswith(OLE2[:4]):
+        if holds_any(file, LEGACY_STREAMS):
             raise ParseError(f"The {what} is in the old binary format; save it in the new one.")
         raise Encrypted(f"The {what} is protected by a password.")
-    if not data.startswith(b"PK"):
+    if not head.startswith(b"PK"):
         raise ParseError(f"The file is not a {what}.")
     from documents.errors import XmlForbidden
-    from documents.extractors.archives import check_zip, read_member
+    from documents.extractors.archives import XML, check_zip, read_member
 
-    archive = check_zip(data)
+    archive = check_zip(file)
     for member in archive.namelist():
-        if member.lower().endswith((".xml", ".rels", ".vml")):
+        if member.lower().endswith(XML):
             content = read_member(archive, member)
             if any(mark in content for mark in DOCTYPES):
                 raise XmlForbidden(f"The {what} holds XML with a document type of its own.")
             yield member, content
 
 
-def open_office(data: bytes, what: str) -> BytesIO:
-    """The file for a library to open, after all checks."""
-    for _ in check_office(data, what):
+def open_office(file: BinaryIO, what: str) -> BinaryIO:
+    """The file for a library to open, after all checks: without its pictures where they are large,
+    because the libraries load every part of a file, read or not."""
+    from documents.extractors.archives import without_media
+
+    for _ in check_office(file, what):
         pass
-    return BytesIO(data)
+    return without_media(file)
+
+
+def holds_any(file: BinaryIO, names: Sequence[bytes]) -> bool:
+    file.seek(0)
+    tail = b""
+    while block := file.read(BLOCK):
+        if any(name in tail + block for name in names):
+            return True
+        tail = block[-max(map(len, names)) :]  # a name may lie across two blocks
+    return False
 
 
 @contextmanager

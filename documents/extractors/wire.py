@@ -1,21 +1,33 @@
 """Extracted texts as JSON, for the way out of the cell where they were read."""
 
 import json
-from dataclasses import asdict
 from typing import Any
 
 from documents.passages import Block, Extracted, Page
 
 
 def to_json(extracted: Extracted) -> bytes:
-    return json.dumps(asdict(extracted), ensure_ascii=False).encode()
+    fields = {
+        "text": extracted.text,
+        # Rows, not mappings: a long document has ten thousands of blocks.
+        "blocks": [
+            (b.kind, b.start, b.end, b.level, b.title, b.language, b.attributes)
+            for b in extracted.blocks
+        ],
+        "pages": [(p.number, p.start, p.end, p.ocr_confidence) for p in extracted.pages],
+        "title": extracted.title,
+        "tags": extracted.tags,
+        "metadata": extracted.metadata,
+        "warnings": extracted.warnings,
+    }
+    return json.dumps(fields, ensure_ascii=False).encode()
 
 
 def from_json(fields: dict[str, Any]) -> Extracted:
     return Extracted(
         text=fields["text"],
-        blocks=tuple(Block(**block) for block in fields["blocks"]),
-        pages=tuple(Page(**page) for page in fields["pages"]),
+        blocks=tuple(Block(*block) for block in fields["blocks"]),
+        pages=tuple(Page(*page) for page in fields["pages"]),
         title=fields["title"],
         tags=tuple(fields["tags"]),
         metadata=fields["metadata"],

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, BinaryIO
 
 from documents.errors import NoText
-from documents.extractors.base import Extractor
+from documents.extractors.base import FileExtractor
 from documents.extractors.tables import (
     TooComplex,
     office_metadata,
@@ -25,18 +25,19 @@ DEEPEST_STYLE = 20  # styles based on styles; some files go round in a circle
 WIDEST_SPAN = 100  # cells; what a file claims beyond it is a mistake or an attack
 
 
-class WordExtractor(Extractor):
+class WordExtractor(FileExtractor):
     media_types = frozenset(
         {"application/vnd.openxmlformats-officedocument.wordprocessingml.document"}
     )
     source_type = "docx"
+    libraries = ("docx", "documents.extractors.archives")
 
-    def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        file = open_office(data, WHAT)
+    def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
+        office = open_office(file, WHAT)
         from docx import Document
 
         with reading(WHAT):
-            document = Document(file)
+            document = Document(office)
             body = _Body(_Styles(document), _Numbering(document))
             body.read(document.element.body)
             notes = list(_footnotes(document))

@@ -2,11 +2,12 @@
 
 import uuid
 
-from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchVectorField
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.functions import Now
-from pgvector.django import VectorField
+from pgvector.django import HalfVectorField, VectorField
+
+from documents.chunking import chunking_errors
 
 # Fixed, because the migration that makes the default profile also makes its vector index.
 DEFAULT_PROFILE_ID = uuid.UUID("5f0b7d5e-6c1a-5b8e-9d5c-2f4d3c1b0a01")
@@ -19,14 +20,37 @@ class IndexProfile(models.Model):
     models and chunk sizes can stand side by side.
     """
 
+    class Chunker(models.TextChoices):
+        STRUCTURE = "structure"
+        FIXED = "fixed"
+        SEMANTIC = "semantic"
+
     class Ann(models.TextChoices):
         HNSW = "hnsw"
         EXACT = "exact"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.SlugField(unique=True)
-    chunk_size = models.PositiveIntegerField(help_text="Tokens a chunk aims for.")
-    chunk_overlap = models.PositiveIntegerField(help_text="Tokens repeated from the chunk before.")
+    chunker = models.CharField(
+        max_length=10,
+        choices=Chunker,
+        default=Chunker.STRUCTURE,
+        help_text="Where chunks end: structure (paragraphs and sentences), fixed (a number of "
+        "characters) or semantic (turns of meaning; every sentence is embedded for it).",
+    )
+    chunker_options = models.JSONField(
+        default=dict, blank=True, help_text='Of semantic: {"percentile": 1 to 99}.'
+    )
+    chunk_size = models.PositiveIntegerField(
+        help_text="Tokens a chunk aims for; characters with the fixed chunker."
+    )
+    chunk_overlap = models.PositiveIntegerField(
+        help_text="Repeated from the chunk before, in the same unit; 0 with the semantic chunker."
+    )
+    contextual_header = models.BooleanField(
+        default=False,
+        help_text="Embed title and section path above each chunk. Its content stays verbatim.",
+    )
     embedder = models.CharField(max_length=50, help_text="An alias in settings.EMBEDDERS.")
     # Written at first use; afterwards no other model may embed for this profile.
     model_identity = models.TextField(blank=True, editable=False)
@@ -42,6 +66,16 @@ class IndexProfile(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def clean(self) -> None:
+        wrong = chunking_errors(
+            self.chunker,
+            size=self.chunk_size,
+            overlap=self.chunk_overlap,
+            options=self.chunker_options,
+        )
+        if wrong:
+            raise ValidationError(wrong)
+
 
 class Chunk(models.Model):
     """A searchable passage of a live version: version.text[start:end] == content, always.
@@ -54,6 +88,7 @@ class Chunk(models.Model):
         TEXT = "text"
         CODE = "code"
         TABLE = "table"
+        IMAGE = "image"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     namespace = models.ForeignKey(
@@ -86,8 +121,9 @@ class Chunk(models.Model):
     page_end = models.PositiveIntegerField(null=True)
     metadata = models.JSONField(default=dict)
     chunk_hash = models.CharField(max_length=64)
-    embedding = VectorField()  # no fixed dimension: that is the profile's affair
-    search_vector = SearchVectorField()
+    # No fixed dimension: that is the profile's affair. In half precision, which loses nothing that
+    # an answer could show (docs/decisions/0015-retrieval.md) and keeps the row on its page.
+    embedding = HalfVectorField()
 
     class Meta:
         ordering = ["ordinal"]
@@ -100,8 +136,7 @@ class Chunk(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["namespace", "profile"], name="chunk_of_profile"),
-            GinIndex(fields=["search_vector"], name="chunk_words"),
+            models.Index(fields=["namespace", "profile", "kind"], name="chunk_of_profile"),
         ]
 
     def __str__(self) -> str:

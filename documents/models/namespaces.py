@@ -29,6 +29,12 @@ class Namespace(models.Model):
     active_profile = models.ForeignKey(
         IndexProfile, on_delete=models.PROTECT, default=DEFAULT_PROFILE_ID, related_name="+"
     )
+    language = models.CharField(
+        max_length=8,
+        blank=True,
+        help_text="ISO 639-1 code of what its documents are written in, e.g. de. "
+        "Blank: found out for each document.",
+    )
     # Rises with every change of content: caches keyed by it can never be stale.
     revision = models.BigIntegerField(default=0, editable=False)
     # Searchable chunks, kept here because counting them at query time would cost a scan.

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from statistics import median
 
 from documents.lines import CELL, Box, Line, merged
@@ -49,7 +48,8 @@ def _of_even_height(pieces: Sequence[Line]) -> list[Line]:
     for piece in pieces:
         if usual / LIKE_THE_OTHERS < piece.height < usual * LIKE_THE_OTHERS:
             centre = (piece.top + piece.bottom) / 2
-            piece = replace(piece, bottom=centre - usual / 2, top=centre + usual / 2)
+            low, high = centre - usual / 2, centre + usual / 2
+            piece = piece._replace(bottom=low, top=high, height=usual)
         even.append(piece)
     return even
 

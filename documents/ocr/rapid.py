@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from documents.extractors.cleaning import clean
-from documents.lines import Box, Line, tidy
+from documents.lines import Box, Line, boxed, tidy
 from documents.ocr.base import OcrEngine, OcrUnavailable
 from documents.ocr.layout import Quad, in_reading_order, tilt, upright
 
@@ -138,7 +138,8 @@ def _turned_twice(quad: Quad, size: tuple[int, int], turns: int) -> Quad:
 def _line(text: str, sure: float, place: Box, box: Box) -> Line:
     left, top, right, bottom = place
     words = tidy(clean(text))
-    return Line(words, left, right, -bottom, -top, box=box, confidence=min(1.0, float(sure)))
+    line = boxed(words, left, right, -bottom, -top)
+    return line._replace(box=box, confidence=min(1.0, float(sure)))
 
 
 def _share(quad: Quad, turns: int, page: tuple[int, int], picture: tuple[int, int]) -> Box:

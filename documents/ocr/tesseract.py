@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from documents.extractors.cleaning import clean
 from documents.limits import die_with_parent
-from documents.lines import Line, tidy
+from documents.lines import Line, boxed, tidy
 from documents.ocr.base import OcrEngine, OcrUnavailable
 
 if TYPE_CHECKING:
@@ -77,4 +77,5 @@ def _line(words: Sequence[dict[str, str]], size: tuple[int, int]) -> Line | None
     characters = sum(len(word["text"]) for word in words)
     sure = sum(max(0.0, float(word["conf"])) * len(word["text"]) for word in words) / characters
     box = (left / width, top / height, right / width, bottom / height)
-    return Line(text, left, right, -bottom, -top, box=box, confidence=min(1.0, sure / 100))
+    line = boxed(text, left, right, -bottom, -top)
+    return line._replace(box=box, confidence=min(1.0, sure / 100))

@@ -1,91 +1,16 @@
 """The shapes of a question and its answer on the wire."""
 
-from dataclasses import asdict
-from datetime import UTC, datetime, time
 from typing import Any
 
-from django.utils.dateparse import parse_date, parse_datetime
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from documents.api.fields import MetadataField
 from documents.api.serializers import SpanSerializer, StrictSerializer
-from retrieval.requests import Candidate, Filters, Hit, SearchRequest, SearchResult
+from retrieval.requests import Candidate, Explanation, Hit, SearchRequest, SearchResult
+
+from .filters import FiltersSerializer, filters_of
 
 LONGEST_QUERY = 4000
-
-
-@extend_schema_field(OpenApiTypes.DATETIME)
-class MomentField(serializers.Field):
-    """A date or a date and time. A bare date means its first or, as an end, its last moment."""
-
-    def __init__(self, *, end_of_day: bool = False, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.end_of_day = end_of_day
-
-    def to_internal_value(self, data: Any) -> datetime:
-        try:
-            moment = parse_datetime(str(data)) if len(str(data)) > 10 else None
-            if moment is None and (day := parse_date(str(data))):
-                moment = datetime.combine(day, time.max if self.end_of_day else time.min)
-        except ValueError:
-            moment = None
-        if moment is None:
-            raise serializers.ValidationError("Use a date (2026-01-31) or an ISO 8601 time.")
-        try:
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-        except OverflowError:
-            raise serializers.ValidationError("There is no such day.") from None
-
-    def to_representation(self, value: datetime) -> str:
-        return value.isoformat()
-
-
-@extend_schema_field(
-    {
-        "type": "array",
-        "items": {"type": "string", "format": "date-time", "nullable": True},
-        "minItems": 2,
-        "maxItems": 2,
-    }
-)
-class DateRangeField(serializers.Field):
-    """[from, to], either end null for open."""
-
-    def to_internal_value(self, data: Any) -> tuple[datetime | None, datetime | None]:
-        if not isinstance(data, list) or len(data) != 2:
-            raise serializers.ValidationError("Give two dates, [from, to]; null leaves one open.")
-        start, end = data
-        moments = (
-            MomentField().run_validation(start) if start is not None else None,
-            MomentField(end_of_day=True).run_validation(end) if end is not None else None,
-        )
-        if moments[0] and moments[1] and moments[0] > moments[1]:
-            raise serializers.ValidationError("The range ends before it begins.")
-        return moments
-
-    def to_representation(self, value: Any) -> Any:
-        return value
-
-
-class FiltersSerializer(StrictSerializer):
-    tags = serializers.ListField(
-        child=serializers.CharField(max_length=200),
-        required=False,
-        max_length=100,
-        help_text="Documents with any of these tags.",
-    )
-    document_ids = serializers.ListField(
-        child=serializers.UUIDField(), required=False, max_length=1000
-    )
-    source_types = serializers.ListField(
-        child=serializers.CharField(max_length=20), required=False, max_length=20
-    )
-    date_range = DateRangeField(
-        required=False, help_text="On the date a document gives itself, else when it came in."
-    )
-    metadata = MetadataField(required=False, help_text="Keys and values the document must have.")
 
 
 class WeightsSerializer(StrictSerializer):
@@ -98,22 +23,81 @@ class WeightsSerializer(StrictSerializer):
         return weights
 
 
+STAGES = ("vector", "lexical", "fused", "rerank", "final")
+
+
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "number"},
+            {
+                "type": "object",
+                "properties": {stage: {"type": "number"} for stage in STAGES},
+                "additionalProperties": False,
+            },
+        ]
+    }
+)
+class ThresholdField(serializers.Field):
+    """A number for the final score, or an object with one for each stage."""
+
+    def to_internal_value(self, data: Any) -> tuple[tuple[str, float], ...]:
+        by_stage = data if isinstance(data, dict) else {"final": data}
+        if unknown := sorted(set(by_stage) - set(STAGES)):
+            raise serializers.ValidationError({unknown[0]: f"Stages are {', '.join(STAGES)}."})
+        number = serializers.FloatField()
+        return tuple((stage, number.run_validation(least)) for stage, least in by_stage.items())
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 class QuerySerializer(StrictSerializer):
     query = serializers.CharField(max_length=LONGEST_QUERY)
     k = serializers.IntegerField(default=10, min_value=1, max_value=100)
     filters = FiltersSerializer(required=False)
     mode = serializers.ChoiceField(choices=["hybrid", "semantic", "lexical"], default="hybrid")
-    fusion = serializers.ChoiceField(choices=["rrf", "weighted"], default="rrf")
+    fusion = serializers.ChoiceField(
+        choices=["weighted", "rrf"],
+        default="weighted",
+        help_text="`weighted`: a sum of both scores, each stretched to 0…1 over the candidates. "
+        "`rrf`: by ranks alone.",
+    )
     weights = WeightsSerializer(
         required=False, help_text="For fusion `weighted`; equal by default."
     )
-    threshold = serializers.FloatField(
-        required=False, allow_null=True, help_text="Lowest final score to return."
+    rrf_k = serializers.IntegerField(
+        default=60, min_value=1, max_value=1000, help_text="For fusion `rrf`."
+    )
+    threshold = ThresholdField(
+        required=False,
+        allow_null=True,
+        help_text="Lowest final score to return; or lowest scores by stage: "
+        '`{"vector": 0.3, "fused": 0.2}`. Stages: vector, lexical, fused, rerank, final.',
     )
     rerank = serializers.ChoiceField(
-        choices=["auto", "none"], default="auto", help_text="No reranker yet: auto means none."
+        choices=["auto", "none", "cosine", "cross-encoder", "remote", "llm"],
+        default="auto",
+        help_text="`auto` decides by the question, and only among what is configured.",
+    )
+    fast = serializers.BooleanField(
+        default=False, help_text="Speed before quality: `auto` never reranks."
     )
     max_per_document = serializers.IntegerField(default=2, min_value=1, max_value=100)
+    mmr_lambda = serializers.FloatField(
+        default=1.0,
+        min_value=0,
+        max_value=1,
+        help_text="Below 1, passages unlike the ones before are preferred (MMR).",
+    )
+    expand = serializers.ChoiceField(
+        choices=["none", "section"],
+        default="none",
+        help_text="`section`: each passage is the whole section around the hit, if not too long.",
+    )
+    highlight = serializers.BooleanField(
+        default=False, help_text="Say where in each passage the question's words stand."
+    )
     token_budget = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=1_000_000
     )
@@ -123,27 +107,21 @@ class QuerySerializer(StrictSerializer):
 
     def to_request(self) -> SearchRequest:
         fields = dict(self.validated_data)
-        fields.pop("rerank")
-        filters = dict(fields.pop("filters", {}))
-        date_from, date_to = filters.pop("date_range", (None, None))
-        lists = {name: tuple(v) for name, v in filters.items() if name != "metadata"}
+        filters = fields.pop("filters", {})
+        thresholds = fields.pop("threshold", None)
         weights = fields.pop("weights", {"semantic": 0.5, "lexical": 0.5})
         return SearchRequest(
             **fields,
+            thresholds=thresholds or (),
             semantic_weight=weights["semantic"],
             lexical_weight=weights["lexical"],
-            filters=Filters(
-                **lists,
-                metadata=filters.get("metadata", {}),
-                date_from=date_from,
-                date_to=date_to,
-            ),
+            filters=filters_of(filters),
         )
 
 
 class ScoresSerializer(serializers.Serializer):
     vector = serializers.FloatField(allow_null=True, help_text="Cosine similarity.")
-    lexical = serializers.FloatField(allow_null=True)
+    lexical = serializers.FloatField(allow_null=True, help_text="BM25.")
     fused = serializers.FloatField()
     rerank = serializers.FloatField(allow_null=True)
     final = serializers.FloatField()
@@ -169,6 +147,12 @@ class HitSerializer(serializers.Serializer):
     content = serializers.CharField()
     scores = ScoresSerializer()
     ranks = RanksSerializer()
+    highlights = SpanSerializer(
+        many=True, help_text="Words that matched, as spans of the document's text like `span`."
+    )
+    merged_chunk_ids = serializers.ListField(
+        child=serializers.UUIDField(), help_text="Neighbours that became one passage with it."
+    )
     metadata = serializers.JSONField()
     tags = serializers.ListField(child=serializers.CharField())
 
@@ -194,17 +178,36 @@ class DroppedSerializer(serializers.Serializer):
     reason = serializers.CharField()
 
 
+class NormalisedSerializer(serializers.Serializer):
+    vector = serializers.FloatField(allow_null=True)
+    lexical = serializers.FloatField(allow_null=True)
+
+
+class TermSerializer(serializers.Serializer):
+    term = serializers.CharField()
+    score = serializers.FloatField(help_text="What the word adds to the BM25 score.")
+
+
 class CandidateSerializer(serializers.Serializer):
     chunk_id = serializers.UUIDField()
     document_id = serializers.UUIDField()
     scores = ScoresSerializer()
+    normalised = NormalisedSerializer(help_text="0…1 among the candidates.")
     ranks = RanksSerializer()
-    dropped = serializers.CharField()
+    terms = TermSerializer(many=True)
+    dropped = serializers.CharField(help_text="Why it is not among the results; blank if it is.")
+
+
+class QueryTermSerializer(serializers.Serializer):
+    term = serializers.CharField()
+    weight = serializers.FloatField(help_text="Its inverse document frequency.")
+    chunks = serializers.IntegerField(help_text="How many chunks hold it, when last counted.")
 
 
 class DiagnosticsSerializer(serializers.Serializer):
     profile = serializers.CharField()
     mode = serializers.CharField()
+    fusion = serializers.CharField()
     ann_k = serializers.IntegerField(help_text="Candidates of the vector leg.")
     lexical_k = serializers.IntegerField(help_text="Candidates of the lexical leg.")
     dense_plan = serializers.CharField()
@@ -213,7 +216,11 @@ class DiagnosticsSerializer(serializers.Serializer):
     cache = serializers.CharField()
     times_ms = serializers.DictField(child=serializers.FloatField())
     dropped = DroppedSerializer(many=True)
-    candidates = CandidateSerializer(many=True, required=False)
+    filters = serializers.JSONField(required=False, help_text="With `explain`: as understood.")
+    terms = QueryTermSerializer(
+        many=True, required=False, help_text="With `explain`: the question's words."
+    )
+    candidates = CandidateSerializer(many=True, required=False, help_text="With `explain`.")
 
 
 class QueryAnswerSerializer(serializers.Serializer):
@@ -226,12 +233,24 @@ class QueryAnswerSerializer(serializers.Serializer):
 
 def answer_of(result: SearchResult) -> dict[str, Any]:
     """The answer as plain data. By hand, because a serializer would be the slowest stage."""
-    diagnostics = asdict(result.diagnostics)
-    diagnostics |= {"reranker": "none", "cache": "off"}
-    if result.diagnostics.candidates:
-        diagnostics["candidates"] = [_candidate(c) for c in result.diagnostics.candidates]
-    else:
-        del diagnostics["candidates"]
+    told = result.diagnostics
+    diagnostics = {
+        "profile": told.profile,
+        "mode": told.mode,
+        "fusion": told.fusion,
+        "ann_k": told.ann_k,
+        "lexical_k": told.lexical_k,
+        "dense_plan": told.dense_plan,
+        "reranker": told.reranker,
+        "fallbacks": told.fallbacks,
+        "cache": result.cache,
+        "times_ms": told.times_ms,
+        "dropped": told.dropped,
+    }
+    if told.is_explained:
+        diagnostics["filters"] = told.filters
+        diagnostics["terms"] = told.terms
+        diagnostics["candidates"] = [_candidate(e) for e in told.candidates]
     return {
         "query": result.query,
         "results": [_hit(hit) for hit in result.hits],
@@ -254,6 +273,8 @@ def _hit(hit: Hit) -> dict[str, Any]:
         "kind": hit.kind,
         "content": hit.content,
         **_judged(hit.candidate),
+        "highlights": [{"start": span.start, "end": span.end} for span in hit.highlights],
+        "merged_chunk_ids": hit.merged,
         "metadata": hit.metadata,
         "tags": hit.tags,
     }
@@ -268,15 +289,18 @@ def _citation(number: int, hit: Hit) -> dict[str, Any]:
         "section": hit.section,
         "page": hit.page,
         "span": {"start": hit.start, "end": hit.end},
-        "checksum": hit.chunk_hash,
+        "checksum": hit.checksum,
     }
 
 
-def _candidate(candidate: Candidate) -> dict[str, Any]:
+def _candidate(explanation: Explanation) -> dict[str, Any]:
+    candidate = explanation.candidate
     return {
         "chunk_id": candidate.chunk_id,
         "document_id": candidate.document_id,
         **_judged(candidate),
+        "normalised": {"vector": candidate.vector_normal, "lexical": candidate.lexical_normal},
+        "terms": [{"term": match.term, "score": match.score} for match in explanation.terms],
         "dropped": candidate.dropped,
     }
 
@@ -287,13 +311,13 @@ def _judged(c: Candidate) -> dict[str, Any]:
             "vector": c.vector,
             "lexical": c.lexical,
             "fused": c.fused,
-            "rerank": None,
-            "final": c.fused,
+            "rerank": c.rerank,
+            "final": c.final,
         },
         "ranks": {
             "vector": c.vector_rank,
             "lexical": c.lexical_rank,
             "fused": c.fused_rank,
-            "rerank": None,
+            "rerank": c.rerank_rank,
         },
     }

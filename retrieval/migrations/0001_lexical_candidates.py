@@ -12,6 +12,8 @@ from ragsite.isolation import DefinerFunction
 
 class Migration(migrations.Migration):
     initial = True
+    # Its function reads a column that goes there; 0002 replaces the function.
+    run_before = [("documents", "0005_lexical_engine")]
     dependencies = [("documents", "0004_default_profile")]
 
     operations = [

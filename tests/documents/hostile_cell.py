@@ -2,7 +2,7 @@
 
 import ctypes
 import os
-import sys
+import socket
 import time
 
 from documents import extractors
@@ -60,4 +60,4 @@ class ObedientExtractor(Extractor):
 extractors.EXTRACTORS = (*extractors.EXTRACTORS, ObedientExtractor())
 
 if __name__ == "__main__":
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    serve(socket.socket(fileno=0))

@@ -6,7 +6,7 @@ from typing import Any
 from PIL import Image, ImageDraw, ImageFont
 
 from documents.limits import Limits
-from documents.lines import Line
+from documents.lines import Line, boxed
 from documents.ocr.base import OcrEngine, OcrUnavailable
 from documents.ocr.reader import PictureReader
 
@@ -30,14 +30,8 @@ class ScriptedOcr(OcrEngine):
         said = self.says.format(page=self.pages)
         rows = enumerate(row for row in said.split("\n") if row)
         return [
-            Line(
-                row,
-                100,
-                100 + 10 * len(row),
-                -30 - 20 * number,
-                -20 - 20 * number,
-                box=(0.1, 0.1 + number / 10, 0.9, 0.2 + number / 10),
-                confidence=0.9,
+            boxed(row, 100, 100 + 10 * len(row), -30 - 20 * number, -20 - 20 * number)._replace(
+                box=(0.1, 0.1 + number / 10, 0.9, 0.2 + number / 10), confidence=0.9
             )
             for number, row in rows
         ]

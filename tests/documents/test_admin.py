@@ -18,13 +18,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from documents.models import ApiKey, Chunk, Document, IndexProfile, IngestJob, Namespace
+from documents.models import ApiKey, Chunk, Document, Fact, IndexProfile, IngestJob, Namespace
 from ragsite.tenancy import operator
 
 from ..client import Api
 
 HARBOUR = "# Harbour\n\nThe harbour has <b>twelve</b> lights.\n"
-OURS = [Namespace, ApiKey, Document, Chunk, IngestJob, IndexProfile]
+OURS = [Namespace, ApiKey, Document, Chunk, Fact, IngestJob, IndexProfile]
 
 
 def login(user: User) -> Client:
@@ -50,11 +50,19 @@ def onlooker(db: None) -> Client:
 
 
 @pytest.fixture
-def filled(api: Api, work: Callable[[], int]) -> Api:
+def filled(api: Api, tenant: Namespace, work: Callable[[], int]) -> Api:
     """A row in every table: a ready document, a failed one and one that waits."""
     api.upload(("harbour.md", HARBOUR), ("blank.md", " \n "))
     assert work() == 2
     api.upload(("later.md", "# Later\n\nLater."))
+    with operator():
+        Fact.objects.create(
+            namespace=tenant,
+            subject="North light",
+            predicate="height",
+            object="<i>12 m</i>",
+            source="stated",
+        )
     return api
 
 
@@ -120,6 +128,8 @@ def test_lists_can_be_searched_and_filtered(boss: Client):
     assert found(Document, f"q={ready.pk}") == 1
     assert found(Chunk, f"document__id__exact={ready.pk}") == 1
     assert found(Chunk, "q=twelve") == 1
+    assert found(Fact, "q=north") == 1
+    assert found(Fact, "source__exact=row") == 0
     assert found(IngestJob, "state__exact=queued") == 1
     assert found(ApiKey, "q=nobody") == 0
 
@@ -139,7 +149,7 @@ def test_a_document_shows_its_versions_and_leads_to_its_chunks(boss: Client):
 
 @pytest.mark.usefixtures("filled")
 def test_what_the_service_writes_cannot_be_written_by_hand(boss: Client):
-    for model in (Document, Chunk, IngestJob, IndexProfile):
+    for model in (Document, Chunk, Fact, IngestJob, IndexProfile):
         change = address(model, "change", rows(model)[0].pk)
         assert boss.get(address(model, "add")).status_code == 403, model
         assert boss.post(change, {"title": "x"}).status_code == 403, model

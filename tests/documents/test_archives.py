@@ -11,10 +11,10 @@ from documents.extractors.archives import (
     DecompressionBomb,
     Encrypted,
     XmlForbidden,
-    check_zip,
     parse_xml,
     read_member,
 )
+from documents.extractors.archives import check_zip as check_zip_file
 
 
 def zipped(members: dict[str, bytes]) -> bytes:
@@ -23,6 +23,10 @@ def zipped(members: dict[str, bytes]) -> bytes:
         for name, content in members.items():
             archive.writestr(name, content)
     return buffer.getvalue()
+
+
+def check_zip(data: bytes, **limits: int) -> zipfile.ZipFile:
+    return check_zip_file(io.BytesIO(data), **limits)
 
 
 def test_an_honest_archive_opens_and_reads():

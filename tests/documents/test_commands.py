@@ -291,6 +291,19 @@ def test_search_prints_passages_with_their_sources():
 
 
 @pytest.mark.usefixtures("searchable")
+def test_search_takes_the_apis_filters_as_json():
+    search = ("search", "lights", "--namespace", "tenant", "--mode", "lexical", "--filter")
+    assert run(*search, '{"tags": {"none": ["land"]}}').startswith("[1] Harbour")
+    assert run(*search, '{"tags": {"none": ["sea"]}}') == "Nothing found.\n"
+    with pytest.raises(CommandError, match="not JSON"):
+        run(*search, "{tags}")
+    with pytest.raises(CommandError, match=r"metadata.*\$like"):
+        run(*search, '{"metadata": {"a": {"$like": 1}}}')
+    with pytest.raises(CommandError, match="not both"):
+        run(*search, '{"tags": ["sea"]}', "--tags", "sea")
+
+
+@pytest.mark.usefixtures("searchable")
 def test_search_prints_the_apis_answer_as_json(tenant: Namespace, api: Api):
     printed = json.loads(run("search", "lights", "--namespace", "tenant", "--json", "-k", "1"))
     answer = api.query("lights", k=1).body

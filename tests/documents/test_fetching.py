@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from documents.errors import TooLarge
 from documents.fetching import Fetcher, FetchFailed, FetchRefused, is_public
 
 LIMIT = 100_000
@@ -157,7 +158,7 @@ def test_what_is_no_web_address_is_refused(url: str):
         ("around", FetchFailed, "redirects more than"),
         ("inside", FetchRefused, "not a public address"),
         ("to-file", FetchRefused, "Only http"),
-        ("huge", FetchRefused, "more than 100,000 bytes"),
+        ("huge", TooLarge, "more than 100,000 bytes"),
         ("drip", FetchFailed, "within 2 seconds"),
         ("missing", FetchFailed, "status 404"),
     ],

@@ -14,7 +14,7 @@ from documents import extraction
 from documents.errors import NoText
 from documents.extractors.pdf import PdfExtractor
 from documents.limits import Limits
-from documents.lines import Line
+from documents.lines import Line, boxed
 from documents.ocr.base import OcrEngine, OcrUnavailable
 from documents.ocr.layout import in_reading_order, tilt, upright
 from documents.ocr.rapid import RapidOcr
@@ -34,7 +34,8 @@ ROWS = ("The lighthouse keeper counts", "twelve passing ships tonight")
 
 def at(text: str, left: float, top: float, *, height: float = 10) -> Line:
     box = (left / 1000, top / 1000, (left + 8 * len(text)) / 1000, (top + height) / 1000)
-    return Line(text, left, left + 8 * len(text), -top - height, -top, box=box, confidence=0.5)
+    line = boxed(text, left, left + 8 * len(text), -top - height, -top)
+    return line._replace(box=box, confidence=0.5)
 
 
 def test_two_columns_are_read_one_after_the_other():
@@ -351,7 +352,7 @@ def set_ocr(settings: LazySettings) -> Iterator[Callable[..., None]]:
         settings.OCR = {"BACKEND": backend, "OPTIONS": options}
 
     yield use
-    extraction._cell.cache_clear()
+    extraction.shared_cell.cache_clear()
 
 
 def test_the_engine_and_its_options_reach_the_cell(

@@ -244,6 +244,20 @@ def test_a_tiny_start_is_filled_up_rather_than_left() -> None:
     assert texts(f"Tiny.\n\n{paragraph}") == [f"Tiny.\n\n{paragraph}"]
 
 
+def test_a_model_that_reads_much_does_not_make_a_tiny_start_grow_beyond_the_size() -> None:
+    sentence = words(10)
+    passages = split(f"# A\n\n{' '.join([sentence] * 12)}", limit=2000)
+    assert [passage.tokens for passage in passages] == [12, *[20] * 5, 10]
+
+
+def test_lines_too_long_to_be_wrapped_by_hand_are_paragraphs() -> None:
+    one, two = f"{words(9)} {words(9)}", f"{words(8)} {words(7, 'elephantine' * 2)}"
+    assert texts(f"= Title =\n{one}\n{two}") == [f"= Title =\n{one}", two]
+    assert texts("A line\nof words.\nAnd one\nmore here.") == [
+        "A line\nof words.\nAnd one\nmore here."
+    ]
+
+
 def test_a_well_filled_passage_takes_no_first_sentence_of_a_large_paragraph() -> None:
     start, sentence = words(12, "start"), words(6)
     assert texts(f"{start}\n\n" + " ".join([sentence] * 6))[0] == start

@@ -36,17 +36,22 @@ def test_a_page_is_fetched_indexed_and_known_by_its_address(
 
 @pytest.mark.usefixtures("may_fetch_here")
 @pytest.mark.parametrize(
-    ("path", "code"),
-    [("inside", "url_refused"), ("missing", "url_failed"), ("huge", "url_refused")],
+    ("path", "status", "code"),
+    [
+        ("inside", 422, "url_refused"),
+        ("missing", 422, "url_failed"),
+        ("huge", 413, "too_large"),
+    ],
 )
 def test_what_cannot_be_fetched_is_said_and_leaves_nothing(
     site: str,  # noqa: F811
     api: Api,
     path: str,
+    status: int,
     code: str,
 ):
     answer = api.post("ingest", {"url": f"{site}/{path}"})
-    assert (answer.status, answer.code) == (422, code)
+    assert (answer.status, answer.code) == (status, code)
     assert api.get("documents").body["results"] == []
 
 

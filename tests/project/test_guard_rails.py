@@ -23,16 +23,21 @@ HEAVY = {
     "pypdf",
     "rapidocr",
     "cv2",
+    "onnxruntime",
 }
 WORKERS = [
     *Path(ROOT, "documents/extractors").glob("*.py"),
     *Path(ROOT, "documents/embedders").glob("*.py"),
     *Path(ROOT, "documents/ocr").glob("*.py"),
+    *Path(ROOT, "retrieval/rerankers").glob("*.py"),
     *(
         ROOT / "documents" / f"{name}.py"
-        for name in ("splitting", "sentences", "passages", "errors", "lines", "limits")
+        for name in ("splitting", "sentences", "passages", "rows", "errors", "lines", "limits")
     ),
-    *(ROOT / "retrieval" / f"{name}.py" for name in ("fusion", "diversity", "context", "requests")),
+    *(
+        ROOT / "retrieval" / f"{name}.py"
+        for name in ("fusion", "diversity", "context", "requests", "filters")
+    ),
 ]
 
 

@@ -182,5 +182,6 @@ def test_the_operator_sees_every_namespace_but_a_namespace_inside_does_not(
 def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
     """At least one row of the tenant in every tenant table."""
     api.upload(("harbour.md", "# Harbour\n\nThe harbour has twelve lights."))
-    assert work() == 1
+    api.upload(("lights.csv", "name,height\nNorth,12 m\n"), rows_as_facts="true")
+    assert work() == 2
     assert uuid.UUID(str(tenant.pk))

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.diversity import limit_per_document
-from retrieval.fusion import rrf, union, weighted
+from retrieval import fusion
+from retrieval.fusion import weighted
 from retrieval.requests import Candidate
+from retrieval.scoring import union
 
 IDS = [uuid.UUID(int=n) for n in range(1, 9)]
 DOCUMENT = uuid.UUID(int=99)
@@ -27,6 +28,10 @@ def wordy(*numbers: int) -> list[Candidate]:
         Candidate(IDS[n], DOCUMENT, lexical=5.0 - rank, lexical_rank=rank)
         for rank, n in enumerate(numbers, start=1)
     ]
+
+
+def rrf(candidates: list[Candidate]) -> list[Candidate]:
+    return fusion.rrf(candidates, k=60)
 
 
 def order(candidates: list[Candidate]) -> list[int]:
@@ -85,9 +90,13 @@ def test_a_better_rank_never_lowers_the_place(ranks: list[int], position: int):
     assert order(rrf(raised)).index(ranks[position]) <= position
 
 
-def test_at_most_so_many_of_one_document_and_the_rest_say_why():
-    other = uuid.UUID(int=98)
-    candidates = [*near(0, 1, 2), Candidate(IDS[3], other, vector=0.1, vector_rank=4)]
-    kept, dropped = limit_per_document(candidates, most=2)
-    assert order(kept) == [0, 1, 3]
-    assert [(c.chunk_id, c.dropped) for c in dropped] == [(IDS[2], "max_per_document")]
+def test_weights_are_shares_so_scores_stay_between_nothing_and_one():
+    fused = weighted(union(near(0, 1), wordy(0, 1)), semantic=0.9, lexical=0.9)
+    assert [c.fused for c in fused] == [1.0, 0.0]
+    assert (fused[0].vector_normal, fused[0].lexical_normal) == (1.0, 1.0)
+
+
+def test_a_smaller_k_lets_the_first_ranks_count_more():
+    one_leg_first = fusion.rrf(union(near(0, 1, 2), wordy(3, 2, 1)), k=1)
+    assert order(one_leg_first)[0] in (1, 2)
+    assert fusion.rrf(near(0), k=1)[0].fused == 0.5

@@ -8,8 +8,9 @@ from django.db import connection, connections
 
 from documents.models import IndexProfile, Namespace
 from ragsite.tenancy import namespace, operator
-from retrieval import dense
+from retrieval import dense, lexical, plans
 from retrieval.requests import Filters
+from retrieval.scope import Scope, resolve
 
 ROWS = 3000
 DIMENSIONS = 384
@@ -30,9 +31,9 @@ def crowd(real_tenant: Namespace) -> tuple[Namespace, IndexProfile]:
         "INSERT INTO documents_document (id, namespace_id, source_type, source_uri, title, "
         "content_sha256, media_type, byte_size, tags, metadata, given, status, error_code, "
         "error_message, document_version, live_version, chunks_count, tokens_count, "
-        "embedding_model) "
+        "embedding_model, language) "
         "VALUES (%s, %s, 'md', 'crowd', 'Crowd', '', '', 0, '{odd}', '{}', '{}', 'ready', '', '', "
-        "1, 1, 0, 0, '')",
+        "1, 1, 0, 0, '', '')",
         [document_id, real_tenant.pk],
     )
     owner(
@@ -43,15 +44,27 @@ def crowd(real_tenant: Namespace) -> tuple[Namespace, IndexProfile]:
     )
     owner(
         "INSERT INTO documents_chunk (id, namespace_id, profile_id, document_id, version_id, "
-        'ordinal, kind, content, tokens, section, start, "end", metadata, chunk_hash, embedding, '
-        "search_vector) "
+        'ordinal, kind, content, tokens, section, start, "end", metadata, chunk_hash, embedding) '
         "SELECT gen_random_uuid(), %s, %s, %s, %s, n, 'text', 'c', 1, '', n, n + 1, '{}', '', "
-        "  (SELECT array_agg(sin(n * 0.7 + i * i)) FROM generate_series(1, 384) i)::vector, "
-        "  to_tsvector('english', 'word' || n %% 500 || ' common') "
+        "  (SELECT array_agg(sin(n * 0.7 + i * i)) FROM generate_series(1, 384) i)::vector "
         "FROM generate_series(1, %s) n",
         [real_tenant.pk, profile.pk, document_id, version_id, ROWS],
     )
-    owner("ANALYZE documents_chunk, documents_document")
+    owner(
+        "INSERT INTO documents_chunkterms (chunk_id, namespace_id, profile_id, document_id, kind, "
+        "place, words_hash, search_vector, impacts) "
+        "SELECT id, namespace_id, profile_id, document_id, kind, "
+        "  ragsite.place(namespace_id, profile_id), ordinal, words, ragsite.impacts(words, 100) "
+        "FROM documents_chunk, "
+        "  LATERAL to_tsvector('english', 'word' || ordinal %% 500 || ' common') words "
+        "WHERE namespace_id = %s",
+        [real_tenant.pk],
+    )
+    owner("UPDATE documents_document SET chunks_count = %s", [ROWS])
+    owner("UPDATE documents_namespace SET chunk_count = %s", [ROWS])
+    owner("ANALYZE documents_chunk, documents_document, documents_chunkterms")
+    with operator():
+        real_tenant.refresh_from_db()
     return real_tenant, profile
 
 
@@ -63,11 +76,18 @@ def explained(sql: str, parameters: object) -> str:
 
 def find(crowd: tuple[Namespace, IndexProfile], **options: object) -> tuple[list, str]:
     tenant, profile = crowd
-    defaults = {"filters": Filters(), "limit": 50, "chunk_count": ROWS, "exact_up_to": 0}
+    defaults = {"limit": 50, "exact_up_to": 0}
+    filters = options.pop("filters", Filters())
     vector = [((n * 37) % 11 - 5) / 7 + 0.01 for n in range(DIMENSIONS)]
     with namespace(tenant.pk):
+        scope = resolve(filters, tenant, few=options.get("exact_up_to", 0))
         return dense.find(
-            vector, namespace_id=tenant.pk, profile=profile, ef_search=100, **defaults | options
+            vector,
+            namespace_id=tenant.pk,
+            profile=profile,
+            scope=scope,
+            ef_search=100,
+            **defaults | options,
         )
 
 
@@ -75,7 +95,7 @@ def test_the_approximate_search_takes_the_profiles_own_vector_index(
     crowd: tuple[Namespace, IndexProfile],
 ):
     tenant, profile = crowd
-    statement = dense._APPROXIMATE.format(join="", dimensions=DIMENSIONS)
+    statement = dense._APPROXIMATE.format(join="", narrowed="", dimensions=DIMENSIONS)
     parameters = {
         "vector": str([0.1] * DIMENSIONS),
         "namespace": tenant.pk,
@@ -112,15 +132,34 @@ def test_a_filter_that_leaves_too_little_is_answered_exactly(
     crowd: tuple[Namespace, IndexProfile], work: Callable[[], int]
 ):
     nothing, plan = find(crowd, filters=Filters(tags=("even",)))
-    assert (nothing, plan) == ([], "hnsw, then exact")
+    assert (nothing, plan) == ([], "exact")
     everything, plan = find(crowd, filters=Filters(tags=("odd",)))
     assert (len(everything), plan) == (50, "hnsw")
+
+
+def test_the_candidate_search_takes_the_words_index_and_the_tenant_with_it(
+    crowd: tuple[Namespace, IndexProfile],
+):
+    tenant, profile = crowd
+    plan = plans.explain_candidates(
+        lexical.Question((), "", ROWS, ("english",)),
+        "'word7' | 'common'",
+        namespace_id=tenant.pk,
+        profile_id=profile.pk,
+        scope=Scope(chunks=ROWS),
+        limit=10,
+    )
+    assert "Bitmap Index Scan on chunk_words" in plan
+    index_condition = next(line for line in plan.splitlines() if "Index Cond" in line)
+    assert "search_vector @@" in index_condition
+    assert "place @>" in index_condition
+    assert "Seq Scan" not in plan
 
 
 def test_the_words_index_serves_the_definer_and_only_the_definer(
     crowd: tuple[Namespace, IndexProfile],
 ):
-    sql = "SELECT id FROM documents_chunk WHERE search_vector @@ 'word7'::tsquery"
+    sql = "SELECT chunk_id FROM documents_chunkterms WHERE search_vector @@ 'word7'::tsquery"
     with connections["owner"].cursor() as cursor:
         try:
             cursor.execute("SET ROLE ragsite_definer")

@@ -39,6 +39,12 @@ class Command(BaseCommand):
             default="skip",
             help="Same content under another path (default: skip).",
         )
+        parser.add_argument(
+            "--rows-as-facts",
+            action="store_true",
+            default=None,
+            help="Keep what the rows of CSV, TSV and XLSX files say as facts.",
+        )
         parser.add_argument("--no-wait", action="store_true", help="Only queue; do not index.")
         parser.add_argument("--json", action="store_true", help="Print one JSON object per file.")
 
@@ -68,6 +74,7 @@ class Command(BaseCommand):
                         file_name=name,
                         source_uri=path.resolve().as_uri(),
                         tags=tags or None,
+                        rows_as_facts=options["rows_as_facts"],
                         on_duplicate=options["on_duplicate"],
                     ),
                 )
@@ -77,7 +84,8 @@ class Command(BaseCommand):
             return result | {"status": "rejected", "code": "unreadable", "message": str(error)}
         status = "duplicate" if receipt.duplicate else receipt.status
         ids = {"document_id": str(receipt.document_id), "job_id": receipt.job_id}
-        return result | ids | {"status": status, "version": receipt.version}
+        warnings = {"warnings": receipt.warnings} if receipt.warnings else {}
+        return result | ids | {"status": status, "version": receipt.version} | warnings
 
     def _index(self, namespace_id: uuid.UUID, results: list[dict[str, Any]]) -> None:
         """Lend a hand: work the queue off from here, beside any running workers."""

@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 from django.core.management import BaseCommand, CommandError, CommandParser
 
 from documents import keys
-from documents.models import Namespace
+from documents.models import IndexProfile, Namespace
 from ragsite.tenancy import operator
 
 
@@ -18,6 +18,7 @@ class Command(BaseCommand):
         create = actions.add_parser("create", help="Make a new, empty namespace.")
         create.add_argument("slug", help="Lowercase letters, digits and hyphens, e.g. acme-legal.")
         create.add_argument("--name", default="", help="A name for people.")
+        create.add_argument("--profile", default="default", help="How its texts are cut, embedded.")
         create.add_argument(
             "--exist-ok", action="store_true", help="Succeed quietly if it is there already."
         )
@@ -28,13 +29,23 @@ class Command(BaseCommand):
             if options["action"] == "list":
                 self._list()
             else:
-                self._create(options["slug"], options["name"], exist_ok=options["exist_ok"])
+                self._create(
+                    options["slug"],
+                    options["name"],
+                    options["profile"],
+                    exist_ok=options["exist_ok"],
+                )
 
-    def _create(self, slug: str, name: str, *, exist_ok: bool) -> None:
+    def _create(self, slug: str, name: str, profile: str, *, exist_ok: bool) -> None:
         if exist_ok and Namespace.objects.filter(slug=slug).exists():
             return
+        found = IndexProfile.objects.filter(name=profile).first()
+        if found is None:
+            raise CommandError(
+                f"There is no index profile {profile!r}; see manage.py profile list."
+            )
         try:
-            keys.create_namespace(slug, name=name)
+            keys.create_namespace(slug, name=name, profile=found)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         self.stdout.write(f"Namespace {slug} created.")

@@ -21,15 +21,14 @@ class Command(BaseCommand):
         parser.add_argument("--namespace", default="default", help="Slug (default: default).")
         parser.add_argument("-k", type=int, default=5, help="How many passages (default: 5).")
         parser.add_argument("--mode", choices=["hybrid", "semantic", "lexical"], default="hybrid")
-        parser.add_argument("--tags", default="", help="Only documents with any of these tags.")
+        add_filter_arguments(parser)
         parser.add_argument("--json", action="store_true", help="Print the API's answer as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         with operator():
             namespace_id: uuid.UUID = find_namespace(options["namespace"]).pk
-        tags = [tag.strip() for tag in options["tags"].split(",") if tag.strip()]
         asked = {"query": options["question"], "k": options["k"], "mode": options["mode"]}
-        form = QuerySerializer(data=asked | ({"filters": {"tags": tags}} if tags else {}))
+        form = QuerySerializer(data=asked | {"filters": filters_from(options)})
         if not form.is_valid():
             raise CommandError(json.dumps(form.errors))
         result = search(namespace_id, form.to_request())
@@ -40,10 +39,33 @@ class Command(BaseCommand):
             self.stdout.write(self.style.SUCCESS(f"[{number}] {place_of(hit)}"))
             self.stdout.write(
                 f"    {hit.source_uri}  characters {hit.start}–{hit.end}"
-                f"  score {hit.candidate.fused:.4f}"
+                f"  score {hit.candidate.final:.4f}"
             )
             self.stdout.write("    " + hit.content.replace("\n", "\n    ") + "\n")
         if not result.hits:
             self.stdout.write("Nothing found.")
         for fallback in result.diagnostics.fallbacks:
             self.stderr.write(self.style.WARNING(f"Fallback: {fallback}"))
+
+
+def add_filter_arguments(parser: CommandParser) -> None:
+    parser.add_argument("--tags", default="", help="Only documents with any of these tags.")
+    parser.add_argument(
+        "--filter",
+        metavar="JSON",
+        default="{}",
+        help='Filters as in the API, e.g. \'{"metadata": {"year": {"$gte": 2020}}}\'.',
+    )
+
+
+def filters_from(options: dict[str, Any]) -> Any:
+    try:
+        filters = json.loads(options["filter"])
+    except (ValueError, RecursionError):
+        raise CommandError("--filter is not JSON.") from None
+    tags = [tag.strip() for tag in options["tags"].split(",") if tag.strip()]
+    if not tags or not isinstance(filters, dict):
+        return filters
+    if "tags" in filters:
+        raise CommandError("Give the tags with --tags or in --filter, not both.")
+    return {**filters, "tags": tags}

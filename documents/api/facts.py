@@ -1,0 +1,86 @@
+"""What a namespace's documents say, one fact at a time: list and filter."""
+
+import hashlib
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.db.models.functions import MD5
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from documents.models import Fact
+
+from .pages import ByTheirIds
+from .serializers import FactSerializer
+from .views import NamespacedListView
+
+
+class FactListView(NamespacedListView):
+    serializer_class = FactSerializer
+    pagination_class = ByTheirIds
+    filter_names = frozenset({"subject", "predicate", "object", "document_id", "as_of"})
+
+    def get_queryset(self) -> QuerySet[Fact]:
+        asked = self.request.query_params
+        facts = Fact.objects.filter(retracted_at=None).select_related("document", "version")
+        facts = facts.filter(**{n: asked[n] for n in ("subject", "predicate") if n in asked})
+        if "object" in asked:
+            # By its hash, because that is what the index holds.
+            digest = hashlib.md5(asked["object"].encode(), usedforsecurity=False).hexdigest()
+            facts = facts.alias(hash=MD5("object")).filter(hash=digest, object=asked["object"])
+        if "document_id" in asked:
+            facts = facts.filter(document_id=_uuid_in(asked["document_id"]))
+        if "as_of" in asked:
+            moment = _moment_in(asked["as_of"])
+            facts = facts.filter(
+                Q(valid_from=None) | Q(valid_from__lte=moment),
+                Q(valid_to=None) | Q(valid_to__gt=moment),
+            )
+        # A version's text is long, and none of it is shown here.
+        return facts.only(*SHOWN, "document__source_uri", "version__number")
+
+    @extend_schema(
+        operation_id="facts_list",
+        parameters=[
+            OpenApiParameter("subject", str, description="Exactly this subject."),
+            OpenApiParameter("predicate", str, description="Exactly this predicate."),
+            OpenApiParameter("object", str, description="Exactly this object."),
+            OpenApiParameter("document_id", uuid.UUID),
+            OpenApiParameter(
+                "as_of", datetime, description="Only what holds at this moment; ISO 8601."
+            ),
+        ],
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """What documents say; the facts of one document's rows are in the order of the rows."""
+        return super().get(request, *args, **kwargs)
+
+
+SHOWN = [
+    *(name for name in FactSerializer.Meta.fields if name != "provenance"),
+    "document_id",
+    "version_id",
+    "start",
+    "end",
+]
+
+
+def _uuid_in(value: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(value)
+    except ValueError:
+        raise ValidationError({"document_id": "Must be a UUID."}) from None
+
+
+def _moment_in(value: str) -> datetime:
+    """A date alone is its beginning; without a zone it is UTC."""
+    try:
+        moment = datetime.fromisoformat(value)
+        # In UTC, because the database takes no zone that is 16 hours or more away from it.
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise ValidationError({"as_of": "Must be a date or a time in ISO 8601."}) from None

@@ -1,0 +1,112 @@
+"""Which language a text is in, and which PostgreSQL text search configuration suits it."""
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import regex
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
+
+UNSURE = ""
+SIMPLE = "simple"
+
+# The Snowball configurations of a stock PostgreSQL 16 to 18 (estonian came with 18 only).
+CONFIGURATIONS = {
+    "ar": "arabic",
+    "ca": "catalan",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "eu": "basque",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "nb": "norwegian",
+    "ne": "nepali",
+    "nl": "dutch",
+    "nn": "norwegian",
+    "no": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+    "yi": "yiddish",
+}
+
+
+SAMPLE = 1000  # characters, from the beginning and from the middle
+FEWEST_LETTERS = 12  # fewer tell names from no language
+SURE = 0.5
+
+# One letter of these is worth two or three of an alphabet, and none of them borrows the others.
+_ONE_LANGUAGE_SCRIPTS = {
+    "ja": regex.compile(r"[\p{Hiragana}\p{Katakana}]"),
+    "zh": regex.compile(r"\p{Han}"),
+    "ko": regex.compile(r"\p{Hangul}"),
+    "th": regex.compile(r"\p{Thai}"),
+    "lo": regex.compile(r"\p{Lao}"),
+    "km": regex.compile(r"\p{Khmer}"),
+    "my": regex.compile(r"\p{Myanmar}"),
+}
+_LETTER = regex.compile(r"\p{L}")
+_PROSE = regex.compile(r"(?<!\S)[(\"'“„«¿¡]*\p{L}[\p{L}\p{M}'’-]*+(?=[\s.,;:!?)\"'”“»؟،।]|$)")
+_SAME = {"ary": "ar", "arz": "ar", "nb": "no", "nn": "no"}
+
+
+def configuration(language: str) -> str:
+    """The configuration to stem with; "english" for text whose language is not known."""
+    if language == UNSURE:
+        return "english"
+    return CONFIGURATIONS.get(language, SIMPLE)
+
+
+def detect(text: str) -> str:
+    """ISO 639-1 code, or "" when unsure: too short, code, figures, or languages too much alike."""
+    sample = _sample(text)
+    return _by_script(sample) or _by_model(" ".join(_PROSE.findall(sample)))
+
+
+def _sample(text: str) -> str:
+    if len(text) <= 2 * SAMPLE:
+        return text
+    middle = len(text) // 2
+    return f"{text[:SAMPLE]} {text[middle : middle + SAMPLE]}"
+
+
+def _by_script(sample: str) -> str:
+    letters = len(_LETTER.findall(sample))
+    found = {
+        language: len(script.findall(sample)) for language, script in _ONE_LANGUAGE_SCRIPTS.items()
+    }
+    if not letters or sum(found.values()) < letters / 4:
+        return UNSURE
+    if found["ja"] > found["zh"] / 10:
+        found["ja"] += found["zh"]  # Japanese is written with both
+    return max(found, key=lambda language: found[language])
+
+
+def _by_model(prose: str) -> str:
+    if len(prose.replace(" ", "")) < FEWEST_LETTERS:
+        return UNSURE
+    language, probability = _identifier().classify(prose)
+    language = _SAME.get(language, language)
+    return language if probability >= SURE and len(language) == 2 else UNSURE
+
+
+@cache
+def _identifier() -> "LanguageIdentifier":
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # 5 MB to unpack
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

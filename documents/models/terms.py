@@ -1,0 +1,102 @@
+"""The words of chunks: what the lexical leg searches, and how common each word is."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+from django.db.models.functions import Now
+from pgvector.django import SparseVectorField
+
+from .indexing import Chunk, IndexProfile
+
+
+class ChunkTerms(models.Model):
+    """A chunk's words. Apart from the chunk, because thousands of these rows are scored for one
+    question: they must be narrow, and stand without the text and the vector in between.
+
+    impacts is BM25 without its IDF: how much each word says in this chunk, whatever the other
+    chunks say. The IDF comes with the question, so statistics can change without touching rows.
+    """
+
+    chunk = models.OneToOneField(
+        Chunk, primary_key=True, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+"
+    )
+    namespace = models.ForeignKey(
+        "documents.Namespace", on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    profile = models.ForeignKey(
+        IndexProfile, on_delete=models.PROTECT, db_index=False, related_name="+"
+    )
+    document = models.ForeignKey(
+        "documents.Document", on_delete=models.DO_NOTHING, db_constraint=False, related_name="+"
+    )
+    kind = models.CharField(max_length=10, choices=Chunk.Kind)
+    # Namespace and profile as one value, in an array because a GIN index takes that without any
+    # extension: so that one index finds a tenant's words without stepping over everybody else's.
+    place = ArrayField(models.UUIDField())
+    # Of its words in their order: two chunks that say the same, however it is set, share it.
+    words_hash = models.BigIntegerField()
+    search_vector = SearchVectorField()
+    impacts = SparseVectorField()
+
+    class Meta:
+        verbose_name_plural = "chunk terms"
+        indexes = [
+            GinIndex(fields=["search_vector", "place"], name="chunk_words"),
+            models.Index(fields=["namespace", "profile"], name="terms_of_profile"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.chunk_id)
+
+
+class TermStatistics(models.Model):
+    """When the words of a namespace were last counted, and how many chunks there were."""
+
+    id = models.BigAutoField(primary_key=True)
+    namespace = models.ForeignKey(
+        "documents.Namespace", on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    profile = models.ForeignKey(
+        IndexProfile, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    chunks = models.BigIntegerField()
+    # The text search configurations its documents were indexed under.
+    configurations = ArrayField(models.CharField(max_length=63))
+    revision = models.BigIntegerField()  # of the namespace, when counted
+    counted_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        verbose_name_plural = "term statistics"
+        constraints = [
+            models.UniqueConstraint(fields=["namespace", "profile"], name="statistics_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chunks} chunks"
+
+
+class TermFrequency(models.Model):
+    """In how many chunks of a namespace a word stands. Per namespace: shared counts would tell
+    one tenant which words another uses."""
+
+    id = models.BigAutoField(primary_key=True)
+    namespace = models.ForeignKey(
+        "documents.Namespace", on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    profile = models.ForeignKey(
+        IndexProfile, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    lexeme = models.TextField(db_collation="C")  # so that the index finds beginnings, too
+    chunks = models.IntegerField()
+
+    class Meta:
+        verbose_name_plural = "term frequencies"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["namespace", "profile", "lexeme"], name="frequency_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.lexeme

@@ -1,0 +1,155 @@
+"""The words of chunks: stored as the lexical leg searches them, and counted now and then."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import connection
+from django.db.models.functions import Now
+
+from ragsite.tenancy import namespace
+
+from .languages import configuration
+from .lexemes import prepare
+from .models import ChunkTerms, Document, IndexProfile, Namespace, TermFrequency, TermStatistics
+from .passages import Passage
+
+# Counts may be off by a lot before an answer shows it, so they are made anew only when the
+# namespace has grown or changed by this share.
+STALE_SHARE = 0.2
+
+# A chunk's usual number of stems for each token (or character) it may have. Only the ratio between
+# long and short chunks matters, so it is a constant: a chunk's weights do not depend on what came
+# before it.
+STEMS_PER_TOKEN, STEMS_PER_CHARACTER = 0.45, 0.09
+
+_INSERT = """
+    INSERT INTO documents_chunkterms
+        (chunk_id, namespace_id, profile_id, document_id, kind, place, words_hash, search_vector,
+         impacts)
+    SELECT chunk.id, %(namespace)s, %(profile)s, %(document)s, chunk.kind,
+           ragsite.place(%(namespace)s, %(profile)s), hashtextextended(lower(chunk.running), 0),
+           stems.words,
+           ragsite.impacts(stems.words, %(average_length)s)
+    FROM unnest(%(ids)s::uuid[], %(kinds)s::text[], %(places)s::text[], %(running)s::text[],
+                %(extras)s::text[]) AS chunk (id, kind, place, running, extras)
+    CROSS JOIN LATERAL (
+        SELECT setweight(to_tsvector(%(configuration)s::regconfig, chunk.place), 'A')
+            || setweight(to_tsvector(%(configuration)s::regconfig, chunk.running), 'D')
+            || setweight(to_tsvector(%(configuration)s::regconfig, chunk.extras), 'C') AS words
+    ) stems
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkWords:
+    """What a chunk says, and where it stands."""
+
+    chunk_id: uuid.UUID
+    kind: str
+    place: str
+    content: str
+
+
+def words_of(chunk_id: uuid.UUID, title: str, passage: Passage) -> ChunkWords:
+    place = "\n".join([title, *passage.heading_path])
+    return ChunkWords(chunk_id, passage.kind, place, passage.text)
+
+
+def store(
+    chunks: Sequence[ChunkWords],
+    *,
+    namespace_id: uuid.UUID,
+    profile: IndexProfile,
+    document_id: uuid.UUID,
+    language: str,
+) -> None:
+    """Inside namespace(). Title and section weigh more than what the chunk itself says."""
+    places = [prepare(chunk.place) for chunk in chunks]
+    contents = [prepare(chunk.content) for chunk in chunks]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _INSERT,
+            {
+                "namespace": namespace_id,
+                "profile": profile.pk,
+                "document": document_id,
+                "configuration": configuration(language),
+                "average_length": _average_length(profile),
+                "ids": [chunk.chunk_id for chunk in chunks],
+                "kinds": [chunk.kind for chunk in chunks],
+                "places": [words.running for words in places],
+                "running": [words.running for words in contents],
+                "extras": [
+                    f"{of_place.extras} {of_content.extras}".strip()
+                    for of_place, of_content in zip(places, contents, strict=True)
+                ],
+            },
+        )
+
+
+def _average_length(profile: IndexProfile) -> float:
+    by_characters = profile.chunker == IndexProfile.Chunker.FIXED
+    return profile.chunk_size * (STEMS_PER_CHARACTER if by_characters else STEMS_PER_TOKEN)
+
+
+def count_if_stale(
+    namespace_id: uuid.UUID, profile: IndexProfile, *, because_of: uuid.UUID
+) -> bool:
+    """Count again if enough has changed, or if the document's language is a new one."""
+    with namespace(namespace_id):
+        tenant = Namespace.objects.get(pk=namespace_id)
+        known = TermStatistics.objects.filter(namespace=tenant, profile=profile).first()
+        if known is not None:
+            changed = abs(tenant.chunk_count - known.chunks)
+            languages = Document.objects.filter(pk=because_of).values_list("language", flat=True)
+            heard = all(configuration(code) in known.configurations for code in languages)
+            if changed <= STALE_SHARE * known.chunks and heard:
+                return False
+        return _count(tenant, profile)
+
+
+def count(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
+    """Count whatever has changed since; False if nothing has, or if somebody else is at it."""
+    with namespace(namespace_id):
+        tenant = Namespace.objects.get(pk=namespace_id)
+        known = TermStatistics.objects.filter(namespace=tenant, profile=profile).first()
+        if known is not None and known.revision == tenant.revision:
+            return False
+        return _count(tenant, profile)
+
+
+def _count(tenant: Namespace, profile: IndexProfile) -> bool:
+    whose = {"namespace": tenant.pk, "profile": profile.pk}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_try_advisory_xact_lock(hashtextextended('terms' || %(namespace)s, 0))", whose
+        )
+        if not cursor.fetchone()[0]:
+            return False
+        TermFrequency.objects.filter(**whose).delete()
+        cursor.execute(
+            "INSERT INTO documents_termfrequency (namespace_id, profile_id, lexeme, chunks) "
+            "SELECT %(namespace)s, %(profile)s, word, ndoc FROM ts_stat(format("
+            "'SELECT search_vector FROM documents_chunkterms "
+            "WHERE namespace_id = %%L AND profile_id = %%L', "
+            "%(namespace)s::text, %(profile)s::text))",
+            whose,
+        )
+        cursor.execute(
+            "SELECT DISTINCT language FROM documents_document WHERE namespace_id = %(namespace)s "
+            "AND live_version IS NOT NULL",
+            whose,
+        )
+        configurations = sorted({configuration(row[0]) for row in cursor.fetchall()})
+    TermStatistics.objects.update_or_create(
+        namespace=tenant,
+        profile=profile,
+        defaults={
+            "chunks": ChunkTerms.objects.filter(**whose).count(),
+            "configurations": configurations,
+            "revision": tenant.revision,
+            "counted_at": Now(),
+        },
+    )
+    return True

@@ -1,0 +1,1 @@
+"""How good, measured on published data: each benchmark is a module to run, with --data PATH."""

@@ -1,0 +1,122 @@
+"""A service of its own for a benchmark: a new home, an embedded database, vectors by hashing.
+
+Import this before anything that needs Django.
+"""
+
+import atexit
+import os
+import platform
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import django
+
+MEGABYTE = 2**20
+READING_CODES = frozenset(
+    {
+        "parse_error",
+        "encrypted",
+        "no_text",
+        "too_complex",
+        "decompression_bomb",
+        "xml_forbidden",
+        "resource_limit",
+        "empty_file",
+    }
+)
+
+
+def set_up_settings() -> Path:
+    """Django with a home of its own, which is gone when the process ends."""
+    home = tempfile.mkdtemp(prefix="rs-")
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    os.environ |= {
+        "RAGSITE_HOME": home,
+        "ENV_FILE": os.devnull,
+        "DATABASE_URL": "",
+        "LOG_LEVEL": "ERROR",
+        "DJANGO_SETTINGS_MODULE": "ragsite.settings",
+    }
+    django.setup()
+    return Path(home)
+
+
+def set_up() -> None:
+    """The same with a database."""
+    set_up_settings()
+    from django.conf import settings
+    from django.core.management import call_command
+    from django.db import connections
+
+    def leave() -> None:
+        for connection in connections.all():
+            connection.close()
+        if settings.EMBEDDED_SERVER:
+            settings.EMBEDDED_SERVER.release()
+
+    atexit.register(leave)
+    call_command("migrate", verbosity=0)
+
+
+def new_namespace() -> Any:
+    """On a profile like the default one, but without a model."""
+    from documents import keys
+    from documents.models import IndexProfile
+    from ragsite.tenancy import operator
+
+    with operator():
+        default = IndexProfile.objects.get(name="default")
+        profile, _ = IndexProfile.objects.get_or_create(
+            name="hashing",
+            defaults={
+                "embedder": "hashing",
+                "dimensions": 256,
+                "ann_method": "exact",
+                "chunk_size": default.chunk_size,
+                "chunk_overlap": default.chunk_overlap,
+            },
+        )
+        created = keys.create_namespace(f"bench-{uuid.uuid4().hex[:8]}")
+        created.active_profile = profile
+        created.save()
+    return created
+
+
+def work(each: Callable[[], None] = lambda: None) -> int:
+    """Do what a worker would, here and now, until nothing is left; `each` after every job."""
+    from documents import heartbeat, jobs
+    from documents.ingestion import ingest
+
+    done = 0
+    while claim := jobs.claim(heartbeat.group()):
+        ingest(claim)
+        each()
+        done += 1
+    return done
+
+
+def reset_peak() -> None:
+    with open("/proc/self/clear_refs", "w") as switch:
+        switch.write("5")
+
+
+def peak_bytes() -> int:
+    """The most memory this process has had since `reset_peak`."""
+    with open("/proc/self/status") as status:
+        line = next(line for line in status if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+
+def machine() -> str:
+    with open("/proc/cpuinfo") as info:
+        names = (line.partition(":")[2].strip() for line in info if line.startswith("model name"))
+        model = next(names, platform.machine())
+    packages = ("Django", "pypdfium2", "pypdf", "markdown-it-py", "trafilatura", "python-docx")
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    cores = len(os.sched_getaffinity(0))
+    return f"{model}, {cores} cores; Python {platform.python_version()}, {versions}"

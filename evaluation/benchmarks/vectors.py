@@ -1,0 +1,53 @@
+"""Vectors kept on disk between runs of a benchmark: embedding is most of its time."""
+
+import hashlib
+import sqlite3
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from documents.embedders.base import Embedder
+
+LOOK_UP = 500
+
+
+class KeptVectors:
+    def __init__(self, embedder: Embedder, *, directory: Path | None = None) -> None:
+        self.embedder = embedder
+        name = hashlib.sha256(embedder.identity.encode()).hexdigest()[:16]
+        directory = directory or Path(tempfile.gettempdir()) / "ragsite-benchmarks"
+        directory.mkdir(parents=True, exist_ok=True)
+        self.database = sqlite3.connect(directory / f"{name}.sqlite3", timeout=60)
+        self.database.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, v BLOB)")
+
+    def of(self, texts: Sequence[str]) -> np.ndarray:
+        """One row per text, in order."""
+        digests = [hashlib.sha256(text.encode()).digest() for text in texts]
+        known = self._known(digests)
+        missing = {d: t for d, t in zip(digests, texts, strict=True) if d not in known}
+        # Texts of one length together: a batch costs what its longest text does.
+        order = sorted(missing, key=lambda digest: len(missing[digest]))
+        done = 0
+        for batch in self.embedder.embed_documents([missing[digest] for digest in order]):
+            rows = np.asarray(batch, dtype=np.float32)
+            fresh = dict(zip(order[done : done + len(batch)], rows, strict=True))
+            done += len(batch)
+            known.update(fresh)
+            with self.database:
+                self.database.executemany(
+                    "INSERT OR IGNORE INTO vectors VALUES (?, ?)",
+                    [(digest, row.tobytes()) for digest, row in fresh.items()],
+                )
+        return np.stack([known[digest] for digest in digests])
+
+    def _known(self, digests: Sequence[bytes]) -> dict[bytes, np.ndarray]:
+        known = {}
+        for start in range(0, len(digests), LOOK_UP):
+            some = digests[start : start + LOOK_UP]
+            marks = ",".join("?" * len(some))
+            query = f"SELECT text, v FROM vectors WHERE text IN ({marks})"  # noqa: S608
+            for digest, row in self.database.execute(query, some):
+                known[bytes(digest)] = np.frombuffer(row, dtype=np.float32)
+        return known

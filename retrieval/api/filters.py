@@ -1,0 +1,195 @@
+"""The filters of a question on the wire; what they mean is in docs/filters.md."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, time
+from typing import Any
+
+from django.utils.dateparse import parse_date, parse_datetime
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from documents.api.serializers import StrictSerializer
+from documents.metadata import text
+from retrieval.filters import Condition, Filters, InvalidFilter, parse_metadata
+
+MOST_TAGS = 100
+LONGEST_TAG = 200
+LONGEST_STEP = 100  # of a path in an error
+
+
+@extend_schema_field(OpenApiTypes.DATETIME)
+class MomentField(serializers.Field):
+    """A date or a date and time. A bare date means its first or, as an end, its last moment."""
+
+    def __init__(self, *, end_of_day: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.end_of_day = end_of_day
+
+    def to_internal_value(self, data: Any) -> datetime:
+        try:
+            moment = parse_datetime(str(data)) if len(str(data)) > 10 else None
+            if moment is None and (day := parse_date(str(data))):
+                moment = datetime.combine(day, time.max if self.end_of_day else time.min)
+        except ValueError:
+            moment = None
+        if moment is None:
+            raise serializers.ValidationError("Use a date (2026-01-31) or an ISO 8601 time.")
+        try:
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        except OverflowError:
+            raise serializers.ValidationError("There is no such day.") from None
+
+    def to_representation(self, value: datetime) -> str:
+        return value.isoformat()
+
+
+@extend_schema_field(
+    {
+        "type": "array",
+        "items": {
+            "anyOf": [
+                {"type": "string", "format": "date", "nullable": True},
+                {"type": "string", "format": "date-time", "nullable": True},
+            ]
+        },
+        "minItems": 2,
+        "maxItems": 2,
+    }
+)
+class DateRangeField(serializers.Field):
+    """[from, to], either end null for open."""
+
+    def to_internal_value(self, data: Any) -> tuple[datetime | None, datetime | None]:
+        if not isinstance(data, list) or len(data) != 2:
+            raise serializers.ValidationError("Give two dates, [from, to]; null leaves one open.")
+        start, end = data
+        moments = (
+            MomentField().run_validation(start) if start is not None else None,
+            MomentField(end_of_day=True).run_validation(end) if end is not None else None,
+        )
+        if moments[0] and moments[1] and moments[0] > moments[1]:
+            raise serializers.ValidationError("The range ends before it begins.")
+        return moments
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+def _tags() -> serializers.ListField:
+    child = serializers.CharField(max_length=LONGEST_TAG)
+    return serializers.ListField(child=child, required=False, max_length=MOST_TAGS)
+
+
+class TagConditionsSerializer(StrictSerializer):
+    any = _tags()
+    all = _tags()
+    none = _tags()
+
+
+_TAG_LIST = {
+    "type": "array",
+    "items": {"type": "string", "minLength": 1, "maxLength": LONGEST_TAG},
+    "maxItems": MOST_TAGS,
+}
+
+
+@extend_schema_field(
+    {
+        "oneOf": [
+            _TAG_LIST,
+            {
+                "type": "object",
+                "properties": dict.fromkeys(("any", "all", "none"), _TAG_LIST),
+                "additionalProperties": False,
+            },
+        ]
+    }
+)
+class TagsFilterField(serializers.Field):
+    """A list, meaning any of them, or {"any": […], "all": […], "none": […]}."""
+
+    def to_internal_value(self, data: Any) -> dict[str, list[str]]:
+        if isinstance(data, list):
+            return {"any": _tags().run_validation(data)}
+        if isinstance(data, dict):
+            conditions: dict[str, list[str]] = TagConditionsSerializer().run_validation(data)
+            return conditions
+        raise serializers.ValidationError('Give a list, or {"any": […], "all": […], "none": […]}.')
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class MetadataFilterField(serializers.Field):
+    """Keys with values or operators; an error names the place inside."""
+
+    def to_internal_value(self, data: Any) -> Condition | None:
+        try:
+            return parse_metadata(data)
+        except InvalidFilter as error:
+            # As an answer can carry it: what is wrong with a key may be its characters.
+            place = ".".join(text(step)[:LONGEST_STEP] for step in error.at)
+            raise serializers.ValidationError(
+                {place: error.message} if place else error.message
+            ) from None
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class FiltersSerializer(StrictSerializer):
+    tags = TagsFilterField(
+        required=False,
+        help_text="Documents with any of these tags; as an object: with any, all, none of them.",
+    )
+    document_ids = serializers.ListField(
+        child=serializers.UUIDField(), required=False, max_length=1000
+    )
+    source_types = serializers.ListField(
+        child=serializers.CharField(max_length=20), required=False, max_length=20
+    )
+    date_range = DateRangeField(
+        required=False, help_text="On the date a document gives itself, else when it came in."
+    )
+    language = serializers.ListField(
+        child=serializers.RegexField(
+            r"^[a-z]{2,3}(-[A-Za-z0-9]{2,4})?\Z",
+            max_length=8,
+            error_messages={"invalid": "Use ISO 639 codes: en, de, zh."},
+        ),
+        required=False,
+        max_length=100,
+        help_text="Documents in any of these languages.",
+    )
+    kind = serializers.ListField(
+        child=serializers.ChoiceField(choices=["text", "code", "table", "image"]),
+        required=False,
+        max_length=4,
+        help_text="Only passages of these kinds.",
+    )
+    metadata = MetadataFilterField(
+        required=False,
+        help_text="Keys and values the document must have, or operators: "
+        '`{"year": {"$gte": 2020}, "author.name": {"$in": ["Ada"]}, "$not": {"draft": true}}`. '
+        "There are `$eq $ne $in $nin $gt $gte $lt $lte $exists` and `$and $or $not`.",
+    )
+
+
+def filters_of(fields: Mapping[str, Any]) -> Filters:
+    """What a valid FiltersSerializer holds, as the search takes it."""
+    tags = fields.get("tags", {})
+    date_from, date_to = fields.get("date_range", (None, None))
+    return Filters(
+        tags=tuple(tags.get("any", ())),
+        tags_all=tuple(tags.get("all", ())),
+        tags_none=tuple(tags.get("none", ())),
+        document_ids=tuple(fields.get("document_ids", ())),
+        source_types=tuple(fields.get("source_types", ())),
+        languages=tuple(fields.get("language", ())),
+        date_from=date_from,
+        date_to=date_to,
+        metadata=fields.get("metadata"),
+        kinds=tuple(fields.get("kind", ())),
+    )

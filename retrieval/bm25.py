@@ -1,0 +1,114 @@
+"""BM25 as a question for PostgreSQL: which chunks to look at, and what each word is worth.
+
+A question's common words match nearly everything and decide nearly nothing. So only chunks are
+looked at that hold a share of what the words are worth together, a share that is chosen to leave
+about as many chunks as there is time to score. docs/decisions/0015-retrieval.md has the figures.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# A boolean tree over more words than these makes the index slower than what it saves.
+MOST_PRUNING_TERMS = 7
+SHARES = (0.0, 0.15, 0.25, 0.35, 0.42, 0.5, 0.6, 0.7, 0.85, 0.999)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word of the question in all the forms it is indexed under, and how many chunks have it."""
+
+    lexemes: tuple[str, ...]
+    dimensions: tuple[int, ...]
+    chunks: int
+    weight: float  # inverse document frequency, times how often the question says it
+    is_prefix: bool = False  # then its one lexeme is how the words begin
+
+    @property
+    def label(self) -> str:
+        return self.lexemes[0] + "*" if self.is_prefix else self.lexemes[0]
+
+    def as_query(self) -> str:
+        if self.is_prefix:
+            return quoted(self.lexemes[0]) + ":*"
+        forms = " | ".join(quoted(lexeme) for lexeme in self.lexemes)
+        return forms if len(self.lexemes) == 1 else f"({forms})"
+
+
+def weight(chunks: int, *, total: int) -> float:
+    """The rarer, the more it says. Never negative, whatever stale statistics claim."""
+    chunks = min(chunks, total)
+    return math.log(1 + (total - chunks + 0.5) / (chunks + 0.5))
+
+
+def quoted(lexeme: str) -> str:
+    """As a tsquery literal: user text is data, whatever characters it holds."""
+    return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def sparse(terms: Sequence[Term]) -> str:
+    """The question as a sparse vector: its inner product with a chunk's impacts is BM25."""
+    weights = {d: term.weight for term in terms for d in term.dimensions}
+    return "{" + ",".join(f"{d}:{w:.6g}" for d, w in weights.items()) + "}/1000000000"
+
+
+def choose_share(terms: Sequence[Term], *, total: int, budget: int) -> int:
+    """The lowest of SHARES, as its index, that leaves at most about `budget` chunks."""
+    rare = _for_pruning(terms)
+    for index, share in enumerate(SHARES):
+        need = share * sum(term.weight for term in rare)
+        chance = _chance(rare, terms, need, total)
+        if chance * total <= budget:
+            return index
+    return len(SHARES) - 1
+
+
+def candidates_query(terms: Sequence[Term], *, share: float) -> str:
+    """A tsquery for chunks that hold at least `share` of the words' worth.
+
+    Words that nobody has counted yet always count: a chunk that came in a moment ago must be found.
+    """
+    if share == 0:
+        return " | ".join(term.as_query() for term in terms)
+    rare = _for_pruning(terms)
+    total = sum(term.weight for term in rare)
+    uncounted = [term.as_query() for term in terms if not term.chunks]
+    return " | ".join([f"({_at_least(rare, share * total)})", *uncounted])
+
+
+def _for_pruning(terms: Sequence[Term]) -> list[Term]:
+    rarest = sorted(terms, key=lambda term: -term.weight)
+    return [term for term in rarest if term.chunks][:MOST_PRUNING_TERMS] or rarest[:1]
+
+
+def _at_least(terms: Sequence[Term], need: float) -> str:
+    """Any combination of words that together are worth `need`."""
+    first, rest = terms[0], terms[1:]
+    left = sum(term.weight for term in rest)
+    ways = []
+    if first.weight >= need:
+        ways.append(first.as_query())
+    elif first.weight + left >= need:
+        ways.append(f"{first.as_query()} & ({_at_least(rest, need - first.weight)})")
+    if rest and left >= need:
+        ways.append(_at_least(rest, need))
+    return " | ".join(ways) or first.as_query()
+
+
+def _chance(rare: Sequence[Term], terms: Sequence[Term], need: float, total: int) -> float:
+    """Of a chunk to be looked at, as if words fell independently of one another."""
+    if need == 0:
+        missed = math.prod(1 - min(1.0, term.chunks / max(total, 1)) for term in terms)
+        return 1 - missed
+
+    def worth(start: int, need: float) -> float:
+        if need <= 0:
+            return 1.0
+        if start == len(rare) or sum(term.weight for term in rare[start:]) < need:
+            return 0.0
+        has = min(1.0, rare[start].chunks / max(total, 1))
+        return has * worth(start + 1, need - rare[start].weight) + (1 - has) * worth(
+            start + 1, need
+        )
+
+    return worth(0, need)

@@ -1,0 +1,96 @@
+"""Django's cache as caching.py uses it: bounded entries, locks, and failures that are misses."""
+
+import logging
+import pickle
+import secrets
+import threading
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from django.core.cache import caches
+from django.core.cache.backends.base import BaseCache
+from django.core.cache.backends.dummy import DummyCache
+from django.core.cache.backends.locmem import LocMemCache
+
+from ragsite.breaker import Breaker
+
+logger = logging.getLogger(__name__)
+
+LARGEST = 256 * 1024  # bytes of one entry: their number is limited, so their size must be
+LOCK_SECONDS = 15  # a process that dies while computing holds up the others no longer
+PAUSE_SECONDS = 5.0  # a cache that failed is left alone so long
+MISSING: Any = object()
+
+counts: Counter[str] = Counter()  # "results.hit", "queries.down", …: since the process began
+_counting = threading.Lock()
+
+
+@cache
+def _breaker(alias: str) -> Breaker:
+    return Breaker(failures=1, pause=PAUSE_SECONDS)
+
+
+class CacheStore:
+    """One request's view of a cache: made for a single lookup, and remembers whether it failed."""
+
+    def __init__(self, alias: str) -> None:
+        self.alias = alias
+        self.is_down = _breaker(alias).is_open
+        self._token = secrets.token_hex(8)
+        self._holds_lock = False
+
+    def get(self, key: str) -> Any:
+        """MISSING also for an entry that belongs to another key, whoever put it there."""
+        packed = self._try(lambda: self._cache.get(key))
+        try:
+            own, value = pickle.loads(packed)  # noqa: S301  (signed where it leaves the process)
+        except Exception:  # nothing there, or written by a release that pickled otherwise
+            return MISSING
+        return value if own == key else MISSING
+
+    def set(self, key: str, value: Any, ttl: float) -> None:
+        packed = pickle.dumps((key, value), pickle.HIGHEST_PROTOCOL)
+        if len(packed) <= LARGEST:
+            self._try(lambda: self._cache.set(key, packed, ttl))
+
+    def lock(self, key: str) -> bool:
+        """Whether it is for us to compute; where the cache is ours alone, it always is."""
+        if self.is_down or isinstance(self._cache, LocMemCache | DummyCache):
+            return True
+        added = self._try(lambda: self._cache.add(_lock(key), self._token, LOCK_SECONDS))
+        self._holds_lock = bool(added)
+        return self._holds_lock or self.is_down
+
+    def unlock(self, key: str) -> None:
+        if self._holds_lock and self._try(lambda: self._cache.get(_lock(key))) == self._token:
+            self._try(lambda: self._cache.delete(_lock(key)))
+
+    def count(self, outcome: str) -> None:
+        with _counting:
+            counts[f"{self.alias}.{outcome}"] += 1
+
+    @property
+    def _cache(self) -> BaseCache:
+        return caches[self.alias]
+
+    def _try(self, act: Callable[[], Any]) -> Any:
+        """What `act` gives, or None if the cache is down."""
+        if self.is_down:
+            return None
+        try:
+            done = act()
+        except Exception as error:  # a driver has many; none of them is the caller's business
+            self.is_down = True
+            _breaker(self.alias).failed()
+            # Not the error's own words: they may hold the server's address and password.
+            fields = {"cache": self.alias, "error": type(error).__name__}
+            logger.warning("cache.down", extra=fields)
+            return None
+        _breaker(self.alias).worked()
+        return done
+
+
+def _lock(key: str) -> str:
+    return f"lock:{key}"

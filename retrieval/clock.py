@@ -1,0 +1,17 @@
+"""How long each stage of a search took."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Clock:
+    times_ms: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        self.times_ms[stage] = round((time.perf_counter() - started) * 1000, 2)

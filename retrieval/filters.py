@@ -1,0 +1,346 @@
+"""Which documents and chunks may answer: read from JSON into frozen values, compiled to SQL.
+
+What the language means, corner by corner, is in docs/filters.md.
+"""
+
+import json
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from documents.metadata import DEEPEST, LONGEST, storable
+
+DEEPEST_NESTING = 8
+MOST_CONDITIONS = 100
+MOST_VALUES = 1000  # of one $in
+
+Path: TypeAlias = tuple[str, ...]
+# Values are kept as JSON text: as Python values 1, 1.0 and True would be equal, also as cache keys.
+Json: TypeAlias = str
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """What stands at the path, or an element of the list there, equals one of these scalars."""
+
+    path: Path
+    values: tuple[Json, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """What stands at the path contains this list or object, as jsonb's @> means it."""
+
+    path: Path
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Compares:
+    """What stands at the path, or an element of the list there, is above or below the operand."""
+
+    path: Path
+    operator: str  # a key of COMPARISONS
+    operand: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    part: "Condition"
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    parts: tuple["Condition", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    parts: tuple["Condition", ...]
+
+
+Condition: TypeAlias = Exists | OneOf | Contains | Compares | Not | All | Some
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What may answer. Empty means everything; several conditions mean all of them."""
+
+    tags: tuple[str, ...] = ()  # any of them
+    tags_all: tuple[str, ...] = ()
+    tags_none: tuple[str, ...] = ()
+    document_ids: tuple[uuid.UUID, ...] = ()
+    source_types: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    date_from: datetime | None = None
+    date_to: datetime | None = None
+    metadata: Condition | None = None
+    kinds: tuple[str, ...] = ()  # of the chunk, not of its document: compile_filters leaves it out
+
+    @property
+    def is_empty(self) -> bool:
+        return self == NO_FILTERS
+
+
+NO_FILTERS = Filters()
+
+
+class InvalidFilter(ValueError):
+    """Says what is wrong, and where: the keys and list positions that lead to it."""
+
+    def __init__(self, at: Path, message: str) -> None:
+        super().__init__(message)
+        self.at = at
+        self.message = message
+
+
+# -- from JSON ---------------------------------------------------------------------------
+
+# The filter (?) looks at a value or, if it is a list, at its elements. The comparison by itself
+# would look into lists among these too, which equality does not.
+COMPARISONS = {
+    "$gt": '$ ? (@.type() != "array" && @ > $operand)',
+    "$gte": '$ ? (@.type() != "array" && @ >= $operand)',
+    "$lt": '$ ? (@.type() != "array" && @ < $operand)',
+    "$lte": '$ ? (@.type() != "array" && @ <= $operand)',
+}
+OPERATORS = ("$eq", "$ne", "$in", "$nin", *COMPARISONS, "$exists")
+CONNECTIVES = ("$and", "$or", "$not")
+
+
+def parse_metadata(data: Any) -> Condition | None:
+    """The condition on metadata as it comes in JSON; None if it says nothing.
+
+    Raises InvalidFilter.
+    """
+    if data == {}:
+        return None
+    try:
+        length = len(json.dumps(data))
+    except (ValueError, RecursionError):
+        raise InvalidFilter((), "A number is too long, or it is nested too deeply.") from None
+    if length > LONGEST:
+        raise InvalidFilter((), f"At most {LONGEST:,} characters of JSON.")
+    return _Reader().object(data, (), (), 0)
+
+
+class _Reader:
+    """Goes down the JSON. `path` leads into the metadata, `at` into the filter, for errors."""
+
+    def __init__(self) -> None:
+        self.conditions = 0
+
+    def object(self, data: Any, path: Path, at: Path, depth: int) -> Condition:
+        if not isinstance(data, dict):
+            raise InvalidFilter(at, "Must be a JSON object.")
+        if not data:
+            raise InvalidFilter(at, "Must hold at least one condition.")
+        if depth > DEEPEST_NESTING:
+            raise InvalidFilter(at, f"Nested more than {DEEPEST_NESTING} levels deep.")
+        return _joined(
+            All, [self.entry(key, value, path, (*at, key), depth) for key, value in data.items()]
+        )
+
+    def entry(self, key: str, value: Any, path: Path, at: Path, depth: int) -> Condition:
+        _require_storable(key, at)
+        if key == "$not":
+            return Not(self.object(value, path, at, depth + 1))
+        if key in CONNECTIVES:
+            if not isinstance(value, list) or not value:
+                raise InvalidFilter(at, "Must be a list with at least one object.")
+            parts = [
+                self.object(item, path, (*at, str(number)), depth + 1)
+                for number, item in enumerate(value)
+            ]
+            return _joined(All if key == "$and" else Some, parts)
+        if key.startswith("$"):
+            return self.operator(key, value, path, at)
+        return self.field(value, (*path, *_steps(key, at)), at, depth)
+
+    def field(self, value: Any, path: Path, at: Path, depth: int) -> Condition:
+        if len(path) > DEEPEST:
+            raise InvalidFilter(at, f"Leads through more than {DEEPEST} keys.")
+        if isinstance(value, dict) and value:
+            return self.object(value, path, at, depth + 1)
+        self.count(at)
+        if isinstance(value, dict | list):
+            _refuse_operators(value, at)
+            return Contains(path, _json(value, at))
+        return OneOf(path, (_json(value, at),))
+
+    def operator(self, name: str, operand: Any, path: Path, at: Path) -> Condition:
+        if name not in OPERATORS:
+            known = " ".join((*OPERATORS, *CONNECTIVES))
+            raise InvalidFilter(
+                at, f"Unknown operator. There are {known}; a key that begins so is written \\$…"
+            )
+        if not path:
+            raise InvalidFilter(at, 'Belongs to a key, as in {"year": {"$gte": 2020}}.')
+        self.count(at)
+        if name == "$exists":
+            if not isinstance(operand, bool):
+                raise InvalidFilter(at, "Must be true or false.")
+            return Exists(path) if operand else Not(Exists(path))
+        if name in COMPARISONS:
+            if isinstance(operand, bool) or not isinstance(operand, int | float | str):
+                raise InvalidFilter(at, "Must be a number or a string.")
+            return Compares(path, name, _json(operand, at))
+        equal = OneOf(path, _scalars(operand, at, many=name in ("$in", "$nin")))
+        return Not(equal) if name in ("$ne", "$nin") else equal
+
+    def count(self, at: Path) -> None:
+        self.conditions += 1
+        if self.conditions > MOST_CONDITIONS:
+            raise InvalidFilter(at, f"More than {MOST_CONDITIONS} conditions.")
+
+
+def _joined(kind: type[All] | type[Some], parts: list[Condition]) -> Condition:
+    return parts[0] if len(parts) == 1 else kind(tuple(parts))
+
+
+def _steps(key: str, at: Path) -> Path:
+    """The keys of a dotted path; a backslash makes a dot, a dollar or a backslash literal."""
+    steps: list[list[str]] = [[]]
+    characters = iter(key)
+    for character in characters:
+        if character == ".":
+            steps.append([])
+            continue
+        if character == "\\" and (character := next(characters, "")) not in (".", "$", "\\"):
+            raise InvalidFilter(at, "A backslash stands before a dot, a dollar or a backslash.")
+        steps[-1].append(character)
+    return tuple(map("".join, steps))
+
+
+def _scalars(operand: Any, at: Path, *, many: bool) -> tuple[Json, ...]:
+    if not many:
+        return (_scalar(operand, at),)
+    if not isinstance(operand, list):
+        raise InvalidFilter(at, "Must be a list.")
+    if len(operand) > MOST_VALUES:
+        raise InvalidFilter(at, f"More than {MOST_VALUES} values.")
+    return tuple(_scalar(value, (*at, str(number))) for number, value in enumerate(operand))
+
+
+def _scalar(value: Any, at: Path) -> Json:
+    if isinstance(value, dict | list):
+        raise InvalidFilter(
+            at,
+            "Must be a string, a number, a boolean or null; for lists and objects leave the "
+            'operator out: {"authors": [{"name": "Ada"}]}.',
+        )
+    return _json(value, at)
+
+
+def _json(value: Any, at: Path) -> Json:
+    _require_storable(value, at)
+    return json.dumps(value, sort_keys=True)
+
+
+def _require_storable(value: Any, at: Path) -> None:
+    if storable(value) != value:
+        raise InvalidFilter(
+            at, "NUL characters, lone surrogates, NaN and very deep nesting are never stored."
+        )
+
+
+def _refuse_operators(value: Any, at: Path) -> None:
+    """Inside a list everything is data; what looks like an operator there is a mistake."""
+    pending = [(value, at)]
+    while pending:
+        item, place = pending.pop()
+        entries: Iterable[tuple[Any, Any]] = ()
+        if isinstance(item, dict):
+            entries = item.items()
+        elif isinstance(item, list):
+            entries = enumerate(item)
+        for key, inner in entries:
+            if str(key).startswith("$"):
+                raise InvalidFilter((*place, key), "Operators do not work inside a list.")
+            pending.append((inner, (*place, str(key))))
+
+
+# -- to SQL ------------------------------------------------------------------------------
+
+
+def compile_filters(filters: Filters, *, alias: str = "document") -> tuple[str, dict[str, Any]]:
+    """A boolean expression over documents_document as `alias`, and its parameters, all named f_….
+
+    "" if there is nothing to ask of documents. The expression is never NULL, so NOT is exact.
+    """
+    if not alias.isidentifier():
+        raise ValueError(f"{alias!r} is no alias.")
+    sql = _Sql(alias)
+    conditions = [
+        *sql.listed("tags && {}::text[]", filters.tags),
+        *sql.listed("tags @> {}::text[]", filters.tags_all),
+        *(f"NOT {c}" for c in sql.listed("tags && {}::text[]", filters.tags_none)),
+        *sql.listed("id = ANY ({}::uuid[])", filters.document_ids),
+        *sql.listed("source_type = ANY ({}::text[])", filters.source_types),
+        *sql.listed("language = ANY ({}::text[])", filters.languages),
+    ]
+    if filters.date_from is not None:
+        conditions.append(f"{alias}.dated_at >= {sql.parameter(filters.date_from)}")
+    if filters.date_to is not None:
+        conditions.append(f"{alias}.dated_at <= {sql.parameter(filters.date_to)}")
+    if filters.metadata is not None:
+        conditions.append(sql.condition(filters.metadata))
+    return " AND ".join(conditions), sql.parameters
+
+
+class _Sql:
+    """Collects parameters. Whatever a user wrote, keys included, goes through `parameter`."""
+
+    def __init__(self, alias: str) -> None:
+        self.alias = alias
+        self.parameters: dict[str, Any] = {}
+
+    def parameter(self, value: Any) -> str:
+        name = f"f_{len(self.parameters)}"
+        self.parameters[name] = value
+        return f"%({name})s"
+
+    def listed(self, template: str, values: tuple[Any, ...]) -> Iterable[str]:
+        if values:
+            yield f"({self.alias}.{template.format(self.parameter(list(values)))})"
+
+    def condition(self, condition: Condition) -> str:
+        column = f"{self.alias}.metadata"
+        match condition:
+            case All(parts):
+                return f"({' AND '.join(map(self.condition, parts))})"
+            case Some(parts):
+                return f"({' OR '.join(map(self.condition, parts))})"
+            case Not(part):
+                return f"(NOT {self.condition(part)})"
+            case Exists(path):
+                return f"({self.at(path)} IS NOT NULL)"
+            case Contains(path, value):
+                return f"({column} @> {self.parameter(_within(path, value))}::jsonb)"
+            case OneOf(path, values):
+                # @> and not #>, because the index on metadata knows no other operator.
+                shapes = [_within(path, v) for value in values for v in (value, f"[{value}]")]
+                return f"({column} @> ANY ({self.parameter(shapes)}::jsonb[]))"
+            case Compares(path, operator, operand):
+                found, search = self.at(path), COMPARISONS[operator]
+                variables = self.parameter(_within(("operand",), operand))
+                exists = f"jsonb_path_exists({found}, '{search}', {variables}::jsonb)"
+                return f"COALESCE({exists}, false)"
+
+    def at(self, path: Path) -> str:
+        """What stands there. Not by #>, which would take the key "0" for a place in a list."""
+        keys = "".join(f" -> {self.parameter(key)}::text" for key in path)
+        return f"({self.alias}.metadata{keys})"
+
+
+def _within(path: Path, value: Json) -> Json:
+    for key in reversed(path):
+        value = f"{{{json.dumps(key)}: {value}}}"
+    return value

@@ -1,0 +1,124 @@
+"""Both legs at once: the words' search runs in the database while the question is embedded."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from documents import profiles
+from documents.errors import IngestError
+from documents.lexemes import ParsedQuery
+from documents.models import Namespace
+from ragsite.tenancy import namespace
+
+from . import dense, lexical, side_thread
+from .caching import embed_query_cached
+from .clock import Clock
+from .requests import Candidate, SearchRequest
+from .scope import Scope, resolve
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the lexical leg found, and the question as it understood it."""
+
+    candidates: Sequence[Candidate] = ()
+    question: lexical.Question | None = None
+    fallbacks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Legs:
+    near: Sequence[Candidate]
+    wordy: Sequence[Candidate]
+    vector: Sequence[float] | None  # None: not asked for, or nobody could embed the question
+    question: lexical.Question | None  # None: not asked for, or its words were never counted
+    plan: str
+    fallbacks: tuple[str, ...]
+    has_words: bool = True
+
+
+def find_candidates(
+    tenant: Namespace, query: ParsedQuery, request: SearchRequest, clock: Clock
+) -> Legs:
+    """Candidates of the legs that the mode asks for; the words alone if nothing can embed."""
+    with namespace(tenant.pk):
+        scope = resolve(request.filters, tenant, few=settings.SEARCH["exact_scan_rows"])
+    limit = max(settings.SEARCH["candidates"], request.k)
+    # Phrases and exclusions are matters of words, whatever the mode.
+    wants_words = request.mode != "semantic" or bool(query.phrases or query.excluded)
+    if request.mode == "lexical":
+        words = _words(tenant, query, scope, limit, clock)
+        return Legs((), words.candidates, None, words.question, "none", words.fallbacks)
+    meanwhile = (
+        side_thread.start(_words, tenant, query, scope, limit, clock) if wants_words else None
+    )
+    vector, fallbacks = _embed(tenant, query.text, clock)
+    near, plan = _near(tenant, vector, scope, limit, clock)
+    if meanwhile is not None:
+        words = meanwhile.result()
+    elif vector is None:
+        words = _words(tenant, query, scope, limit, clock)
+    else:
+        return Legs(near, (), vector, None, plan, fallbacks, has_words=False)
+    return Legs(near, words.candidates, vector, words.question, plan, fallbacks + words.fallbacks)
+
+
+def _words(tenant: Namespace, query: ParsedQuery, scope: Scope, limit: int, clock: Clock) -> Words:
+    profile_id = tenant.active_profile_id
+    with clock("lexical"), namespace(tenant.pk):
+        question = lexical.analyse(query, namespace_id=tenant.pk, profile_id=profile_id)
+        if question is not None:
+            found = lexical.find(
+                question,
+                profile_id=profile_id,
+                scope=scope,
+                limit=limit,
+                budget=settings.SEARCH["lexical_budget"],
+            )
+            return Words(found, question)
+        if not tenant.chunk_count:
+            return Words()
+        found = lexical.find_plainly(
+            query, profile_id=profile_id, scope=scope, limit=limit, language=tenant.language
+        )
+        return Words(found, None, ("plain_full_text: words_not_counted",))
+
+
+def _embed(
+    tenant: Namespace, text: str, clock: Clock
+) -> tuple[Sequence[float] | None, tuple[str, ...]]:
+    """The question's vector; without one, and saying so, if the embedder does not work."""
+    try:
+        with clock("embed"):
+            embedder = profiles.embedder_of(tenant.active_profile)
+            vector, _ = embed_query_cached(
+                embedder.identity,
+                text,
+                lambda: embedder.embed_query(text),
+                namespace_id=tenant.pk,
+            )
+            return vector, ()
+    except IngestError as error:
+        logger.warning("search.fallback", extra={"code": error.code}, exc_info=True)
+        return None, (f"lexical_only: {error.code}",)
+
+
+def _near(
+    tenant: Namespace, vector: Sequence[float] | None, scope: Scope, limit: int, clock: Clock
+) -> tuple[Sequence[Candidate], str]:
+    if vector is None:
+        return (), "none"
+    with clock("vector"), namespace(tenant.pk):
+        return dense.find(
+            vector,
+            namespace_id=tenant.pk,
+            profile=tenant.active_profile,
+            scope=scope,
+            limit=limit,
+            exact_up_to=settings.SEARCH["exact_scan_rows"],
+            ef_search=max(settings.SEARCH["ef_search"], limit),
+        )

@@ -1,0 +1,102 @@
+"""`manage.py explain_query "question"`: which plans a query takes, and what they cost."""
+
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError, CommandParser
+
+from documents.lexemes import parse_query
+from documents.management.commands.api_key import find_namespace
+from documents.models import Namespace
+from documents.profiles import embedder_of
+from ragsite.tenancy import namespace, operator
+from retrieval import bm25, dense, lexical, plans
+from retrieval.api.filters import FiltersSerializer, filters_of
+from retrieval.management.commands.search import add_filter_arguments, filters_from
+from retrieval.scope import Scope, resolve
+from retrieval.search import prepare
+
+
+class Command(BaseCommand):
+    help = "Run both legs of a query and show the plans that PostgreSQL takes for them."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("question")
+        parser.add_argument("--namespace", default="default", help="Slug (default: default).")
+        add_filter_arguments(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with operator():
+            namespace_id: uuid.UUID = find_namespace(options["namespace"]).pk
+        form = FiltersSerializer(data=filters_from(options))
+        if not form.is_valid():
+            raise CommandError(str(form.errors))
+        limit = settings.SEARCH["candidates"]
+        with namespace(namespace_id):
+            tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
+            scope = resolve(
+                filters_of(form.validated_data), tenant, few=settings.SEARCH["exact_scan_rows"]
+            )
+        self._scope(tenant, scope)
+        self._dense(tenant, options["question"], scope, limit)
+        self._lexical(tenant, options["question"], scope, limit)
+
+    def _scope(self, tenant: Namespace, scope: Scope) -> None:
+        self._heading("Scope")
+        if scope.documents is not None:
+            left = f"{len(scope.documents)} documents by id"
+        else:
+            left = "what passes the filter" if scope.condition else "the whole namespace"
+        self.stdout.write(f"{left}: at most {scope.chunks} of {tenant.chunk_count} chunks")
+
+    def _dense(self, tenant: Namespace, question: str, scope: Scope, limit: int) -> None:
+        vector = embedder_of(tenant.active_profile).embed_query(parse_query(prepare(question)).text)
+        query = dense.prepared(
+            vector,
+            namespace_id=tenant.pk,
+            profile=tenant.active_profile,
+            scope=scope,
+            limit=limit,
+            exact_up_to=settings.SEARCH["exact_scan_rows"],
+        )
+        self._heading(f"Dense leg: {query.plan}")
+        with namespace(tenant.pk):
+            dense.allow_iterative_scan(max(settings.SEARCH["ef_search"], limit))
+            self.stdout.write(plans.explain(query.statement, query.parameters, analyse=True))
+
+    def _lexical(self, tenant: Namespace, question: str, scope: Scope, limit: int) -> None:
+        profile_id = tenant.active_profile_id
+        with namespace(tenant.pk):
+            asked = lexical.analyse(
+                parse_query(prepare(question)), namespace_id=tenant.pk, profile_id=profile_id
+            )
+        if asked is None or not asked.terms:
+            self._heading(
+                "Lexical leg: " + ("words not counted yet" if asked is None else "no words")
+            )
+            return
+        step = 0
+        if scope.documents is None:
+            step = bm25.choose_share(
+                asked.terms, total=asked.chunks, budget=settings.SEARCH["lexical_budget"]
+            )
+        share = bm25.SHARES[step]
+        self._heading(f"Lexical leg: chunks with at least {share:.0%} of the words' weight")
+        for term in asked.terms:
+            self.stdout.write(f"  {term.label}: weight {term.weight:.2f}, in {term.chunks} chunks")
+        wanted = lexical.restricted(asked, bm25.candidates_query(asked.terms, share=share))
+        self.stdout.write(
+            plans.explain_candidates(
+                asked,
+                wanted,
+                namespace_id=tenant.pk,
+                profile_id=profile_id,
+                scope=scope,
+                limit=limit,
+                analyse=True,
+            )
+        )
+
+    def _heading(self, text: str) -> None:
+        self.stdout.write(self.style.SUCCESS(f"\n{text}"))

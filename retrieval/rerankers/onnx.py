@@ -1,0 +1,155 @@
+"""A cross-encoder exported to ONNX: onnxruntime and tokenizers, no torch.
+
+One passage at a time and without padding by default. An int8 model takes its scale from everything
+in the batch, padding and neighbours included, so only then does a score depend on nothing but query
+and passage; on a CPU larger batches were no faster (docs/decisions/0013-rerank.md).
+"""
+
+import math
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retrieval.rerankers.base import Passage, RerankFailed, RerankUnavailable, checked, pairs_of
+from retrieval.rerankers.outrun import Outrun, batches
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+    from tokenizers import Encoding, Tokenizer
+
+MODEL_FILES = ("model.onnx", "onnx/model.onnx")
+KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
+
+
+class OnnxReranker:
+    """`directory` holds model.onnx (or onnx/model.onnx) and tokenizer.json.
+
+    `widths`, in tokens: a batch is padded to the first that it fits in; one width pads everything
+    alike, none pads to the longest of the batch.
+    """
+
+    name = "cross-encoder"
+
+    def __init__(
+        self,
+        directory: str,
+        *,
+        max_length: int = 256,
+        batch_size: int = 1,
+        widths: Sequence[int] = (),
+        threads: int = 1,
+        places: int = 2,
+    ) -> None:
+        if min(max_length, batch_size, threads, *widths) < 1:
+            raise ValueError("max_length, batch_size, threads and widths must be 1 or more")
+        self.directory = Path(directory).expanduser()
+        self.model = _first(self.directory, MODEL_FILES)
+        self.max_length = max_length
+        self.batch_size = batch_size
+        self.widths = tuple(sorted(w for w in widths if w < max_length))
+        if widths:
+            self.widths += (max_length,)
+        self.threads = threads
+        self._outrun = Outrun(places)
+        self._loading = threading.Lock()
+        self._loaded: tuple[InferenceSession, Tokenizer] | None = None
+
+    def rerank(self, query: str, passages: Sequence[Passage], *, deadline: float) -> list[float]:
+        if not passages:
+            return []
+        return self._outrun.run(lambda: self._scores(query, passages, deadline), deadline=deadline)
+
+    def warm(self) -> None:
+        self._score(*self._load(), [("warm", "warm")])
+
+    def _scores(self, query: str, passages: Sequence[Passage], deadline: float) -> list[float]:
+        session, tokenizer = self._load()
+        scores: list[float] = []
+        for batch in batches(passages, size=self.batch_size, deadline=deadline):
+            scores += self._score(session, tokenizer, pairs_of(query, batch))
+        return checked(scores, len(passages))
+
+    def _score(
+        self, session: "InferenceSession", tokenizer: "Tokenizer", pairs: list[tuple[str, str]]
+    ) -> list[float]:
+        encodings = tokenizer.encode_batch(pairs)
+        columns = self._columns(encodings, tokenizer)
+        wanted = [given.name for given in session.get_inputs()]
+        (logits, *_) = session.run(None, {name: columns[name] for name in wanted})
+        return [_probability(row) for row in logits.reshape(len(pairs), -1).tolist()]
+
+    def _columns(self, encodings: "Sequence[Encoding]", tokenizer: "Tokenizer") -> dict[str, Any]:
+        import numpy as np
+
+        longest = max(len(encoding.ids) for encoding in encodings)
+        width = next((w for w in self.widths if w >= longest), longest)
+        blank = self._pad_id(tokenizer)
+        columns = {
+            "input_ids": np.full((len(encodings), width), blank, dtype=np.int64),
+            "attention_mask": np.zeros((len(encodings), width), dtype=np.int64),
+            "token_type_ids": np.zeros((len(encodings), width), dtype=np.int64),
+        }
+        for row, encoding in enumerate(encodings):
+            length = len(encoding.ids)
+            columns["input_ids"][row, :length] = encoding.ids
+            columns["attention_mask"][row, :length] = 1
+            columns["token_type_ids"][row, :length] = encoding.type_ids
+        return columns
+
+    def _pad_id(self, tokenizer: "Tokenizer") -> int:
+        known = (tokenizer.token_to_id(token) for token in ("[PAD]", "<pad>"))
+        return next((number for number in known if number is not None), 0)
+
+    def _load(self) -> "tuple[InferenceSession, Tokenizer]":
+        with self._loading:
+            if self._loaded is None:
+                try:
+                    self._loaded = self._session(), self._tokenizer()
+                except RerankFailed:
+                    raise
+                except Exception as error:
+                    raise RerankUnavailable("The exported model cannot be loaded.") from error
+            return self._loaded
+
+    def _session(self) -> "InferenceSession":
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = self.threads
+        options.inter_op_num_threads = 1
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.log_severity_level = 3
+        session = onnxruntime.InferenceSession(
+            str(self.model), options, providers=["CPUExecutionProvider"]
+        )
+        unknown = {given.name for given in session.get_inputs()} - KNOWN_INPUTS
+        if unknown:
+            raise RerankUnavailable(f"The model asks for inputs nobody has: {sorted(unknown)}.")
+        return session
+
+    def _tokenizer(self) -> "Tokenizer":
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(self.directory / "tokenizer.json"))
+        tokenizer.enable_truncation(self.max_length, strategy="longest_first")
+        tokenizer.no_padding()
+        return tokenizer
+
+
+def _first(directory: Path, names: Sequence[str]) -> Path:
+    for name in names:
+        if (directory / name).is_file() and (directory / "tokenizer.json").is_file():
+            return directory / name
+    raise ValueError(f"{directory} holds no model.onnx with a tokenizer.json.")
+
+
+def _probability(logits: list[float]) -> float:
+    """Of "relevant": models answer with one logit, or with one for each of no and yes."""
+    if len(logits) not in (1, 2):
+        raise RerankFailed(f"The model gives {len(logits)} figures for a pair, not one or two.")
+    logit = logits[0] if len(logits) == 1 else logits[1] - logits[0]
+    if not math.isfinite(logit):
+        return math.nan
+    small = math.exp(-abs(logit))  # never overflows
+    return 1 / (1 + small) if logit >= 0 else small / (1 + small)

@@ -1,0 +1,48 @@
+"""A rerank API as Cohere, Jina, Together and vLLM offer it: POST {base}/rerank."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from retrieval.rerankers.base import Passage, RerankBadResponse, finite
+from retrieval.rerankers.provider import Provider
+
+
+class RemoteReranker:
+    name = "remote"
+
+    def __init__(
+        self, url: str, *, model: str = "", key: str = "", max_bytes: int = 2_000_000
+    ) -> None:
+        self.model = model
+        self._provider = Provider(url, "/rerank", key=key, max_bytes=max_bytes)
+
+    def rerank(self, query: str, passages: Sequence[Passage], *, deadline: float) -> list[float]:
+        if not passages:
+            return []
+        body: dict[str, Any] = {
+            "query": query,
+            "documents": [passage.text for passage in passages],
+            "top_n": len(passages),
+        }
+        if self.model:
+            body["model"] = self.model
+        return _scores(self._provider.post(body, deadline=deadline), len(passages))
+
+    def warm(self) -> None:
+        return None
+
+
+def _scores(answer: Any, count: int) -> list[float]:
+    """Every index exactly once: an answer with a hole in it would silently lose a passage."""
+    results = answer.get("results") if isinstance(answer, dict) else None
+    if not isinstance(results, list):
+        raise RerankBadResponse("The provider's answer has no results.")
+    scores: dict[int, float] = {}
+    for result in results:
+        index = result.get("index") if isinstance(result, dict) else None
+        if type(index) is not int or not 0 <= index < count or index in scores:
+            raise RerankBadResponse("The provider's answer has an index that makes no sense.")
+        scores[index] = finite(result.get("relevance_score"))
+    if len(scores) != count:
+        raise RerankBadResponse(f"Asked for {count} scores, the provider gave {len(scores)}.")
+    return [scores[index] for index in range(count)]

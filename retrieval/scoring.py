@@ -1,0 +1,156 @@
+"""What both legs would say of every candidate, whichever of them found it."""
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from django.db import connection
+from numpy.typing import NDArray
+
+from . import bm25
+from .lexical import Question
+from .requests import Candidate, TermMatch
+
+Matrix = NDArray[np.float32]
+
+_SCORES = """
+    SELECT chunk.id, chunk.version_id, chunk.ordinal, chunk.kind, chunk.section,
+           chunk.page_start, chunk.start, chunk."end", terms.words_hash,
+           halfvec_send(chunk.embedding),
+           -(terms.impacts <#> %(weights)s::sparsevec),
+           %(required)s::text IS NULL OR terms.search_vector @@ %(required)s::tsquery
+    FROM documents_chunk chunk JOIN documents_chunkterms terms ON terms.chunk_id = chunk.id
+    WHERE chunk.id = ANY (%(ids)s::uuid[])
+"""
+
+_MATCHES = """
+    SELECT terms.chunk_id, ARRAY(
+        SELECT -(terms.impacts <#> word::sparsevec) FROM unnest(%(words)s::text[])
+        WITH ORDINALITY asked (word, nth) ORDER BY nth)
+    FROM documents_chunkterms terms WHERE terms.chunk_id = ANY (%(ids)s::uuid[])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a candidate stands, for telling neighbours and twins."""
+
+    version_id: uuid.UUID
+    ordinal: int
+    kind: str
+    section: str
+    page: int | None
+    start: int
+    end: int
+    words_hash: int
+
+    @property
+    def stretch(self) -> tuple[object, ...] | None:
+        """Of running text, within which neighbours read on; None for tables and code."""
+        return (self.version_id, self.section, self.page) if self.kind == "text" else None
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The candidates of both legs with both scores, and what the next stages need of them."""
+
+    candidates: tuple[Candidate, ...]
+    refused: tuple[Candidate, ...]  # lack a phrase, or hold an excluded word
+    places: Mapping[uuid.UUID, Place]
+    vectors: Mapping[uuid.UUID, Matrix]
+
+
+def union(near: Iterable[Candidate], wordy: Iterable[Candidate]) -> list[Candidate]:
+    """Every candidate of either leg once, by its id, with its rank in each."""
+    merged: dict[uuid.UUID, Candidate] = {hit.chunk_id: hit for hit in near}
+    for hit in wordy:
+        other = merged.get(hit.chunk_id)
+        merged[hit.chunk_id] = (
+            replace(other, lexical=hit.lexical, lexical_rank=hit.lexical_rank) if other else hit
+        )
+    return list(merged.values())
+
+
+def score(
+    candidates: Sequence[Candidate],
+    *,
+    vector: Sequence[float] | None,
+    question: Question | None,
+) -> Scored:
+    """Inside namespace(): the chunks are read under row-level security, the second fence behind
+    the legs. A candidate that is not there any more was replaced a moment ago, and is left out."""
+    rows = _rows(candidates, question)
+    asked = None if vector is None else np.asarray(vector, dtype=np.float32)
+    kept, refused = [], []
+    places: dict[uuid.UUID, Place] = {}
+    vectors: dict[uuid.UUID, Matrix] = {}
+    for candidate in candidates:
+        row = rows.get(candidate.chunk_id)
+        if row is None:
+            continue
+        *place, packed, lexical, is_wanted = row
+        places[candidate.chunk_id] = Place(*place)
+        own = vectors[candidate.chunk_id] = _unpacked(packed)
+        if asked is not None:
+            candidate = replace(candidate, vector=_cosine(asked, own))
+        if question is not None:
+            candidate = replace(candidate, lexical=float(lexical))
+        if is_wanted:
+            kept.append(candidate)
+        else:
+            refused.append(replace(candidate, dropped="query_syntax"))
+    return Scored(tuple(kept), tuple(refused), places, vectors)
+
+
+def matches(
+    candidates: Sequence[Candidate], question: Question | None
+) -> Mapping[uuid.UUID, tuple[TermMatch, ...]]:
+    """Which words of the question each candidate holds, and what each is worth there."""
+    if question is None or not question.terms or not candidates:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _MATCHES,
+            {
+                "words": [bm25.sparse([term]) for term in question.terms],
+                "ids": [candidate.chunk_id for candidate in candidates],
+            },
+        )
+        rows = cursor.fetchall()
+    return {
+        chunk_id: tuple(
+            TermMatch(term.label, round(float(worth), 4))
+            for term, worth in zip(question.terms, worths, strict=True)
+            if worth > 0
+        )
+        for chunk_id, worths in rows
+    }
+
+
+def _rows(
+    candidates: Sequence[Candidate], question: Question | None
+) -> dict[uuid.UUID, tuple[Any, ...]]:
+    if not candidates:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _SCORES,
+            {
+                "weights": bm25.sparse(question.terms if question else ()),
+                "required": (question.required if question else "") or None,
+                "ids": [candidate.chunk_id for candidate in candidates],
+            },
+        )
+        return {row[0]: row[1:] for row in cursor.fetchall()}
+
+
+def _unpacked(packed: bytes) -> Matrix:
+    """pgvector's wire format: two bytes of dimensions, two unused, then half-precision numbers."""
+    return np.frombuffer(packed, dtype=">f2", offset=4).astype(np.float32)
+
+
+def _cosine(one: Matrix, other: Matrix) -> float:
+    length = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / length if length else 0.0

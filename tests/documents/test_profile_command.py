@@ -1,0 +1,48 @@
+"""`manage.py profile`: how an operator chooses a chunker for a namespace."""
+
+import pytest
+from django.core.management import CommandError
+
+from documents.models import IndexProfile, Namespace
+from ragsite.tenancy import operator
+
+from .test_commands import run
+
+
+@pytest.mark.usefixtures("db")
+def test_a_profile_is_made_listed_and_taken_by_a_namespace():
+    made = run("profile", "create", "wide", "--chunker", "fixed", "--embedder", "hashing")
+    assert made == "Profile wide created.\n"
+    run("profile", "create", "turns", "--chunker", "semantic", "--percentile", "80", "--header")
+    assert run("profile", "list").splitlines()[1:] == [
+        "wide\tfixed 1000/200\thashing",
+        "turns\tsemantic 220/0\tdefault\twith headers",
+    ]
+    run("namespace", "create", "acme", "--profile", "wide")
+    with operator():
+        assert Namespace.objects.get().active_profile.name == "wide"
+        turns = IndexProfile.objects.get(name="turns")
+    assert (turns.chunker_options, turns.dimensions) == ({"percentile": 80}, 384)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--size", "60", "--overlap", "30"], "Less than half of the size of 60 tokens"),
+        (["--size", "300"], "limit of 254 tokens, not 300"),
+        (["--chunker", "semantic", "--overlap", "9"], "its chunks do not overlap"),
+        (["--percentile", "90"], "structure chunker has no option 'percentile'"),
+        (["--embedder", "nowhere"], "'nowhere' cannot be loaded"),
+    ],
+)
+@pytest.mark.usefixtures("db")
+def test_a_profile_that_could_not_work_is_refused(arguments: list[str], sentence: str):
+    with pytest.raises(CommandError, match=sentence):
+        run("profile", "create", "mine", *arguments)
+    assert "mine" not in run("profile", "list")
+
+
+@pytest.mark.usefixtures("db")
+def test_a_namespace_needs_a_profile_that_exists():
+    with pytest.raises(CommandError, match="no index profile 'nowhere'"):
+        run("namespace", "create", "acme", "--profile", "nowhere")

@@ -1,0 +1,349 @@
+"""Caches: computed once, kept for a while, apart by tenant and revision, never in the way."""
+
+import pickle
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+from fakeredis import TcpFakeServer
+
+from ragsite.signed_pickle import SignedPickle
+from retrieval import cache_store, caching
+from retrieval.caching import embed_query_cached, get_or_compute, search_cached
+from retrieval.requests import Filters, SearchRequest
+
+from ..threads import at_once
+from .computations import Counting, answer
+
+ONE, OTHER = uuid.UUID(int=1), uuid.UUID(int=2)
+
+
+@pytest.fixture(autouse=True)
+def empty() -> Iterator[None]:
+    yield
+    cache_store._breaker.cache_clear()
+    for alias in ("results", "queries"):
+        if "LocMem" in type(caches[alias]).__name__:
+            caches[alias].clear()
+
+
+def redis_at(settings: Any, port: int) -> None:
+    entry = {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": f"redis://:hidden@127.0.0.1:{port}/0",
+        "OPTIONS": {
+            "serializer": "ragsite.signed_pickle.SignedPickle",
+            "socket_connect_timeout": 0.25,
+            "socket_timeout": 0.25,
+        },
+    }
+    settings.CACHES = {**settings.CACHES, "results": entry, "queries": entry}
+
+
+@pytest.fixture
+def redis(settings: Any) -> Iterator[None]:
+    """A real TCP server that speaks Redis."""
+    server = TcpFakeServer(("127.0.0.1", 0), server_type="redis")
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    redis_at(settings, server.server_address[1])
+    settings.CACHES["results"]["LOCATION"] = f"redis://127.0.0.1:{server.server_address[1]}/0"
+    settings.CACHES["queries"]["LOCATION"] = settings.CACHES["results"]["LOCATION"]
+    yield
+    for alias in ("results", "queries"):
+        caches[alias].close()
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def closed_port(settings: Any) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    redis_at(settings, port)
+
+
+@pytest.fixture(params=["memory", "redis"])
+def anywhere(request: pytest.FixtureRequest) -> None:
+    if request.param == "redis":
+        request.getfixturevalue("redis")
+
+
+# -- once, and then from the cache -------------------------------------------------
+
+
+@pytest.mark.usefixtures("anywhere")
+def test_what_was_computed_is_kept():
+    compute = Counting({"a": [1.5, None]})
+    assert get_or_compute("results", "k", 60, compute) == ({"a": [1.5, None]}, "miss")
+    assert get_or_compute("results", "k", 60, compute) == ({"a": [1.5, None]}, "hit")
+    assert compute.times == 1
+
+
+@pytest.mark.usefixtures("anywhere")
+def test_sixteen_at_once_compute_once():
+    compute = Counting(seconds=0.3)
+    outcomes = at_once(16, lambda n: get_or_compute("results", "k", 60, compute))
+    assert compute.times == 1
+    assert [value for value, _ in outcomes] == [42] * 16
+    assert sorted(state for _, state in outcomes) == ["hit"] * 15 + ["miss"]
+
+
+@pytest.mark.usefixtures("anywhere")
+def test_different_keys_do_not_wait_for_each_other():
+    together = threading.Barrier(4)
+
+    def compute() -> int:
+        together.wait(timeout=20)  # passes only if all four are computing
+        return 42
+
+    outcomes = at_once(4, lambda n: get_or_compute("results", f"k{n}", 60, compute))
+    assert outcomes == [(42, "miss")] * 4
+
+
+@pytest.mark.usefixtures("anywhere")
+def test_an_error_reaches_all_who_wait_and_the_next_one_tries_again():
+    compute = Counting(ValueError("no"), seconds=0.2)
+
+    def call(number: int) -> str:
+        try:
+            get_or_compute("results", "k", 60, compute)
+        except ValueError:
+            return "error"
+        return "value"
+
+    assert at_once(8, call) == ["error"] * 8
+    assert compute.times == 1
+    started = time.monotonic()
+    assert get_or_compute("results", "k", 60, Counting(1)) == (1, "miss")
+    assert time.monotonic() - started < 1  # no lock was left behind
+
+
+def test_an_entry_ends_with_its_time():
+    compute = Counting()
+    get_or_compute("results", "k", 0.1, compute)
+    time.sleep(0.15)
+    assert get_or_compute("results", "k", 60, compute)[1] == "miss"
+
+
+@pytest.mark.usefixtures("redis")
+def test_an_entry_in_redis_ends_with_its_time():
+    compute = Counting()
+    get_or_compute("results", "k", 1, compute)
+    assert get_or_compute("results", "k", 1, compute)[1] == "hit"
+    time.sleep(1.2)
+    assert get_or_compute("results", "k", 1, compute)[1] == "miss"
+
+
+def test_no_time_at_all_keeps_nothing():
+    compute = Counting()
+    assert [get_or_compute("results", "k", 0, compute)[1] for _ in range(2)] == ["miss", "miss"]
+
+
+@pytest.mark.usefixtures("anywhere")
+def test_what_is_not_worth_keeping_is_not_kept():
+    compute = Counting()
+    for _ in range(2):
+        outcome = get_or_compute("results", "k", 60, compute, cacheable=lambda value: False)
+        assert outcome == (42, "miss")
+
+
+def test_memory_is_bounded_by_number_and_by_size():
+    assert caches["results"]._max_entries * cache_store.LARGEST <= 100 * 2**20
+    large = Counting("x" * (cache_store.LARGEST + 1))
+    get_or_compute("results", "large", 60, large)
+    assert get_or_compute("results", "large", 60, large)[1] == "miss"
+    for number in range(500):
+        get_or_compute("results", f"k{number}", 60, Counting())
+    assert len(caches["results"]._cache) <= caches["results"]._max_entries
+
+
+def test_who_waits_too_long_computes_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(caching, "WAIT_SECONDS", 0.1)
+    release = threading.Event()
+    stuck = threading.Thread(target=get_or_compute, args=("results", "k", 60, release.wait))
+    stuck.start()
+    time.sleep(0.05)
+    assert get_or_compute("results", "k", 60, Counting("mine"))[0] == "mine"
+    release.set()
+    stuck.join()
+
+
+def test_a_computation_that_times_out_is_not_taken_for_waiting():
+    compute = Counting(TimeoutError("the work"), seconds=0.2)
+
+    def call(number: int) -> str:
+        with pytest.raises(TimeoutError, match="the work"):
+            get_or_compute("results", "k", 60, compute)
+        return "raised"
+
+    assert at_once(4, call) == ["raised"] * 4
+    assert compute.times == 1
+
+
+def test_those_who_wait_for_someone_stopped_go_on_alone():
+    stopped = Counting(SystemExit(), seconds=0.2)
+    first = threading.Thread(target=lambda: _quietly(stopped))
+    first.start()
+    time.sleep(0.05)
+    assert get_or_compute("results", "k", 60, Counting("mine")) == ("mine", "miss")
+    first.join()
+
+
+def _quietly(compute: Counting) -> None:
+    with pytest.raises(SystemExit):
+        get_or_compute("results", "k", 60, compute)
+
+
+# -- between processes ---------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("redis")
+def test_another_process_is_waited_for():
+    """Two processes share a Redis, not their flights."""
+    compute = Counting(seconds=0.4)
+
+    def process(number: int) -> tuple[int, str]:
+        store = cache_store.CacheStore("results")
+        return caching._get_or_compute(store, "k", 60, compute, lambda value: True)
+
+    assert sorted(at_once(3, process)) == [(42, "hit"), (42, "hit"), (42, "miss")]
+    assert compute.times == 1
+
+
+@pytest.mark.usefixtures("redis")
+def test_a_process_that_died_while_computing_holds_nobody_up_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(caching, "WAIT_SECONDS", 0.3)
+    assert cache_store.CacheStore("results").lock("k")  # and never unlocks
+    started = time.monotonic()
+    assert get_or_compute("results", "k", 60, Counting()) == (42, "miss")
+    assert time.monotonic() - started < 1.5
+
+
+@pytest.mark.usefixtures("redis")
+def test_only_the_holder_of_a_lock_releases_it():
+    holder, other = cache_store.CacheStore("results"), cache_store.CacheStore("results")
+    assert holder.lock("k")
+    assert not other.lock("k")
+    other.unlock("k")
+    assert not other.lock("k")
+    holder.unlock("k")
+    assert other.lock("k")
+
+
+# -- a cache that is away --------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("closed_port")
+def test_a_cache_that_is_down_is_a_miss_and_not_an_error(
+    caplog: pytest.LogCaptureFixture,
+):
+    before = cache_store.counts["results.down"]
+    started = time.monotonic()
+    compute = Counting()
+    for _ in range(20):
+        assert get_or_compute("results", "k", 60, compute) == (42, "down")
+    assert compute.times == 20
+    assert time.monotonic() - started < 3
+    assert cache_store.counts["results.down"] == before + 20
+    (record,) = [r for r in caplog.records if r.message == "cache.down"]  # once, not twenty times
+    assert record.levelname == "WARNING"
+    assert "hidden" not in str(vars(record))
+
+
+@pytest.mark.usefixtures("closed_port")
+def test_a_stampede_without_a_cache_still_computes_once():
+    compute = Counting(seconds=0.3)
+    assert at_once(16, lambda n: get_or_compute("results", "k", 60, compute)) == [(42, "down")] * 16
+    assert compute.times == 1
+
+
+def test_a_cache_that_never_answers_costs_little(settings: Any):
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(8)
+        redis_at(settings, silent.getsockname()[1])
+        started = time.monotonic()
+        assert get_or_compute("results", "k", 60, Counting()) == (42, "down")
+        assert time.monotonic() - started < 1.5
+
+
+@pytest.mark.usefixtures("redis")
+def test_a_cache_that_comes_back_is_used_again():
+    breaker = cache_store._breaker("results")
+    breaker.failed()
+    assert get_or_compute("results", "k", 60, Counting())[1] == "down"
+    breaker.worked()  # as after its pause
+    assert get_or_compute("results", "k", 60, Counting())[1] == "miss"
+    assert get_or_compute("results", "k", 60, Counting())[1] == "hit"
+
+
+# -- values that are not ours -----------------------------------------------------------
+
+
+class Bomb:
+    def __reduce__(self) -> Any:
+        return (pytest.fail, ("code from the cache was run",))
+
+
+@pytest.mark.usefixtures("redis")
+@pytest.mark.parametrize("planted", [pickle.dumps(Bomb()), b"", b"x" * 100, b"17"])
+def test_nothing_planted_in_redis_is_unpickled(planted: bytes):
+    cache = caches["results"]
+    cache._cache.get_client(None, write=True).set(cache.make_key("k"), planted)
+    assert get_or_compute("results", "k", 60, Counting()) == (42, "miss")
+
+
+def test_a_value_signed_with_another_secret_is_a_miss(settings: Any):
+    packed = SignedPickle().dumps({"a": 1})
+    assert SignedPickle().loads(packed) == {"a": 1}
+    settings.SECRET_KEY = "another"
+    assert SignedPickle().loads(packed) is None
+
+
+@pytest.mark.usefixtures("anywhere")
+def test_an_entry_moved_to_another_key_is_not_believed():
+    get_or_compute("results", "theirs", 60, Counting("theirs"))
+    caches["results"].set("mine", caches["results"].get("theirs"))
+    assert get_or_compute("results", "mine", 60, Counting("mine")) == ("mine", "miss")
+
+
+# -- answers and query vectors --------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("anywhere")
+def test_the_same_question_is_answered_from_the_cache():
+    compute = Counting(answer())
+    request = SearchRequest("how hot is the kiln?", filters=Filters(tags=("pottery",)))
+    assert search_cached(ONE, 1, 1, request, compute) == (answer(), "miss")
+    assert search_cached(ONE, 1, 1, replace(request), compute) == (answer(), "hit")
+    assert compute.times == 1
+
+
+@pytest.mark.usefixtures("anywhere")
+def test_a_query_is_embedded_once_by_each_model_and_tenant():
+    compute = Counting((0.5, -0.25))
+
+    def vector(identity: str = "m/1", query: str = "kiln", tenant: uuid.UUID = ONE) -> Any:
+        return embed_query_cached(identity, query, compute, namespace_id=tenant)
+
+    assert vector() == ([0.5, -0.25], "miss")
+    assert vector() == ([0.5, -0.25], "hit")
+    assert [vector(identity="m/2")[1], vector(query="Kiln")[1]] == ["miss", "miss"]
+    assert vector(tenant=OTHER)[1] == "miss"  # a hit would tell what the other one asked
+    assert compute.times == 4
+
+
+def test_many_who_ask_the_same_embed_once():
+    compute = Counting((0.5,), seconds=0.2)
+    at_once(16, lambda n: embed_query_cached("m", "q", compute, namespace_id=ONE))
+    assert compute.times == 1

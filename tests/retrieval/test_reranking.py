@@ -1,0 +1,181 @@
+"""Choosing a reranker, and going on without one that does not work."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from ragsite.backends import load_backend
+from ragsite.breaker import Breaker
+from ragsite.errors import ApiError
+from retrieval import reranking
+from retrieval.rerankers import Passage
+from retrieval.reranking import choose, rerank
+
+from ..rerank_server import provider
+
+PASSAGES = [Passage("one lamp", 0.2), Passage("two kilns", 0.9), Passage("three boats", 0.1)]
+COMPLEX = "What is the difference between a kiln and an oven?"
+
+
+class Odd:
+    """Someone's own backend: gives, or raises, what it was made with."""
+
+    name = "llm"
+
+    def __init__(self, outcome: Any) -> None:
+        self.outcome = outcome
+
+    def rerank(self, query: str, passages: Sequence[Passage], *, deadline: float) -> Any:
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+    def warm(self) -> None:
+        raise OSError("no model")
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    with provider() as address:
+        yield address
+
+
+@pytest.fixture
+def configure(settings: Any) -> Iterator[Callable[..., None]]:
+    def configured(**rerankers: Any) -> None:
+        entries = {name.replace("_", "-"): entry for name, entry in rerankers.items()}
+        settings.RERANKERS = {"cosine": settings.RERANKERS["cosine"], **entries}
+        load_backend.cache_clear()
+        reranking._breaker.cache_clear()
+
+    configured()
+    yield configured
+    load_backend.cache_clear()
+    reranking._breaker.cache_clear()
+
+
+def remote(url: str) -> dict[str, Any]:
+    return {"BACKEND": "retrieval.rerankers.remote.RemoteReranker", "OPTIONS": {"url": url}}
+
+
+def odd(outcome: Any) -> dict[str, Any]:
+    return {"BACKEND": f"{__name__}.Odd", "OPTIONS": {"outcome": outcome}}
+
+
+def test_scores_come_in_the_order_of_the_passages(configure: Callable, site: str):
+    configure(remote=remote(f"{site}/good"))
+    done = rerank("two kilns", PASSAGES, choice="remote")
+    assert (done.reranker, done.fallback, done.reason) == ("remote", "", "named")
+    assert done.scores == (0.0, 1.0, 0.0)
+    assert done.ms > 0
+
+
+def test_cosine_needs_no_configuration(configure: Callable):
+    assert rerank("kiln", PASSAGES, choice="cosine").scores == (0.2, 0.9, 0.1)
+
+
+def test_only_the_best_candidates_are_reranked(configure: Callable, settings: Any):
+    settings.RERANK = {**settings.RERANK, "top": 2}
+    assert rerank("kiln", PASSAGES, choice="cosine").scores == (0.2, 0.9)
+
+
+def test_none_means_none(configure: Callable, site: str):
+    configure(remote=remote(f"{site}/good"))
+    done = rerank(COMPLEX, PASSAGES, choice="none", for_answer=True)
+    assert (done.reranker, done.scores, done.fallback) == ("none", None, "")
+
+
+@pytest.mark.parametrize("choice", ["cross-encoder", "remote", "llm", "nonsense"])
+def test_a_reranker_that_is_not_there_is_refused(configure: Callable, choice: str):
+    with pytest.raises(ApiError) as caught:
+        rerank("kiln", PASSAGES, choice=choice)
+    assert (caught.value.code, caught.value.status_code) == ("reranker_not_configured", 422)
+    assert caught.value.details == {"available": ["auto", "none", "cosine"]}
+
+
+def test_auto_asks_nobody_when_nothing_is_configured(configure: Callable):
+    assert choose(COMPLEX, for_answer=True).reason == "no_reranker"
+
+
+def test_auto_takes_the_local_model_before_a_remote_one(configure: Callable, site: str):
+    configure(llm=odd([]), remote=remote(site), cross_encoder=odd([]))
+    assert choose(COMPLEX).reranker == "cross-encoder"
+    assert choose("Where is the kiln?").reranker == "none"
+    assert choose(COMPLEX, speed="fast").reranker == "none"
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "code"),
+    [
+        ("broken", "rerank_failed"),
+        ("busy", "rerank_unavailable"),
+        ("hang", "rerank_timeout"),
+        ("body-drip", "rerank_timeout"),
+        ("cut", "rerank_failed"),
+        ("html", "rerank_bad_response"),
+        ("missing-index", "rerank_bad_response"),
+        ("nan", "rerank_bad_response"),
+    ],
+)
+def test_a_reranker_that_fails_leaves_the_fused_order_and_says_so(
+    configure: Callable, site: str, behaviour: str, code: str
+):
+    configure(remote=remote(f"{site}/{behaviour}"))
+    started = time.monotonic()
+    done = rerank(COMPLEX, PASSAGES, deadline_ms=700)
+    assert time.monotonic() - started < 2.5  # the server takes three seconds
+    assert (done.reranker, done.scores) == ("none", None)
+    assert done.fallback == f"fused_order: {code}"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"),
+    [
+        ([0.1], "rerank_bad_response"),
+        ([0.1, 0.2, float("inf")], "rerank_bad_response"),
+        ([0.1, 0.2, None], "rerank_bad_response"),
+        (KeyError("bug"), "rerank_failed"),
+    ],
+)
+def test_someones_own_backend_cannot_break_a_search(configure: Callable, outcome: Any, code: str):
+    configure(llm=odd(outcome))
+    assert rerank("kiln", PASSAGES, choice="llm").fallback == f"fused_order: {code}"
+
+
+def test_a_backend_that_cannot_be_made_is_unavailable(configure: Callable):
+    configure(llm={"BACKEND": "no.such.Reranker"})
+    done = rerank("kiln", PASSAGES, choice="llm")
+    assert done.fallback == "fused_order: rerank_unavailable"
+
+
+def test_auto_leaves_a_reranker_alone_that_keeps_failing(configure: Callable):
+    configure(llm=odd(TimeoutError()))
+    for _ in range(reranking.FAILURES):
+        assert rerank(COMPLEX, PASSAGES).fallback == "fused_order: rerank_failed"
+    assert choose(COMPLEX).reranker == "none"
+    assert rerank(COMPLEX, PASSAGES).fallback == "fused_order: rerank_unavailable"
+    assert rerank(COMPLEX, PASSAGES, choice="llm").fallback == "fused_order: rerank_failed"
+
+
+def test_warming_survives_a_model_that_is_not_there(configure: Callable):
+    configure(llm=odd([]))
+    reranking.warm()
+
+
+def test_a_breaker_opens_after_failures_in_a_row_and_closes_after_its_pause():
+    now = [0.0]
+    breaker = Breaker(failures=2, pause=10, clock=lambda: now[0])
+    breaker.failed()
+    breaker.worked()
+    breaker.failed()
+    assert not breaker.is_open
+    breaker.failed()
+    assert breaker.is_open
+    now[0] = 10.0
+    assert not breaker.is_open
+    breaker.failed()
+    assert breaker.is_open
+    breaker.worked()
+    assert not breaker.is_open

@@ -1,4 +1,5 @@
-"""What somebody has to do now and then: forget what nobody asks for, remove what nobody owns."""
+"""What somebody has to do now and then: forget what nobody asks for, remove what nobody owns,
+count what has changed."""
 
 import logging
 import uuid
@@ -11,8 +12,8 @@ from django.db.models.functions import Now
 
 from ragsite.tenancy import namespace
 
-from . import heartbeat, originals
-from .models import DocumentVersion, EmbeddingCache
+from . import heartbeat, originals, terms
+from .models import DocumentVersion, EmbeddingCache, Namespace
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +30,8 @@ def tidy() -> None:
     for namespace_id in tenants:
         with namespace(namespace_id):
             EmbeddingCache.objects.filter(created_at__lt=too_old).delete()
+            tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
+        terms.count(namespace_id, tenant.active_profile)
         _sweep(namespace_id)
 
 

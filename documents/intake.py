@@ -156,7 +156,8 @@ def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Recei
         storage_key=key,
         file_name=checked.submission.file_name,
     )
-    return _queue(document, version), True
+    job = jobs.enqueue(document, version)
+    return Receipt(document.pk, version.number, Status.QUEUED, job_id=job.pk), True
 
 
 def _known(checked: _Checked) -> Receipt | None:
@@ -236,11 +237,11 @@ def _one_at_a_time(namespace_id: uuid.UUID, checked: _Checked) -> None:
     """
     names = (f"{namespace_id}/{checked.sha256}", f"{namespace_id}/{checked.source_uri}")
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT hashtextextended(name, 0) FROM unnest(%s::text[]) name", [list(names)]
+        cursor.execute(  # in one order for all: no deadlock
+            "SELECT pg_advisory_xact_lock(number) FROM (SELECT hashtextextended(name, 0) AS number "
+            "FROM unnest(%s::text[]) name ORDER BY number) numbers",
+            [list(names)],
         )
-        for (number,) in sorted(cursor.fetchall()):  # one order for all: no deadlock
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
 
 
 def _document_by_source(source_uri: str) -> Document | None:

@@ -54,7 +54,7 @@ class SemanticSplitter(Splitter):
     def _far(self, distances: list[float]) -> float:
         if not distances:
             return 0.0
-        return sorted(distances)[len(distances) * self.percentile // 100]
+        return sorted(distances)[(len(distances) - 1) * self.percentile // 100]
 
 
 class TurnPacker(Packer):

@@ -163,6 +163,10 @@ DATABASES = {
     # Migrations only.
     "owner": _owner_database(),
 }
+if replica := env.str("DATABASE_REPLICA_URL", default=""):
+    # A streaming replica with the same roles: serves searches, and nothing that writes.
+    server = {k: v for k, v in env.db_url_config(replica).items() if k in ("HOST", "PORT", "NAME")}
+    DATABASES["replica"] = {**DATABASES["default"], **server}
 DATABASE_ROUTERS = ["ragsite.tenancy.RoleRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -270,12 +274,12 @@ SEARCH = {
 
 # -- reranking: only what is configured is there (retrieval/reranking.py) --------------
 def _rerankers() -> dict[str, Any]:
-    limits = {
-        "max_length": env.int("RERANK_MAX_LENGTH", default=0),
-        "batch_size": env.int("RERANK_BATCH_SIZE", default=0),
+    local = {
+        "max_length": env.int("RERANK_MAX_LENGTH", default=256),
+        "threads": env.int("RERANK_THREADS", default=1),
     }
-    local = {option: value for option, value in limits.items() if value}
-    local["threads"] = env.int("RERANK_THREADS", default=1)
+    if batch_size := env.int("RERANK_BATCH_SIZE", default=0):
+        local["batch_size"] = batch_size
     found: dict[str, Any] = {"cosine": {"BACKEND": "retrieval.rerankers.cosine.CosineReranker"}}
     if directory := env.str("RERANK_ONNX_DIR", default=""):
         backend = "retrieval.rerankers.onnx.OnnxReranker"

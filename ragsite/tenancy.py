@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from uuid import UUID
 
-from django.db import connection, models, transaction
+from django.db import connections, models, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 _namespace: ContextVar[UUID | None] = ContextVar("namespace", default=None)
 _operator: ContextVar[bool] = ContextVar("operator", default=False)
+_alias: ContextVar[str] = ContextVar("alias", default="default")
 
 
 @contextmanager
@@ -22,13 +24,13 @@ def namespace(namespace_id: UUID) -> Iterator[None]:
     Keep it short: call models and providers between two of these, never inside one. A streaming
     response runs after the view's transaction has ended, so each of its steps opens its own.
     """
-    nested = connection.in_atomic_block
+    nested = current_connection().in_atomic_block
     outer = _namespace.get()
     if nested and outer not in (None, namespace_id):
         raise RuntimeError("A transaction cannot switch from one namespace to another.")
     tenant, role = _namespace.set(namespace_id), _operator.set(False)
     try:
-        with transaction.atomic():
+        with transaction.atomic(using=_alias.get()):
             _set_tenant(str(namespace_id))
             yield
             if nested and outer is None:
@@ -40,10 +42,25 @@ def namespace(namespace_id: UUID) -> Iterator[None]:
 
 
 def _set_tenant(value: str) -> None:
-    with connection.cursor() as cursor:
+    with current_connection().cursor() as cursor:
         # The third argument makes it SET LOCAL. A session-wide setting would leak to whoever
         # gets this connection next.
         cursor.execute("SELECT set_config('ragsite.namespace', %s, true)", [value])
+
+
+def current_connection() -> BaseDatabaseWrapper:
+    """For SQL by hand inside namespace(): the connection whose transaction that is."""
+    return connections[_alias.get()]
+
+
+@contextmanager
+def reading_from(alias: str) -> Iterator[None]:
+    """Let the block's namespaces be opened on another server, such as a replica that only reads."""
+    token = _alias.set(alias)
+    try:
+        yield
+    finally:
+        _alias.reset(token)
 
 
 @contextmanager
@@ -63,7 +80,7 @@ class RoleRouter:
     """Sends each query to the role it may run as; migrations only ever to the owner."""
 
     def db_for_read(self, model: type[models.Model], **hints: object) -> str:
-        return "operator" if _operator.get() else "default"
+        return "operator" if _operator.get() else _alias.get()
 
     db_for_write = db_for_read
 

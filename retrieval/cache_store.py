@@ -1,5 +1,6 @@
 """Django's cache as caching.py uses it: bounded entries, locks, and failures that are misses."""
 
+import json
 import logging
 import pickle
 import secrets
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from django.conf import settings
 from django.core.cache import caches
 from django.core.cache.backends.base import BaseCache
 from django.core.cache.backends.dummy import DummyCache
@@ -73,7 +75,7 @@ class CacheStore:
 
     @property
     def _cache(self) -> BaseCache:
-        return caches[self.alias]
+        return _client(self.alias, json.dumps(settings.CACHES[self.alias], sort_keys=True))
 
     def _try(self, act: Callable[[], Any]) -> Any:
         """What `act` gives, or None if the cache is down."""
@@ -90,6 +92,13 @@ class CacheStore:
             return None
         _breaker(self.alias).worked()
         return done
+
+
+@cache
+def _client(alias: str, described: str) -> BaseCache:
+    """One for all threads. Django makes one per thread, and a thread here lives for a request:
+    each would connect to Redis anew."""
+    return caches.create_connection(alias)
 
 
 def _lock(key: str) -> str:

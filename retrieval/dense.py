@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from django.db import connection
-
 from documents.models import IndexProfile
+from ragsite.tenancy import current_connection
 
 from .requests import Candidate
 from .scope import Scope
@@ -112,7 +111,7 @@ def find(
 
 
 def _run(statement: str, parameters: dict[str, Any]) -> list[Candidate]:
-    with connection.cursor() as cursor:
+    with current_connection().cursor() as cursor:
         cursor.execute(statement, parameters)
         return [
             Candidate(chunk_id, document_id, vector=float(similarity), vector_rank=rank)
@@ -122,7 +121,7 @@ def _run(statement: str, parameters: dict[str, Any]) -> list[Candidate]:
 
 def allow_iterative_scan(ef_search: int) -> None:
     """Without it a filter, or rows deleted and not yet vacuumed, can empty the result."""
-    with connection.cursor() as cursor:
+    with current_connection().cursor() as cursor:
         cursor.execute(
             "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), "
             "set_config('hnsw.ef_search', %s, true)",

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from django.db import connection
-
 from documents.lexemes import word_spans
+from ragsite.tenancy import current_connection
 
 from .lexical import Question
 from .requests import Hit, Span
@@ -49,7 +48,7 @@ def _matching(
 ) -> frozenset[str]:
     if not words:
         return frozenset()
-    with connection.cursor() as cursor:
+    with current_connection().cursor() as cursor:
         cursor.execute(
             _MATCHING,
             {

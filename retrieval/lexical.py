@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
-
 from documents.languages import configuration
 from documents.lexemes import ParsedQuery, prepare
+from ragsite.tenancy import current_connection
 
 from . import bm25
 from .bm25 import Term
@@ -220,7 +219,7 @@ def _run(statement: str, parameters: dict[str, Any], scope: Scope, limit: int) -
 
 
 def _fetch(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
+    with current_connection().cursor() as cursor:
         cursor.execute(statement, parameters)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows

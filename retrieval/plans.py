@@ -5,9 +5,10 @@ import re
 import uuid
 from typing import Any
 
-from django.db import connection, connections, transaction
+from django.db import connections, transaction
 
 from ragsite.isolation import role
+from ragsite.tenancy import current_connection
 
 from .lexical import Question
 from .scope import Scope
@@ -15,7 +16,7 @@ from .scope import Scope
 
 def explain(statement: str, parameters: dict[str, Any], *, analyse: bool = False) -> str:
     """As the application role. Inside namespace()."""
-    with connection.cursor() as cursor:
+    with current_connection().cursor() as cursor:
         cursor.execute(f"EXPLAIN {_options(analyse)} {statement}", parameters)
         return "\n".join(row[0] for row in cursor.fetchall())
 

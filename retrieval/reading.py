@@ -6,10 +6,10 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db import connection
 from django.db.models.functions import Length
 
 from documents.models import Chunk, DocumentVersion
+from ragsite.tenancy import current_connection
 
 from .diversity import Pick
 from .requests import Hit
@@ -35,7 +35,7 @@ def read(picks: Sequence[Pick]) -> list[Hit]:
     """In one statement, under row-level security. Inside namespace()."""
     if not picks:
         return []
-    with connection.cursor() as cursor:
+    with current_connection().cursor() as cursor:
         cursor.execute(
             _READ,
             {

@@ -130,4 +130,4 @@ class SearchResult:
     context: str
     context_tokens: int
     diagnostics: Diagnostics
-    cache: Literal["hit", "miss", "down"] = "miss"
+    cache: Literal["hit", "miss"] = "miss"

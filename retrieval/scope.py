@@ -4,9 +4,8 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection
-
 from documents.models import Namespace
+from ragsite.tenancy import current_connection
 
 from .filters import Filters, compile_filters
 
@@ -53,7 +52,7 @@ def resolve(filters: Filters, tenant: Namespace, *, few: int) -> Scope:
 def _documents(
     condition: str, parameters: dict[str, Any], scope: Scope, tenant: Namespace, few: int
 ) -> Scope:
-    with connection.cursor() as cursor:
+    with current_connection().cursor() as cursor:
         # A document has at least one chunk: beyond `few` documents it cannot be few chunks.
         cursor.execute(
             _DOCUMENTS.format(condition=condition),
@@ -68,7 +67,7 @@ def _documents(
 
 
 def _of_kinds(scope: Scope, tenant: Namespace, few: int) -> Scope:
-    with connection.cursor() as cursor:
+    with current_connection().cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM (SELECT FROM documents_chunk WHERE namespace_id = %s "
             "AND profile_id = %s AND kind = ANY (%s) LIMIT %s + 1) counted",

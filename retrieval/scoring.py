@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from django.db import connection
 from numpy.typing import NDArray
+
+from ragsite.tenancy import current_connection
 
 from . import bm25
 from .lexical import Question
@@ -110,7 +111,7 @@ def matches(
     """Which words of the question each candidate holds, and what each is worth there."""
     if question is None or not question.terms or not candidates:
         return {}
-    with connection.cursor() as cursor:
+    with current_connection().cursor() as cursor:
         cursor.execute(
             _MATCHES,
             {
@@ -134,7 +135,7 @@ def _rows(
 ) -> dict[uuid.UUID, tuple[Any, ...]]:
     if not candidates:
         return {}
-    with connection.cursor() as cursor:
+    with current_connection().cursor() as cursor:
         cursor.execute(
             _SCORES,
             {

@@ -14,10 +14,11 @@ from documents import profiles
 from documents.errors import IngestError
 from documents.lexemes import ParsedQuery, parse_query
 from documents.models import IndexProfile, Namespace
+from ragsite import replica
 from ragsite.tenancy import namespace
 
 from . import fusion, reranking
-from .caching import search_cached
+from .caching import State, search_cached
 from .clock import Clock
 from .context import CountTokens, assemble
 from .diversity import diversify
@@ -53,26 +54,40 @@ def search(namespace_id: uuid.UUID, request: SearchRequest) -> SearchResult:
         chosen = reranking.choose(
             query.text, choice=request.rerank, speed="fast" if request.fast else "balanced"
         )
-        with namespace(namespace_id):
-            tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
-        result, cache = search_cached(
-            namespace_id,
-            tenant.revision,
-            tenant.active_profile_id,
-            request,
-            lambda: _answer_of_one_moment(tenant, query, request, chosen, clock),
+        (result, cache), fallback = replica.read(
+            lambda: _known_or_answered(namespace_id, query, request, chosen, clock)
         )
     logger.info(
         "search.done",
         extra={"hits": len(result.hits), "cache": cache, "times_ms": clock.times_ms},
     )
-    diagnostics = replace(result.diagnostics, times_ms=clock.times_ms)
-    return replace(result, cache=cache, diagnostics=diagnostics)
+    uncached = "uncached: cache_unavailable" if cache == "down" else ""
+    fallbacks = (*result.diagnostics.fallbacks, *filter(None, [fallback, uncached]))
+    diagnostics = replace(result.diagnostics, times_ms=clock.times_ms, fallbacks=fallbacks)
+    return replace(result, cache="hit" if cache == "hit" else "miss", diagnostics=diagnostics)
 
 
 def prepare(query: str) -> str:
     """One form for what looks alike; what carries meaning ("C++", "v2.1", "naïve") stays."""
     return " ".join(unicodedata.normalize("NFC", query).split())
+
+
+def _known_or_answered(
+    namespace_id: uuid.UUID,
+    query: ParsedQuery,
+    request: SearchRequest,
+    chosen: Chosen,
+    clock: Clock,
+) -> tuple[SearchResult, State]:
+    with namespace(namespace_id):
+        tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
+    return search_cached(
+        namespace_id,
+        tenant.revision,
+        tenant.active_profile_id,
+        request,
+        lambda: _answer_of_one_moment(tenant, query, request, chosen, clock),
+    )
 
 
 def _answer_of_one_moment(

@@ -13,7 +13,9 @@ from functools import cache
 from typing import ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import OperationalError, connection, connections
+from django.db import OperationalError, connections
+
+from ragsite.tenancy import current_connection
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,7 +35,7 @@ def start(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Future[T]
 @cache
 def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(
-        settings.SEARCH["side_threads"], "search-side", initializer=_own_connection
+        settings.SEARCH["side_threads"], "search-side", initializer=_own_connections
     )
 
 
@@ -51,17 +53,19 @@ def _done_here(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Futu
     return future
 
 
-def _own_connection() -> None:
-    own = connection.copy()
-    own.settings_dict["OPTIONS"] = {
-        name: value for name, value in own.settings_dict["OPTIONS"].items() if name != "pool"
-    }
-    own.settings_dict["CONN_MAX_AGE"] = None
-    connections["default"] = own
+def _own_connections() -> None:
+    for alias in ("default", "replica"):
+        if alias in connections:
+            own = connections[alias].copy()
+            options = own.settings_dict["OPTIONS"]
+            own.settings_dict["OPTIONS"] = {k: v for k, v in options.items() if k != "pool"}
+            own.settings_dict["CONN_MAX_AGE"] = None
+            connections[alias] = own
 
 
 def _with_live_connection(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """The connection may have died since it was last used: that is no reason to fail."""
+    connection = current_connection()
     was_open = connection.connection is not None
     try:
         return work(*args, **kwargs)

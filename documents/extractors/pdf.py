@@ -18,15 +18,14 @@ from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.cleaning import SURROGATES, clean
 from documents.extractors.paged import Entry, assembled
 from documents.extractors.pages import LONGEST_LIST, counted
+from documents.extractors.pdf_furniture import furniture, without_furniture
 from documents.extractors.pdf_info import LONGEST_VALUE, metadata_of, title_of
 from documents.extractors.pdf_layout import (
     by_columns,
     crosses,
-    furniture,
     gutter,
     middle,
     plain_lines,
-    without_furniture,
 )
 from documents.extractors.scans import Scans, read_scans
 from documents.extractors.writer import LONGEST_TITLE

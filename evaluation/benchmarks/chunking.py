@@ -67,9 +67,9 @@ class Result:
 
 
 class Bench:
-    def __init__(self, data: Path, embedder: Embedder) -> None:
+    def __init__(self, data: Path, embedder: Embedder, vectors: KeptVectors) -> None:
         self.embedder = embedder
-        self.vectors = KeptVectors(embedder)
+        self.vectors = vectors
         self.corpora = load_corpora(data)
         self.questions = load_questions(data)
         markdown = extractor_for("text/markdown")
@@ -203,8 +203,9 @@ def main() -> None:
         "--threads", type=int, default=0, help="for the model; 0 leaves it to torch"
     )
     arguments = parser.parse_args()
-    bench = Bench(arguments.data, SentenceTransformersEmbedder(threads=arguments.threads))
-    run(bench, (*CURVE, *OTHERS) if arguments.all else CURVE, sys.stdout.write)
+    embedder = SentenceTransformersEmbedder(threads=arguments.threads)
+    bench = Bench(arguments.data, embedder, KeptVectors(embedder))
+    run(bench, (*CURVE, *OTHERS) if arguments.all else CURVE, print)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Does a cross-encoder help? nDCG@10 of the fused order with and without it, and its cost.
 
-    python -m evaluation.benchmarks.rerank --data BEIR/scifact --model EXPORTED_DIRECTORY [--queries 100]
+    python -m evaluation.benchmarks.rerank --data BEIR/scifact --model DIRECTORY [--queries 100]
 
 The first stage is bm25s plus all-MiniLM-L6-v2, min-max normalised and summed, a document at once.
 """

@@ -4,6 +4,7 @@ import io
 import random
 import zipfile
 import zlib
+from typing import Any
 
 WORDS = (
     "harbour",
@@ -65,8 +66,8 @@ def prose(characters: int, *, seed: int = 0) -> str:
 def pdf(*, pages: int = 2, lines: int = 50, ballast: int = 0) -> bytes:
     """Pages of prose; `ballast`: bytes of a picture that no page shows."""
     font = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
-    noise = random.Random(1).randbytes(ballast)  # noqa: S311
-    objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b"", font, _stream(noise)]
+    picture = _stream(_noise(ballast))
+    objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b"", font, picture]
     kids = []
     for number in range(pages):
         words = prose(lines * 88, seed=number).split(" ")
@@ -120,7 +121,14 @@ def docx(*, ballast: int = 0) -> bytes:
     table = document.add_table(rows=3, cols=2)
     for index, cell in enumerate(table._cells):
         cell.text = f"cell {index}"
-    return _saved(document, "word", ballast)
+    if ballast:
+        from docx.opc.packuri import PackURI
+        from docx.opc.part import Part
+
+        uri, package = PackURI("/word/media/picture.bin"), document.part.package
+        picture = Part(uri, "application/octet-stream", _noise(ballast), package)
+        document.part.relate_to(picture, f"{RELATIONS}/image")
+    return _saved(document)
 
 
 def pptx(*, ballast: int = 0) -> bytes:
@@ -132,17 +140,25 @@ def pptx(*, ballast: int = 0) -> bytes:
         slide.shapes.title.text = f"Part {number}"
         slide.placeholders[1].text = prose(300, seed=number)
         slide.notes_slide.notes_text_frame.text = "Remember the lights."
-    return _saved(deck, "ppt", ballast)
-
-
-def _saved(document: object, folder: str, ballast: int) -> bytes:
-    out = io.BytesIO()
-    document.save(out)  # type: ignore[attr-defined]
     if ballast:
-        with zipfile.ZipFile(out, "a", zipfile.ZIP_STORED) as archive:
-            noise = random.Random(2).randbytes(ballast)  # noqa: S311
-            archive.writestr(f"{folder}/media/picture.png", noise)
+        from pptx.opc.package import Part
+        from pptx.opc.packuri import PackURI
+
+        uri, package = PackURI("/ppt/media/picture.bin"), deck.part.package
+        picture = Part(uri, "application/octet-stream", package, _noise(ballast))
+        deck.part.relate_to(picture, f"{RELATIONS}/image")
+    return _saved(deck)
+
+
+def _saved(document: Any) -> bytes:
+    out = io.BytesIO()
+    document.save(out)
     return out.getvalue()
+
+
+def _noise(size: int) -> bytes:
+    """What no compression makes smaller, as a picture."""
+    return random.Random(1).randbytes(size)  # noqa: S311
 
 
 def xlsx() -> bytes:

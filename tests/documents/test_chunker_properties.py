@@ -159,16 +159,16 @@ def test_fixed_chunks_are_even_and_overlap_by_whole_words() -> None:
 
 
 def test_a_semantic_chunk_ends_where_the_subject_turns() -> None:
-    kiln = "The kiln is hot. Heat the kiln slowly. A hot kiln glows. "
-    leave = "Leave is paid. Unused leave lapses. Paid leave is yours."
+    kiln = "The hot kiln glows. The hot kiln cools. The hot kiln stands. "
+    leave = "Paid leave lapses now. Paid leave begins now. Paid leave ends now."
     splitter = SemanticSplitter(by_words, embed, size=40, limit=60, percentile=80)
     passages = splitter.split(Extracted(kiln + leave))
     assert [passage.text for passage in passages] == [kiln.strip(), leave]
 
 
 def test_a_semantic_chunk_too_large_is_cut_at_its_widest_turn() -> None:
-    kiln = "The kiln is hot. Heat the kiln slowly. A hot kiln glows. "
-    leave = "Leave is paid. Unused leave lapses. Paid leave is yours."
+    kiln = "The hot kiln glows. The hot kiln cools. The hot kiln stands. "
+    leave = "Paid leave lapses now. Paid leave begins now. Paid leave ends now."
     splitter = SemanticSplitter(by_words, embed, size=20, limit=30, percentile=99)
     passages = splitter.split(Extracted(kiln + leave))
     assert [passage.text for passage in passages] == [kiln.strip(), leave]

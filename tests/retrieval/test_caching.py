@@ -202,6 +202,14 @@ def _quietly(compute: Counting) -> None:
         get_or_compute("results", "k", 60, compute)
 
 
+@pytest.mark.usefixtures("redis")
+def test_threads_share_their_connections_to_redis():
+    at_once(1, lambda n: get_or_compute("results", "k", 60, Counting()))
+    first = cache_store.CacheStore("results")._cache
+    (second,) = at_once(1, lambda n: cache_store.CacheStore("results")._cache)
+    assert first is second
+
+
 # -- between processes ---------------------------------------------------------------
 
 

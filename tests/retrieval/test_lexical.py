@@ -16,7 +16,7 @@ from ragsite.tenancy import namespace
 from ..client import Api
 
 NOTES = {
-    "errors.md": "# Errors\n\nThe code ERR_CONN_42 comes from getUserById in user_service.py v2.1.3.",
+    "errors.md": "# Errors\n\nERR_CONN_42 comes from getUserById in user_service.py v2.1.3.",
     "languages.md": "# Tools\n\nWritten in C++ and C#, served by node.js behind nginx.",
     "auth.md": "# Access\n\nAuthentication needs an authorised key. Authors may revoke it.",
     "cafe.md": "# Menu\n\nThe café serves crème brûlée and a naïve salad.",

@@ -20,7 +20,7 @@ MODELS = {
 TELLING = 20  # pieces are enough to tell which way up a page is
 FEW = 2  # characters, which leaves and shadows look like, too ...
 SURE_OF_FEW = 0.8  # ... unless the engine is surer than that
-NARROWEST = 20  # times as long as broad
+NARROWEST = 8  # times as long as broad; RapidOCR enlarges the shorter side, and pays for the other
 TALL = 1.5  # times as high as wide: the text runs up or down the page
 
 

@@ -19,7 +19,8 @@ from .extractors import extractor_for
 from .extractors.wire import from_json
 from .passages import Extracted
 
-ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+# Where a cell also looks for Tesseract.
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
 LONGEST_USAGE = 4096  # bytes
 
 
@@ -41,13 +42,19 @@ def extract(file: BinaryIO, *, media_type: str, name: str) -> Extracted:
     extractor = extractor_for(media_type)
     if extractor.is_harmless:
         return extractor.extract_file(file, name=name)
-    return shared_cell().extract(file, media_type=media_type, name=name)
+    ocr = _ocr() if extractor.holds_pictures else None
+    return shared_cell().extract(file, media_type=media_type, name=name, ocr=ocr)
 
 
 @cache
 def shared_cell() -> "Cell":
     """This process's own; it starts with the first file."""
     return Cell(**settings.EXTRACTION)
+
+
+def _ocr() -> dict[str, Any] | None:
+    """What the cell is told of it; nothing where no engine is set."""
+    return {**settings.OCR, **settings.OCR_LIMITS} if settings.OCR["BACKEND"] else None
 
 
 @dataclass
@@ -64,7 +71,9 @@ class Cell:
     _socket: socket.socket | None = None
     _mutex: threading.Lock = field(default_factory=threading.Lock)
 
-    def extract(self, file: BinaryIO, *, media_type: str, name: str) -> Extracted:
+    def extract(
+        self, file: BinaryIO, *, media_type: str, name: str, ocr: dict[str, Any] | None = None
+    ) -> Extracted:
         """The file must be a real one, with a descriptor to hand over."""
         request = {
             "media_type": media_type,
@@ -73,6 +82,7 @@ class Cell:
             "output_bytes": self.output_bytes,
             "cpu_seconds": self.cpu_seconds,
             "wall_seconds": self.wall_seconds,
+            "ocr": ocr,
         }
         with self._mutex:
             try:

@@ -33,6 +33,12 @@ BY_SUFFIX = {
     ".eml": "message/rfc822",
     ".vtt": "text/vtt",
     ".srt": "application/x-subrip",
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".tif": "image/tiff",
+    ".tiff": "image/tiff",
+    ".webp": "image/webp",
 }
 TAKEN = frozenset(BY_SUFFIX.values())
 ALIASES = {
@@ -41,12 +47,19 @@ ALIASES = {
     "application/csv": "text/csv",
     "application/jsonl": "application/x-ndjson",
     "text/x-vtt": "text/vtt",
+    "image/jpg": "image/jpeg",
 }
 SAID_WITHOUT_MEANING = {"", "application/octet-stream"}  # what clients send when they do not know
 
 SNIFFED_BYTES = 4096
 ZIP, OLE, PDF = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"%PDF-"
 UNICODE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+PICTURES = {
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/tiff": (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+"),  # "+": larger than 4 GB may be
+    "image/webp": (b"RIFF",),
+}
 NOT_TEXT = (ZIP, OLE, PDF, b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF", b"Rar!")
 
 
@@ -82,6 +95,9 @@ def _looks_like(media_type: str, head: bytes) -> bool:
         return head.startswith(ZIP)
     if media_type.startswith(OFFICE):
         return head.startswith((ZIP, OLE))  # OLE: encrypted, as its reader will say
+    if media_type in PICTURES:
+        named = media_type != "image/webp" or head[8:12] == b"WEBP"
+        return named and head.startswith(PICTURES[media_type])
     if head.startswith(UNICODE_MARKS):
         return True
     return (b"\x00" not in head or _is_wide(head)) and not head.startswith(NOT_TEXT)

@@ -49,15 +49,20 @@ class Run:
         return Run("text", self.members[:-1]), Run(self.kind, self.members[-1:])
 
     def attributes_in(self, start: int, end: int) -> dict[str, Any]:
-        """What its blocks between the two say for citations; the first to name a thing counts."""
+        """What its blocks between the two say for citations; the first to name a thing counts.
+
+        Boxes are the exception: all of them together show where the text stands on its page.
+        """
         merged: dict[str, Any] = {}
+        boxes: list[Any] = []
         first = bisect_right(self.members, start, key=lambda member: member.block.end)
         for index in range(first, len(self.members)):
             block = self.members[index].block
             if block.start >= end:
                 break
             merged = {**block.attributes, **merged}
-        return merged
+            boxes += block.attributes.get("boxes", ())
+        return {**merged, "boxes": boxes} if boxes else merged
 
     def path_at(self, end: int) -> Path:
         """The path of the last block that begins before `end`."""

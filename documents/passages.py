@@ -30,6 +30,7 @@ class Page:
     number: int  # from 1, as a reader counts
     start: int
     end: int
+    ocr_confidence: float | None = None  # from 0 to 1, where it was read from a picture
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,7 +195,7 @@ INGEST_MAX_BYTES = env.int("INGEST_MAX_BYTES", default=50 * 1024 * 1024)
 INGEST_MAX_BYTES_BY_TYPE: dict[str, int] = {
     **dict.fromkeys(("md", "rst", "html", "transcript"), 10 * 1024 * 1024),
     **dict.fromkeys(("txt", "csv", "json", "xlsx"), 20 * 1024 * 1024),
-    "eml": 30 * 1024 * 1024,
+    **dict.fromkeys(("eml", "image"), 30 * 1024 * 1024),
     **env.json("INGEST_MAX_BYTES_BY_TYPE", default={}),
 }
 INGEST_MAX_BATCH = env.int("INGEST_MAX_BATCH", default=100)
@@ -211,6 +211,18 @@ EXTRACTION = {
     "output_bytes": env.int("EXTRACT_OUTPUT_MB", default=100) * 2**20,
     "cpu_seconds": env.int("EXTRACT_CPU_SECONDS", default=120),
     "wall_seconds": env.float("EXTRACT_WALL_SECONDS", default=180.0),
+}
+
+# -- OCR: pictures of text, with limits of its own (documents/ocr/) ----------------
+OCR = {
+    "BACKEND": env.str("OCR_BACKEND", default="documents.ocr.rapid.RapidOcr"),
+    "OPTIONS": env.json("OCR_OPTIONS", default={}),
+}
+OCR_LIMITS = {
+    "memory_bytes": env.int("OCR_MEMORY_MB", default=3072) * 2**20,
+    "cpu_seconds": env.int("OCR_CPU_SECONDS", default=900),
+    "wall_seconds": env.float("OCR_WALL_SECONDS", default=1800.0),
+    "max_pages": env.int("OCR_MAX_PAGES", default=200),
 }
 
 # -- jobs: our table is the truth, django-q2 the doorbell (documents/jobs.py) -----

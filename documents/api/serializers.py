@@ -169,6 +169,11 @@ class PageSerializer(serializers.Serializer):
     number = serializers.IntegerField()
     start = serializers.IntegerField()
     end = serializers.IntegerField()
+    ocr_confidence = serializers.FloatField(
+        required=False,
+        allow_null=True,
+        help_text="From 0 to 1, where the page was read from a picture; null where it has text.",
+    )
 
 
 class TextSerializer(serializers.Serializer):

@@ -6,6 +6,7 @@ from documents.extractors.delimited import DelimitedExtractor
 from documents.extractors.eml import EmlExtractor
 from documents.extractors.epub import EpubExtractor
 from documents.extractors.html import HtmlExtractor
+from documents.extractors.images import ImageExtractor
 from documents.extractors.markdown import MarkdownExtractor
 from documents.extractors.pdf import PdfExtractor
 from documents.extractors.rst import RstExtractor
@@ -32,6 +33,7 @@ EXTRACTORS: tuple[Extractor, ...] = (
     EpubExtractor(),
     EmlExtractor(),
     TranscriptExtractor(),
+    ImageExtractor(),
 )
 
 

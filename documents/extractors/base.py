@@ -2,21 +2,29 @@
 
 from abc import ABC, abstractmethod
 from io import BytesIO
-from typing import BinaryIO, ClassVar
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from documents.passages import Extracted
+
+if TYPE_CHECKING:
+    from documents.ocr.reader import PictureReader
 
 
 class Extractor(ABC):
     media_types: ClassVar[frozenset[str]]
     source_type: ClassVar[str]  # what a document of this kind is called: "md", "txt", …
     is_harmless: ClassVar[bool] = False  # read by our own bounded code, needs no cell
+    holds_pictures: ClassVar[bool] = False  # of text: it may need OCR
     has_rows: ClassVar[bool] = False  # a table as a whole, whose rows can become facts
     # What `extract` imports late. The cell imports it once, before the forks that read files.
     libraries: ClassVar[tuple[str, ...]] = ()
 
     def accepts(self, media_type: str) -> bool:
         return media_type.partition(";")[0].strip().lower() in self.media_types
+
+    def with_pictures_read_by(self, pictures: "PictureReader") -> "Extractor":
+        """The same reader, with OCR. Most formats have no use for it."""
+        return self
 
     @abstractmethod
     def extract(self, data: bytes, *, name: str = "") -> Extracted:

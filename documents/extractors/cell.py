@@ -7,7 +7,6 @@ read in a fork of its own, under limits on memory, processor time, wall time, ou
 whatever happens in there ends as one answer here.
 """
 
-import ctypes
 import gc
 import importlib
 import json
@@ -22,12 +21,14 @@ from contextlib import suppress
 from typing import Any
 
 from documents.errors import BadFile, UnsupportedType
-from documents.extractors import extractor_for
+from documents.extractors import Extractor, extractor_for
 from documents.extractors.wire import to_json
+from documents.limits import Limits, die_with_parent
+from documents.ocr.base import OcrUnavailable
+from documents.ocr.reader import PictureReader
 
-OPEN_FILES = 64
 LONGEST_REQUEST = 64 * 1024
-PR_SET_PDEATHSIG = 1
+TOO_LONG = "Reading the file took too long."
 EXCEEDED: dict[int, str] = {
     signal.SIGXCPU: "processor time",
     signal.SIGXFSZ: "text",
@@ -64,7 +65,8 @@ def _in_a_fork(request: dict[str, Any], file: int, result: int) -> dict[str, flo
     child = os.fork()
     if child == 0:
         _work(request, file, result)
-    status, usage = _wait(child, request["wall_seconds"])
+    # Its own clock ends it; this one is for what does not heed that.
+    status, usage = _wait(child, _ceiling(request).wall_seconds + 1)
     if status != 0 or not os.lseek(result, 0, os.SEEK_END):
         os.ftruncate(result, 0)
         os.pwrite(result, _post_mortem(status), 0)
@@ -91,23 +93,34 @@ def _confine(request: dict[str, Any]) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    memory, output = request["memory_bytes"], request["output_bytes"]
-    seconds = request["cpu_seconds"]
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+    die_with_parent()
+    Limits.of(request).impose(ceiling=_ceiling(request))
+    output = request["output_bytes"]
     resource.setrlimit(resource.RLIMIT_FSIZE, (output, output))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, OPEN_FILES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it; we want to see it
 
 
-def _read(request: dict[str, Any], file: int) -> bytes:
+def _ceiling(request: dict[str, Any]) -> Limits:
+    """OCR takes longer than anything else; a file gets its limits when it turns out to need it."""
+    usual = Limits.of(request)
+    return usual.and_then(Limits.of(request["ocr"])) if request["ocr"] else usual
+
+
+def _extractor(request: dict[str, Any]) -> Extractor:
     extractor = extractor_for(request["media_type"])
+    ocr = request["ocr"]
+    if not ocr:
+        return extractor
+    limits = Limits.of(ocr)
+    pictures = PictureReader(ocr, max_pages=ocr["max_pages"], limits=limits, begin=limits.widen)
+    return extractor.with_pictures_read_by(pictures)
+
+
+def _read(request: dict[str, Any], file: int) -> bytes:
     try:
         with os.fdopen(file, "rb") as opened:
-            return to_json(extractor.extract_file(opened, name=request["name"]))
-    except BadFile as error:
+            return to_json(_extractor(request).extract_file(opened, name=request["name"]))
+    except (BadFile, OcrUnavailable) as error:
         return _failure(error.code, str(error))
     except MemoryError:
         return _failure("resource_limit", "The file needs more memory than one file may use.")
@@ -134,7 +147,9 @@ def _wait(child: int, seconds: float) -> tuple[int | None, resource.struct_rusag
 
 def _post_mortem(status: int | None) -> bytes:
     if status is None:
-        return _failure("resource_limit", "Reading the file took too long.")
+        return _failure("resource_limit", TOO_LONG)
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
+        return _failure("resource_limit", TOO_LONG)
     exceeded = EXCEEDED.get(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None
     if exceeded:
         return _failure("resource_limit", f"The file needs more {exceeded} than one file may use.")

@@ -5,38 +5,38 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from copy import copy
 from ctypes import POINTER, c_char, c_float, cast
 from dataclasses import dataclass, field
 from itertools import islice
 from mmap import ACCESS_COPY, mmap
 from threading import Lock
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError, TooComplex
 from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.cleaning import SURROGATES, clean
-from documents.extractors.pdf_facts import LONGEST_VALUE, metadata_of, title_of
+from documents.extractors.paged import Entry, assembled
+from documents.extractors.pages import LONGEST_LIST, counted
 from documents.extractors.pdf_furniture import furniture, without_furniture
+from documents.extractors.pdf_info import LONGEST_VALUE, metadata_of, title_of
 from documents.extractors.pdf_layout import (
-    LINE_HYPHEN,
-    Entry,
-    Line,
-    assembled,
-    boxed,
     by_columns,
     crosses,
     gutter,
-    merged,
     middle,
     plain_lines,
-    tidy,
 )
+from documents.extractors.scans import Scans, read_scans
 from documents.extractors.writer import LONGEST_TITLE
+from documents.lines import LINE_HYPHEN, Line, boxed, merged, tidy
 from documents.passages import Extracted
+
+if TYPE_CHECKING:
+    from documents.ocr.reader import PictureReader
 
 Box = tuple[float, float, float, float]
 
-LONGEST_LIST = 20  # of page numbers in a warning
 MOST_ENTRIES = 20_000  # of an outline
 FARTHEST = 20_000.0  # points; a page has at most 14,400
 PIECE = re.compile(f"[^\r\n{LINE_HYPHEN}]+{LINE_HYPHEN}?")
@@ -55,6 +55,7 @@ class Reading:
     pages: list[list[Line] | None] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     info: dict[str, str] = field(default_factory=dict)
+    scans: Scans = field(default_factory=Scans)
 
     @property
     def lines(self) -> list[list[Line]]:
@@ -64,11 +65,18 @@ class Reading:
 class PdfExtractor(FileExtractor):
     media_types = frozenset({"application/pdf"})
     source_type = "pdf"
+    holds_pictures = True
     libraries = ("pypdfium2", "pypdfium2.raw")
 
     def __init__(self, *, max_pages: int = 5000, max_characters: int = 20_000_000) -> None:
         self.max_pages = max_pages
         self.max_characters = max_characters
+        self.pictures: PictureReader | None = None
+
+    def with_pictures_read_by(self, pictures: "PictureReader") -> "PdfExtractor":
+        able = copy(self)
+        able.pictures = pictures
+        return able
 
     def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
         if not size_of(file):
@@ -80,6 +88,8 @@ class PdfExtractor(FileExtractor):
             raise _nothing_read(reading)
         text, blocks, spans = assembled(pages, reading.entries)
         metadata = metadata_of(reading.info) | {"page_count": len(pages)}
+        if reading.scans.found:
+            metadata |= {"ocr_engine": reading.scans.engine, "ocr_pages": reading.scans.found}
         return Extracted(
             text=text,
             blocks=blocks,
@@ -112,7 +122,10 @@ class PdfExtractor(FileExtractor):
             return lines
 
         reading = Reading(info=_pdfium_info(document), entries=_pdfium_entries(document))
-        return self._filled(reading, len(document), lines_of)
+        reading = self._filled(reading, len(document), lines_of)
+        if self.pictures:
+            reading.scans = read_scans(document, reading.pages, self.pictures)
+        return reading
 
     def _read_by_pypdf(self, file: BinaryIO) -> Reading:
         second = SecondReader(file)
@@ -340,24 +353,33 @@ def _own_lines(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], list[str]
 
 
 def _nothing_read(reading: Reading) -> BadFile:
-    count = len(reading.pages)
+    count, scans = len(reading.pages), reading.scans
     if not count:
         return NoText("The PDF has no pages.")
-    if all(page is None for page in reading.pages):
+    if all(page is None for page in reading.pages) and not scans.tried:
         return ParseError("The PDF is damaged: none of its pages can be read.")
     none = "The only page has no" if count == 1 else f"None of the {count} pages has a"
-    return NoText(f"{none} text layer; OCR is not available yet.")
+    return NoText(f"{none} text layer; {_tried(scans)}{_left(scans)}.")
+
+
+def _tried(scans: Scans) -> str:
+    return f"OCR ({scans.engine}) found nothing" if scans.engine else "OCR is switched off"
+
+
+def _left(scans: Scans) -> str:
+    return f", and {len(scans.unread)} were not read: {scans.stopped}" if scans.unread else ""
 
 
 def _warnings(reading: Reading, blank: Sequence[int]) -> Iterator[str]:
-    if broken := [number for number in blank if reading.pages[number - 1] is None]:
-        yield f"{_counted(broken)} could not be read."
-    if bare := [number for number in blank if reading.pages[number - 1] is not None]:
+    scans = reading.scans
+    unread = set(scans.unread)
+    broken = [number for number in blank if reading.pages[number - 1] is None]
+    if broken := [number for number in broken if number not in {*scans.tried, *unread}]:
+        yield f"{counted(broken)} could not be read."
+    if bare := [number for number in blank if number not in {*broken, *unread}]:
         have = "has" if len(bare) == 1 else "have"
-        yield f"{_counted(bare)} {have} no text layer; OCR is not available yet."
-
-
-def _counted(numbers: Sequence[int]) -> str:
-    listed = ", ".join(map(str, numbers[:LONGEST_LIST]))
-    more = f" and {len(numbers) - LONGEST_LIST} more" if len(numbers) > LONGEST_LIST else ""
-    return f"Page {listed}" if len(numbers) == 1 else f"Pages {listed}{more}"
+        yield f"{counted(bare)} {have} no text layer; {_tried(scans)}."
+    if scans.unread:
+        one = len(scans.unread) == 1
+        have = "has no text layer and was" if one else "have no text layer and were"
+        yield f"{counted(scans.unread)} {have} not read: {scans.stopped}."

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from math import ceil
 
-from documents.extractors.pdf_layout import DIGITS, Line
+from documents.lines import DIGITS, Line
 
 EDGE_LINES = 3  # how many lines from the top, and from the bottom, may be header or footer
 FEWEST_PAGES = 4

@@ -14,7 +14,7 @@ def to_json(extracted: Extracted) -> bytes:
             (b.kind, b.start, b.end, b.level, b.title, b.language, b.attributes)
             for b in extracted.blocks
         ],
-        "pages": [(page.number, page.start, page.end) for page in extracted.pages],
+        "pages": [(p.number, p.start, p.end, p.ocr_confidence) for p in extracted.pages],
         "title": extracted.title,
         "tags": extracted.tags,
         "metadata": extracted.metadata,

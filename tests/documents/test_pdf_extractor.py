@@ -13,7 +13,7 @@ from pypdf import PdfReader, PdfWriter
 from documents.embedders.hashing import HashingEmbedder
 from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError, TooComplex
 from documents.extractors.pdf import PdfExtractor
-from documents.extractors.pdf_layout import tidy
+from documents.lines import tidy
 from documents.passages import Extracted
 from documents.splitting import StructureSplitter
 
@@ -248,12 +248,12 @@ def test_a_file_encrypted_without_a_password_is_read() -> None:
 def test_pages_without_text_are_listed() -> None:
     extracted = read([], page("Some words."), [])
     check(extracted)
-    assert extracted.warnings == ("Pages 1, 3 have no text layer; OCR is not available yet.",)
+    assert extracted.warnings == ("Pages 1, 3 have no text layer; OCR is switched off.",)
     assert [(one.start, one.end) for one in extracted.pages] == [(0, 0), (2, 13), (15, 15)]
 
 
 def test_no_text_at_all_says_what_was_tried() -> None:
-    with pytest.raises(NoText, match="None of the 3 pages has a text layer; OCR is not"):
+    with pytest.raises(NoText, match="None of the 3 pages has a text layer; OCR is switched off"):
         read([], [], [])
 
 

@@ -21,15 +21,18 @@ HEAVY = {
     "scipy",
     "sklearn",
     "pypdf",
+    "rapidocr",
+    "cv2",
     "onnxruntime",
 }
 WORKERS = [
     *Path(ROOT, "documents/extractors").glob("*.py"),
     *Path(ROOT, "documents/embedders").glob("*.py"),
+    *Path(ROOT, "documents/ocr").glob("*.py"),
     *Path(ROOT, "retrieval/rerankers").glob("*.py"),
     *(
         ROOT / "documents" / f"{name}.py"
-        for name in ("splitting", "sentences", "passages", "rows", "errors")
+        for name in ("splitting", "sentences", "passages", "rows", "errors", "lines", "limits")
     ),
     *(
         ROOT / "retrieval" / f"{name}.py"

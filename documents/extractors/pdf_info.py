@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from documents.extractors.cleaning import clean
-from documents.extractors.pdf_layout import tidy
 from documents.extractors.writer import LONGEST_TITLE
+from documents.lines import tidy
 
 LONGEST_VALUE = 2000
 DATE = re.compile(

@@ -1,0 +1,113 @@
+"""From the lines of pages to one text with paragraphs, headings and pages."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from documents.lines import LINE_HYPHEN, Joiner, Line, confidence, hull
+from documents.passages import Block, Page
+
+NOT_KEY = re.compile(r"[\W_]+")
+NUMBERING = re.compile(
+    r"^(?:(?:chapter|section|part|appendix|kapitel|teil|abschnitt|chapitre|partie|capítulo)\s+)?"
+    r"(?:\d+(?:\.\d+)*|[A-Z](?:\.\d+)+|[A-Z]|[IVXLC]+)[.):]?\s+",
+    re.IGNORECASE,
+)
+HEADING_LINES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a PDF's outline; pages are counted from 0."""
+
+    page: int
+    level: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A paragraph, or a heading with its entry in the outline, and the lines it is made of."""
+
+    text: str
+    lines: Sequence[Line]
+    heading: Entry | None = None
+
+
+def assembled(
+    pages: Sequence[list[Line]], entries: Sequence[Entry] = ()
+) -> tuple[str, tuple[Block, ...], tuple[Page, ...]]:
+    joiner = Joiner(pages)
+    by_page: dict[int, list[Entry]] = {}
+    for entry in entries:
+        by_page.setdefault(entry.page, []).append(entry)
+    texts: list[str] = []
+    blocks: list[Block] = []
+    spans: list[Page] = []
+    start = 0
+    for index, lines in enumerate(pages):
+        sure = _rounded_confidence(lines)
+        pieces = list(_pieces(joiner, lines, by_page.get(index, ())))
+        place = start
+        for piece in pieces:
+            blocks.append(_block(place, piece, sure))
+            place += len(piece.text) + 2
+        texts.append("\n\n".join(piece.text for piece in pieces))
+        spans.append(Page(index + 1, start, start + len(texts[-1]), sure))
+        start = spans[-1].end + 2
+    return "\n\n".join(texts), tuple(blocks), tuple(spans)
+
+
+def _rounded_confidence(lines: Sequence[Line]) -> float | None:
+    sure = confidence(lines)
+    return None if sure is None else round(sure, 3)
+
+
+def _block(start: int, piece: Piece, sure: float | None) -> Block:
+    end = start + len(piece.text)
+    attributes: dict[str, Any] = {}
+    if box := hull(piece.lines):
+        # The page's confidence, not the paragraph's: a chunk of several has one all the same.
+        attributes = {"boxes": [[round(share, 4) for share in box]], "ocr_confidence": sure}
+    if piece.heading:
+        level, title = piece.heading.level, piece.heading.title
+        return Block("heading", start, end, level=level, title=title, attributes=attributes)
+    return Block("text", start, end, attributes=attributes)
+
+
+def _pieces(joiner: Joiner, lines: list[Line], entries: Sequence[Entry]) -> Iterator[Piece]:
+    done = 0
+    for start, end, entry in _headings(lines, entries):
+        yield from (Piece(*paragraph) for paragraph in joiner.paragraphs(lines[done:start]))
+        # One piece whatever its lines look like: a heading is one block.
+        words = " ".join(line.text for line in lines[start:end]).replace(LINE_HYPHEN, "-")
+        yield Piece(words, lines[start:end], entry)
+        done = end
+    yield from (Piece(*paragraph) for paragraph in joiner.paragraphs(lines[done:]))
+
+
+def _headings(lines: Sequence[Line], entries: Sequence[Entry]) -> list[tuple[int, int, Entry]]:
+    """Where the outline's titles stand among a page's lines; each line serves once."""
+    if not entries:
+        return []
+    places: dict[str, list[tuple[int, int]]] = {}
+    for start in range(len(lines)):
+        for end in range(start + 1, min(start + HEADING_LINES, len(lines)) + 1):
+            words = " ".join(line.text for line in lines[start:end])
+            for key in {_key(words), _key(NUMBERING.sub("", words, count=1))}:
+                places.setdefault(key, []).append((start, end))
+    left = {key: iter(spans) for key, spans in places.items() if key}
+    taken: set[int] = set()
+    found = []
+    for entry in entries:
+        keys = (_key(entry.title), _key(NUMBERING.sub("", entry.title, count=1)))
+        spans = (span for key in keys for span in left.get(key, ()))
+        if span := next((span for span in spans if taken.isdisjoint(range(*span))), None):
+            taken.update(range(*span))
+            found.append((*span, entry))
+    return sorted(found, key=lambda heading: heading[0])
+
+
+def _key(words: str) -> str:
+    return NOT_KEY.sub("", words.casefold())

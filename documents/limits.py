@@ -1,0 +1,59 @@
+"""What the process that reads one file may use up: imposed from inside, before it begins."""
+
+import ctypes
+import os
+import resource
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+OPEN_FILES = 64
+GRACE_SECONDS = 5  # of processor time, between the signal that ends a process and the one that must
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    memory_bytes: int
+    cpu_seconds: int
+    wall_seconds: float
+
+    @classmethod
+    def of(cls, request: Mapping[str, Any]) -> "Limits":
+        return cls(request["memory_bytes"], request["cpu_seconds"], request["wall_seconds"])
+
+    def and_then(self, later: "Limits") -> "Limits":
+        """What allows for work under these and, when they are widened, under the later ones."""
+        return Limits(
+            max(self.memory_bytes, later.memory_bytes),
+            max(self.cpu_seconds, later.cpu_seconds),
+            self.wall_seconds + later.wall_seconds,
+        )
+
+    def impose(self, *, ceiling: "Limits") -> None:
+        """Hold this process to these limits; it may widen them, up to the ceiling, once."""
+        resource.setrlimit(resource.RLIMIT_AS, (self.memory_bytes, ceiling.memory_bytes))
+        most = ceiling.cpu_seconds + GRACE_SECONDS
+        resource.setrlimit(resource.RLIMIT_CPU, (self.cpu_seconds, most))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, OPEN_FILES))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.setitimer(signal.ITIMER_REAL, self.wall_seconds)  # SIGALRM ends it
+
+    def widen(self) -> None:
+        """From now on these: the work has turned out to be of the long kind."""
+        _, memory = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (self.memory_bytes, memory))
+        _, seconds = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (self.cpu_seconds, seconds))
+        signal.setitimer(signal.ITIMER_REAL, self.wall_seconds)
+
+
+def die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def cpu_seconds_used() -> float:
+    """By this process and by those that it waited for."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system

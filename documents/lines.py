@@ -1,0 +1,238 @@
+"""Lines of text and their places: pieces made whole, lines joined to paragraphs."""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+Box = tuple[float, float, float, float]  # left, top, right, bottom
+
+# Only these presentation forms: NFKC would also rewrite superscripts, fractions and wide letters.
+LIGATURES = str.maketrans(
+    {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ſt", "ﬆ": "st"}
+)
+LIGATURE = re.compile("[ﬀ-ﬆ]")
+LINE_HYPHEN = "\ufffe"  # what PDFium puts for a hyphen at a line's end, in place of the line break
+HYPHENS = f"-\u00ad\u2010{LINE_HYPHEN}"
+CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\uffff]")
+DIGITS = re.compile(r"\d+")
+COMPOUND = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")  # "*": with "+" it is slow on long words
+WORD = re.compile(r"[^\W\d_]+")
+SENTENCE_END = re.compile(r"[.!?:;…。！？؟]['\"”’)\]\d]{0,4}$")
+ITEM = re.compile(r"(?:[•◦▪‣●○■□–—*]|-|\(?(?:\d{1,3}|[a-z]|[ivx]{1,4})[.)])\s")
+LEADER = re.compile(r"(?:\.\s?){4}.*\d$")
+FIGURE = re.compile(r"(?<!\S)[^\w\s]*\d[\d.,%()'’/-]*(?!\S)")
+
+NEAR = 8  # lines that show how wide a column is
+LONGEST_LINE = 2000  # characters
+LEAST_HEIGHT = 0.1
+CELL = 25  # characters; what is longer is hardly a table's cell
+
+
+class Line(NamedTuple):
+    """A line of text and where it lies: any unit, from the lower left corner of the page.
+
+    What was read from a picture also says where that is on it, as shares of its width and height
+    from the upper left corner, and how sure its reader is. A tuple, made by `boxed`: a book has ten
+    thousands of them, and speed matters here.
+    """
+
+    text: str
+    left: float
+    right: float
+    bottom: float
+    top: float
+    height: float
+    box: Box | None = None
+    confidence: float | None = None
+
+
+def boxed(text: str, left: float, right: float, bottom: float, top: float) -> Line:
+    height = top - bottom
+    return Line(text, left, right, bottom, top, height if height > LEAST_HEIGHT else LEAST_HEIGHT)
+
+
+def tidy(text: str) -> str:
+    """One line: ligatures spelt out, no control characters, single spaces."""
+    if not (text.isascii() and text.isprintable()):
+        text = CONTROLS.sub("", text)
+        if LIGATURE.search(text):
+            text = text.translate(LIGATURES)
+    elif "  " not in text:
+        return text.strip()
+    return " ".join(text.split())
+
+
+def merged(lines: Sequence[Line]) -> list[Line]:
+    """A superscript ends a line for PDFium: what stands on one baseline is one line again."""
+    whole: list[Line] = []
+    for line in lines:
+        if whole and _goes_on(whole[-1], line):
+            whole[-1] = _with(whole[-1], line)
+        else:
+            whole.append(line)
+    return whole
+
+
+def _goes_on(line: Line, piece: Line) -> bool:
+    gap = piece.left - line.right
+    height = line.height if line.height > piece.height else piece.height
+    if gap <= -0.3 * height or len(line.text) > LONGEST_LINE:
+        return False
+    shared = min(line.top, piece.top) - max(line.bottom, piece.bottom)
+    if shared <= 0.4 * min(line.height, piece.height):
+        return False
+    return gap < 1.5 * height or max(len(line.text), len(piece.text)) <= CELL
+
+
+def _with(line: Line, piece: Line) -> Line:
+    taller = max(line, piece, key=lambda part: part.height)
+    head = line.text.replace(LINE_HYPHEN, "-")
+    close = piece.left - line.right < 0.15 * taller.height
+    text = f"{head}{piece.text}" if close else f"{head} {piece.text}"
+    whole = taller._replace(text=text, left=line.left, right=max(line.right, piece.right))
+    if not (line.box or piece.box):
+        return whole
+    return whole._replace(box=hull([line, piece]), confidence=confidence([line, piece]))
+
+
+def hull(lines: Sequence[Line]) -> Box | None:
+    """The box around all that were read from a picture."""
+    boxes = [line.box for line in lines if line.box]
+    if not boxes:
+        return None
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)
+
+
+def confidence(lines: Sequence[Line]) -> float | None:
+    """How sure the reader of a picture is, on average of the characters; None of other lines."""
+    read = [(line.confidence, len(line.text)) for line in lines if line.confidence is not None]
+    characters = sum(count for _, count in read)
+    return sum(sure * count for sure, count in read) / characters if characters else None
+
+
+class Joiner:
+    """Joins lines to paragraphs. It knows the document's words, to tell a hyphen from a break."""
+
+    def __init__(self, pages: Sequence[Sequence[Line]]) -> None:
+        self.pages = pages
+
+    @cached_property
+    def compounds(self) -> set[str]:
+        return {found for found in self._found(COMPOUND) if "-" in found}
+
+    @cached_property
+    def words(self) -> set[str]:
+        return self._found(WORD)
+
+    def _found(self, pattern: re.Pattern[str]) -> set[str]:
+        texts = (line.text for page in self.pages for line in page)
+        return {found for text in texts for found in pattern.findall(text.lower())}
+
+    def paragraphs(self, lines: Sequence[Line]) -> list[tuple[str, list[Line]]]:
+        """Each paragraph's text, and the lines it is made of."""
+        if not lines:
+            return []
+        pitch = _pitch(lines)
+        groups = [[lines[0]]]
+        for line in lines[1:]:
+            if _begins_paragraph(groups[-1], line, pitch):
+                groups.append([line])
+            else:
+                groups[-1].append(line)
+        return [(text, group) for group in groups if (text := self._joined(group))]
+
+    def _joined(self, lines: Sequence[Line]) -> str:
+        pieces = [lines[0].text]
+        edge = max(line.right for line in lines)
+        row = is_row(lines[0].text)
+        for number, (line, following) in enumerate(pairwise(lines)):
+            was_row, row = row, is_row(following.text)
+            if _is_broken_word(line, following):
+                pieces[-1] = self._head(pieces[-1], following.text)
+            elif was_row or row or ITEM.match(following.text):
+                pieces.append("\n")
+            else:
+                is_short = _with_next_word(line, following) < edge and _is_short(
+                    lines[max(0, number - NEAR) : number + NEAR], line, following
+                )
+                pieces.append("\n" if is_short else " ")
+            pieces.append(following.text)
+        return "".join(pieces).replace(LINE_HYPHEN, "-")
+
+    def _head(self, line: str, following: str) -> str:
+        """The line up to its hyphen, with it where it is more than the typesetter's."""
+        head = line[:-1]
+        if not (head[-1].islower() and following[0].islower()):
+            return head + "-"
+        first, last = WORD.findall(head)[-1].lower(), WORD.findall(following)[0].lower()
+        own = f"{first}-{last}" in self.compounds and first + last not in self.words
+        return head + "-" if own else head
+
+
+def _pitch(lines: Sequence[Line]) -> float:
+    """From one baseline to the next, where lines are closest: blocks are further apart."""
+    steps = sorted(
+        step
+        for line, following in pairwise(lines)
+        if (step := line.bottom - following.bottom) > 0.5 * following.height
+    )
+    return steps[len(steps) // 4] if steps else lines[0].height
+
+
+def _begins_paragraph(group: Sequence[Line], line: Line, pitch: float) -> bool:
+    last = group[-1]
+    if not 0.85 < line.height / last.height < 1.18:
+        return not _is_broken_word(last, line)
+    # Most lines end with a letter; the pattern costs five times as much.
+    ended = not last.text[-1].isalpha() and bool(SENTENCE_END.search(last.text[-6:]))
+    beside = line.left > last.right or line.right < last.left
+    if line.bottom > last.bottom + 0.5 * last.height or beside:  # the next column, or a figure
+        return ended or not (line.text[0].islower() or _is_broken_word(last, line))
+    step = last.bottom - line.bottom
+    if step > line.height and step > 1.35 * pitch:
+        return True
+    if not ended or _is_broken_word(last, line):
+        return False
+    shift = line.left - last.left
+    is_first = len(group) == 1
+    indented = shift > 0.7 * line.height
+    outdented = shift < -0.7 * line.height and not is_first
+    return indented or outdented or _is_short(group[-NEAR:], last, line)
+
+
+def _is_short(group: Sequence[Line], line: Line, following: Line) -> bool:
+    """The next line's first word had room here: somebody ended the line on purpose."""
+    end = _with_next_word(line, following)
+    return any(end < member.right and member.left < line.right for member in (following, *group))
+
+
+def _with_next_word(line: Line, following: Line) -> float:
+    """Where the line would end if it went on with the next line's first word."""
+    letters = following.text.find(" ")
+    if letters < 0:
+        letters = len(following.text)
+    return line.right + (letters + 2) * (line.right - line.left) / len(line.text)
+
+
+def is_row(text: str) -> bool:
+    """A table's row, mostly figures, or a line of a table of contents."""
+    if not DIGITS.search(text):
+        return False
+    if LEADER.search(text[-40:]):
+        return True
+    figures = len(FIGURE.findall(text))
+    return figures >= 2 and figures * 5 >= (text.count(" ") + 1) * 2
+
+
+def _is_broken_word(line: Line, following: Line) -> bool:
+    text = line.text
+    return (
+        text[-1] in HYPHENS
+        and len(text) > 1
+        and text[-2].isalnum()
+        and following.text[0].isalnum()
+        and not ITEM.match(following.text)
+    )

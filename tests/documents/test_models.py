@@ -7,10 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.contrib.postgres.search import SearchVector
 from django.core.files.base import ContentFile
 from django.db import DataError, IntegrityError
-from django.db.models import Value
 from django.db.models.functions import Now
 from pgvector.django import CosineDistance
 
@@ -77,7 +75,6 @@ def add_chunk(
         document_id=version.document_id,
         version=version,
         ordinal=ordinal,
-        search_vector=SearchVector(Value("words")),
         **{
             "content": "words",
             "tokens": 1,

@@ -87,12 +87,12 @@ def test_without_a_tenant_and_for_another_tenant_every_insert_fails(
 
 
 def test_the_definer_functions_return_nothing_of_a_tenant_without_a_tenant(full_tables: None):
-    call = (
-        "SELECT * FROM ragsite.lexical_candidates('harbour'::tsquery, %s, null, null, null, null, "
-        "null, null, 10)"
-    )
     (profile_id,) = rows("SELECT profile_id FROM documents_chunk LIMIT 1")[0]
-    assert rows(call, [profile_id], alias="default") == []
+    for call in (
+        "ragsite.lexical_candidates('harbour'::tsquery, '{}/1000000000', %s, null, null, 10)",
+        "ragsite.plain_candidates('harbour'::tsquery, %s, null, null, 10)",
+    ):
+        assert rows(f"SELECT * FROM {call}", [profile_id], alias="default") == []
 
 
 def test_the_application_role_cannot_read_operators_passwords():

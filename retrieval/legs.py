@@ -38,7 +38,9 @@ class Legs:
     question: lexical.Question | None  # None: not asked for, or its words were never counted
     plan: str
     fallbacks: tuple[str, ...]
-    has_words: bool = True
+
+
+NO_LEGS = Legs((), (), None, None, "none", ())
 
 
 def find_candidates(
@@ -63,7 +65,7 @@ def find_candidates(
     elif vector is None:
         words = _words(tenant, query, scope, limit, clock)
     else:
-        return Legs(near, (), vector, None, plan, fallbacks, has_words=False)
+        return Legs(near, (), vector, None, plan, fallbacks)
     return Legs(near, words.candidates, vector, words.question, plan, fallbacks + words.fallbacks)
 
 

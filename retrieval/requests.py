@@ -115,6 +115,7 @@ class Diagnostics:
     dense_plan: str
     reranker: str
     fallbacks: tuple[str, ...]
+    notes: tuple[str, ...]  # what a person should know about the question
     times_ms: Mapping[str, float]
     dropped: tuple[Mapping[str, Any], ...]
     is_explained: bool = False  # only then is there anything in the following

@@ -4,6 +4,7 @@ read → assemble."""
 import logging
 import unicodedata
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -23,7 +24,7 @@ from .clock import Clock
 from .context import CountTokens, assemble
 from .diversity import diversify
 from .highlights import highlighted
-from .legs import Legs, find_candidates
+from .legs import NO_LEGS, Legs, find_candidates
 from .reading import contents, read, widen
 from .requests import (
     Candidate,
@@ -41,6 +42,11 @@ logger = logging.getLogger(__name__)
 
 MOST_TRIES = 3
 
+NO_WORDS = "no_words: the question holds no letter and no digit, so nothing can be looked for"
+
+# Since this process began, by the fallback's name.
+fallback_counts: Counter[str] = Counter()
+
 
 class _Outdated(Exception):
     """Documents were replaced between finding their chunks and reading them."""
@@ -57,12 +63,11 @@ def search(namespace_id: uuid.UUID, request: SearchRequest) -> SearchResult:
         (result, cache), fallback = replica.read(
             lambda: _known_or_answered(namespace_id, query, request, chosen, clock)
         )
-    logger.info(
-        "search.done",
-        extra={"hits": len(result.hits), "cache": cache, "times_ms": clock.times_ms},
-    )
     uncached = "uncached: cache_unavailable" if cache == "down" else ""
     fallbacks = (*result.diagnostics.fallbacks, *filter(None, [fallback, uncached]))
+    fallback_counts.update(name.partition(":")[0] for name in fallbacks)
+    told = {"hits": len(result.hits), "cache": cache, "fallbacks": fallbacks}
+    logger.info("search.done", extra={**told, "times_ms": clock.times_ms})
     diagnostics = replace(result.diagnostics, times_ms=clock.times_ms, fallbacks=fallbacks)
     return replace(result, cache="hit" if cache == "hit" else "miss", diagnostics=diagnostics)
 
@@ -111,7 +116,11 @@ def _answer(
     *,
     is_last: bool = False,
 ) -> SearchResult:
-    legs = find_candidates(tenant, query, request, clock)
+    notes: tuple[str, ...] = ()
+    if any(character.isalnum() for character in query.text):
+        legs = find_candidates(tenant, query, request, clock)
+    else:
+        legs, notes = NO_LEGS, (NO_WORDS,)
     found = union(legs.near, legs.wordy)
     with namespace(tenant.pk), clock("score"):
         scored = score(found, vector=legs.vector, question=legs.question)
@@ -158,6 +167,7 @@ def _answer(
             dense_plan=legs.plan,
             reranker=reranked.reranker,
             fallbacks=(*legs.fallbacks, *filter(None, [reranked.fallback])),
+            notes=notes,
             times_ms=clock.times_ms,
             dropped=tuple(
                 {"chunk_id": c.chunk_id, "reason": c.dropped}

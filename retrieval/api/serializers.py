@@ -212,7 +212,12 @@ class DiagnosticsSerializer(serializers.Serializer):
     lexical_k = serializers.IntegerField(help_text="Candidates of the lexical leg.")
     dense_plan = serializers.CharField()
     reranker = serializers.CharField()
-    fallbacks = serializers.ListField(child=serializers.CharField())
+    fallbacks = serializers.ListField(
+        child=serializers.CharField(), help_text="Parts that did not work, and what served instead."
+    )
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="Why a question could not be answered as asked."
+    )
     cache = serializers.CharField()
     times_ms = serializers.DictField(child=serializers.FloatField())
     dropped = DroppedSerializer(many=True)
@@ -243,6 +248,7 @@ def answer_of(result: SearchResult) -> dict[str, Any]:
         "dense_plan": told.dense_plan,
         "reranker": told.reranker,
         "fallbacks": told.fallbacks,
+        "notes": told.notes,
         "cache": result.cache,
         "times_ms": told.times_ms,
         "dropped": told.dropped,

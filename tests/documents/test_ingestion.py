@@ -164,7 +164,7 @@ def test_every_chunk_has_the_vector_of_its_own_text_over_many_batches(
     plain = HashingEmbedder(dimensions=256)
     by_hash = {hashlib.sha256(text.encode()).digest(): text for text, _ in stored}
     for text, vector in stored:  # in half precision
-        assert vector.to_list() == pytest.approx(plain.embed_batch([text])[0], abs=1e-3), text
+        assert list(vector) == pytest.approx(plain.embed_batch([text])[0], abs=1e-3), text
     for digest, vector in cached:
         text = by_hash[bytes(digest)]
         assert list(vector) == pytest.approx(plain.embed_batch([text])[0], abs=1e-6), text

@@ -167,3 +167,23 @@ def test_a_hit_can_be_widened_to_its_section(library: Api):
 
 def test_mmr_and_fast_are_taken(library: Api):
     assert library.query("lamp boats", mmr_lambda=0.5, fast=True).status == 200
+
+
+def test_a_question_without_a_word_is_told_so(library: Api):
+    for question in ("???", "-- <-> !", "🙂"):
+        body = library.query(question).body
+        assert body["results"] == []
+        assert body["diagnostics"]["notes"][0].startswith("no_words")
+    assert diagnostics(library, "lamp?")["notes"] == []
+
+
+def test_fallbacks_are_counted(library: Api, settings: Any):
+    before = pipeline.fallback_counts["lexical_only"]
+    settings.EMBEDDERS = {
+        **settings.EMBEDDERS,
+        "hashing": {"BACKEND": "tests.retrieval.broken.BrokenEmbedder"},
+    }
+    load_backend.cache_clear()
+    library.query("boats")
+    load_backend.cache_clear()
+    assert pipeline.fallback_counts["lexical_only"] == before + 1

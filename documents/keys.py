@@ -12,10 +12,10 @@ SECRET_BYTES = 32
 
 
 def create_namespace(
-    slug: str, *, name: str = "", profile: IndexProfile | None = None
+    slug: str, *, name: str = "", profile: IndexProfile | None = None, language: str = ""
 ) -> Namespace:
     """Inside operator(). Raises ValidationError for a slug that is taken or malformed."""
-    namespace = Namespace(slug=slug, name=name)
+    namespace = Namespace(slug=slug, name=name, language=language)
     if profile is not None:
         namespace.active_profile = profile
     namespace.full_clean()

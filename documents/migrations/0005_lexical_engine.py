@@ -10,6 +10,7 @@ import django.contrib.postgres.indexes
 import django.contrib.postgres.search
 import pgvector.django.halfvec
 import pgvector.django.sparsevec
+from django.core.validators import RegexValidator
 from django.db import migrations, models
 from django.db.models.deletion import CASCADE, DO_NOTHING, PROTECT
 from django.db.models.functions.datetime import Now
@@ -221,6 +222,7 @@ class Migration(migrations.Migration):
                 help_text="ISO 639-1 code of what its documents are written in, e.g. de. "
                 "Blank: found out for each document.",
                 max_length=8,
+                validators=[RegexValidator(r"^[a-z]{2}\Z", "Use two lowercase letters, e.g. de.")],
             ),
         ),
     ]

@@ -32,6 +32,7 @@ class Namespace(models.Model):
     language = models.CharField(
         max_length=8,
         blank=True,
+        validators=[RegexValidator(r"^[a-z]{2}\Z", "Use two lowercase letters, e.g. de.")],
         help_text="ISO 639-1 code of what its documents are written in, e.g. de. "
         "Blank: found out for each document.",
     )

@@ -4,14 +4,16 @@ import math
 import uuid
 from collections import Counter
 from collections.abc import Callable
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connections
 
 from documents import terms
-from documents.models import Namespace, TermFrequency, TermStatistics
-from ragsite.tenancy import namespace
+from documents.models import IndexProfile, Namespace, TermFrequency, TermStatistics
+from ragsite.tenancy import namespace, operator
 
 from ..client import Api
 
@@ -213,3 +215,20 @@ def test_nobody_sees_candidates_without_a_namespace(notes: Api):
             "(SELECT id FROM documents_indexprofile WHERE name = 'hashing'), NULL, NULL, 10)"
         )
         assert cursor.fetchone()[0] == 0
+
+
+def test_a_namespace_can_be_fixed_to_one_language(
+    hashing_profile: IndexProfile, api_of: Callable[..., Api], work: Callable[[], int]
+):
+    call_command("namespace", "create", "hafen", "--language", "de", stdout=StringIO())
+    with operator():
+        tenant = Namespace.objects.get(slug="hafen")
+        tenant.active_profile = IndexProfile.objects.get(name="hashing")
+        tenant.save()
+    api = api_of(tenant)
+    api.upload(("kurz.md", "# Kurz\n\nHäuser"))
+    work()
+    assert api.get("documents").body["results"][0]["language"] == "de"
+    assert found(api, "Haus") == ["kurz.md"]
+    with pytest.raises(CommandError, match="two lowercase letters"):
+        call_command("namespace", "create", "x", "--language", "German")

@@ -9,6 +9,8 @@ from documents import keys
 from documents.models import IndexProfile, Namespace
 from ragsite.tenancy import operator
 
+CREATED_WITH = ("slug", "name", "profile", "language", "exist_ok")
+
 
 class Command(BaseCommand):
     help = "Create or list namespaces: the walls between tenants."
@@ -20,6 +22,11 @@ class Command(BaseCommand):
         create.add_argument("--name", default="", help="A name for people.")
         create.add_argument("--profile", default="default", help="How its texts are cut, embedded.")
         create.add_argument(
+            "--language",
+            default="",
+            help="What its documents are written in, e.g. de (default: found out for each).",
+        )
+        create.add_argument(
             "--exist-ok", action="store_true", help="Succeed quietly if it is there already."
         )
         actions.add_parser("list", help="Print every namespace with its number of documents.")
@@ -29,14 +36,9 @@ class Command(BaseCommand):
             if options["action"] == "list":
                 self._list()
             else:
-                self._create(
-                    options["slug"],
-                    options["name"],
-                    options["profile"],
-                    exist_ok=options["exist_ok"],
-                )
+                self._create(**{name: options[name] for name in CREATED_WITH})
 
-    def _create(self, slug: str, name: str, profile: str, *, exist_ok: bool) -> None:
+    def _create(self, slug: str, name: str, profile: str, language: str, *, exist_ok: bool) -> None:
         if exist_ok and Namespace.objects.filter(slug=slug).exists():
             return
         found = IndexProfile.objects.filter(name=profile).first()
@@ -45,7 +47,7 @@ class Command(BaseCommand):
                 f"There is no index profile {profile!r}; see manage.py profile list."
             )
         try:
-            keys.create_namespace(slug, name=name, profile=found)
+            keys.create_namespace(slug, name=name, profile=found, language=language)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         self.stdout.write(f"Namespace {slug} created.")

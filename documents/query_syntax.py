@@ -6,6 +6,7 @@ import regex
 
 from documents.characters import UNSPACED, folded
 
+MOST_WORDS_BESIDE = 6  # more make it a sentence, and quotation marks in it what they are anywhere
 SHORTEST_PREFIX = 4  # characters; shorter ones match half the vocabulary, and take their time
 
 _LETTER = rf"[[\p{{L}}\p{{N}}\p{{M}}]--{UNSPACED}]"
@@ -30,7 +31,8 @@ _HAS_WORD = regex.compile(r"[\p{L}\p{N}]")
 class ParsedQuery:
     """A query's parts: as typed, but for the prefixes, which are folded as words are.
 
-    `text` holds every word to search for, those of phrases and prefixes too.
+    `text` holds every word to search for, those of phrases and prefixes too. A sentence that quotes
+    something asks for no phrases: few texts that answer it quote the same.
     """
 
     text: str
@@ -57,6 +59,8 @@ def parse_query(query: str) -> ParsedQuery:
             phrases.append(words)
             kept.append(f" {words} ")
     text = "".join([*kept, query[done:]])
+    if len(text.split()) - len(" ".join(phrases).split()) > MOST_WORDS_BESIDE:
+        phrases = []
     if excluded and not _HAS_WORD.search(text):
         text, excluded = " ".join([text, *excluded]), []
     return ParsedQuery(

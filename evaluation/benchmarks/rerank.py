@@ -6,7 +6,6 @@ The first stage is bm25s plus all-MiniLM-L6-v2, min-max normalised and summed, a
 """
 
 import argparse
-import json
 import math
 import random
 import time
@@ -18,26 +17,11 @@ import numpy as np
 import Stemmer
 
 from documents.embedders.sentence_transformers import SentenceTransformersEmbedder
+from evaluation.benchmarks.beir import Collection
 from retrieval.rerankers.base import Passage
 from retrieval.rerankers.onnx import OnnxReranker
 
 WEIGHTS = (0.0, 0.3, 0.5, 0.7, 1.0)  # of the cross-encoder against the fused score
-
-
-class Collection:
-    """A folder in BEIR's layout: corpus.jsonl, queries.jsonl, qrels/test.tsv."""
-
-    def __init__(self, folder: Path) -> None:
-        rows = [json.loads(line) for line in (folder / "corpus.jsonl").open()]
-        self.ids = [row["_id"] for row in rows]
-        self.texts = [f"{row.get('title', '')} {row['text']}".strip() for row in rows]
-        self.relevant: dict[str, dict[str, int]] = {}
-        for line in (folder / "qrels" / "test.tsv").read_text().splitlines()[1:]:
-            query, document, grade = line.split("\t")
-            if int(grade) > 0:
-                self.relevant.setdefault(query, {})[document] = int(grade)
-        queries = (json.loads(line) for line in (folder / "queries.jsonl").open())
-        self.queries = {q["_id"]: q["text"] for q in queries if q["_id"] in self.relevant}
 
 
 def vectors(collection: Collection, saved: Path) -> tuple[dict[str, Any], np.ndarray]:

@@ -9,7 +9,7 @@ import platform
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -31,24 +31,25 @@ READING_CODES = frozenset(
 )
 
 
-def set_up_settings() -> Path:
-    """Django with a home of its own, which is gone when the process ends."""
-    home = tempfile.mkdtemp(prefix="rs-")
-    atexit.register(shutil.rmtree, home, ignore_errors=True)
+def set_up_settings(home: Path | None = None) -> Path:
+    """Django with a home of its own, which is gone when the process ends unless it is named."""
+    if home is None:
+        home = Path(tempfile.mkdtemp(prefix="rs-"))
+        atexit.register(shutil.rmtree, home, ignore_errors=True)
     os.environ |= {
-        "RAGSITE_HOME": home,
+        "RAGSITE_HOME": str(home.resolve()),
         "ENV_FILE": os.devnull,
         "DATABASE_URL": "",
         "LOG_LEVEL": "ERROR",
         "DJANGO_SETTINGS_MODULE": "ragsite.settings",
     }
     django.setup()
-    return Path(home)
+    return home
 
 
-def set_up() -> None:
+def set_up(home: Path | None = None) -> None:
     """The same with a database."""
-    set_up_settings()
+    set_up_settings(home)
     from django.conf import settings
     from django.core.management import call_command
     from django.db import connections
@@ -112,11 +113,13 @@ def peak_bytes() -> int:
     return int(line.split()[1]) * 1024
 
 
-def machine() -> str:
+READERS = ("Django", "pypdfium2", "pypdf", "markdown-it-py", "trafilatura", "python-docx")
+
+
+def machine(packages: Sequence[str] = READERS) -> str:
     with open("/proc/cpuinfo") as info:
         names = (line.partition(":")[2].strip() for line in info if line.startswith("model name"))
         model = next(names, platform.machine())
-    packages = ("Django", "pypdfium2", "pypdf", "markdown-it-py", "trafilatura", "python-docx")
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     cores = len(os.sched_getaffinity(0))
     return f"{model}, {cores} cores; Python {platform.python_version()}, {versions}"

@@ -5,10 +5,12 @@ import sqlite3
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from documents.embedders.base import Embedder
+from documents.embedders.base import Embedder, Vectors
+from documents.embedders.sentence_transformers import SentenceTransformersEmbedder
 
 LOOK_UP = 500
 
@@ -51,3 +53,25 @@ class KeptVectors:
             for digest, row in self.database.execute(query, some):
                 known[bytes(digest)] = np.frombuffer(row, dtype=np.float32)
         return known
+
+
+class KeptEmbedder(Embedder):
+    """The bundled model, asked only for what it has not embedded in an earlier run."""
+
+    def __init__(self, **options: Any) -> None:
+        self.model = SentenceTransformersEmbedder(**options)
+        self.dimensions = self.model.dimensions
+        self.max_tokens = self.model.max_tokens
+        self.batch_size = self.model.batch_size
+        self.kept = KeptVectors(self.model)
+
+    @property
+    def identity(self) -> str:
+        return self.model.identity
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return self.model.count_tokens(texts)
+
+    def embed_batch(self, texts: list[str]) -> Vectors:
+        vectors: Vectors = self.kept.of(texts).tolist()
+        return vectors

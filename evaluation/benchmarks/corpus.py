@@ -1,0 +1,228 @@
+"""A large namespace, put straight into the tables: what a speed benchmark asks its questions of.
+
+Only the pipeline's front is left out. Words are stored and counted by the project's own code, and
+the indexes are dropped while rows come in and built afterwards, which is many times faster.
+"""
+
+import gzip
+import hashlib
+import json
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.db import connections
+
+from documents import terms
+from documents.models import Chunk, Document, DocumentVersion, IndexProfile, Namespace
+from documents.passages import Passage
+from ragsite.tenancy import namespace
+
+SEPARATOR = "\n\n"
+DOCUMENTS_AT_ONCE = 200
+CHUNKS_AT_ONCE = 1000
+# Share of the documents that a tag of this name finds.
+SHARES = {"half": 0.5, "tenth": 0.1, "hundredth": 0.01, "thousandth": 0.001}
+COPIED = "documents_chunk", "documents_chunkterms"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A document with its passages; its rows' ids are made of what it is."""
+
+    source_uri: str
+    title: str
+    texts: tuple[str, ...]
+    owner: uuid.UUID
+
+    @property
+    def id(self) -> uuid.UUID:
+        return uuid.uuid5(self.owner, self.source_uri)
+
+    @property
+    def version_id(self) -> uuid.UUID:
+        return uuid.uuid5(self.id, "1")
+
+    @property
+    def chunk_ids(self) -> list[uuid.UUID]:
+        return [uuid.uuid5(self.version_id, str(ordinal)) for ordinal in range(len(self.texts))]
+
+    @property
+    def tags(self) -> list[str]:
+        luck = int.from_bytes(hashlib.sha256(self.source_uri.encode()).digest()[:4]) / 2**32
+        return [name for name, share in SHARES.items() if luck < share]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """All chunks in one order: their ids, texts and vectors side by side."""
+
+    tenant: Namespace
+    profile: IndexProfile
+    pages: Sequence[Page]
+    matrix: np.ndarray
+    ids: list[uuid.UUID] = field(init=False)
+    texts: list[str] = field(init=False)
+    titles: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        pages = self.pages
+        object.__setattr__(self, "ids", [pk for page in pages for pk in page.chunk_ids])
+        object.__setattr__(self, "texts", [text for page in pages for text in page.texts])
+        titles = [page.title for page in pages for _ in page.texts]
+        object.__setattr__(self, "titles", titles)
+
+    def rows_tagged(self, tag: str) -> np.ndarray:
+        return np.array([tag in page.tags for page in self.pages for _ in page.texts])
+
+
+def read_pages(path: Path, *, rows: int, owner: uuid.UUID) -> list[Page]:
+    """Passages that follow one another under one title are one document. Where more rows are asked
+    for than the file has, it is read again, as other documents."""
+    pages: list[Page] = []
+    wanted, turn = rows, 0
+    while wanted:
+        with gzip.open(path, "rt") as lines:
+            passages = (json.loads(line) for line in islice(lines, wanted))
+            groups = groupby(passages, key=lambda row: (row["_id"].split("#")[0], row["title"]))
+            for (place, title), group in groups:
+                texts = tuple(row["text"] for row in group)
+                pages.append(Page(f"{turn}/{len(pages)}/{place}", title, texts, owner))
+                wanted -= len(texts)
+        turn += 1
+    return pages
+
+
+def load(corpus: Corpus) -> None:
+    with _without_indexes(*COPIED):
+        vectors = iter(corpus.matrix)
+        pages = iter(corpus.pages)
+        while batch := list(islice(pages, DOCUMENTS_AT_ONCE)):
+            with namespace(corpus.tenant.pk):
+                _insert(batch, vectors, corpus)
+    _finish(corpus.tenant, len(corpus.ids), corpus.profile)
+
+
+def _insert(pages: Sequence[Page], vectors: Iterator[np.ndarray], corpus: Corpus) -> None:
+    Document.objects.bulk_create(_document(page, corpus) for page in pages)
+    DocumentVersion.objects.bulk_create(_version(page, corpus) for page in pages)
+    chunks = [chunk for page in pages for chunk in _chunks(page, vectors, corpus)]
+    Chunk.objects.bulk_create(chunks, batch_size=CHUNKS_AT_ONCE)
+    for page in pages:
+        terms.store(
+            [
+                terms.words_of(pk, page.title, Passage(text=text, start=0, end=len(text), tokens=0))
+                for pk, text in zip(page.chunk_ids, page.texts, strict=True)
+            ],
+            namespace_id=corpus.tenant.pk,
+            profile=corpus.profile,
+            document_id=page.id,
+            language="en",
+        )
+
+
+def _document(page: Page, corpus: Corpus) -> Document:
+    return Document(
+        id=page.id,
+        namespace=corpus.tenant,
+        source_type="txt",
+        source_uri=page.source_uri,
+        title=page.title,
+        content_sha256=hashlib.sha256(page.source_uri.encode()).hexdigest(),
+        media_type="text/plain",
+        byte_size=1,
+        tags=page.tags,
+        language="en",
+        status=Document.Status.READY,
+        live_version=1,
+        chunks_count=len(page.texts),
+    )
+
+
+def _version(page: Page, corpus: Corpus) -> DocumentVersion:
+    return DocumentVersion(
+        id=page.version_id,
+        namespace=corpus.tenant,
+        document_id=page.id,
+        number=1,
+        state=DocumentVersion.State.LIVE,
+        content_sha256="",
+        media_type="text/plain",
+        byte_size=1,
+        storage_key="",
+        text=SEPARATOR.join(page.texts),
+    )
+
+
+def _chunks(page: Page, vectors: Iterator[np.ndarray], corpus: Corpus) -> Iterator[Chunk]:
+    start = 0
+    for ordinal, (pk, text) in enumerate(zip(page.chunk_ids, page.texts, strict=True)):
+        yield Chunk(
+            id=pk,
+            namespace=corpus.tenant,
+            profile=corpus.profile,
+            document_id=page.id,
+            version_id=page.version_id,
+            ordinal=ordinal,
+            content=text,
+            tokens=len(text) // 4,
+            start=start,
+            end=start + len(text),
+            chunk_hash=hashlib.sha256(text.encode()).hexdigest(),
+            embedding=next(vectors),
+        )
+        start += len(text) + len(SEPARATOR)
+
+
+@contextmanager
+def _without_indexes(*tables: str) -> Iterator[None]:
+    """Those that take their time with every row: HNSW and GIN."""
+    with connections["owner"].cursor() as cursor:
+        cursor.execute(
+            "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = ANY (%s) "
+            "AND indexdef ~ 'USING (hnsw|gin)'",
+            [list(tables)],
+        )
+        indexes = cursor.fetchall()
+        for name, _ in indexes:
+            cursor.execute(f'DROP INDEX "{name}"')
+        yield
+        cursor.execute("SET maintenance_work_mem = '1GB'")
+        for _, definition in indexes:
+            cursor.execute(definition)
+
+
+def _finish(tenant: Namespace, chunks: int, profile: IndexProfile) -> None:
+    with namespace(tenant.pk):
+        tenant.chunk_count, tenant.revision = chunks, tenant.revision + 1
+        tenant.save(update_fields=["chunk_count", "revision"])
+    terms.count(tenant.pk, profile)
+    with connections["owner"].cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+
+
+def copy_tenant(corpus: Corpus, tenant: Namespace, *, documents: int) -> list[int]:
+    """The first documents of a corpus as another tenant's: the rows of the corpus they are."""
+    pages = [
+        Page(page.source_uri, page.title, page.texts, tenant.pk)
+        for page in corpus.pages[:documents]
+    ]
+    rows = sum(len(page.texts) for page in pages)
+    other = Corpus(tenant, corpus.profile, pages, corpus.matrix[:rows])
+    vectors = iter(other.matrix)
+    with namespace(tenant.pk):
+        _insert(pages, vectors, other)
+    _finish(tenant, rows, corpus.profile)
+    return list(range(rows))
+
+
+def owner_rows(statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
+    with connections["owner"].cursor() as cursor:
+        cursor.execute(statement, parameters)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows

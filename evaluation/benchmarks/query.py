@@ -1,0 +1,434 @@
+"""Speed of a query, as ratios within one run; recall of the vector index against exact search.
+
+    make bench-query DATA=passages.jsonl.gz [ROWS=97768]
+
+The floor is what no service with this model and this database could do without: embedding the
+question, and the two bare candidate statements. Everything is measured in turns, question by
+question, so that a slow moment of the machine hits all sides.
+"""
+
+import argparse
+import os
+import re
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evaluation.benchmarks import asking, stage
+from evaluation.benchmarks.asking import both, middle
+
+TOP = 10
+PARTS = "embedding", "HNSW", "BM25 candidates"
+CANDIDATES = 100
+PACKAGES = ("Django", "pgvector", "sentence-transformers", "torch", "tantivy", "uvicorn")
+TENANTS = (("0.1 %", 0.001), ("1 %", 0.01), ("10 %", 0.1), ("25 %", 0.25))  # of the corpus
+_NO_WORD = re.compile(r"[^A-Za-z0-9]+")
+
+
+def say(line: str = "") -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    started = time.perf_counter()
+    value = work()
+    return time.perf_counter() - started, value
+
+
+@dataclass
+class Bench:
+    """The corpus in its tables, and each leg by itself, in this process."""
+
+    corpus: Any
+    embedder: Any
+    tantivy: Any = None
+    places: dict[uuid.UUID, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.places = {pk: row for row, pk in enumerate(self.corpus.ids)}
+
+    @contextmanager
+    def inside(self) -> Iterator[Any]:
+        from ragsite.tenancy import namespace
+
+        with namespace(self.corpus.tenant.pk):
+            yield self.corpus.tenant
+
+    def scope(self, tags: Sequence[str] = ()) -> Any:
+        from django.conf import settings
+
+        from retrieval.requests import Filters
+        from retrieval.scope import resolve
+
+        few = settings.SEARCH["exact_scan_rows"]
+        return resolve(Filters(tags=tuple(tags)), self.corpus.tenant, few=few)
+
+    def near(self, vector: Sequence[float], scope: Any, *, exact_up_to: int | None = None) -> Any:
+        from django.conf import settings
+
+        from retrieval import dense
+
+        rule = settings.SEARCH["exact_scan_rows"] if exact_up_to is None else exact_up_to
+        return dense.find(
+            vector,
+            namespace_id=self.corpus.tenant.pk,
+            profile=self.corpus.profile,
+            scope=scope,
+            limit=CANDIDATES,
+            exact_up_to=rule,
+            ef_search=max(settings.SEARCH["ef_search"], CANDIDATES),
+        )
+
+    def wordy(self, text: str, scope: Any, *, budget: int | None = None) -> Any:
+        from django.conf import settings
+
+        from documents.lexemes import parse_query
+        from retrieval import lexical
+
+        whose = self.corpus.tenant.pk, self.corpus.profile.pk
+        question = lexical.analyse(parse_query(text), namespace_id=whose[0], profile_id=whose[1])
+        return lexical.find(
+            question,
+            profile_id=whose[1],
+            scope=scope,
+            limit=CANDIDATES,
+            budget=budget or settings.SEARCH["lexical_budget"],
+        )
+
+    def nearest(self, vector: Sequence[float], rows: np.ndarray | None = None) -> set[int]:
+        """Exactly, by numpy, in single precision."""
+        likeness = self.corpus.matrix @ np.asarray(vector, dtype=np.float32)
+        if rows is not None:
+            likeness = np.where(rows, likeness, -2)
+        return set(np.argsort(-likeness, kind="stable")[:TOP].tolist())
+
+    def rows_of(self, candidates: Sequence[Any]) -> set[int]:
+        return {self.places[candidate.chunk_id] for candidate in candidates[:TOP]}
+
+
+@contextmanager
+def last_statement() -> Iterator[list[tuple[str, Any]]]:
+    """What was sent to the database; the last one is the leg's own."""
+    from django.db import connection
+
+    sent: list[tuple[str, Any]] = []
+
+    def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        sent.append((sql, parameters))
+        return execute(sql, parameters, many, context)
+
+    with connection.execute_wrapper(note):
+        yield sent
+
+
+def bare(sent: list[tuple[str, Any]]) -> float:
+    """Seconds of the statement alone, asked again in the same transaction."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+
+        def run() -> None:
+            cursor.execute(*sent[-1])
+            cursor.fetchall()
+
+        return timed(run)[0]
+
+
+def floor(bench: Bench, text: str) -> tuple[float, float, float]:
+    """Seconds for the question's vector, and for each leg's bare statement."""
+    embed, vector = timed(lambda: bench.embedder.embed_query(text))
+    with bench.inside():
+        with last_statement() as sent:
+            bench.near(vector, bench.scope())
+        near = bare(sent)
+        with last_statement() as sent:
+            bench.wordy(text, bench.scope())
+        return embed, near, bare(sent)
+
+
+def whole_request(bench: Bench, server: asking.Server, questions: Sequence[str]) -> None:
+    """Against the floor; then with its vector known, and then from the cache."""
+    floors, fresh, warm, cached, answers = [], [], [], [], []
+    for text in questions:
+        floors.append(floor(bench, text))
+        seconds, answer = server.ask(text)
+        fresh.append(seconds)
+        answers.append(answer)
+        warm.append(server.ask(text, k=TOP - 1)[0])
+        cached.append(min(server.ask(text)[0] for _ in range(3)))
+    whole = [sum(parts) for parts in floors]
+    say(f"\n### A whole request, {len(questions)} natural questions, p50 / p95 in ms\n")
+    say("| | p50 / p95 | to the floor, by p50 |")
+    say("|---|--:|--:|")
+    for name, part in zip(PARTS, zip(*floors, strict=True), strict=True):
+        say(f"| floor: {name} alone | {both(part)} | |")
+    say(f"| floor: all three | {both(whole)} | 1.00 |")
+    say(f"| POST /query, nothing cached | {both(fresh)} | {middle(fresh) / middle(whole):.2f} |")
+    say(f"| the same, its vector known | {both(warm)} | |")
+    say(f"| the same from the cache | {both(cached)} | |")
+    say(f"\nuncached to cached, p50: {middle(fresh) / middle(cached):.1f}")
+    say(f"stages (median ms, lexical beside embed): {asking.stages(answers)}")
+    plans = {answer["diagnostics"]["dense_plan"] for answer in answers}
+    say(f"plans: {', '.join(sorted(plans))}; SQL statements: {count_statements(bench, questions)}")
+
+
+def count_statements(bench: Bench, questions: Sequence[str]) -> str:
+    """In all threads, without BEGIN and COMMIT."""
+    from django.db.backends.utils import CursorWrapper
+
+    from retrieval.requests import SearchRequest
+    from retrieval.search import search
+
+    plain, counts = CursorWrapper.execute, []
+    for text in questions[:20]:
+        seen: list[Any] = []
+
+        def note(self: Any, sql: Any, params: Any = None, seen: list[Any] = seen) -> Any:
+            seen.append(sql)
+            return plain(self, sql, params)
+
+        CursorWrapper.execute = note  # type: ignore[assignment, method-assign]
+        try:
+            search(bench.corpus.tenant.pk, SearchRequest(query=text, k=TOP - 2))
+        finally:
+            CursorWrapper.execute = plain  # type: ignore[method-assign]
+        counts.append(len(seen))
+    return f"{min(counts)} to {max(counts)} a search"
+
+
+def build_tantivy(corpus: Any) -> Callable[[str], Any]:
+    import tantivy
+
+    schema = tantivy.SchemaBuilder()
+    schema.add_text_field("body", tokenizer_name="en_stem", index_option="freq")
+    index = tantivy.Index(schema.build())
+    writer = index.writer(200_000_000, 1)
+    for title, text in zip(corpus.titles, corpus.texts, strict=True):
+        writer.add_document(tantivy.Document(body=f"{title} {text}"))
+    writer.commit()
+    writer.wait_merging_threads()
+    index.reload()
+    searcher = index.searcher()
+
+    def ask(text: str) -> Any:
+        words = _NO_WORD.sub(" ", text).lower()
+        return searcher.search(index.parse_query(words, ["body"]), CANDIDATES).hits
+
+    return ask
+
+
+def ts_rank_or(bench: Bench, text: str) -> Callable[[], Any]:
+    """PostgreSQL's own ranking over the same rows, as their owner: no policy in its way."""
+    from evaluation.benchmarks.corpus import owner_rows
+
+    ((wanted,),) = owner_rows(
+        "SELECT string_agg(quote_literal(lexeme), ' | ') FROM unnest(to_tsvector('english', %s))",
+        [_NO_WORD.sub(" ", text)],
+    )
+    statement = """
+        SELECT chunk_id, ts_rank(search_vector, %(wanted)s::tsquery, 1) AS rank
+        FROM documents_chunkterms
+        WHERE namespace_id = %(tenant)s AND search_vector @@ %(wanted)s::tsquery
+        ORDER BY rank DESC LIMIT 100
+    """
+    parameters = {"wanted": wanted, "tenant": bench.corpus.tenant.pk}
+    return lambda: owner_rows(statement, parameters)
+
+
+def lexical_leg(bench: Bench, kind: str, questions: Sequence[str]) -> None:
+    ours, theirs, stock, overlaps = [], [], [], []
+    for text in questions:
+        with bench.inside():
+            scope = bench.scope()
+            seconds, found = timed(lambda: bench.wordy(text, scope))  # noqa: B023
+            ours.append(seconds)
+            exact = bench.wordy(text, scope, budget=10**9)
+        theirs.append(timed(lambda: bench.tantivy(text))[0])  # noqa: B023
+        stock.append(timed(ts_rank_or(bench, text))[0])
+        wanted = bench.rows_of(exact)
+        overlaps.append(len(wanted & bench.rows_of(found)) / len(wanted) if wanted else 1.0)
+    say(
+        f"| {kind} | {both(ours)} | {both(theirs)} | {both(stock)} "
+        f"| {middle(ours) / middle(theirs):.1f} | {middle(stock) / middle(ours):.1f} "
+        f"| {np.mean(overlaps):.3f} |"
+    )
+
+
+def vector_leg(bench: Bench, questions: Sequence[str]) -> None:
+    """Recall of the first ten, against numpy in single precision."""
+    indexed, scanned, times = [], [], []
+    for text in questions:
+        vector = bench.embedder.embed_query(text)
+        exact = bench.nearest(vector)
+        with bench.inside():
+            scope = bench.scope()
+            seconds, (found, _) = timed(lambda: bench.near(vector, scope, exact_up_to=0))  # noqa: B023
+            times.append(seconds)
+            indexed.append(len(exact & bench.rows_of(found)) / TOP)
+            halves, _ = bench.near(vector, scope, exact_up_to=10**9)
+            scanned.append(len(exact & bench.rows_of(halves)) / TOP)
+    say(f"\n### The vector leg, {len(questions)} questions\n")
+    say(f"halfvec, exact scan: recall@10 {np.mean(scanned):.4f} of float32's")
+    say(f"HNSW over halfvec: recall@10 {np.mean(indexed):.4f}, p50 / p95 {both(times)} ms")
+
+
+def filtered(bench: Bench, server: asking.Server, questions: Sequence[str]) -> None:
+    from evaluation.benchmarks.corpus import SHARES
+
+    say(f"\n### Filters by tag, {len(questions)} questions, p50 / p95 of the whole request in ms\n")
+    say("| leaves | vector recall@10 | words overlap@10 | request | plans |")
+    say("|---|--:|--:|--:|---|")
+    for tag, share in SHARES.items():
+        rows = bench.corpus.rows_tagged(tag)
+        recalls, overlaps, times, plans = [], [], [], set()
+        for text in questions:
+            vector = bench.embedder.embed_query(text)
+            with bench.inside():
+                scope = bench.scope([tag])
+                near, plan = bench.near(vector, scope)
+                wordy = bench.rows_of(bench.wordy(text, scope))
+                wanted = bench.rows_of(bench.wordy(text, scope, budget=10**9))
+            exact = {row for row in bench.nearest(vector, rows) if rows[row]}
+            plans.add(plan)
+            recalls.append(len(exact & bench.rows_of(near)) / len(exact) if exact else 1.0)
+            overlaps.append(len(wordy & wanted) / len(wanted) if wanted else 1.0)
+            times.append(server.ask(text, filters={"tags": [tag]})[0])
+        say(
+            f"| {share:.1%} ({rows.sum()} chunks) | {np.mean(recalls):.3f} "
+            f"| {np.mean(overlaps):.3f} | {both(times)} | {', '.join(sorted(plans))} |"
+        )
+
+
+def small_tenants(bench: Bench, questions: Sequence[str]) -> None:
+    """Others with fewer chunks in the same tables and the same vector index."""
+    from documents import keys
+    from evaluation.benchmarks.corpus import Corpus, copy_tenant
+    from ragsite.tenancy import operator
+
+    corpus = bench.corpus
+    say(f"\n### Small tenants beside the large one, {len(questions)} questions\n")
+    say("| chunks | share of the table | vector recall@10 | p50 / p95 in ms | plan |")
+    say("|--:|--:|--:|--:|---|")
+    others = []
+    for name, share in TENANTS:
+        with operator():
+            tenant = keys.create_namespace(f"tenant-{uuid.uuid4().hex[:8]}", name=name)
+        rows = copy_tenant(corpus, tenant, documents=max(1, int(share * len(corpus.pages))))
+        others.append((tenant, len(rows)))
+    everything = len(corpus.ids) + sum(rows for _, rows in others)
+    for tenant, rows in others:
+        pages = _own_pages(corpus, tenant, rows)
+        own = Bench(Corpus(tenant, corpus.profile, pages, corpus.matrix[:rows]), bench.embedder)
+        recalls, times, plans = [], [], set()
+        for text in questions:
+            vector = bench.embedder.embed_query(text)
+            with own.inside():
+                scope = own.scope()
+                seconds, (near, plan) = timed(lambda: own.near(vector, scope))  # noqa: B023
+            times.append(seconds)
+            plans.add(plan)
+            recalls.append(len(own.nearest(vector) & own.rows_of(near)) / min(TOP, rows))
+        say(
+            f"| {rows} | {rows / everything:.1%} | {np.mean(recalls):.3f} | {both(times)} "
+            f"| {', '.join(sorted(plans))} |"
+        )
+
+
+def _own_pages(corpus: Any, tenant: Any, rows: int) -> list[Any]:
+    from dataclasses import replace
+
+    pages, seen = [], 0
+    for page in corpus.pages:
+        if seen >= rows:
+            break
+        pages.append(replace(page, owner=tenant.pk))
+        seen += len(page.texts)
+    return pages
+
+
+def matrix_of(kind: str, texts: Sequence[str], embedder: Any) -> np.ndarray:
+    from evaluation.benchmarks.vectors import KeptVectors
+
+    if kind == "model":
+        return KeptVectors(embedder).of(texts)
+    chance = np.random.default_rng(3)
+    drawn = chance.standard_normal((len(texts), embedder.dimensions), dtype=np.float32)
+    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+
+
+def open_corpus(path: Path, *, rows: int, vectors: str) -> tuple[Any, Any]:
+    from documents import keys, profiles
+    from documents.models import Namespace
+    from evaluation.benchmarks.corpus import Corpus, load, read_pages
+    from ragsite.tenancy import operator
+
+    with operator():
+        known = Namespace.objects.filter(slug="scale").first()
+        tenant = known or keys.create_namespace("scale")
+        profile = tenant.active_profile
+    embedder = profiles.embedder_of(profile)
+    pages = read_pages(path, rows=rows, owner=tenant.pk)
+    texts = [text for page in pages for text in page.texts]
+    corpus = Corpus(tenant, profile, pages, matrix_of(vectors, texts, embedder))
+    if not tenant.chunk_count:
+        seconds, _ = timed(lambda: load(corpus))
+        say(f"{len(texts)} chunks loaded and indexed in {seconds:.0f} s")
+    elif tenant.chunk_count != rows:
+        raise SystemExit("This --home holds another number of rows: name another one.")
+    return corpus, embedder
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="passages, one JSON on a line")
+    parser.add_argument("--rows", type=int, default=97_768)
+    parser.add_argument("--questions", type=int, default=100)
+    parser.add_argument("--vectors", choices=["model", "random"], default="model")
+    parser.add_argument("--home", type=Path, help="Keep the database here for the next run.")
+    options = parser.parse_args()
+    os.environ |= {"RAGSITE_PG_FSYNC": "off", "EMBEDDING_THREADS": "1"}
+    stage.set_up(options.home)
+    from documents import keys
+    from ragsite.tenancy import operator
+
+    say(stage.machine(PACKAGES))
+    corpus, embedder = open_corpus(options.data, rows=options.rows, vectors=options.vectors)
+    embedder.warm()
+    bench = Bench(corpus, embedder, build_tantivy(corpus))
+    natural = asking.natural_questions(corpus.texts, options.questions)
+    short = asking.keyword_questions(corpus.texts, options.questions)
+    with operator():
+        _, key = keys.issue(corpus.tenant, scopes=("read",))
+    say(f"{len(corpus.pages)} documents, {len(corpus.ids)} chunks, vectors: {options.vectors}")
+    with asking.running_server(key) as server:
+        for text in short[:10]:
+            server.ask(text, k=1)
+            floor(bench, text)
+        whole_request(bench, server, natural)
+        say("\n### The lexical leg by itself, top 100, p50 / p95 in ms\n")
+        say(
+            "| questions | ours | tantivy | ts_rank OR | ours:tantivy | ts_rank:ours | overlap@10 |"
+        )
+        say("|---|--:|--:|--:|--:|--:|--:|")
+        lexical_leg(bench, "natural", natural)
+        lexical_leg(bench, "keywords", short)
+        vector_leg(bench, natural)
+        filtered(bench, server, natural[: options.questions // 3])
+        others = asking.natural_questions(corpus.texts[::-1], 2 * options.questions)
+        say("\n### Throughput, answers a second, nothing cached\n")
+        for clients in (1, 4):
+            some = others[: options.questions] if clients == 1 else others[options.questions :]
+            say(f"{clients} client(s): {server.throughput(some, clients=clients):.1f}")
+    small_tenants(bench, natural[: options.questions // 3])
+
+
+if __name__ == "__main__":
+    main()

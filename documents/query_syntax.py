@@ -6,7 +6,7 @@ import regex
 
 from documents.characters import UNSPACED, folded
 
-MOST_WORDS_BESIDE = 6  # more make it a sentence, and quotation marks in it what they are anywhere
+MOST_WORDS_BESIDE = 12  # more make it a sentence, and quotation marks in it what they are anywhere
 SHORTEST_PREFIX = 4  # characters; shorter ones match half the vocabulary, and take their time
 
 _LETTER = rf"[[\p{{L}}\p{{N}}\p{{M}}]--{UNSPACED}]"

@@ -14,8 +14,10 @@ from documents.lexemes import ParsedQuery, parse_query, prepare
         ('find "exact  phrase" now', ParsedQuery("find exact phrase now", ("exact phrase",))),
         ("“a b” „c d“ «e f» »g h«", ParsedQuery("a b c d e f g h", ("a b", "c d", "e f", "g h"))),
         (
-            'who wrote in a paper of 1977 that "virtual" machines',
-            ParsedQuery("who wrote in a paper of 1977 that virtual machines"),
+            'who was it that wrote in a paper of about 1977 that "virtual" machines may come',
+            ParsedQuery(
+                "who was it that wrote in a paper of about 1977 that virtual machines may come"
+            ),
         ),
         ("关于「黑豹队」的", ParsedQuery("关于 黑豹队 的", ("黑豹队",))),
         ('他说"你好"吗', ParsedQuery("他说 你好 吗", ("你好",))),

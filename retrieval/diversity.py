@@ -2,15 +2,15 @@
 
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from .requests import Candidate
-from .scoring import Matrix, Place, Scored
+from .scoring import Matrix, Place, Scored, unit
+from .twins import Pair
 
-TWINS_FROM = 0.97  # cosine similarity
 LONGEST_MERGE = 3  # chunks in one passage
 
 
@@ -28,6 +28,7 @@ def diversify(
     candidates: Sequence[Candidate],
     scored: Scored,
     *,
+    twins: Collection[Pair],
     k: int,
     max_per_document: int,
     mmr_lambda: float,
@@ -41,7 +42,7 @@ def diversify(
         candidate = waiting.pop(_next(waiting, picks, scored.vectors, mmr_lambda))
         if neighbour := _touching(candidate, picks, scored.places):
             _merge(neighbour, candidate, scored.places)
-        elif _is_twin(candidate, picks, scored):
+        elif any(frozenset({candidate.chunk_id, c.candidate.chunk_id}) in twins for c in picks):
             dropped.append(replace(candidate, dropped="duplicate"))
         elif seen[candidate.document_id] >= max_per_document:
             dropped.append(replace(candidate, dropped="max_per_document"))
@@ -61,20 +62,15 @@ def _next(
     """Maximal marginal relevance: a good score, less the likeness to what is there already."""
     if mmr_lambda >= 1 or not picks:
         return 0
-    there = np.stack([_unit(vectors[pick.candidate.chunk_id]) for pick in picks])
+    there = np.stack([unit(vectors[pick.candidate.chunk_id]) for pick in picks])
     scores = [c.final for c in (*waiting, *(pick.candidate for pick in picks))]
     low, width = min(scores), (max(scores) - min(scores)) or 1.0  # likeness is 0…1, so must they be
     gains = [
         mmr_lambda * (candidate.final - low) / width
-        - (1 - mmr_lambda) * float(np.max(there @ _unit(vectors[candidate.chunk_id])))
+        - (1 - mmr_lambda) * float(np.max(there @ unit(vectors[candidate.chunk_id])))
         for candidate in waiting
     ]
     return int(np.argmax(gains))
-
-
-def _unit(vector: Matrix) -> Matrix:
-    length = np.linalg.norm(vector)
-    return vector / length if length else vector
 
 
 def _touching(
@@ -95,17 +91,3 @@ def _merge(pick: Pick, candidate: Candidate, places: Mapping[uuid.UUID, Place]) 
     own = places[candidate.chunk_id]
     pick.start, pick.end = min(pick.start, own.start), max(pick.end, own.end)
     pick.merged.append(candidate.chunk_id)
-
-
-def _is_twin(candidate: Candidate, picks: Sequence[Pick], scored: Scored) -> bool:
-    own = scored.places[candidate.chunk_id]
-    for pick in picks:
-        other = scored.places[pick.candidate.chunk_id]
-        if own.words_hash == other.words_hash:
-            return True
-        if own.kind != other.kind:
-            continue
-        vectors = (scored.vectors[candidate.chunk_id], scored.vectors[pick.candidate.chunk_id])
-        if float(_unit(vectors[0]) @ _unit(vectors[1])) >= TWINS_FROM:
-            return True
-    return False

@@ -152,6 +152,11 @@ def _unpacked(packed: bytes) -> Matrix:
     return np.frombuffer(packed, dtype=">f2", offset=4).astype(np.float32)
 
 
+def unit(vector: Matrix) -> Matrix:
+    length = np.linalg.norm(vector)
+    return vector / length if length else vector
+
+
 def _cosine(one: Matrix, other: Matrix) -> float:
     length = float(np.linalg.norm(one) * np.linalg.norm(other))
     return float(one @ other) / length if length else 0.0

@@ -37,10 +37,12 @@ from .requests import (
 from .rerankers.base import Passage
 from .reranking import Chosen, Reranked
 from .scoring import Scored, matches, score, union
+from .twins import find_twins
 
 logger = logging.getLogger(__name__)
 
 MOST_TRIES = 3
+MOST_COMPARED = 30  # candidates beyond k that are looked through for twins
 
 NO_WORDS = "no_words: the question holds no letter and no digit, so nothing can be looked for"
 
@@ -130,9 +132,12 @@ def _answer(
     with clock("rerank"):
         ranked, reranked = _rerank(tenant, query, fused, request, chosen)
     good, weak = _above(request, ranked)
+    with namespace(tenant.pk), clock("diversify"):
+        twins = find_twins(good[: MOST_COMPARED + request.k], scored)
     picks, crowded = diversify(
         good,
         scored,
+        twins=twins,
         k=request.k,
         max_per_document=request.max_per_document,
         mmr_lambda=request.mmr_lambda,

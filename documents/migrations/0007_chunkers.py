@@ -1,6 +1,15 @@
-"""Chunkers and contextual headers, chosen by profile. Existing profiles keep what they had."""
+"""Chunkers and contextual headers, chosen by profile. Profiles in use keep what they had; the
+default one, where nothing was indexed with it yet, gets headers (docs/decisions/0012)."""
 
 from django.db import migrations, models
+
+PROFILE = "5f0b7d5e-6c1a-5b8e-9d5c-2f4d3c1b0a01"
+
+
+def give_headers(apps, schema_editor):
+    profiles = apps.get_model("documents", "IndexProfile").objects
+    unused = profiles.using(schema_editor.connection.alias).filter(id=PROFILE, model_identity="")
+    unused.update(contextual_header=True)
 
 
 class Migration(migrations.Migration):
@@ -53,4 +62,5 @@ class Migration(migrations.Migration):
                 help_text="Tokens a chunk aims for; characters with the fixed chunker."
             ),
         ),
+        migrations.RunPython(give_headers, migrations.RunPython.noop),
     ]

@@ -7,6 +7,7 @@ import numpy as np
 from retrieval.diversity import diversify
 from retrieval.requests import Candidate
 from retrieval.scoring import Place, Scored
+from retrieval.twins import find_twins
 
 VERSION = uuid.UUID(int=7)
 
@@ -34,7 +35,7 @@ def scene(*rows: dict) -> Scored:
 
 
 def picked(scored: Scored, **options: object) -> tuple[list[int], list[str]]:
-    settings = {"k": 10, "max_per_document": 9, "mmr_lambda": 1.0} | options
+    settings = {"k": 10, "max_per_document": 9, "mmr_lambda": 1.0, "twins": ()} | options
     picks, dropped = diversify(scored.candidates, scored, **settings)
     return (
         [pick.candidate.chunk_id.int - 1 for pick in picks],
@@ -42,21 +43,23 @@ def picked(scored: Scored, **options: object) -> tuple[list[int], list[str]]:
     )
 
 
-def test_the_same_words_in_another_document_are_a_twin():
-    assert picked(scene({"words": 5}, {"words": 5}, {})) == ([0, 2], ["1: duplicate"])
+def test_of_twins_only_the_better_stays():
+    twins = {frozenset({uuid.UUID(int=1), uuid.UUID(int=2)})}
+    assert picked(scene({}, {}, {}), twins=twins) == ([0, 2], ["1: duplicate"])
 
 
-def test_nearly_the_same_vector_is_a_twin_but_not_across_kinds():
-    close = [1.0, 0.1] + [0.0] * 6
-    assert picked(scene({}, {"vector": close}))[1] == ["1: duplicate"]
-    assert picked(scene({}, {"vector": close, "kind": "table"}))[0] == [0, 1]
+def test_the_same_words_are_twins_whatever_their_vectors():
+    scored = scene({"words": 5}, {"words": 5}, {"words": 5}, {})
+    assert len(find_twins(scored.candidates, scored)) == 3
 
 
 def test_neighbours_of_one_section_become_one_passage():
     scored = scene(
         {"document": 1, "ordinal": 4}, {"document": 1, "ordinal": 5}, {"document": 1, "ordinal": 8}
     )
-    picks, _ = diversify(scored.candidates, scored, k=10, max_per_document=2, mmr_lambda=1.0)
+    picks, _ = diversify(
+        scored.candidates, scored, twins=(), k=10, max_per_document=2, mmr_lambda=1.0
+    )
     assert [(pick.start, pick.end, len(pick.merged)) for pick in picks] == [
         (400, 620, 1),
         (800, 920, 0),

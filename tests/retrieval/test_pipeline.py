@@ -187,3 +187,24 @@ def test_fallbacks_are_counted(library: Api, settings: Any):
     library.query("boats")
     load_backend.cache_clear()
     assert pipeline.fallback_counts["lexical_only"] == before + 1
+
+
+def test_copies_are_told_once_and_look_alikes_are_not_copies(api: Api, work: Callable[[], int]):
+    text = (
+        "The invoice for the lighthouse oil of the year came by the morning boat to the quay. " * 2
+    )
+    bills = [
+        f"# Bill\n\nInvoice {n}00{n} of the harbour, {n}2 barrels, {n}70 crowns." for n in (3, 4)
+    ]
+    api.upload(
+        ("one.md", f"# Oil\n\n{text}"),
+        ("two.md", f"# Oil\n\n{text.upper()}"),
+        ("bill3.md", bill.format(3)),
+        ("bill4.md", bill.format(4)),
+    )
+    work()
+    body = api.query("invoice").body
+    sources = [hit["source_uri"] for hit in body["results"]]
+    assert ("upload:one.md" in sources) != ("upload:two.md" in sources)
+    assert {"upload:bill3.md", "upload:bill4.md"} <= set(sources)
+    assert "duplicate" in {entry["reason"] for entry in body["diagnostics"]["dropped"]}

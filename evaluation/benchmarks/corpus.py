@@ -10,7 +10,7 @@ import json
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,6 @@ DOCUMENTS_AT_ONCE = 200
 CHUNKS_AT_ONCE = 1000
 # Share of the documents that a tag of this name finds.
 SHARES = {"half": 0.5, "tenth": 0.1, "hundredth": 0.01, "thousandth": 0.001}
-COPIED = "documents_chunk", "documents_chunkterms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +98,30 @@ def read_pages(path: Path, *, rows: int, owner: uuid.UUID) -> list[Page]:
 
 
 def load(corpus: Corpus) -> None:
-    with _without_indexes(*COPIED):
-        vectors = iter(corpus.matrix)
-        pages = iter(corpus.pages)
-        while batch := list(islice(pages, DOCUMENTS_AT_ONCE)):
-            with namespace(corpus.tenant.pk):
-                _insert(batch, vectors, corpus)
-    _finish(corpus.tenant, len(corpus.ids), corpus.profile)
+    """Into empty tables."""
+    with _without_indexes("documents_chunk", "documents_chunkterms"):
+        insert(corpus)
+    with connections["owner"].cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+
+
+def insert(corpus: Corpus) -> None:
+    vectors, pages, tenant = iter(corpus.matrix), iter(corpus.pages), corpus.tenant
+    while batch := list(islice(pages, DOCUMENTS_AT_ONCE)):
+        with namespace(tenant.pk):
+            _insert(batch, vectors, corpus)
+    with namespace(tenant.pk):
+        tenant.chunk_count, tenant.revision = len(corpus.ids), tenant.revision + 1
+        tenant.save(update_fields=["chunk_count", "revision"])
+    terms.count(tenant.pk, corpus.profile)
+
+
+def first_of(corpus: Corpus, tenant: Namespace, *, share: float) -> Corpus:
+    """The first documents of a corpus as another tenant's."""
+    some = corpus.pages[: max(1, int(share * len(corpus.pages)))]
+    pages = [replace(page, owner=tenant.pk) for page in some]
+    rows = sum(len(page.texts) for page in pages)
+    return Corpus(tenant, corpus.profile, pages, corpus.matrix[:rows])
 
 
 def _insert(pages: Sequence[Page], vectors: Iterator[np.ndarray], corpus: Corpus) -> None:
@@ -195,30 +211,6 @@ def _without_indexes(*tables: str) -> Iterator[None]:
         cursor.execute("SET maintenance_work_mem = '1GB'")
         for _, definition in indexes:
             cursor.execute(definition)
-
-
-def _finish(tenant: Namespace, chunks: int, profile: IndexProfile) -> None:
-    with namespace(tenant.pk):
-        tenant.chunk_count, tenant.revision = chunks, tenant.revision + 1
-        tenant.save(update_fields=["chunk_count", "revision"])
-    terms.count(tenant.pk, profile)
-    with connections["owner"].cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE")
-
-
-def copy_tenant(corpus: Corpus, tenant: Namespace, *, documents: int) -> list[int]:
-    """The first documents of a corpus as another tenant's: the rows of the corpus they are."""
-    pages = [
-        Page(page.source_uri, page.title, page.texts, tenant.pk)
-        for page in corpus.pages[:documents]
-    ]
-    rows = sum(len(page.texts) for page in pages)
-    other = Corpus(tenant, corpus.profile, pages, corpus.matrix[:rows])
-    vectors = iter(other.matrix)
-    with namespace(tenant.pk):
-        _insert(pages, vectors, other)
-    _finish(tenant, rows, corpus.profile)
-    return list(range(rows))
 
 
 def owner_rows(statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:

@@ -75,3 +75,26 @@ class KeptEmbedder(Embedder):
     def embed_batch(self, texts: list[str]) -> Vectors:
         vectors: Vectors = self.kept.of(texts).tolist()
         return vectors
+
+
+class WordVectors:
+    """The mean of what the model's first table says of each token: no transformer, so a thousand
+    times faster. Texts with like words lie near one another, as they do in earnest."""
+
+    def __init__(self, embedder: SentenceTransformersEmbedder) -> None:
+        from safetensors.numpy import load_file
+        from tokenizers import Tokenizer
+
+        weights = load_file(embedder.files.directory / "model.safetensors")
+        (table,) = (
+            rows for name, rows in weights.items() if name.endswith("word_embeddings.weight")
+        )
+        self.table = table.astype(np.float32) - table.mean(axis=0)
+        self.tokenizer = Tokenizer.from_file(str(embedder.files.tokenizer))
+        self.tokenizer.no_padding()
+
+    def of(self, texts: Sequence[str]) -> np.ndarray:
+        encoded = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        means = np.stack([self.table[e.ids or [0]].mean(axis=0) for e in encoded])
+        unit: np.ndarray = means / np.linalg.norm(means, axis=1, keepdims=True)
+        return unit

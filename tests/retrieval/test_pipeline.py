@@ -190,12 +190,8 @@ def test_fallbacks_are_counted(library: Api, settings: Any):
 
 
 def test_copies_are_told_once_and_look_alikes_are_not_copies(api: Api, work: Callable[[], int]):
-    text = (
-        "The invoice for the lighthouse oil of the year came by the morning boat to the quay. " * 2
-    )
-    bills = [
-        f"# Bill\n\nInvoice {n}00{n} of the harbour, {n}2 barrels, {n}70 crowns." for n in (3, 4)
-    ]
+    text = "The invoice for the lighthouse oil came by the morning boat to the quay. " * 2
+    bill = "# Bill\n\nInvoice {0}00{0} of the harbour, {0}2 barrels, {0}70 crowns."
     api.upload(
         ("one.md", f"# Oil\n\n{text}"),
         ("two.md", f"# Oil\n\n{text.upper()}"),

@@ -9,9 +9,11 @@ runs, and with --home the database too: then only the queries run again.
 
 import argparse
 import io
+import logging
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,8 +74,9 @@ class Service:
 
         An article without a text is known by its title: that is then what it says.
         """
-        from documents import terms
+        from documents import jobs, terms
 
+        jobs.reap()  # what an earlier run left when it was killed
         started, indexed = time.monotonic(), 0
         documents = [
             {
@@ -134,44 +137,21 @@ class Service:
         return found
 
 
-def open_service(name: str, *, headers: bool) -> Service:
+def open_service(name: str) -> Service:
     from django.test import Client
 
     from documents import keys
     from documents.models import Namespace
     from ragsite.tenancy import operator
 
-    slug = f"{name}-headers" if headers else name
     with operator():
-        known = Namespace.objects.filter(slug=slug).first()
-        tenant = known or keys.create_namespace(slug, profile=_profile(headers=headers))
+        tenant = Namespace.objects.filter(slug=name).first() or keys.create_namespace(name)
         _, key = keys.issue(tenant, scopes=("read", "write"))
         return Service(Client(SERVER_NAME="localhost"), tenant.pk, tenant.active_profile, key)
 
 
-def _profile(*, headers: bool) -> Any:
-    """The default one; or like it, with title and section embedded above each chunk."""
-    from documents.models import IndexProfile
-
-    default = IndexProfile.objects.get(name="default")
-    if not headers:
-        return default
-    alike = ("chunk_size", "chunk_overlap", "embedder", "dimensions")
-    profile, _ = IndexProfile.objects.get_or_create(
-        name="headers",
-        defaults={
-            "contextual_header": True,
-            "ann_method": "exact",
-            **{field: getattr(default, field) for field in alike},
-        },
-    )
-    return profile
-
-
 def describe(service: Service) -> str:
     """What the collection became: a wrong language would hide whole documents from words."""
-    from collections import Counter
-
     from documents.models import Document, Namespace
     from ragsite.tenancy import namespace
 
@@ -253,9 +233,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, required=True, help="Folder that holds the sets.")
     parser.add_argument("--sets", nargs="+", default=["scifact", "cisi", "cacm"])
     parser.add_argument("--home", type=Path, help="Keep the database here for the next run.")
-    parser.add_argument(
-        "--headers", action="store_true", help="A profile with contextual headers instead."
-    )
     options = parser.parse_args(arguments)
     os.environ |= {
         "CACHE_RESULTS_SECONDS": "0",
@@ -265,11 +242,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     stage.set_up(options.home)
     from django.conf import settings
 
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
     settings.EMBEDDERS["default"]["BACKEND"] = "evaluation.benchmarks.vectors.KeptEmbedder"
     say(stage.machine(PACKAGES))
     for name in options.sets:
         collection = Collection(options.data / name)
-        service = open_service(name, headers=options.headers)
+        service = open_service(name)
         service.take_in(collection)
         say(describe(service))
         systems = {

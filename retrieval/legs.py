@@ -47,8 +47,10 @@ def find_candidates(
     tenant: Namespace, query: ParsedQuery, request: SearchRequest, clock: Clock
 ) -> Legs:
     """Candidates of the legs that the mode asks for; the words alone if nothing can embed."""
-    with namespace(tenant.pk):
-        scope = resolve(request.filters, tenant, few=settings.SEARCH["exact_scan_rows"])
+    scope = Scope(chunks=tenant.chunk_count)
+    if not request.filters.is_empty:
+        with namespace(tenant.pk):
+            scope = resolve(request.filters, tenant, few=settings.SEARCH["exact_scan_rows"])
     limit = max(settings.SEARCH["candidates"], request.k)
     # Phrases and exclusions are matters of words, whatever the mode.
     wants_words = request.mode != "semantic" or bool(query.phrases or query.excluded)

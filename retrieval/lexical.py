@@ -105,6 +105,13 @@ def analyse(
             by_position.setdefault(position, []).append((lexeme, dimension, chunks))
             times[position] = max(often, times.get(position, 1))
     terms = [_term(forms, total, times[position]) for position, forms in by_position.items()]
+    # Other ways to write the words are guesses: one that nobody has ever used says nothing.
+    typed = len(words.running.split())
+    terms = [
+        term
+        for position, term in zip(by_position, terms, strict=True)
+        if term.chunks or position <= typed
+    ]
     for prefix in query.prefixes:
         terms.append(_expanded(prefix, namespace_id, profile_id, total))
     required = _required(found, phrases=len(query.phrases), excluded=len(query.excluded))

@@ -18,7 +18,7 @@ def explain(statement: str, parameters: dict[str, Any], *, analyse: bool = False
     """As the application role. Inside namespace()."""
     with current_connection().cursor() as cursor:
         cursor.execute(f"EXPLAIN {_options(analyse)} {statement}", parameters)
-        return "\n".join(row[0] for row in cursor.fetchall())
+        return _legible(cursor.fetchall())
 
 
 def explain_candidates(
@@ -63,9 +63,14 @@ def explain_candidates(
         )
         values = {name: value for name, (value, _) in arguments.items()}
         cursor.execute(f"EXPLAIN {_options(analyse)} {statement}", values)
-        plan = "\n".join(row[0] for row in cursor.fetchall())
+        plan = _legible(cursor.fetchall())
         transaction.set_rollback(True, using="owner")
     return plan
+
+
+def _legible(rows: list[tuple[str]]) -> str:
+    """Without the hundreds of numbers of a vector."""
+    return re.sub(r"'\[[-\d.,e]{60,}\]'", "'[…]'", "\n".join(row[0] for row in rows))
 
 
 def _options(analyse: bool) -> str:

@@ -116,8 +116,8 @@ class Diagnostics:
     reranker: str
     fallbacks: tuple[str, ...]
     notes: tuple[str, ...]  # what a person should know about the question
-    times_ms: Mapping[str, float]
     dropped: tuple[Mapping[str, Any], ...]
+    times_ms: Mapping[str, float] = field(default_factory=dict)
     is_explained: bool = False  # only then is there anything in the following
     filters: Mapping[str, Any] = field(default_factory=dict)
     terms: tuple[Mapping[str, Any], ...] = ()

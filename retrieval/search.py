@@ -22,7 +22,7 @@ from . import fusion, reranking
 from .caching import State, search_cached
 from .clock import Clock
 from .context import CountTokens, assemble
-from .diversity import diversify
+from .diversity import Pick, diversify
 from .highlights import highlighted
 from .legs import NO_LEGS, Legs, find_candidates
 from .reading import contents, read, widen
@@ -132,23 +132,12 @@ def _answer(
     with clock("rerank"):
         ranked, reranked = _rerank(tenant, query, fused, request, chosen)
     good, weak = _above(request, ranked)
-    with namespace(tenant.pk), clock("diversify"):
-        twins = find_twins(good[: MOST_COMPARED + request.k], scored)
-    picks, crowded = diversify(
-        good,
-        scored,
-        twins=twins,
-        k=request.k,
-        max_per_document=request.max_per_document,
-        mmr_lambda=request.mmr_lambda,
-    )
     with namespace(tenant.pk), clock("read"):
-        if request.expand == "section":
-            widen(picks, scored.places)
+        picks, crowded = _diversify(good, scored, request)
         hits = read(picks)
         if request.highlight and legs.question:
             hits = highlighted(hits, legs.question)
-        explained = matches(ranked, legs.question) if request.explain else {}
+        terms = matches(ranked, legs.question) if request.explain else {}
     if len(hits) < len(picks) and not is_last:
         raise _Outdated
     with clock("assemble"):
@@ -158,30 +147,42 @@ def _answer(
             count_tokens=_token_counter(tenant.active_profile),
         )
     dropped = [*context.dropped, *crowded, *weak, *scored.refused]
-    return SearchResult(
-        query=request.query,
-        hits=context.hits,
-        context=context.text,
-        context_tokens=context.tokens,
-        diagnostics=Diagnostics(
-            profile=tenant.active_profile.name,
-            mode=request.mode,
-            fusion=request.fusion,
-            ann_k=len(legs.near),
-            lexical_k=len(legs.wordy),
-            dense_plan=legs.plan,
-            reranker=reranked.reranker,
-            fallbacks=(*legs.fallbacks, *filter(None, [reranked.fallback])),
-            notes=notes,
-            times_ms=clock.times_ms,
-            dropped=tuple(
-                {"chunk_id": c.chunk_id, "reason": c.dropped}
-                for c in dropped
-                if c.dropped != "beyond_k"
-            ),
-            is_explained=request.explain,
-            **(_explained(request, legs, [*ranked, *scored.refused], dropped, explained)),
-        ),
+    diagnostics = Diagnostics(
+        profile=tenant.active_profile.name,
+        mode=request.mode,
+        fusion=request.fusion,
+        ann_k=len(legs.near),
+        lexical_k=len(legs.wordy),
+        dense_plan=legs.plan,
+        reranker=reranked.reranker,
+        fallbacks=(*legs.fallbacks, *filter(None, [reranked.fallback])),
+        notes=notes,
+        dropped=_told(dropped),
+        **_explained(request, legs, [*ranked, *scored.refused], dropped, terms),
+    )
+    return SearchResult(request.query, context.hits, context.text, context.tokens, diagnostics)
+
+
+def _diversify(
+    candidates: Sequence[Candidate], scored: Scored, request: SearchRequest
+) -> tuple[list[Pick], list[Candidate]]:
+    picks, dropped = diversify(
+        candidates,
+        scored,
+        twins=find_twins(candidates[: MOST_COMPARED + request.k], scored),
+        k=request.k,
+        max_per_document=request.max_per_document,
+        mmr_lambda=request.mmr_lambda,
+    )
+    if request.expand == "section":
+        widen(picks, scored.places)
+    return picks, dropped
+
+
+def _told(dropped: Sequence[Candidate]) -> tuple[Mapping[str, Any], ...]:
+    """All but those that were simply not good enough for the first k."""
+    return tuple(
+        {"chunk_id": c.chunk_id, "reason": c.dropped} for c in dropped if c.dropped != "beyond_k"
     )
 
 
@@ -263,6 +264,7 @@ def _explained(
     fates = {c.chunk_id: c for c in dropped}
     asked = legs.question.terms if legs.question else ()
     return {
+        "is_explained": True,
         "filters": {k: v for k, v in asdict(request.filters).items() if v},
         "terms": tuple(
             {"term": term.label, "weight": round(term.weight, 4), "chunks": term.chunks}

@@ -386,21 +386,3 @@ def test_a_worker_overtaken_while_it_embeds_leaves_the_chunks_once(
     assert len(chunks()) == 7
     with operator():
         assert Namespace.objects.get(pk=tenant.pk).chunk_count == 7
-
-
-# -- what is missing or does not fit ---------------------------------------------------------
-
-
-@pytest.mark.parametrize("damage", ["removed", "changed"])
-def test_an_original_that_is_not_what_was_uploaded_is_not_indexed(damage: str, tenant: Namespace):
-    submit(tenant)
-    path = Path(django_settings.HOME) / "storage" / only(DocumentVersion).storage_key
-    if damage == "removed":
-        path.unlink()
-    else:
-        path.write_text("# Somebody else's words")
-    ingest(claimed())
-    job = only(IngestJob)
-    assert job.error_code == "original_lost"
-    assert "upload the document again" in job.error_message
-    assert not chunks()

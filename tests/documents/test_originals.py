@@ -161,3 +161,23 @@ def test_originals_that_no_document_owns_are_swept_after_a_day(tenant: Namespace
     left = {days for days, key in orphans.items() if default_storage.exists(key)}
     assert left == {0, 1}
     assert default_storage.exists(owned)
+
+
+@pytest.mark.parametrize("damage", ["removed", "changed"])
+def test_an_original_that_is_not_what_was_uploaded_is_not_indexed(
+    damage: str, api: Api, work: Callable[[], int]
+):
+    receipt = api.upload(("a.md", "# A\n\nText.")).body["results"][0]
+    with operator():
+        key = DocumentVersion.objects.get().storage_key
+    path = Path(default_storage.path(key))
+    if damage == "removed":
+        path.unlink()
+    else:
+        path.write_text("# Somebody else's words")
+    work()
+    document = api.get(f"documents/{receipt['document_id']}").body
+    job = api.get(f"jobs/{receipt['job_id']}").body
+    assert job["error"]["code"] == "original_lost"
+    assert "upload the document again" in job["error"]["message"]
+    assert document["chunks_count"] == 0

@@ -83,7 +83,7 @@ def test_a_header_is_embedded_but_not_quoted(
         cached = EmbeddingCache.objects.get()
     assert bytes(cached.text_sha256) == hashlib.sha256(embedded.encode()).digest()
     (vector,) = HashingEmbedder().embed_batch([embedded])
-    assert list(chunk.embedding) == pytest.approx(vector)
+    assert list(chunk.embedding) == pytest.approx(vector, abs=1e-3)  # half precision
 
 
 def test_a_header_gives_way_where_the_model_cannot_read_it_too():

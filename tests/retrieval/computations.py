@@ -8,7 +8,18 @@ from retrieval.requests import Diagnostics, SearchResult
 
 
 def answer(*fallbacks: str, context: str = "1240 degrees") -> SearchResult:
-    diagnostics = Diagnostics("default", "hybrid", 1, 1, fallbacks, "exact", {}, ())
+    diagnostics = Diagnostics(
+        profile="default",
+        mode="hybrid",
+        fusion="weighted",
+        ann_k=1,
+        lexical_k=1,
+        dense_plan="exact",
+        reranker="none",
+        fallbacks=fallbacks,
+        notes=(),
+        dropped=(),
+    )
     return SearchResult("kiln", (), context, 3, diagnostics)
 
 

@@ -1,6 +1,7 @@
 """The lexical leg: chunks that share words with the question, by BM25, best first."""
 
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,8 @@ _ANALYSE = """
         SELECT chunks, configurations FROM documents_termstatistics
         WHERE namespace_id = %(namespace)s AND profile_id = %(profile)s
     ), stems AS (
-        SELECT lexeme, min(positions[1]) AS position, max(cardinality(positions)) AS times
+        SELECT lexeme, min(positions[1]) AS position, max(cardinality(positions)) AS times,
+               count(*) AS kept
         FROM counted, unnest(configurations) name,
              unnest(to_tsvector(name::regconfig, %(words)s))
         GROUP BY lexeme
@@ -32,7 +34,7 @@ _ANALYSE = """
                  FROM unnest(%(phrases)s::text[]) WITH ORDINALITY wanted (phrase, nth),
                       unnest(counted.configurations) name
                  ORDER BY nth),
-           counted.configurations
+           counted.configurations, stems.kept
     FROM counted LEFT JOIN stems ON true
     LEFT JOIN documents_termfrequency frequency
       ON frequency.namespace_id = %(namespace)s AND frequency.profile_id = %(profile)s
@@ -99,12 +101,24 @@ def analyse(
         return None
     total, found, configurations = rows[0][0], rows[0][6], rows[0][7]
     by_position: dict[int, list[tuple[str, int, int]]] = {}
-    times: dict[int, int] = {}
-    for _, lexeme, position, often, dimension, chunks, *_ in rows:
+    times: Counter[int] = Counter()
+    kept: Counter[int] = (
+        Counter()
+    )  # under how many configurations the word is none of the commonest
+    for _, lexeme, position, often, dimension, chunks, _, _, configurations_with_it in rows:
         if lexeme is not None:
             by_position.setdefault(position, []).append((lexeme, dimension, chunks))
-            times[position] = max(often, times.get(position, 1))
-    terms = [_term(forms, total, times[position]) for position, forms in by_position.items()]
+            times[position] = max(often, times[position])
+            kept[position] += configurations_with_it
+    terms = [
+        _term(
+            forms,
+            total,
+            times=times[position],
+            stopped=total * max(0.0, 1 - kept[position] / len(configurations)),
+        )
+        for position, forms in by_position.items()
+    ]
     # Other ways to write the words are guesses: one that nobody has ever used says nothing.
     typed = len(words.running.split())
     terms = [
@@ -162,14 +176,21 @@ def find_plainly(
     return _run(_PLAIN, {"wanted": wanted, "profile": profile_id}, scope, limit)
 
 
-def _term(forms: Sequence[tuple[str, int, int]], total: int, times: int = 1) -> Term:
-    """A word said twice in the question counts twice: long questions repeat what they mean."""
+def _term(
+    forms: Sequence[tuple[str, int, int]], total: int, *, times: int = 1, stopped: float = 0
+) -> Term:
+    """A word said twice in the question counts twice: long questions repeat what they mean.
+
+    A word that some configuration leaves out as too common was never counted in its chunks, about
+    `stopped` of them: without that guess, "of" would be a rarity in an English namespace with one
+    French document, and that document the answer to everything.
+    """
     chunks = sum(count for *_, count in forms)
     return Term(
         lexemes=tuple(lexeme for lexeme, *_ in forms),
         dimensions=tuple(dimension for _, dimension, _ in forms),
         chunks=chunks,
-        weight=times * bm25.weight(chunks, total=total),
+        weight=times * bm25.weight(chunks + round(stopped), total=total),
     )
 
 

@@ -21,7 +21,7 @@ STALE_SHARE = 0.2
 # A chunk's usual number of stems for each token (or character) it may have. Only the ratio between
 # long and short chunks matters, so it is a constant: a chunk's weights do not depend on what came
 # before it.
-STEMS_PER_TOKEN, STEMS_PER_CHARACTER = 0.45, 0.09
+STEMS_PER_TOKEN, STEMS_PER_CHARACTER = 0.3, 0.06
 
 _INSERT = """
     INSERT INTO documents_chunkterms

@@ -63,7 +63,7 @@ INSERT INTO documents_chunkterms
 SELECT chunk.id, chunk.namespace_id, chunk.profile_id, chunk.document_id, chunk.kind,
        ragsite.place(chunk.namespace_id, chunk.profile_id), hashtextextended(chunk.content, 0),
        chunk.search_vector,
-       ragsite.impacts(chunk.search_vector, profile.chunk_size * 0.45)
+       ragsite.impacts(chunk.search_vector, profile.chunk_size * 0.3)
 FROM documents_chunk chunk JOIN documents_indexprofile profile ON profile.id = chunk.profile_id
 """
 

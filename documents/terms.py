@@ -1,6 +1,7 @@
 """The words of chunks: stored as the lexical leg searches them, and counted now and then."""
 
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -137,11 +138,13 @@ def _count(tenant: Namespace, profile: IndexProfile) -> bool:
             whose,
         )
         cursor.execute(
-            "SELECT DISTINCT language FROM documents_document WHERE namespace_id = %(namespace)s "
-            "AND live_version IS NOT NULL",
+            "SELECT language, sum(chunks_count) FROM documents_document "
+            "WHERE namespace_id = %(namespace)s AND live_version IS NOT NULL GROUP BY language",
             whose,
         )
-        configurations = sorted({configuration(row[0]) for row in cursor.fetchall()})
+        configurations: Counter[str] = Counter()
+        for language, chunks in cursor.fetchall():
+            configurations[configuration(language)] += int(chunks)
     TermStatistics.objects.update_or_create(
         namespace=tenant,
         profile=profile,

@@ -1,6 +1,7 @@
 """The lexical leg: chunks that share words with the question, by BM25, best first."""
 
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,18 +22,19 @@ _ANALYSE = """
         SELECT chunks, configurations FROM documents_termstatistics
         WHERE namespace_id = %(namespace)s AND profile_id = %(profile)s
     ), stems AS (
-        SELECT lexeme, min(positions[1]) AS position, max(cardinality(positions)) AS times
-        FROM counted, unnest(configurations) name,
+        SELECT lexeme, min(positions[1]) AS position, max(cardinality(positions)) AS times,
+               sum(size::bigint)::bigint AS reach
+        FROM counted, jsonb_each_text(configurations) AS configuration (name, size),
              unnest(to_tsvector(name::regconfig, %(words)s))
         GROUP BY lexeme
     )
     SELECT counted.chunks, stems.lexeme, stems.position, stems.times,
-           ragsite.dimension(stems.lexeme), coalesce(frequency.chunks, 0),
+           ragsite.dimension(stems.lexeme), coalesce(frequency.chunks, 0), stems.reach,
            ARRAY(SELECT phraseto_tsquery(name::regconfig, phrase)::text
                  FROM unnest(%(phrases)s::text[]) WITH ORDINALITY wanted (phrase, nth),
-                      unnest(counted.configurations) name
+                      jsonb_object_keys(counted.configurations) name
                  ORDER BY nth),
-           counted.configurations
+           ARRAY(SELECT jsonb_object_keys(counted.configurations))
     FROM counted LEFT JOIN stems ON true
     LEFT JOIN documents_termfrequency frequency
       ON frequency.namespace_id = %(namespace)s AND frequency.profile_id = %(profile)s
@@ -97,14 +99,21 @@ def analyse(
     )
     if not rows:
         return None
-    total, found, configurations = rows[0][0], rows[0][6], rows[0][7]
+    total, found, configurations = rows[0][0], rows[0][7], rows[0][8]
     by_position: dict[int, list[tuple[str, int, int]]] = {}
-    times: dict[int, int] = {}
-    for _, lexeme, position, often, dimension, chunks, *_ in rows:
+    times: Counter[int] = Counter()
+    # A word that only one language keeps, because it is a stop word elsewhere, is rare or not among
+    # the chunks of that language. Among all chunks "the" would seem rare beside one French note.
+    reach: Counter[int] = Counter()
+    for _, lexeme, position, often, dimension, chunks, chunks_of_its_languages, *_ in rows:
         if lexeme is not None:
             by_position.setdefault(position, []).append((lexeme, dimension, chunks))
-            times[position] = max(often, times.get(position, 1))
-    terms = [_term(forms, total, times[position]) for position, forms in by_position.items()]
+            times[position] = max(often, times[position])
+            reach[position] += chunks_of_its_languages
+    terms = [
+        _term(forms, min(total, reach[position]), times[position])
+        for position, forms in by_position.items()
+    ]
     # Other ways to write the words are guesses: one that nobody has ever used says nothing.
     typed = len(words.running.split())
     terms = [

@@ -151,12 +151,7 @@ class Migration(migrations.Migration):
                 ("namespace", to("namespace")),
                 ("profile", to("indexprofile")),
                 ("chunks", models.BigIntegerField()),
-                (
-                    "configurations",
-                    django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(max_length=63)
-                    ),
-                ),
+                ("configurations", models.JSONField()),
                 ("revision", models.BigIntegerField()),
                 ("counted_at", models.DateTimeField(db_default=Now())),
             ],

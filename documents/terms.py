@@ -1,6 +1,7 @@
 """The words of chunks: stored as the lexical leg searches them, and counted now and then."""
 
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,9 +21,8 @@ STALE_SHARE = 0.2
 
 # A chunk's usual number of stems for each token (or character) it may have. Only the ratio between
 # long and short chunks matters, so it is a constant: a chunk's weights do not depend on what came
-# before it. Of 50, 66, 80 and 99 stems for 220 tokens, 80 was the only one to gain on all three sets
-# (docs/benchmarks.md).
-STEMS_PER_TOKEN, STEMS_PER_CHARACTER = 0.36, 0.072
+# before it.
+STEMS_PER_TOKEN, STEMS_PER_CHARACTER = 0.3, 0.06
 
 _INSERT = """
     INSERT INTO documents_chunkterms
@@ -138,11 +138,13 @@ def _count(tenant: Namespace, profile: IndexProfile) -> bool:
             whose,
         )
         cursor.execute(
-            "SELECT DISTINCT language FROM documents_document WHERE namespace_id = %(namespace)s "
-            "AND live_version IS NOT NULL",
+            "SELECT language, sum(chunks_count) FROM documents_document "
+            "WHERE namespace_id = %(namespace)s AND live_version IS NOT NULL GROUP BY language",
             whose,
         )
-        configurations = sorted({configuration(row[0]) for row in cursor.fetchall()})
+        configurations: Counter[str] = Counter()
+        for language, chunks in cursor.fetchall():
+            configurations[configuration(language)] += int(chunks)
     TermStatistics.objects.update_or_create(
         namespace=tenant,
         profile=profile,

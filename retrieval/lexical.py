@@ -23,18 +23,18 @@ _ANALYSE = """
         WHERE namespace_id = %(namespace)s AND profile_id = %(profile)s
     ), stems AS (
         SELECT lexeme, min(positions[1]) AS position, max(cardinality(positions)) AS times,
-               count(*) AS kept
-        FROM counted, unnest(configurations) name,
+               sum(size::bigint)::bigint AS reach
+        FROM counted, jsonb_each_text(configurations) AS configuration (name, size),
              unnest(to_tsvector(name::regconfig, %(words)s))
         GROUP BY lexeme
     )
     SELECT counted.chunks, stems.lexeme, stems.position, stems.times,
-           ragsite.dimension(stems.lexeme), coalesce(frequency.chunks, 0),
+           ragsite.dimension(stems.lexeme), coalesce(frequency.chunks, 0), stems.reach,
            ARRAY(SELECT phraseto_tsquery(name::regconfig, phrase)::text
                  FROM unnest(%(phrases)s::text[]) WITH ORDINALITY wanted (phrase, nth),
-                      unnest(counted.configurations) name
+                      jsonb_object_keys(counted.configurations) name
                  ORDER BY nth),
-           counted.configurations, stems.kept
+           ARRAY(SELECT jsonb_object_keys(counted.configurations))
     FROM counted LEFT JOIN stems ON true
     LEFT JOIN documents_termfrequency frequency
       ON frequency.namespace_id = %(namespace)s AND frequency.profile_id = %(profile)s
@@ -99,24 +99,19 @@ def analyse(
     )
     if not rows:
         return None
-    total, found, configurations = rows[0][0], rows[0][6], rows[0][7]
+    total, found, configurations = rows[0][0], rows[0][7], rows[0][8]
     by_position: dict[int, list[tuple[str, int, int]]] = {}
     times: Counter[int] = Counter()
-    kept: Counter[int] = (
-        Counter()
-    )  # under how many configurations the word is none of the commonest
-    for _, lexeme, position, often, dimension, chunks, _, _, configurations_with_it in rows:
+    # A word that only one language keeps, because it is a stop word elsewhere, is rare or not among
+    # the chunks of that language. Among all chunks "the" would seem rare beside one French note.
+    reach: Counter[int] = Counter()
+    for _, lexeme, position, often, dimension, chunks, chunks_of_its_languages, *_ in rows:
         if lexeme is not None:
             by_position.setdefault(position, []).append((lexeme, dimension, chunks))
             times[position] = max(often, times[position])
-            kept[position] += configurations_with_it
+            reach[position] += chunks_of_its_languages
     terms = [
-        _term(
-            forms,
-            total,
-            times=times[position],
-            stopped=total * max(0.0, 1 - kept[position] / len(configurations)),
-        )
+        _term(forms, min(total, reach[position]), times[position])
         for position, forms in by_position.items()
     ]
     # Other ways to write the words are guesses: one that nobody has ever used says nothing.
@@ -176,21 +171,14 @@ def find_plainly(
     return _run(_PLAIN, {"wanted": wanted, "profile": profile_id}, scope, limit)
 
 
-def _term(
-    forms: Sequence[tuple[str, int, int]], total: int, *, times: int = 1, stopped: float = 0
-) -> Term:
-    """A word said twice in the question counts twice: long questions repeat what they mean.
-
-    A word that some configuration leaves out as too common was never counted in its chunks, about
-    `stopped` of them: without that guess, "of" would be a rarity in an English namespace with one
-    French document, and that document the answer to everything.
-    """
+def _term(forms: Sequence[tuple[str, int, int]], total: int, times: int = 1) -> Term:
+    """A word said twice in the question counts twice: long questions repeat what they mean."""
     chunks = sum(count for *_, count in forms)
     return Term(
         lexemes=tuple(lexeme for lexeme, *_ in forms),
         dimensions=tuple(dimension for _, dimension, _ in forms),
         chunks=chunks,
-        weight=times * bm25.weight(chunks + round(stopped), total=total),
+        weight=times * bm25.weight(chunks, total=total),
     )
 
 

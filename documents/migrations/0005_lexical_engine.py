@@ -63,7 +63,7 @@ INSERT INTO documents_chunkterms
 SELECT chunk.id, chunk.namespace_id, chunk.profile_id, chunk.document_id, chunk.kind,
        ragsite.place(chunk.namespace_id, chunk.profile_id), hashtextextended(chunk.content, 0),
        chunk.search_vector,
-       ragsite.impacts(chunk.search_vector, profile.chunk_size * 0.36)
+       ragsite.impacts(chunk.search_vector, profile.chunk_size * 0.3)
 FROM documents_chunk chunk JOIN documents_indexprofile profile ON profile.id = chunk.profile_id
 """
 
@@ -151,12 +151,7 @@ class Migration(migrations.Migration):
                 ("namespace", to("namespace")),
                 ("profile", to("indexprofile")),
                 ("chunks", models.BigIntegerField()),
-                (
-                    "configurations",
-                    django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(max_length=63)
-                    ),
-                ),
+                ("configurations", models.JSONField()),
                 ("revision", models.BigIntegerField()),
                 ("counted_at", models.DateTimeField(db_default=Now())),
             ],

@@ -61,8 +61,8 @@ class TermStatistics(models.Model):
         IndexProfile, on_delete=models.CASCADE, db_index=False, related_name="+"
     )
     chunks = models.BigIntegerField()
-    # The text search configurations its documents were indexed under.
-    configurations = ArrayField(models.CharField(max_length=63))
+    # The text search configurations its documents were indexed under, with about how many chunks.
+    configurations = models.JSONField()
     revision = models.BigIntegerField()  # of the namespace, when counted
     counted_at = models.DateTimeField(db_default=Now())
 

@@ -240,3 +240,18 @@ def test_a_namespace_can_be_fixed_to_one_language(
     assert found(api, "Haus") == ["kurz.md"]
     with pytest.raises(CommandError, match="two lowercase letters"):
         call_command("namespace", "create", "x", "--language", "German")
+
+
+def test_stop_words_of_one_language_are_not_rare_words_of_another(
+    api: Api, work: Callable[[], int]
+):
+    """One note in another language keeps "the" as a word: it must not win for having it."""
+    things = ("boats", "lamps", "nets", "ropes", "crates", "bells", "masts", "oars", "sails")
+    english = "The {} of the harbour are counted when the tide is in, and it is written down."
+    latin = "Gallia est omnis divisa in partes tres, quarum unam incolunt Belgae, the of when."
+    api.upload(*((f"{thing}.md", english.format(thing)) for thing in things), ("l.md", latin))
+    work()
+    stored = {d["source_uri"]: d["language"] for d in api.get("documents").body["results"]}
+    assert stored["upload:l.md"] not in ("en", "")
+    assert found(api, "when were the boats of the harbour counted?")[0] == "boats.md"
+    assert found(api, "incolunt Belgae")[0] == "l.md"

@@ -67,14 +67,6 @@ def test_a_language_is_not_taken_for_its_letter(notes: Api):
     assert found(notes, "C++") == ["languages.md"]
 
 
-def test_common_words_are_no_rarities_for_want_of_a_stop_list(notes: Api, work: Callable[[], int]):
-    notes.upload(
-        ("odd.md", "What is it? It is of that, and that is it."), metadata='{"lang": "la"}'
-    )
-    assert work() == 1
-    assert found(notes, "what is the height of the granite tower")[0] == "tower.md"
-
-
 def test_a_phrase_must_stand_as_quoted(notes: Api):
     assert found(notes, '"granite tower"') == ["tower.md"]
     assert found(notes, '"tower granite"') == []

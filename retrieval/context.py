@@ -28,8 +28,7 @@ def assemble(hits: Sequence[Hit], *, budget: int, count_tokens: CountTokens) -> 
     their scores are close.
     """
     blocks = [f"{place_of(hit)}\n{hit.content}" for hit in hits]
-    # The number is not known before the choice; its tokens are counted as if it had three digits.
-    costs = count_tokens([f"[999] {block}" for block in blocks])
+    costs = _costs(hits, blocks, count_tokens)
     chosen = range(len(hits)) if sum(costs) <= budget else _choose(hits, costs, budget)
     kept = sorted(chosen)
     return Context(
@@ -42,6 +41,19 @@ def assemble(hits: Sequence[Hit], *, budget: int, count_tokens: CountTokens) -> 
             if index not in set(kept)
         ),
     )
+
+
+def _costs(hits: Sequence[Hit], blocks: Sequence[str], count_tokens: CountTokens) -> list[int]:
+    """Tokens of each block. A chunk's own were counted when it was indexed; only what stands above
+    it is counted here, with a number of three digits, because the real one is not known yet."""
+    texts = [
+        f"[999] {place_of(hit)}\n" if hit.tokens is not None else f"[999] {block}"
+        for hit, block in zip(hits, blocks, strict=True)
+    ]
+    return [
+        (hit.tokens or 0) + tokens
+        for hit, tokens in zip(hits, count_tokens(texts) if texts else [], strict=True)
+    ]
 
 
 def _choose(hits: Sequence[Hit], costs: Sequence[int], budget: int) -> list[int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .requests import Candidate
-from .scoring import Matrix, Place, Scored, unit
+from .scoring import Matrix, Place, Scored
 from .twins import Pair
 
 LONGEST_MERGE = 3  # chunks in one passage
@@ -29,6 +29,7 @@ def diversify(
     scored: Scored,
     *,
     twins: Collection[Pair],
+    vectors: Mapping[uuid.UUID, Matrix],
     k: int,
     max_per_document: int,
     mmr_lambda: float,
@@ -39,7 +40,7 @@ def diversify(
     seen: Counter[uuid.UUID] = Counter()
     waiting = list(candidates)
     while waiting and len(picks) < k:
-        candidate = waiting.pop(_next(waiting, picks, scored.vectors, mmr_lambda))
+        candidate = waiting.pop(_next(waiting, picks, vectors, mmr_lambda))
         if neighbour := _touching(candidate, picks, scored.places):
             _merge(neighbour, candidate, scored.places)
         elif any(frozenset({candidate.chunk_id, c.candidate.chunk_id}) in twins for c in picks):
@@ -62,15 +63,16 @@ def _next(
     """Maximal marginal relevance: a good score, less the likeness to what is there already."""
     if mmr_lambda >= 1 or not picks:
         return 0
-    there = np.stack([unit(vectors[pick.candidate.chunk_id]) for pick in picks])
+    known = [n for n, candidate in enumerate(waiting) if candidate.chunk_id in vectors]
+    there = np.stack([vectors[pick.candidate.chunk_id] for pick in picks])
     scores = [c.final for c in (*waiting, *(pick.candidate for pick in picks))]
     low, width = min(scores), (max(scores) - min(scores)) or 1.0  # likeness is 0…1, so must they be
     gains = [
         mmr_lambda * (candidate.final - low) / width
-        - (1 - mmr_lambda) * float(np.max(there @ unit(vectors[candidate.chunk_id])))
-        for candidate in waiting
+        - (1 - mmr_lambda) * float(np.max(there @ vectors[candidate.chunk_id]))
+        for candidate in (waiting[n] for n in known)
     ]
-    return int(np.argmax(gains))
+    return known[int(np.argmax(gains))] if known else 0
 
 
 def _touching(

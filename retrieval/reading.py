@@ -22,6 +22,7 @@ _READ = """
     SELECT chunk.id, version.number, document.title, document.source_uri, chunk.section,
            chunk.page_start, chunk.kind, document.metadata, chunk.metadata, document.tags,
            document.language,
+           CASE WHEN (pick.first, pick.last) = (chunk.start, chunk."end") THEN chunk.tokens END,
            CASE WHEN (pick.first, pick.last) = (chunk.start, chunk."end") THEN chunk.content
                 ELSE substr(version.text, pick.first + 1, pick.last - pick.first) END
     FROM unnest(%(ids)s::uuid[], %(starts)s::int[], %(ends)s::int[]) AS pick (id, first, last)
@@ -101,6 +102,7 @@ def _hit(pick: Pick, row: tuple[Any, ...]) -> Hit:
         chunk_metadata,
         tags,
         language,
+        tokens,
         content,
     ) = row
     return Hit(
@@ -118,5 +120,6 @@ def _hit(pick: Pick, row: tuple[Any, ...]) -> Hit:
         metadata={**json.loads(document_metadata), **json.loads(chunk_metadata)},
         tags=tuple(tags),
         language=language,
+        tokens=tokens,
         merged=tuple(pick.merged),
     )

@@ -87,6 +87,7 @@ class Hit:
     metadata: Mapping[str, Any]
     tags: tuple[str, ...]
     language: str
+    tokens: int | None = None  # of the content; None where it was put together and not counted
     highlights: tuple[Span, ...] = ()  # in the document's text, like start and end
     merged: tuple[uuid.UUID, ...] = ()  # neighbours that became one passage with it
 

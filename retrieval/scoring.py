@@ -1,5 +1,6 @@
 """What both legs would say of every candidate, whichever of them found it."""
 
+import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +20,15 @@ Matrix = NDArray[np.float32]
 _SCORES = """
     SELECT chunk.id, chunk.version_id, chunk.ordinal, chunk.kind, chunk.section,
            chunk.page_start, chunk.start, chunk."end", terms.words_hash,
-           halfvec_send(chunk.embedding),
+           1 - (chunk.embedding <=> %(vector)s::halfvec),
            -(terms.impacts <#> %(weights)s::sparsevec),
            %(required)s::text IS NULL OR terms.search_vector @@ %(required)s::tsquery
     FROM documents_chunk chunk JOIN documents_chunkterms terms ON terms.chunk_id = chunk.id
     WHERE chunk.id = ANY (%(ids)s::uuid[])
+"""
+
+_VECTORS = """
+    SELECT id, halfvec_send(embedding) FROM documents_chunk WHERE id = ANY (%(ids)s::uuid[])
 """
 
 _MATCHES = """
@@ -60,7 +65,6 @@ class Scored:
     candidates: tuple[Candidate, ...]
     refused: tuple[Candidate, ...]  # lack a phrase, or hold an excluded word
     places: Mapping[uuid.UUID, Place]
-    vectors: Mapping[uuid.UUID, Matrix]
 
 
 def union(near: Iterable[Candidate], wordy: Iterable[Candidate]) -> list[Candidate]:
@@ -82,27 +86,31 @@ def score(
 ) -> Scored:
     """Inside namespace(): the chunks are read under row-level security, the second fence behind
     the legs. A candidate that is not there any more was replaced a moment ago, and is left out."""
-    rows = _rows(candidates, question)
-    asked = None if vector is None else np.asarray(vector, dtype=np.float32)
-    kept, refused = [], []
+    rows = _rows(candidates, vector, question)
+    kept: list[Candidate] = []
+    refused: list[Candidate] = []
     places: dict[uuid.UUID, Place] = {}
-    vectors: dict[uuid.UUID, Matrix] = {}
     for candidate in candidates:
         row = rows.get(candidate.chunk_id)
         if row is None:
             continue
-        *place, packed, lexical, is_wanted = row
+        *place, similarity, lexical, is_wanted = row
         places[candidate.chunk_id] = Place(*place)
-        own = vectors[candidate.chunk_id] = _unpacked(packed)
-        if asked is not None:
-            candidate = replace(candidate, vector=_cosine(asked, own))
-        if question is not None:
-            candidate = replace(candidate, lexical=float(lexical))
-        if is_wanted:
-            kept.append(candidate)
-        else:
-            refused.append(replace(candidate, dropped="query_syntax"))
-    return Scored(tuple(kept), tuple(refused), places, vectors)
+        scored = replace(
+            candidate,
+            vector=None if vector is None else float(similarity),
+            lexical=candidate.lexical if question is None else float(lexical),
+            dropped="" if is_wanted else "query_syntax",
+        )
+        (kept if is_wanted else refused).append(scored)
+    return Scored(tuple(kept), tuple(refused), places)
+
+
+def vectors_of(chunk_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Matrix]:
+    """Their vectors, of length one. Inside namespace()."""
+    with current_connection().cursor() as cursor:
+        cursor.execute(_VECTORS, {"ids": list(chunk_ids)})
+        return {chunk_id: _unit(_unpacked(packed)) for chunk_id, packed in cursor.fetchall()}
 
 
 def matches(
@@ -131,7 +139,7 @@ def matches(
 
 
 def _rows(
-    candidates: Sequence[Candidate], question: Question | None
+    candidates: Sequence[Candidate], vector: Sequence[float] | None, question: Question | None
 ) -> dict[uuid.UUID, tuple[Any, ...]]:
     if not candidates:
         return {}
@@ -139,6 +147,7 @@ def _rows(
         cursor.execute(
             _SCORES,
             {
+                "vector": None if vector is None else json.dumps(list(vector)),
                 "weights": bm25.sparse(question.terms if question else ()),
                 "required": (question.required if question else "") or None,
                 "ids": [candidate.chunk_id for candidate in candidates],
@@ -152,11 +161,6 @@ def _unpacked(packed: bytes) -> Matrix:
     return np.frombuffer(packed, dtype=">f2", offset=4).astype(np.float32)
 
 
-def unit(vector: Matrix) -> Matrix:
+def _unit(vector: Matrix) -> Matrix:
     length = np.linalg.norm(vector)
     return vector / length if length else vector
-
-
-def _cosine(one: Matrix, other: Matrix) -> float:
-    length = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float(one @ other) / length if length else 0.0

@@ -36,7 +36,7 @@ from .requests import (
 )
 from .rerankers.base import Passage
 from .reranking import Chosen, Reranked
-from .scoring import Scored, matches, score, union
+from .scoring import Scored, matches, score, union, vectors_of
 from .twins import find_twins
 
 logger = logging.getLogger(__name__)
@@ -166,10 +166,14 @@ def _answer(
 def _diversify(
     candidates: Sequence[Candidate], scored: Scored, request: SearchRequest
 ) -> tuple[list[Pick], list[Candidate]]:
+    # With MMR any candidate may come next, else only the first few.
+    compared = candidates if request.mmr_lambda < 1 else candidates[: MOST_COMPARED + request.k]
+    vectors = vectors_of([candidate.chunk_id for candidate in compared])
     picks, dropped = diversify(
         candidates,
         scored,
-        twins=find_twins(candidates[: MOST_COMPARED + request.k], scored),
+        twins=find_twins(compared, scored, vectors),
+        vectors=vectors,
         k=request.k,
         max_per_document=request.max_per_document,
         mmr_lambda=request.mmr_lambda,

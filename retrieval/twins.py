@@ -5,7 +5,7 @@ one vector, and are not the same to anybody.
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from ragsite.tenancy import current_connection
 
 from .requests import Candidate
-from .scoring import Scored, unit
+from .scoring import Matrix, Scored
 
 NEAR = 0.97  # cosine similarity
 SHARED = 0.9  # of all words of both
@@ -26,13 +26,15 @@ _WORDS = """
 """
 
 
-def find_twins(candidates: Sequence[Candidate], scored: Scored) -> frozenset[Pair]:
+def find_twins(
+    candidates: Sequence[Candidate], scored: Scored, vectors: Mapping[uuid.UUID, Matrix]
+) -> frozenset[Pair]:
     """Pairs of which one is enough. Inside namespace(); a statement only if vectors are near."""
-    ids = [candidate.chunk_id for candidate in candidates]
+    ids = [candidate.chunk_id for candidate in candidates if candidate.chunk_id in vectors]
     if len(ids) < 2:
         return frozenset()
-    vectors = np.stack([unit(scored.vectors[chunk_id]) for chunk_id in ids])
-    near = np.argwhere(np.triu(vectors @ vectors.T >= NEAR, k=1))
+    matrix = np.stack([vectors[chunk_id] for chunk_id in ids])
+    near = np.argwhere(np.triu(matrix @ matrix.T >= NEAR, k=1))
     near_pairs = [
         frozenset({ids[first], ids[second]})
         for first, second in near.tolist()

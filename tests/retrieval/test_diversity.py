@@ -9,10 +9,10 @@ from retrieval.requests import Candidate
 from retrieval.scoring import Place, Scored
 from retrieval.twins import find_twins
 
-VERSION = uuid.UUID(int=7)
+Scene = tuple[Scored, dict[uuid.UUID, np.ndarray]]
 
 
-def scene(*rows: dict) -> Scored:
+def scene(*rows: dict) -> Scene:
     """Candidates in the order given, the best first; each row says what is special about it."""
     candidates, places, vectors = [], {}, {}
     for n, row in enumerate(rows):
@@ -31,12 +31,13 @@ def scene(*rows: dict) -> Scored:
             row.get("words", n),
         )
         vectors[pk] = np.array(row.get("vector", np.eye(8)[n]), dtype=np.float32)
-    return Scored(tuple(candidates), (), places, vectors)
+    return Scored(tuple(candidates), (), places), vectors
 
 
-def picked(scored: Scored, **options: object) -> tuple[list[int], list[str]]:
+def picked(scene: Scene, **options: object) -> tuple[list[int], list[str]]:
     settings = {"k": 10, "max_per_document": 9, "mmr_lambda": 1.0, "twins": ()} | options
-    picks, dropped = diversify(scored.candidates, scored, **settings)
+    scored, vectors = scene
+    picks, dropped = diversify(scored.candidates, scored, vectors=vectors, **settings)
     return (
         [pick.candidate.chunk_id.int - 1 for pick in picks],
         [f"{c.chunk_id.int - 1}: {c.dropped}" for c in dropped],
@@ -49,16 +50,22 @@ def test_of_twins_only_the_better_stays():
 
 
 def test_the_same_words_are_twins_whatever_their_vectors():
-    scored = scene({"words": 5}, {"words": 5}, {"words": 5}, {})
-    assert len(find_twins(scored.candidates, scored)) == 3
+    scored, vectors = scene({"words": 5}, {"words": 5}, {"words": 5}, {})
+    assert len(find_twins(scored.candidates, scored, vectors)) == 3
 
 
 def test_neighbours_of_one_section_become_one_passage():
-    scored = scene(
+    scored, vectors = scene(
         {"document": 1, "ordinal": 4}, {"document": 1, "ordinal": 5}, {"document": 1, "ordinal": 8}
     )
     picks, _ = diversify(
-        scored.candidates, scored, twins=(), k=10, max_per_document=2, mmr_lambda=1.0
+        scored.candidates,
+        scored,
+        twins=(),
+        vectors=vectors,
+        k=10,
+        max_per_document=2,
+        mmr_lambda=1.0,
     )
     assert [(pick.start, pick.end, len(pick.merged)) for pick in picks] == [
         (400, 620, 1),

@@ -108,6 +108,24 @@ def test_the_approximate_search_takes_the_profiles_own_vector_index(
     assert "namespace_id" in plan  # the tenant wall is still in it
 
 
+def test_a_broad_filter_keeps_the_vector_index(crowd: tuple[Namespace, IndexProfile]):
+    tenant, profile = crowd
+    with namespace(tenant.pk):
+        scope = resolve(Filters(tags=("odd",)), tenant, few=0)
+        query = dense.prepared(
+            [0.1] * DIMENSIONS,
+            namespace_id=tenant.pk,
+            profile=profile,
+            scope=scope,
+            limit=50,
+            exact_up_to=0,
+        )
+        dense.allow_iterative_scan(100)
+        plan = plans.explain(query.statement, query.parameters)
+    assert query.plan == "hnsw"
+    assert f"Index Scan using chunk_vectors_{profile.pk.hex}" in plan
+
+
 def test_the_rule_chooses_exact_for_small_namespaces_and_the_index_for_large(
     crowd: tuple[Namespace, IndexProfile],
 ):

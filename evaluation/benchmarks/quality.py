@@ -243,7 +243,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from django.conf import settings
 
     logging.getLogger("bm25s").setLevel(logging.WARNING)
-    settings.EMBEDDERS["default"]["BACKEND"] = "evaluation.benchmarks.vectors.KeptEmbedder"
+    embedders: dict[str, Any] = settings.EMBEDDERS
+    embedders["default"]["BACKEND"] = "evaluation.benchmarks.vectors.KeptEmbedder"
     say(stage.machine(PACKAGES))
     for name in options.sets:
         collection = Collection(options.data / name)

@@ -11,11 +11,7 @@ import argparse
 import os
 import re
 import sys
-import time
-import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +19,9 @@ import numpy as np
 
 from evaluation.benchmarks import asking, stage
 from evaluation.benchmarks.asking import both, middle
+from evaluation.benchmarks.single_legs import CANDIDATES, TOP, Bench, bare, last_statement, timed
 
-TOP = 10
 PARTS = "embedding", "HNSW", "BM25 candidates"
-CANDIDATES = 100
 PACKAGES = ("Django", "pgvector", "sentence-transformers", "torch", "tantivy", "uvicorn")
 TENANTS = (0.001, 0.01, 0.1, 0.3)  # with so much of the corpus
 _NO_WORD = re.compile(r"[^A-Za-z0-9]+")
@@ -35,116 +30,6 @@ _NO_WORD = re.compile(r"[^A-Za-z0-9]+")
 def say(line: str = "") -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
-
-
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    started = time.perf_counter()
-    value = work()
-    return time.perf_counter() - started, value
-
-
-@dataclass
-class Bench:
-    """The corpus in its tables, and each leg by itself, in this process."""
-
-    corpus: Any
-    embedder: Any
-    vectors: Any  # by which the corpus was embedded
-    tantivy: Any = None
-    places: dict[uuid.UUID, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.places = {pk: row for row, pk in enumerate(self.corpus.ids)}
-
-    def vector_of(self, text: str) -> list[float]:
-        vector: list[float] = self.vectors.of([text])[0].tolist()
-        return vector
-
-    @contextmanager
-    def inside(self) -> Iterator[Any]:
-        from ragsite.tenancy import namespace
-
-        with namespace(self.corpus.tenant.pk):
-            yield self.corpus.tenant
-
-    def scope(self, tags: Sequence[str] = ()) -> Any:
-        from django.conf import settings
-
-        from retrieval.requests import Filters
-        from retrieval.scope import resolve
-
-        few = settings.SEARCH["exact_scan_rows"]
-        return resolve(Filters(tags=tuple(tags)), self.corpus.tenant, few=few)
-
-    def near(self, vector: Sequence[float], scope: Any, *, exact_up_to: int | None = None) -> Any:
-        from django.conf import settings
-
-        from retrieval import dense
-
-        rule = settings.SEARCH["exact_scan_rows"] if exact_up_to is None else exact_up_to
-        return dense.find(
-            vector,
-            namespace_id=self.corpus.tenant.pk,
-            profile=self.corpus.profile,
-            scope=scope,
-            limit=CANDIDATES,
-            exact_up_to=rule,
-            ef_search=max(settings.SEARCH["ef_search"], CANDIDATES),
-        )
-
-    def wordy(self, text: str, scope: Any, *, budget: int | None = None) -> Any:
-        from django.conf import settings
-
-        from documents.lexemes import parse_query
-        from retrieval import lexical
-
-        whose = self.corpus.tenant.pk, self.corpus.profile.pk
-        question = lexical.analyse(parse_query(text), namespace_id=whose[0], profile_id=whose[1])
-        return lexical.find(
-            question,
-            profile_id=whose[1],
-            scope=scope,
-            limit=CANDIDATES,
-            budget=budget or settings.SEARCH["lexical_budget"],
-        )
-
-    def nearest(self, vector: Sequence[float], rows: np.ndarray | None = None) -> set[int]:
-        """Exactly, by numpy, in single precision."""
-        likeness = self.corpus.matrix @ np.asarray(vector, dtype=np.float32)
-        if rows is not None:
-            likeness = np.where(rows, likeness, -2)
-        return set(np.argsort(-likeness, kind="stable")[:TOP].tolist())
-
-    def rows_of(self, candidates: Sequence[Any]) -> set[int]:
-        return {self.places[candidate.chunk_id] for candidate in candidates[:TOP]}
-
-
-@contextmanager
-def last_statement() -> Iterator[list[tuple[str, Any]]]:
-    """What was sent to the database; the last one is the leg's own."""
-    from django.db import connection
-
-    sent: list[tuple[str, Any]] = []
-
-    def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
-        sent.append((sql, parameters))
-        return execute(sql, parameters, many, context)
-
-    with connection.execute_wrapper(note):
-        yield sent
-
-
-def bare(sent: list[tuple[str, Any]]) -> float:
-    """Seconds of the statement alone, asked again in the same transaction."""
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-
-        def run() -> None:
-            cursor.execute(*sent[-1])
-            cursor.fetchall()
-
-        return timed(run)[0]
 
 
 def floor(bench: Bench, text: str) -> tuple[float, float, float]:
@@ -203,7 +88,7 @@ def count_statements(bench: Bench, questions: Sequence[str]) -> str:
             seen.append(sql)
             return plain(self, sql, params)
 
-        CursorWrapper.execute = note  # type: ignore[assignment, method-assign]
+        CursorWrapper.execute = note  # type: ignore[method-assign]
         try:
             search(bench.corpus.tenant.pk, SearchRequest(query=text, k=TOP - 2))
         finally:

@@ -67,6 +67,25 @@ SELECT chunk.id, chunk.namespace_id, chunk.profile_id, chunk.document_id, chunk.
 FROM documents_chunk chunk JOIN documents_indexprofile profile ON profile.id = chunk.profile_id
 """
 
+# What is there was all indexed as English.
+COUNT = """
+INSERT INTO documents_termstatistics (namespace_id, profile_id, chunks, configurations, revision)
+SELECT terms.namespace_id, terms.profile_id, count(*),
+       jsonb_build_object('english', count(*)), namespace.revision
+FROM documents_chunkterms terms
+JOIN documents_namespace namespace ON namespace.id = terms.namespace_id
+GROUP BY terms.namespace_id, terms.profile_id, namespace.revision
+"""
+
+COUNT_WORDS = """
+INSERT INTO documents_termfrequency (namespace_id, profile_id, lexeme, chunks)
+SELECT counted.namespace_id, counted.profile_id, stat.word, stat.ndoc
+FROM documents_termstatistics counted
+CROSS JOIN LATERAL ts_stat(format(
+    'SELECT search_vector FROM documents_chunkterms WHERE namespace_id = %L AND profile_id = %L',
+    counted.namespace_id, counted.profile_id)) stat
+"""
+
 ADD_SEARCH_VECTOR = """
 UPDATE documents_chunk chunk SET search_vector = terms.search_vector
 FROM documents_chunkterms terms WHERE terms.chunk_id = chunk.id
@@ -177,6 +196,8 @@ class Migration(migrations.Migration):
         IsolateTenants("documents_termstatistics"),
         IsolateTenants("documents_termfrequency"),
         migrations.RunSQL(FILL, ADD_SEARCH_VECTOR),
+        migrations.RunSQL(COUNT, migrations.RunSQL.noop),
+        migrations.RunSQL(COUNT_WORDS, migrations.RunSQL.noop),
         migrations.RemoveIndex(model_name="chunk", name="chunk_words"),
         migrations.RemoveField(model_name="chunk", name="search_vector"),
         migrations.AddIndex(

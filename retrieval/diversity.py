@@ -34,7 +34,8 @@ def diversify(
     max_per_document: int,
     mmr_lambda: float,
 ) -> tuple[list[Pick], list[Candidate]]:
-    """(the best k that add something, what was dropped on the way and why)."""
+    """(the best k that add something, what was dropped on the way and why). What is left over
+    after k is neither."""
     picks: list[Pick] = []
     dropped: list[Candidate] = []
     seen: Counter[uuid.UUID] = Counter()
@@ -51,7 +52,7 @@ def diversify(
             seen[candidate.document_id] += 1
             place = scored.places[candidate.chunk_id]
             picks.append(Pick(candidate, place.start, place.end))
-    return picks, dropped + [replace(c, dropped="beyond_k") for c in waiting]
+    return picks, dropped
 
 
 def _next(

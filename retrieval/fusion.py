@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from .requests import Candidate
 
@@ -13,7 +14,7 @@ def rrf(candidates: Iterable[Candidate], *, k: int) -> list[Candidate]:
         ranks = (candidate.vector_rank, candidate.lexical_rank)
         return sum(1 / (k + rank) for rank in ranks if rank is not None)
 
-    return ordered([replace(c, fused=score(c)) for c in candidates])
+    return _ordered([_Fused(candidate, score(candidate)) for candidate in candidates])
 
 
 def weighted(
@@ -29,15 +30,16 @@ def weighted(
     fused = []
     for candidate in candidates:
         near, wordy = of_vector(candidate.vector), of_lexical(candidate.lexical)
-        fused.append(
-            replace(
-                candidate,
-                vector_normal=near,
-                lexical_normal=wordy,
-                fused=(semantic * (near or 0.0) + lexical * (wordy or 0.0)) / whole,
-            )
-        )
-    return ordered(fused)
+        score = (semantic * (near or 0.0) + lexical * (wordy or 0.0)) / whole
+        fused.append(_Fused(candidate, score, near, wordy))
+    return _ordered(fused)
+
+
+class _Fused(NamedTuple):
+    candidate: Candidate
+    score: float
+    vector_normal: float | None = None
+    lexical_normal: float | None = None
 
 
 def _stretched(scores: Sequence[float | None]) -> Callable[[float | None], float | None]:
@@ -53,6 +55,15 @@ def _stretched(scores: Sequence[float | None]) -> Callable[[float | None], float
     return normal
 
 
-def ordered(candidates: list[Candidate]) -> list[Candidate]:
-    candidates.sort(key=lambda c: (-c.fused, c.chunk_id))  # ties always fall the same way
-    return [replace(c, fused_rank=rank) for rank, c in enumerate(candidates, start=1)]
+def _ordered(fused: list[_Fused]) -> list[Candidate]:
+    fused.sort(key=lambda f: (-f.score, f.candidate.chunk_id))  # ties always fall the same way
+    return [
+        replace(
+            candidate,
+            vector_normal=near,
+            lexical_normal=wordy,
+            fused=score,
+            fused_rank=rank,
+        )
+        for rank, (candidate, score, near, wordy) in enumerate(fused, start=1)
+    ]

@@ -157,8 +157,8 @@ def _answer(
         reranker=reranked.reranker,
         fallbacks=(*legs.fallbacks, *filter(None, [reranked.fallback])),
         notes=notes,
-        dropped=_told(dropped),
-        **_explained(request, legs, [*ranked, *scored.refused], dropped, terms),
+        dropped=tuple({"chunk_id": c.chunk_id, "reason": c.dropped} for c in dropped),
+        **_explained(request, legs, [*ranked, *scored.refused], (picks, dropped), terms),
     )
     return SearchResult(request.query, context.hits, context.text, context.tokens, diagnostics)
 
@@ -181,13 +181,6 @@ def _diversify(
     if request.expand == "section":
         widen(picks, scored.places)
     return picks, dropped
-
-
-def _told(dropped: Sequence[Candidate]) -> tuple[Mapping[str, Any], ...]:
-    """All but those that were simply not good enough for the first k."""
-    return tuple(
-        {"chunk_id": c.chunk_id, "reason": c.dropped} for c in dropped if c.dropped != "beyond_k"
-    )
 
 
 def _fuse(scored: Scored, legs: Legs, request: SearchRequest) -> list[Candidate]:
@@ -259,13 +252,16 @@ def _explained(
     request: SearchRequest,
     legs: Legs,
     candidates: Sequence[Candidate],
-    dropped: Sequence[Candidate],
+    outcome: tuple[Sequence[Pick], Sequence[Candidate]],
     terms: Mapping[uuid.UUID, tuple[TermMatch, ...]],
 ) -> dict[str, Any]:
     """Every candidate with its fate, the words with their worth, the filters as understood."""
     if not request.explain:
         return {}
-    fates = {c.chunk_id: c for c in dropped}
+    picks, dropped = outcome
+    fates = {merged: "merged" for pick in picks for merged in pick.merged}
+    fates |= {pick.candidate.chunk_id: "" for pick in picks}
+    fates |= {candidate.chunk_id: candidate.dropped for candidate in dropped}
     asked = legs.question.terms if legs.question else ()
     return {
         "is_explained": True,
@@ -275,6 +271,10 @@ def _explained(
             for term in asked
         ),
         "candidates": tuple(
-            Explanation(fates.get(c.chunk_id, c), terms.get(c.chunk_id, ())) for c in candidates
+            Explanation(
+                replace(candidate, dropped=fates.get(candidate.chunk_id, "beyond_k")),
+                terms.get(candidate.chunk_id, ()),
+            )
+            for candidate in candidates
         ),
     }

@@ -86,8 +86,8 @@ def test_a_merged_passage_does_not_grow_without_end():
     assert dropped == ["3: max_per_document", "4: max_per_document"]
 
 
-def test_what_comes_after_k_says_so():
-    assert picked(scene({}, {}, {}), k=2) == ([0, 1], ["2: beyond_k"])
+def test_what_comes_after_k_is_not_there():
+    assert picked(scene({}, {}, {}), k=2) == ([0, 1], [])
 
 
 def test_a_lower_lambda_prefers_what_is_unlike():

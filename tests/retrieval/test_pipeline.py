@@ -137,6 +137,9 @@ def test_explain_shows_raw_and_normalised_scores_ranks_words_filters_and_fate(li
     assert best["ranks"]["fused"] == 1
     assert best["terms"][0]["score"] > 0
     assert {c["dropped"] for c in told["candidates"]} >= {"", "max_per_document"}
+    fates = diagnostics(library, "lamp boats bread", explain=True, k=1)["candidates"]
+    assert "beyond_k" in {c["dropped"] for c in fates}
+    assert [c["dropped"] for c in fates].count("") == 1
 
 
 @pytest.mark.parametrize("stage", ["vector", "lexical", "fused", "final"])

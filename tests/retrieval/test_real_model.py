@@ -18,7 +18,9 @@ def test_many_batches_through_the_real_model_give_every_chunk_its_own_vector(
     api.upload(("notes.md", f"# Notes\n\n{sections}"))
     work()
     for n in (0, 63, 64, 127, 128, 149):
-        question = f"## Note {n}\n\nKeeper {n} saw {n} {animals[n % 5]}s at gate {n}."
+        # As it is embedded: below its title and section.
+        content = f"## Note {n}\n\nKeeper {n} saw {n} {animals[n % 5]}s at gate {n}."
+        question = f"Notes > Note {n}\n{content}"
         best = api.query(question, mode="semantic").body["results"][0]
         assert best["section"] == f"Notes > Note {n}"
         assert best["scores"]["vector"] > 0.95

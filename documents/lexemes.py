@@ -207,15 +207,3 @@ def _numbers(compound: str) -> Iterator[Word]:
         text = folded(re.sub("[.,]", between, found.group()))
         if len(text) <= LONGEST_JOIN:
             yield Word(text, *found.span(), extra=True)
-
-
-_BETWEEN_WORDS = re.compile(r"[\W_]+")
-
-
-def words(text: str) -> str:
-    """Only letters and digits, single-spaced.
-
-    PostgreSQL's parser takes `ERR-1234` for a number and `foo.bar` for a host name; without the
-    punctuation they are words, findable by their parts.
-    """
-    return _BETWEEN_WORDS.sub(" ", text).strip()

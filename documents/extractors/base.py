@@ -1,8 +1,9 @@
 """What every reader of a file format offers: a file in, text and blocks out."""
 
 from abc import ABC, abstractmethod
+from copy import copy
 from io import BytesIO
-from typing import TYPE_CHECKING, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, Self
 
 from documents.passages import Extracted
 
@@ -18,13 +19,16 @@ class Extractor(ABC):
     has_rows: ClassVar[bool] = False  # a table as a whole, whose rows can become facts
     # What `extract` imports late. The cell imports it once, before the forks that read files.
     libraries: ClassVar[tuple[str, ...]] = ()
+    pictures: "PictureReader | None" = None  # who reads them; None: OCR is off
 
     def accepts(self, media_type: str) -> bool:
         return media_type.partition(";")[0].strip().lower() in self.media_types
 
-    def with_pictures_read_by(self, pictures: "PictureReader") -> "Extractor":
-        """The same reader, with OCR. Most formats have no use for it."""
-        return self
+    def with_pictures_read_by(self, pictures: "PictureReader") -> Self:
+        """The same reader, able to read pictures of text; for those that hold any."""
+        able = copy(self)
+        able.pictures = pictures
+        return able
 
     @abstractmethod
     def extract(self, data: bytes, *, name: str = "") -> Extracted:

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
-from copy import copy
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from documents.errors import DecompressionBomb, EmptyFile, NoText, ParseError
@@ -33,12 +32,6 @@ class ImageExtractor(FileExtractor):
     def __init__(self, *, max_pixels: int = 100_000_000, max_pages: int = 1000) -> None:
         self.max_pixels = max_pixels
         self.max_pages = max_pages
-        self.pictures: PictureReader | None = None
-
-    def with_pictures_read_by(self, pictures: "PictureReader") -> "ImageExtractor":
-        able = copy(self)
-        able.pictures = pictures
-        return able
 
     def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
         if not size_of(file):

@@ -5,13 +5,12 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from copy import copy
 from ctypes import POINTER, c_char, c_float, cast
 from dataclasses import dataclass, field
 from itertools import islice
 from mmap import ACCESS_COPY, mmap
 from threading import Lock
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError, TooComplex
 from documents.extractors.base import FileExtractor, size_of
@@ -31,9 +30,6 @@ from documents.extractors.scans import Scans, read_scans
 from documents.extractors.writer import LONGEST_TITLE
 from documents.lines import LINE_HYPHEN, Line, boxed, merged, tidy
 from documents.passages import Extracted
-
-if TYPE_CHECKING:
-    from documents.ocr.reader import PictureReader
 
 Box = tuple[float, float, float, float]
 
@@ -71,12 +67,6 @@ class PdfExtractor(FileExtractor):
     def __init__(self, *, max_pages: int = 5000, max_characters: int = 20_000_000) -> None:
         self.max_pages = max_pages
         self.max_characters = max_characters
-        self.pictures: PictureReader | None = None
-
-    def with_pictures_read_by(self, pictures: "PictureReader") -> "PdfExtractor":
-        able = copy(self)
-        able.pictures = pictures
-        return able
 
     def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
         if not size_of(file):

@@ -40,6 +40,10 @@ class ParsedQuery:
     excluded: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
 
+    @property
+    def is_all_phrases(self) -> bool:
+        return self.text == " ".join(self.phrases)
+
 
 def parse_query(query: str) -> ParsedQuery:
     """Never an error: what is no syntax is text. A query of exclusions only excludes nothing."""

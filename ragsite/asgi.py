@@ -5,13 +5,14 @@ import os
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
 os.environ.setdefault("RAGSITE_PROCESS", "web")  # settings give this process a connection pool
 
+import django
 from django.conf import settings
-from django.core.asgi import get_asgi_application
 
-from ragsite.body_limit import BodyLimit
+django.setup(set_prefix=False)
 
-application = BodyLimit(get_asgi_application(), max_bytes=settings.REQUEST_MAX_BYTES)
+from ragsite.body_limit import BodyLimit  # noqa: E402  (the apps come first)
+from ragsite.health import warm_embedder  # noqa: E402
+from ragsite.one_thread import OneThreadHandler  # noqa: E402
 
-from ragsite.health import warm_embedder  # noqa: E402  (needs the apps that the line above loads)
-
+application = BodyLimit(OneThreadHandler(), max_bytes=settings.REQUEST_MAX_BYTES)
 warm_embedder()

@@ -7,11 +7,8 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from inspect import iscoroutinefunction
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.utils.decorators import sync_and_async_middleware
 from pythonjsonlogger.json import JsonFormatter
 
 logger = logging.getLogger(__name__)
@@ -40,24 +37,17 @@ def _id_of(request: HttpRequest) -> str:
     return given if _ACCEPTED_ID.fullmatch(given) else str(uuid.uuid4())
 
 
-@sync_and_async_middleware
-def request_id_middleware(get_response: Callable[..., Any]) -> Callable[..., Any]:
+def request_id_middleware(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
     """Take the caller's X-Request-ID or make one; return it; put it on every log line."""
-    if iscoroutinefunction(get_response):
 
-        async def asynchronously(request: HttpRequest) -> HttpResponse:
-            started = time.perf_counter()
-            with request_id(_id_of(request)):
-                return _finished(request, await get_response(request), started)
-
-        return asynchronously
-
-    def synchronously(request: HttpRequest) -> HttpResponse:
+    def answer(request: HttpRequest) -> HttpResponse:
         started = time.perf_counter()
         with request_id(_id_of(request)):
             return _finished(request, get_response(request), started)
 
-    return synchronously
+    return answer
 
 
 def _finished(request: HttpRequest, response: HttpResponse, started: float) -> HttpResponse:

@@ -1,8 +1,10 @@
 """Both legs at once: the words' search runs in the database while the question is embedded."""
 
 import logging
+import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from django.conf import settings
 
@@ -28,6 +30,7 @@ class Words:
     candidates: Sequence[Candidate] = ()
     question: lexical.Question | None = None
     fallbacks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +41,11 @@ class Legs:
     question: lexical.Question | None  # None: not asked for, or its words were never counted
     plan: str
     fallbacks: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 NO_LEGS = Legs((), (), None, None, "none", ())
+NO_PHRASE = "phrase_not_found: no passage has the quoted words as they stand, so each by itself"
 
 
 def find_candidates(
@@ -56,7 +61,7 @@ def find_candidates(
     wants_words = request.mode != "semantic" or bool(query.phrases or query.excluded)
     if request.mode == "lexical":
         words = _words(tenant, query, scope, limit, clock)
-        return Legs((), words.candidates, None, words.question, "none", words.fallbacks)
+        return _together((), words, None, "none", ())
     meanwhile = (
         side_thread.start(_words, tenant, query, scope, limit, clock) if wants_words else None
     )
@@ -68,7 +73,18 @@ def find_candidates(
         words = _words(tenant, query, scope, limit, clock)
     else:
         return Legs(near, (), vector, None, plan, fallbacks)
-    return Legs(near, words.candidates, vector, words.question, plan, fallbacks + words.fallbacks)
+    return _together(near, words, vector, plan, fallbacks)
+
+
+def _together(
+    near: Sequence[Candidate],
+    words: Words,
+    vector: Sequence[float] | None,
+    plan: str,
+    fallbacks: tuple[str, ...],
+) -> Legs:
+    fallbacks += words.fallbacks
+    return Legs(near, words.candidates, vector, words.question, plan, fallbacks, words.notes)
 
 
 def _words(tenant: Namespace, query: ParsedQuery, scope: Scope, limit: int, clock: Clock) -> Words:
@@ -76,20 +92,26 @@ def _words(tenant: Namespace, query: ParsedQuery, scope: Scope, limit: int, cloc
     with clock("lexical"), namespace(tenant.pk):
         question = lexical.analyse(query, namespace_id=tenant.pk, profile_id=profile_id)
         if question is not None:
-            found = lexical.find(
-                question,
-                profile_id=profile_id,
-                scope=scope,
-                limit=limit,
-                budget=settings.SEARCH["lexical_budget"],
-            )
-            return Words(found, question)
+            return _counted_words(question, query, profile_id, scope, limit)
         if not tenant.chunk_count:
             return Words()
         found = lexical.find_plainly(
             query, profile_id=profile_id, scope=scope, limit=limit, language=tenant.language
         )
         return Words(found, None, ("plain_full_text: words_not_counted",))
+
+
+def _counted_words(
+    question: lexical.Question, query: ParsedQuery, profile_id: uuid.UUID, scope: Scope, limit: int
+) -> Words:
+    """A phrase nobody wrote, beside other words, should not leave the question without answer."""
+    budget = settings.SEARCH["lexical_budget"]
+    find = partial(lexical.find, profile_id=profile_id, scope=scope, limit=limit, budget=budget)
+    found = find(question)
+    if found or not question.phrases or query.is_all_phrases:
+        return Words(found, question)
+    question = replace(question, phrases="")
+    return Words(find(question), question, notes=(NO_PHRASE,))
 
 
 def _embed(

@@ -73,13 +73,19 @@ class Question:
     """The question's words as the index knows them."""
 
     terms: tuple[Term, ...]
-    required: str  # a tsquery of phrases and exclusions; "" if there are none
+    phrases: str  # a tsquery that all of them match; "" if there are none
+    exclusions: str  # a tsquery that nothing excluded matches
     chunks: int  # in the namespace, when they were counted
     configurations: tuple[str, ...]  # that it is indexed under
 
     @property
     def weights(self) -> str:
         return bm25.sparse(self.terms)
+
+    @property
+    def required(self) -> str:
+        """A tsquery of phrases and exclusions; "" if there are none."""
+        return " & ".join(filter(None, [self.phrases, self.exclusions]))
 
 
 def analyse(
@@ -123,8 +129,15 @@ def analyse(
     ]
     for prefix in query.prefixes:
         terms.append(_expanded(prefix, namespace_id, profile_id, total))
-    required = _required(found, phrases=len(query.phrases), excluded=len(query.excluded))
-    return Question(tuple(terms), required, total, tuple(configurations))
+    forms = len(configurations)
+    wanted, unwanted = found[: len(query.phrases) * forms], found[len(query.phrases) * forms :]
+    return Question(
+        tuple(terms),
+        phrases=" & ".join(_either(wanted, forms)),
+        exclusions=" & ".join(f"!{each}" for each in _either(unwanted, forms)),
+        chunks=total,
+        configurations=tuple(configurations),
+    )
 
 
 def find(
@@ -190,18 +203,11 @@ def _expanded(prefix: str, namespace_id: uuid.UUID, profile_id: uuid.UUID, total
     return Term((start,), term.dimensions, term.chunks, term.weight, is_prefix=True)
 
 
-def _required(queries: Sequence[str], *, phrases: int, excluded: int) -> str:
-    """Every phrase under any configuration, and nothing that is excluded under one."""
-    if not queries:
-        return ""
-    forms = len(queries) // (phrases + excluded)
-    conditions = []
-    for index in range(phrases + excluded):
-        either = [text for text in queries[index * forms : (index + 1) * forms] if text]
-        if either:
-            condition = "(" + " | ".join(f"({text})" for text in either) + ")"
-            conditions.append(condition if index < phrases else f"!{condition}")
-    return " & ".join(conditions)
+def _either(queries: Sequence[str], forms: int) -> list[str]:
+    """Each phrase under any of the configurations; one of stop words alone asks for nothing."""
+    phrases = (queries[start : start + forms] for start in range(0, len(queries), forms or 1))
+    each = ([text for text in phrase if text] for phrase in phrases)
+    return ["(" + " | ".join(f"({text})" for text in texts) + ")" for texts in each if texts]
 
 
 def _candidates(

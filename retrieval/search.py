@@ -118,11 +118,10 @@ def _answer(
     *,
     is_last: bool = False,
 ) -> SearchResult:
-    notes: tuple[str, ...] = ()
     if any(character.isalnum() for character in query.text):
         legs = find_candidates(tenant, query, request, clock)
     else:
-        legs, notes = NO_LEGS, (NO_WORDS,)
+        legs = replace(NO_LEGS, notes=(NO_WORDS,))
     found = union(legs.near, legs.wordy)
     with namespace(tenant.pk), clock("score"):
         scored = score(found, vector=legs.vector, question=legs.question)
@@ -156,7 +155,7 @@ def _answer(
         dense_plan=legs.plan,
         reranker=reranked.reranker,
         fallbacks=(*legs.fallbacks, *filter(None, [reranked.fallback])),
-        notes=notes,
+        notes=legs.notes,
         dropped=tuple({"chunk_id": c.chunk_id, "reason": c.dropped} for c in dropped),
         **_explained(request, legs, [*ranked, *scored.refused], (picks, dropped), terms),
     )

@@ -73,6 +73,13 @@ def test_a_phrase_must_stand_as_quoted(notes: Api):
     assert found(notes, "tower granite") == ["tower.md"]
 
 
+def test_a_phrase_that_nobody_wrote_gives_way_to_its_words_in_a_longer_question(notes: Api):
+    body = notes.query('how high is the "tower granite" -harbour', mode="lexical").body
+    assert body["results"][0]["source_uri"].endswith("tower.md")
+    assert body["diagnostics"]["notes"][0].startswith("phrase_not_found")
+    assert notes.query('the high "granite tower"').body["diagnostics"]["notes"] == []
+
+
 @pytest.mark.parametrize("mode", ["hybrid", "semantic", "lexical"])
 def test_phrases_and_exclusions_bind_every_mode(notes: Api, mode: str):
     for question, kept in (('the "authorised key"', {"auth.md"}), ("needs -authorised", set())):

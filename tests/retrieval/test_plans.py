@@ -160,7 +160,7 @@ def test_the_candidate_search_takes_the_words_index_and_the_tenant_with_it(
 ):
     tenant, profile = crowd
     plan = plans.explain_candidates(
-        lexical.Question((), "", ROWS, ("english",)),
+        lexical.Question((), "", "", ROWS, ("english",)),
         "'word7' | 'common'",
         namespace_id=tenant.pk,
         profile_id=profile.pk,

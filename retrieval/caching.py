@@ -4,10 +4,12 @@ Many identical requests at once wait for one computation: within the process alw
 processes where the cache is shared. A cache that is down is a miss; it never fails a search.
 """
 
+import json
 import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any, Literal, TypeVar
 
 from django.conf import settings
@@ -119,20 +121,23 @@ def _kept_or_my_turn(store: CacheStore, key: str) -> Any:
     return kept
 
 
-def _shapes() -> list[Any]:
+@cache
+def _shapes() -> str:
     """The fields of what is pickled: a release that changes them must not read the old entries."""
     kinds = (kind for kind in vars(requests).values() if isinstance(kind, type))
-    return [
-        [kind.__name__, [[field.name, str(field.type)] for field in fields(kind)]]
-        for kind in kinds
-        if is_dataclass(kind)
-    ]
+    return repr(
+        [
+            (kind.__name__, [(field.name, str(field.type)) for field in fields(kind)])
+            for kind in kinds
+            if is_dataclass(kind)
+        ]
+    )
 
 
-def _ranking_settings() -> list[Any]:
+def _ranking_settings() -> str:
     """What an operator may change between two identical requests; never a key."""
     rerankers = {
         name: {k: v for k, v in entry.get("OPTIONS", {}).items() if k != "key"}
         for name, entry in settings.RERANKERS.items()
     }
-    return [settings.SEARCH, settings.RERANK, rerankers]
+    return json.dumps([settings.SEARCH, settings.RERANK, rerankers], sort_keys=True, default=str)

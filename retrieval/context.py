@@ -3,7 +3,7 @@
 import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .requests import Candidate, Hit
 
@@ -31,15 +31,14 @@ def assemble(hits: Sequence[Hit], *, budget: int, count_tokens: CountTokens) -> 
     costs = _costs(hits, blocks, count_tokens)
     chosen = range(len(hits)) if sum(costs) <= budget else _choose(hits, costs, budget)
     kept = sorted(chosen)
+    dropped = [hit.candidate for index, hit in enumerate(hits) if index not in set(kept)]
+    for candidate in dropped:
+        candidate.dropped = "token_budget"
     return Context(
         text="\n\n".join(f"[{n}] {blocks[index]}" for n, index in enumerate(kept, start=1)),
         tokens=sum(costs[index] for index in kept),
         hits=tuple(hits[index] for index in kept),
-        dropped=tuple(
-            replace(hit.candidate, dropped="token_budget")
-            for index, hit in enumerate(hits)
-            if index not in set(kept)
-        ),
+        dropped=tuple(dropped),
     )
 
 

@@ -3,12 +3,13 @@
 import uuid
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from .requests import Candidate
-from .scoring import Matrix, Place, Scored
+from .rows import Vector
+from .scoring import Place, Scored
 from .twins import Pair
 
 LONGEST_MERGE = 3  # chunks in one passage
@@ -29,7 +30,7 @@ def diversify(
     scored: Scored,
     *,
     twins: Collection[Pair],
-    vectors: Mapping[uuid.UUID, Matrix],
+    vectors: Mapping[uuid.UUID, Vector],
     k: int,
     max_per_document: int,
     mmr_lambda: float,
@@ -45,9 +46,11 @@ def diversify(
         if neighbour := _touching(candidate, picks, scored.places):
             _merge(neighbour, candidate, scored.places)
         elif any(frozenset({candidate.chunk_id, c.candidate.chunk_id}) in twins for c in picks):
-            dropped.append(replace(candidate, dropped="duplicate"))
+            candidate.dropped = "duplicate"
+            dropped.append(candidate)
         elif seen[candidate.document_id] >= max_per_document:
-            dropped.append(replace(candidate, dropped="max_per_document"))
+            candidate.dropped = "max_per_document"
+            dropped.append(candidate)
         else:
             seen[candidate.document_id] += 1
             place = scored.places[candidate.chunk_id]
@@ -58,7 +61,7 @@ def diversify(
 def _next(
     waiting: Sequence[Candidate],
     picks: Sequence[Pick],
-    vectors: Mapping[uuid.UUID, Matrix],
+    vectors: Mapping[uuid.UUID, Vector],
     mmr_lambda: float,
 ) -> int:
     """Maximal marginal relevance: a good score, less the likeness to what is there already."""

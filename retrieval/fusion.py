@@ -1,7 +1,6 @@
 """One order out of two: a weighted sum of normalised scores, or reciprocal rank fusion."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from .requests import Candidate
@@ -57,13 +56,7 @@ def _stretched(scores: Sequence[float | None]) -> Callable[[float | None], float
 
 def _ordered(fused: list[_Fused]) -> list[Candidate]:
     fused.sort(key=lambda f: (-f.score, f.candidate.chunk_id))  # ties always fall the same way
-    return [
-        replace(
-            candidate,
-            vector_normal=near,
-            lexical_normal=wordy,
-            fused=score,
-            fused_rank=rank,
-        )
-        for rank, (candidate, score, near, wordy) in enumerate(fused, start=1)
-    ]
+    for rank, (candidate, score, near, wordy) in enumerate(fused, start=1):
+        candidate.fused, candidate.fused_rank = score, rank
+        candidate.vector_normal, candidate.lexical_normal = near, wordy
+    return [each.candidate for each in fused]

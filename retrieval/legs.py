@@ -1,8 +1,10 @@
-"""Both legs at once: the words' search runs in the database while the question is embedded."""
+"""Both legs at once: the words' search runs in the database while the question is embedded. Then
+both are asked about what either has found."""
 
 import logging
 import uuid
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,6 +21,7 @@ from .caching import embed_query_cached
 from .clock import Clock
 from .requests import Candidate, SearchRequest
 from .scope import Scope, resolve
+from .scoring import NOTHING, Scored, score, union
 
 logger = logging.getLogger(__name__)
 
@@ -36,15 +39,15 @@ class Words:
 @dataclass(frozen=True, slots=True)
 class Legs:
     near: Sequence[Candidate]
-    wordy: Sequence[Candidate]
+    words: Words
+    scored: Scored  # the candidates of both with the scores of both
     vector: Sequence[float] | None  # None: not asked for, or nobody could embed the question
-    question: lexical.Question | None  # None: not asked for, or its words were never counted
-    plan: str
-    fallbacks: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    plan: str = "none"
+    fallbacks: tuple[str, ...] = ()
+    is_current: bool = True  # False: some of it was replaced before it could be scored
 
 
-NO_LEGS = Legs((), (), None, None, "none", ())
+NO_LEGS = Legs((), Words(), NOTHING, None)
 NO_PHRASE = "phrase_not_found: no passage has the quoted words as they stand, so each by itself"
 
 
@@ -59,37 +62,38 @@ def find_candidates(
     limit = max(settings.SEARCH["candidates"], request.k)
     # Phrases and exclusions are matters of words, whatever the mode.
     wants_words = request.mode != "semantic" or bool(query.phrases or query.excluded)
-    if request.mode == "lexical":
-        words = _words(tenant, query, scope, limit, clock)
-        return _together((), words, None, "none", ())
-    meanwhile = (
-        side_thread.start(_words, tenant, query, scope, limit, clock) if wants_words else None
-    )
-    vector, fallbacks = _embed(tenant, query.text, clock)
-    near, plan = _near(tenant, vector, scope, limit, clock)
-    if meanwhile is not None:
-        words = meanwhile.result()
-    elif vector is None:
-        words = _words(tenant, query, scope, limit, clock)
-    else:
-        return Legs(near, (), vector, None, plan, fallbacks)
-    return _together(near, words, vector, plan, fallbacks)
+    meanwhile: Future[Words] | None = None
+    vector: Sequence[float] | None = None
+    fallbacks: tuple[str, ...] = ()
+    if request.mode != "lexical":
+        if wants_words:
+            meanwhile = side_thread.start(_words_beside, tenant, query, scope, limit, clock)
+        vector, fallbacks = _embed(tenant, query.text, clock)
+    with namespace(tenant.pk):
+        near, plan = _near(tenant, vector, scope, limit, clock)
+        if meanwhile is not None:
+            words = meanwhile.result()
+        elif vector is None:
+            words = _words(tenant, query, scope, limit, clock)
+        else:
+            words = Words()
+        with clock("score"):
+            found = union(near, words.candidates)
+            scored = score(found, vector=vector, question=words.question)
+    is_current = len(scored.places) == len(found)
+    return Legs(near, words, scored, vector, plan, fallbacks + words.fallbacks, is_current)
 
 
-def _together(
-    near: Sequence[Candidate],
-    words: Words,
-    vector: Sequence[float] | None,
-    plan: str,
-    fallbacks: tuple[str, ...],
-) -> Legs:
-    fallbacks += words.fallbacks
-    return Legs(near, words.candidates, vector, words.question, plan, fallbacks, words.notes)
+def _words_beside(
+    tenant: Namespace, query: ParsedQuery, scope: Scope, limit: int, clock: Clock
+) -> Words:
+    with namespace(tenant.pk):
+        return _words(tenant, query, scope, limit, clock)
 
 
 def _words(tenant: Namespace, query: ParsedQuery, scope: Scope, limit: int, clock: Clock) -> Words:
     profile_id = tenant.active_profile.pk
-    with clock("lexical"), namespace(tenant.pk):
+    with clock("lexical"):
         question = lexical.analyse(query, namespace_id=tenant.pk, profile_id=profile_id)
         if question is not None:
             return _counted_words(question, query, profile_id, scope, limit)
@@ -138,7 +142,7 @@ def _near(
 ) -> tuple[Sequence[Candidate], str]:
     if vector is None:
         return (), "none"
-    with clock("vector"), namespace(tenant.pk):
+    with clock("vector"):
         return dense.find(
             vector,
             namespace_id=tenant.pk,

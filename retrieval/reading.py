@@ -1,7 +1,6 @@
 """From picks to hits: what the chosen chunks say, and where it stands."""
 
 import hashlib
-import json
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,44 +12,47 @@ from ragsite.tenancy import current_connection
 
 from .diversity import Pick
 from .requests import Hit
+from .rows import Row
 from .scoring import Place
 
 LONGEST_SECTION = 6000  # characters; a longer one would push everything else out of the context
 
-# What was merged or widened is cut out of the version's text; a plain chunk brings its own.
-_READ = """
-    SELECT chunk.id, version.number, document.title, document.source_uri, chunk.section,
-           chunk.page_start, chunk.kind, document.metadata, chunk.metadata, document.tags,
-           document.language,
-           CASE WHEN (pick.first, pick.last) = (chunk.start, chunk."end") THEN chunk.tokens END,
-           CASE WHEN (pick.first, pick.last) = (chunk.start, chunk."end") THEN chunk.content
-                ELSE substr(version.text, pick.first + 1, pick.last - pick.first) END
-    FROM unnest(%(ids)s::uuid[], %(starts)s::int[], %(ends)s::int[]) AS pick (id, first, last)
-    JOIN documents_chunk chunk ON chunk.id = pick.id
-    JOIN documents_document document ON document.id = chunk.document_id
-    JOIN documents_documentversion version ON version.id = chunk.version_id
+_CUT = """
+    SELECT pick.id, substr(version.text, pick.first + 1, pick.last - pick.first)
+    FROM unnest(%(ids)s::uuid[], %(versions)s::uuid[], %(starts)s::int[], %(ends)s::int[])
+         AS pick (id, version, first, last)
+    JOIN documents_documentversion version ON version.id = pick.version
 """
 
 
-def read(picks: Sequence[Pick]) -> list[Hit]:
-    """In one statement, under row-level security. Inside namespace()."""
+def read(picks: Sequence[Pick], rows: Mapping[uuid.UUID, Row]) -> list[Hit]:
+    """A plain chunk brings its own text; what was merged or widened is cut out of the version's,
+    in one statement. Inside namespace()."""
+    there = [pick for pick in picks if pick.candidate.chunk_id in rows]
+    cut = _cut([pick for pick in there if not _is_whole(pick, rows)], rows)
+    return [_hit(pick, rows[pick.candidate.chunk_id], cut) for pick in there]
+
+
+def _is_whole(pick: Pick, rows: Mapping[uuid.UUID, Row]) -> bool:
+    row = rows[pick.candidate.chunk_id]
+    return (pick.start, pick.end) == (row.start, row.end)
+
+
+def _cut(picks: Sequence[Pick], rows: Mapping[uuid.UUID, Row]) -> dict[uuid.UUID, str]:
     if not picks:
-        return []
+        return {}
+    ids = [pick.candidate.chunk_id for pick in picks]
     with current_connection().cursor() as cursor:
         cursor.execute(
-            _READ,
+            _CUT,
             {
-                "ids": [pick.candidate.chunk_id for pick in picks],
+                "ids": ids,
+                "versions": [rows[chunk_id].version_id for chunk_id in ids],
                 "starts": [pick.start for pick in picks],
                 "ends": [pick.end for pick in picks],
             },
         )
-        rows = {row[0]: row[1:] for row in cursor.fetchall()}
-    return [
-        _hit(pick, rows[pick.candidate.chunk_id])
-        for pick in picks
-        if pick.candidate.chunk_id in rows
-    ]
+        return dict(cursor.fetchall())
 
 
 def contents(chunk_ids: Sequence[uuid.UUID]) -> Mapping[uuid.UUID, str]:
@@ -90,36 +92,23 @@ def _section(
     return own["start"], max(end, after[0] if after else length)
 
 
-def _hit(pick: Pick, row: tuple[Any, ...]) -> Hit:
-    (
-        number,
-        title,
-        source_uri,
-        section,
-        page,
-        kind,
-        document_metadata,
-        chunk_metadata,
-        tags,
-        language,
-        tokens,
-        content,
-    ) = row
+def _hit(pick: Pick, row: Row, cut: Mapping[uuid.UUID, str]) -> Hit:
+    content = cut.get(pick.candidate.chunk_id, row.content)
     return Hit(
         candidate=pick.candidate,
-        document_version=number,
-        title=title,
-        source_uri=source_uri,
-        section=section,
-        page=page,
+        document_version=row.document_version,
+        title=row.title,
+        source_uri=row.source_uri,
+        section=row.section,
+        page=row.page,
         start=pick.start,
         end=pick.end,
-        kind=kind,
+        kind=row.kind,
         content=content,
         checksum=hashlib.sha256(content.encode()).hexdigest(),
-        metadata={**json.loads(document_metadata), **json.loads(chunk_metadata)},
-        tags=tuple(tags),
-        language=language,
-        tokens=tokens,
+        metadata=row.metadata,
+        tags=tuple(row.tags),
+        language=row.language,
+        tokens=None if pick.candidate.chunk_id in cut else row.tokens,
         merged=tuple(pick.merged),
     )

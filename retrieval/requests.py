@@ -1,4 +1,4 @@
-"""What a search is asked and what it answers: frozen values, shared by every door."""
+"""What a search is asked and what it answers, shared by every door."""
 
 import uuid
 from collections.abc import Mapping
@@ -36,9 +36,9 @@ class SearchRequest:
     explain: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Candidate:
-    """A chunk on its way through the stages: what each leg and stage thought of it."""
+    """A chunk on its way through the stages: each leg and stage writes down what it thinks."""
 
     chunk_id: uuid.UUID
     document_id: uuid.UUID

@@ -3,19 +3,14 @@
 import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ragsite.tenancy import current_connection
 
 from . import bm25
 from .lexical import Question
 from .requests import Candidate, TermMatch
-
-Matrix = NDArray[np.float32]
 
 _SCORES = """
     SELECT chunk.id, chunk.version_id, chunk.ordinal, chunk.kind, chunk.section,
@@ -25,10 +20,6 @@ _SCORES = """
            %(required)s::text IS NULL OR terms.search_vector @@ %(required)s::tsquery
     FROM documents_chunk chunk JOIN documents_chunkterms terms ON terms.chunk_id = chunk.id
     WHERE chunk.id = ANY (%(ids)s::uuid[])
-"""
-
-_VECTORS = """
-    SELECT id, halfvec_send(embedding) FROM documents_chunk WHERE id = ANY (%(ids)s::uuid[])
 """
 
 _MATCHES = """
@@ -67,14 +58,18 @@ class Scored:
     places: Mapping[uuid.UUID, Place]
 
 
+NOTHING = Scored((), (), {})
+
+
 def union(near: Iterable[Candidate], wordy: Iterable[Candidate]) -> list[Candidate]:
     """Every candidate of either leg once, by its id, with its rank in each."""
     merged: dict[uuid.UUID, Candidate] = {hit.chunk_id: hit for hit in near}
     for hit in wordy:
         other = merged.get(hit.chunk_id)
-        merged[hit.chunk_id] = (
-            replace(other, lexical=hit.lexical, lexical_rank=hit.lexical_rank) if other else hit
-        )
+        if other is None:
+            merged[hit.chunk_id] = hit
+        else:
+            other.lexical, other.lexical_rank = hit.lexical, hit.lexical_rank
     return list(merged.values())
 
 
@@ -96,21 +91,16 @@ def score(
             continue
         *place, similarity, lexical, is_wanted = row
         places[candidate.chunk_id] = Place(*place)
-        scored = replace(
-            candidate,
-            vector=None if vector is None else float(similarity),
-            lexical=candidate.lexical if question is None else float(lexical),
-            dropped="" if is_wanted else "query_syntax",
-        )
-        (kept if is_wanted else refused).append(scored)
+        if vector is not None:
+            candidate.vector = similarity
+        if question is not None:
+            candidate.lexical = lexical
+        if is_wanted:
+            kept.append(candidate)
+        else:
+            candidate.dropped = "query_syntax"
+            refused.append(candidate)
     return Scored(tuple(kept), tuple(refused), places)
-
-
-def vectors_of(chunk_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Matrix]:
-    """Their vectors, of length one. Inside namespace()."""
-    with current_connection().cursor() as cursor:
-        cursor.execute(_VECTORS, {"ids": list(chunk_ids)})
-        return {chunk_id: _unit(_unpacked(packed)) for chunk_id, packed in cursor.fetchall()}
 
 
 def matches(
@@ -154,13 +144,3 @@ def _rows(
             },
         )
         return {row[0]: row[1:] for row in cursor.fetchall()}
-
-
-def _unpacked(packed: bytes) -> Matrix:
-    """pgvector's wire format: two bytes of dimensions, two unused, then half-precision numbers."""
-    return np.frombuffer(packed, dtype=">f2", offset=4).astype(np.float32)
-
-
-def _unit(vector: Matrix) -> Matrix:
-    length = np.linalg.norm(vector)
-    return vector / length if length else vector

@@ -24,7 +24,7 @@ from .clock import Clock
 from .context import CountTokens, assemble
 from .diversity import Pick, diversify
 from .highlights import highlighted
-from .legs import NO_LEGS, Legs, find_candidates
+from .legs import NO_LEGS, Legs, Words, find_candidates
 from .reading import contents, read, widen
 from .requests import (
     Candidate,
@@ -36,7 +36,8 @@ from .requests import (
 )
 from .rerankers.base import Passage
 from .reranking import Chosen, Reranked
-from .scoring import Scored, matches, score, union, vectors_of
+from .rows import Row, fetch_rows, vectors_of
+from .scoring import Scored, matches
 from .twins import find_twins
 
 logger = logging.getLogger(__name__)
@@ -121,22 +122,24 @@ def _answer(
     if any(character.isalnum() for character in query.text):
         legs = find_candidates(tenant, query, request, clock)
     else:
-        legs = replace(NO_LEGS, notes=(NO_WORDS,))
-    found = union(legs.near, legs.wordy)
-    with namespace(tenant.pk), clock("score"):
-        scored = score(found, vector=legs.vector, question=legs.question)
-    if len(scored.places) < len(found) and not is_last:
+        legs = replace(NO_LEGS, words=Words(notes=(NO_WORDS,)))
+    if not legs.is_current and not is_last:
         raise _Outdated
+    scored, question = legs.scored, legs.words.question
     fused = _fuse(scored, legs, request)
     with clock("rerank"):
         ranked, reranked = _rerank(tenant, query, fused, request, chosen)
     good, weak = _above(request, ranked)
     with namespace(tenant.pk), clock("read"):
-        picks, crowded = _diversify(good, scored, request)
-        hits = read(picks)
-        if request.highlight and legs.question:
-            hits = highlighted(hits, legs.question)
-        terms = matches(ranked, legs.question) if request.explain else {}
+        # With MMR any candidate may come next, else only the first few.
+        likely = good if request.mmr_lambda < 1 else good[: MOST_COMPARED + request.k]
+        rows = fetch_rows([candidate.chunk_id for candidate in likely])
+        picks, crowded = _diversify(good, likely, rows, scored, request)
+        rows |= fetch_rows([i for p in picks if (i := p.candidate.chunk_id) not in rows])
+        hits = read(picks, rows)
+        if request.highlight and question:
+            hits = highlighted(hits, question)
+        terms = matches(ranked, question) if request.explain else {}
     if len(hits) < len(picks) and not is_last:
         raise _Outdated
     with clock("assemble"):
@@ -151,11 +154,11 @@ def _answer(
         mode=request.mode,
         fusion=request.fusion,
         ann_k=len(legs.near),
-        lexical_k=len(legs.wordy),
+        lexical_k=len(legs.words.candidates),
         dense_plan=legs.plan,
         reranker=reranked.reranker,
         fallbacks=(*legs.fallbacks, *filter(None, [reranked.fallback])),
-        notes=legs.notes,
+        notes=legs.words.notes,
         dropped=tuple({"chunk_id": c.chunk_id, "reason": c.dropped} for c in dropped),
         **_explained(request, legs, [*ranked, *scored.refused], (picks, dropped), terms),
     )
@@ -163,11 +166,13 @@ def _answer(
 
 
 def _diversify(
-    candidates: Sequence[Candidate], scored: Scored, request: SearchRequest
+    candidates: Sequence[Candidate],
+    compared: Sequence[Candidate],
+    rows: Mapping[uuid.UUID, Row],
+    scored: Scored,
+    request: SearchRequest,
 ) -> tuple[list[Pick], list[Candidate]]:
-    # With MMR any candidate may come next, else only the first few.
-    compared = candidates if request.mmr_lambda < 1 else candidates[: MOST_COMPARED + request.k]
-    vectors = vectors_of([candidate.chunk_id for candidate in compared])
+    vectors = vectors_of(rows)
     picks, dropped = diversify(
         candidates,
         scored,
@@ -215,9 +220,11 @@ def _rerank(
     )
     if result.scores is None:
         return list(fused), result
-    scored = [replace(c, rerank=score) for c, score in zip(best, result.scores, strict=True)]
-    scored.sort(key=lambda c: (-(c.rerank or 0.0), c.fused_rank))
-    ranked = [replace(c, rerank_rank=rank) for rank, c in enumerate(scored, start=1)]
+    for candidate, score in zip(best, result.scores, strict=True):
+        candidate.rerank = score
+    ranked = sorted(best, key=lambda c: (-(c.rerank or 0.0), c.fused_rank))
+    for rank, candidate in enumerate(ranked, start=1):
+        candidate.rerank_rank = rank
     return [*ranked, *fused[len(best) :]], result
 
 
@@ -233,7 +240,8 @@ def _above(
             if (own := candidate.score(stage)) is None or own < least
         ]
         if short:
-            weak.append(replace(candidate, dropped=f"threshold: {short[0]}"))
+            candidate.dropped = f"threshold: {short[0]}"
+            weak.append(candidate)
         else:
             good.append(candidate)
     return good, weak
@@ -261,7 +269,7 @@ def _explained(
     fates = {merged: "merged" for pick in picks for merged in pick.merged}
     fates |= {pick.candidate.chunk_id: "" for pick in picks}
     fates |= {candidate.chunk_id: candidate.dropped for candidate in dropped}
-    asked = legs.question.terms if legs.question else ()
+    asked = legs.words.question.terms if legs.words.question else ()
     return {
         "is_explained": True,
         "filters": {k: v for k, v in asdict(request.filters).items() if v},

@@ -13,7 +13,8 @@ import numpy as np
 from ragsite.tenancy import current_connection
 
 from .requests import Candidate
-from .scoring import Matrix, Scored
+from .rows import Vector
+from .scoring import Scored
 
 NEAR = 0.97  # cosine similarity
 SHARED = 0.9  # of all words of both
@@ -27,14 +28,16 @@ _WORDS = """
 
 
 def find_twins(
-    candidates: Sequence[Candidate], scored: Scored, vectors: Mapping[uuid.UUID, Matrix]
+    candidates: Sequence[Candidate], scored: Scored, vectors: Mapping[uuid.UUID, Vector]
 ) -> frozenset[Pair]:
     """Pairs of which one is enough. Inside namespace(); a statement only if vectors are near."""
     ids = [candidate.chunk_id for candidate in candidates if candidate.chunk_id in vectors]
     if len(ids) < 2:
         return frozenset()
     matrix = np.stack([vectors[chunk_id] for chunk_id in ids])
-    near = np.argwhere(np.triu(matrix @ matrix.T >= NEAR, k=1))
+    # Not "@": for so little, BLAS would wake threads that then wait for each other.
+    likeness = np.einsum("ij,kj->ik", matrix, matrix)
+    near = np.argwhere(np.triu(likeness >= NEAR, k=1))
     near_pairs = [
         frozenset({ids[first], ids[second]})
         for first, second in near.tolist()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LONGEST_TEXT = 100_000
 CHARACTERS_AT_ONCE = 500_000
 TEXTS_AT_ONCE = 4096
+FEW_CHARACTERS = 4000
 
 
 class SentenceTransformersEmbedder(Embedder):
@@ -62,6 +63,8 @@ class SentenceTransformersEmbedder(Embedder):
         return f"{name}/{self.dimensions}/normalized{ending}"
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        if sum(map(len, texts)) < FEW_CHARACTERS:  # not worth waking the tokenizer's threads
+            return [len(self._tokenizer.encode(text, add_special_tokens=False)) for text in texts]
         counts = [0] * len(texts)
         for owners, pieces in _batches(texts):
             encoded = self._tokenizer.encode_batch_fast(pieces, add_special_tokens=False)

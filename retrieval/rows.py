@@ -1,0 +1,73 @@
+"""The best candidates as they are stored: what each says, where it stands, and its vector."""
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsite.tenancy import current_connection
+
+Vector = NDArray[np.float32]
+
+_ROWS = """
+    SELECT chunk.id, halfvec_send(chunk.embedding), chunk.version_id, version.number,
+           document.title, document.source_uri, document.metadata, document.tags,
+           document.language, chunk.metadata, chunk.section, chunk.page_start, chunk.kind,
+           chunk.start, chunk."end", chunk.tokens, chunk.content
+    FROM documents_chunk chunk
+    JOIN documents_document document ON document.id = chunk.document_id
+    JOIN documents_documentversion version ON version.id = chunk.version_id
+    WHERE chunk.id = ANY (%(ids)s::uuid[])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    packed_vector: bytes
+    version_id: uuid.UUID
+    document_version: int
+    title: str
+    source_uri: str
+    document_metadata: str  # JSON, read only for those who are shown
+    tags: list[str]
+    language: str
+    chunk_metadata: str
+    section: str
+    page: int | None
+    kind: str
+    start: int
+    end: int
+    tokens: int
+    content: str
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return {**json.loads(self.document_metadata), **json.loads(self.chunk_metadata)}
+
+
+def fetch_rows(chunk_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Row]:
+    """In one statement, under row-level security. Inside namespace()."""
+    if not chunk_ids:
+        return {}
+    with current_connection().cursor() as cursor:
+        cursor.execute(_ROWS, {"ids": list(chunk_ids)})
+        return {row[0]: Row(*row[1:]) for row in cursor.fetchall()}
+
+
+def vectors_of(rows: Mapping[uuid.UUID, Row]) -> dict[uuid.UUID, Vector]:
+    """Of length one."""
+    return {chunk_id: _unit(_unpacked(row.packed_vector)) for chunk_id, row in rows.items()}
+
+
+def _unpacked(packed: bytes) -> Vector:
+    """pgvector's wire format: two bytes of dimensions, two unused, then half-precision numbers."""
+    return np.frombuffer(packed, dtype=">f2", offset=4).astype(np.float32)
+
+
+def _unit(vector: Vector) -> Vector:
+    length = np.linalg.norm(vector)
+    return vector / length if length else vector

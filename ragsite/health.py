@@ -1,5 +1,6 @@
 """Is it alive, and is it fit to serve? Cheap questions, asked often, that call no provider."""
 
+import gc
 import logging
 import shutil
 import threading
@@ -36,6 +37,10 @@ def warm_embedder() -> None:
             _embedder_state = "failed"
             logger.exception("embedder.warm_failed")
         reranking.warm()
+        # All that is loaded by now stays: the garbage collector need not look through it again and
+        # again, which would hold up some request each time.
+        gc.collect()
+        gc.freeze()
 
     global _embedder_state
     _embedder_state = "warming"

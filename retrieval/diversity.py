@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .requests import Candidate
-from .rows import Vector
-from .scoring import Place, Scored
+from .rows import Row, Vector
 from .twins import Pair
 
 LONGEST_MERGE = 3  # chunks in one passage
@@ -27,7 +26,7 @@ class Pick:
 
 def diversify(
     candidates: Sequence[Candidate],
-    scored: Scored,
+    rows: Mapping[uuid.UUID, Row],
     *,
     twins: Collection[Pair],
     vectors: Mapping[uuid.UUID, Vector],
@@ -40,11 +39,11 @@ def diversify(
     picks: list[Pick] = []
     dropped: list[Candidate] = []
     seen: Counter[uuid.UUID] = Counter()
-    waiting = list(candidates)
+    waiting = [candidate for candidate in candidates if candidate.chunk_id in rows]
     while waiting and len(picks) < k:
         candidate = waiting.pop(_next(waiting, picks, vectors, mmr_lambda))
-        if neighbour := _touching(candidate, picks, scored.places):
-            _merge(neighbour, candidate, scored.places)
+        if neighbour := _touching(candidate, picks, rows):
+            _merge(neighbour, candidate, rows)
         elif any(frozenset({candidate.chunk_id, c.candidate.chunk_id}) in twins for c in picks):
             candidate.dropped = "duplicate"
             dropped.append(candidate)
@@ -53,8 +52,8 @@ def diversify(
             dropped.append(candidate)
         else:
             seen[candidate.document_id] += 1
-            place = scored.places[candidate.chunk_id]
-            picks.append(Pick(candidate, place.start, place.end))
+            row = rows[candidate.chunk_id]
+            picks.append(Pick(candidate, row.start, row.end))
     return picks, dropped
 
 
@@ -80,20 +79,20 @@ def _next(
 
 
 def _touching(
-    candidate: Candidate, picks: Sequence[Pick], places: Mapping[uuid.UUID, Place]
+    candidate: Candidate, picks: Sequence[Pick], rows: Mapping[uuid.UUID, Row]
 ) -> Pick | None:
     """The pick of running text that this one overlaps with or stands right beside."""
-    own = places[candidate.chunk_id]
+    own = rows[candidate.chunk_id]
     for pick in picks:
-        other = places[pick.candidate.chunk_id]
+        other = rows[pick.candidate.chunk_id]
         if len(pick.merged) + 1 < LONGEST_MERGE and own.stretch == other.stretch is not None:
-            reach = [other.ordinal, *(places[chunk_id].ordinal for chunk_id in pick.merged)]
+            reach = [other.ordinal, *(rows[chunk_id].ordinal for chunk_id in pick.merged)]
             if min(reach) - 1 <= own.ordinal <= max(reach) + 1:
                 return pick
     return None
 
 
-def _merge(pick: Pick, candidate: Candidate, places: Mapping[uuid.UUID, Place]) -> None:
-    own = places[candidate.chunk_id]
+def _merge(pick: Pick, candidate: Candidate, rows: Mapping[uuid.UUID, Row]) -> None:
+    own = rows[candidate.chunk_id]
     pick.start, pick.end = min(pick.start, own.start), max(pick.end, own.end)
     pick.merged.append(candidate.chunk_id)

@@ -80,7 +80,7 @@ def find_candidates(
         with clock("score"):
             found = union(near, words.candidates)
             scored = score(found, vector=vector, question=words.question)
-    is_current = len(scored.places) == len(found)
+    is_current = len(scored.candidates) + len(scored.refused) == len(found)
     return Legs(near, words, scored, vector, plan, fallbacks + words.fallbacks, is_current)
 
 

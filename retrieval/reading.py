@@ -13,7 +13,6 @@ from ragsite.tenancy import current_connection
 from .diversity import Pick
 from .requests import Hit
 from .rows import Row
-from .scoring import Place
 
 LONGEST_SECTION = 6000  # characters; a longer one would push everything else out of the context
 
@@ -28,9 +27,8 @@ _CUT = """
 def read(picks: Sequence[Pick], rows: Mapping[uuid.UUID, Row]) -> list[Hit]:
     """A plain chunk brings its own text; what was merged or widened is cut out of the version's,
     in one statement. Inside namespace()."""
-    there = [pick for pick in picks if pick.candidate.chunk_id in rows]
-    cut = _cut([pick for pick in there if not _is_whole(pick, rows)], rows)
-    return [_hit(pick, rows[pick.candidate.chunk_id], cut) for pick in there]
+    cut = _cut([pick for pick in picks if not _is_whole(pick, rows)], rows)
+    return [_hit(pick, rows[pick.candidate.chunk_id], cut) for pick in picks]
 
 
 def _is_whole(pick: Pick, rows: Mapping[uuid.UUID, Row]) -> bool:
@@ -60,9 +58,9 @@ def contents(chunk_ids: Sequence[uuid.UUID]) -> Mapping[uuid.UUID, str]:
     return dict(Chunk.objects.filter(pk__in=chunk_ids).values_list("pk", "content"))
 
 
-def widen(picks: Sequence[Pick], places: Mapping[uuid.UUID, Place]) -> None:
+def widen(picks: Sequence[Pick], rows: Mapping[uuid.UUID, Row]) -> None:
     """Let each pick be the section around it, if that is not too long. Inside namespace()."""
-    versions = {places[pick.candidate.chunk_id].version_id for pick in picks}
+    versions = {rows[pick.candidate.chunk_id].version_id for pick in picks}
     outlines = {
         pk: (outline.get("headings", []), length)
         for pk, outline, length in DocumentVersion.objects.filter(pk__in=versions).values_list(
@@ -70,7 +68,7 @@ def widen(picks: Sequence[Pick], places: Mapping[uuid.UUID, Place]) -> None:
         )
     }
     for pick in picks:
-        headings, length = outlines.get(places[pick.candidate.chunk_id].version_id, ([], pick.end))
+        headings, length = outlines.get(rows[pick.candidate.chunk_id].version_id, ([], pick.end))
         start, end = _section(headings, pick.start, pick.end, length)
         if end - start <= LONGEST_SECTION:
             pick.start, pick.end = start, end

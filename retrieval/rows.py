@@ -17,8 +17,9 @@ _ROWS = """
     SELECT chunk.id, halfvec_send(chunk.embedding), chunk.version_id, version.number,
            document.title, document.source_uri, document.metadata, document.tags,
            document.language, chunk.metadata, chunk.section, chunk.page_start, chunk.kind,
-           chunk.start, chunk."end", chunk.tokens, chunk.content
+           chunk.start, chunk."end", chunk.ordinal, terms.words_hash, chunk.tokens, chunk.content
     FROM documents_chunk chunk
+    JOIN documents_chunkterms terms ON terms.chunk_id = chunk.id
     JOIN documents_document document ON document.id = chunk.document_id
     JOIN documents_documentversion version ON version.id = chunk.version_id
     WHERE chunk.id = ANY (%(ids)s::uuid[])
@@ -41,8 +42,15 @@ class Row:
     kind: str
     start: int
     end: int
+    ordinal: int
+    words_hash: int
     tokens: int
     content: str
+
+    @property
+    def stretch(self) -> tuple[object, ...] | None:
+        """Of running text, within which neighbours read on; None for tables and code."""
+        return (self.version_id, self.section, self.page) if self.kind == "text" else None
 
     @property
     def metadata(self) -> dict[str, Any]:

@@ -13,9 +13,7 @@ from .lexical import Question
 from .requests import Candidate, TermMatch
 
 _SCORES = """
-    SELECT chunk.id, chunk.version_id, chunk.ordinal, chunk.kind, chunk.section,
-           chunk.page_start, chunk.start, chunk."end", terms.words_hash,
-           1 - (chunk.embedding <=> %(vector)s::halfvec),
+    SELECT chunk.id, 1 - (chunk.embedding <=> %(vector)s::halfvec),
            -(terms.impacts <#> %(weights)s::sparsevec),
            %(required)s::text IS NULL OR terms.search_vector @@ %(required)s::tsquery
     FROM documents_chunk chunk JOIN documents_chunkterms terms ON terms.chunk_id = chunk.id
@@ -31,34 +29,14 @@ _MATCHES = """
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a candidate stands, for telling neighbours and twins."""
-
-    version_id: uuid.UUID
-    ordinal: int
-    kind: str
-    section: str
-    page: int | None
-    start: int
-    end: int
-    words_hash: int
-
-    @property
-    def stretch(self) -> tuple[object, ...] | None:
-        """Of running text, within which neighbours read on; None for tables and code."""
-        return (self.version_id, self.section, self.page) if self.kind == "text" else None
-
-
-@dataclass(frozen=True, slots=True)
 class Scored:
-    """The candidates of both legs with both scores, and what the next stages need of them."""
+    """The candidates of both legs with both scores."""
 
     candidates: tuple[Candidate, ...]
-    refused: tuple[Candidate, ...]  # lack a phrase, or hold an excluded word
-    places: Mapping[uuid.UUID, Place]
+    refused: tuple[Candidate, ...] = ()  # lack a phrase, or hold an excluded word
 
 
-NOTHING = Scored((), (), {})
+NOTHING = Scored(())
 
 
 def union(near: Iterable[Candidate], wordy: Iterable[Candidate]) -> list[Candidate]:
@@ -84,13 +62,11 @@ def score(
     rows = _rows(candidates, vector, question)
     kept: list[Candidate] = []
     refused: list[Candidate] = []
-    places: dict[uuid.UUID, Place] = {}
     for candidate in candidates:
         row = rows.get(candidate.chunk_id)
         if row is None:
             continue
-        *place, similarity, lexical, is_wanted = row
-        places[candidate.chunk_id] = Place(*place)
+        similarity, lexical, is_wanted = row
         if vector is not None:
             candidate.vector = similarity
         if question is not None:
@@ -100,7 +76,7 @@ def score(
         else:
             candidate.dropped = "query_syntax"
             refused.append(candidate)
-    return Scored(tuple(kept), tuple(refused), places)
+    return Scored(tuple(kept), tuple(refused))
 
 
 def matches(

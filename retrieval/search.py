@@ -37,13 +37,20 @@ from .requests import (
 from .rerankers.base import Passage
 from .reranking import Chosen, Reranked
 from .rows import Row, fetch_rows, vectors_of
-from .scoring import Scored, matches
+from .scoring import matches
 from .twins import find_twins
 
 logger = logging.getLogger(__name__)
 
 MOST_TRIES = 3
-MOST_COMPARED = 30  # candidates beyond k that are looked through for twins
+MORE_THAN_K = 30  # candidates that are looked at first: some are twins, or too many of one document
+
+_TENANT = """
+    SELECT profile.*, namespace.revision, namespace.chunk_count, namespace.language
+    FROM documents_namespace namespace
+    JOIN documents_indexprofile profile ON profile.id = namespace.active_profile_id
+    WHERE namespace.id = %s
+"""
 
 NO_WORDS = "no_words: the question holds no letter and no digit, so nothing can be looked for"
 
@@ -87,14 +94,26 @@ def _known_or_answered(
     chosen: Chosen,
     clock: Clock,
 ) -> tuple[SearchResult, State]:
-    with namespace(namespace_id):
-        tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
+    tenant = _tenant(namespace_id)
     return search_cached(
         namespace_id,
         tenant.revision,
         tenant.active_profile_id,
         request,
         lambda: _answer_of_one_moment(tenant, query, request, chosen, clock),
+    )
+
+
+def _tenant(namespace_id: uuid.UUID) -> Namespace:
+    """By hand: for Django to put this statement together takes longer than to run it."""
+    with namespace(namespace_id):
+        profile: Any = IndexProfile.objects.raw(_TENANT, [namespace_id])[0]
+    return Namespace(
+        pk=namespace_id,
+        revision=profile.revision,
+        chunk_count=profile.chunk_count,
+        language=profile.language,
+        active_profile=profile,
     )
 
 
@@ -125,22 +144,18 @@ def _answer(
         legs = replace(NO_LEGS, words=Words(notes=(NO_WORDS,)))
     if not legs.is_current and not is_last:
         raise _Outdated
-    scored, question = legs.scored, legs.words.question
-    fused = _fuse(scored, legs, request)
+    question, refused = legs.words.question, legs.scored.refused
+    fused = _fuse(legs, request)
     with clock("rerank"):
         ranked, reranked = _rerank(tenant, query, fused, request, chosen)
     good, weak = _above(request, ranked)
     with namespace(tenant.pk), clock("read"):
-        # With MMR any candidate may come next, else only the first few.
-        likely = good if request.mmr_lambda < 1 else good[: MOST_COMPARED + request.k]
-        rows = fetch_rows([candidate.chunk_id for candidate in likely])
-        picks, crowded = _diversify(good, likely, rows, scored, request)
-        rows |= fetch_rows([i for p in picks if (i := p.candidate.chunk_id) not in rows])
+        picks, crowded, rows = _diversify(good, request)
         hits = read(picks, rows)
         if request.highlight and question:
             hits = highlighted(hits, question)
         terms = matches(ranked, question) if request.explain else {}
-    if len(hits) < len(picks) and not is_last:
+    if any(candidate.chunk_id not in rows for candidate in good[: len(rows)]) and not is_last:
         raise _Outdated
     with clock("assemble"):
         context = assemble(
@@ -148,7 +163,7 @@ def _answer(
             budget=request.token_budget or settings.SEARCH["token_budget"],
             count_tokens=_token_counter(tenant.active_profile),
         )
-    dropped = [*context.dropped, *crowded, *weak, *scored.refused]
+    dropped = [*context.dropped, *crowded, *weak, *refused]
     diagnostics = Diagnostics(
         profile=tenant.active_profile.name,
         mode=request.mode,
@@ -160,43 +175,49 @@ def _answer(
         fallbacks=(*legs.fallbacks, *filter(None, [reranked.fallback])),
         notes=legs.words.notes,
         dropped=tuple({"chunk_id": c.chunk_id, "reason": c.dropped} for c in dropped),
-        **_explained(request, legs, [*ranked, *scored.refused], (picks, dropped), terms),
+        **_explained(request, legs, [*ranked, *refused], (picks, dropped), terms),
     )
     return SearchResult(request.query, context.hits, context.text, context.tokens, diagnostics)
 
 
 def _diversify(
-    candidates: Sequence[Candidate],
-    compared: Sequence[Candidate],
-    rows: Mapping[uuid.UUID, Row],
-    scored: Scored,
-    request: SearchRequest,
-) -> tuple[list[Pick], list[Candidate]]:
-    vectors = vectors_of(rows)
-    picks, dropped = diversify(
-        candidates,
-        scored,
-        twins=find_twins(compared, scored, vectors),
-        vectors=vectors,
-        k=request.k,
-        max_per_document=request.max_per_document,
-        mmr_lambda=request.mmr_lambda,
-    )
+    candidates: Sequence[Candidate], request: SearchRequest
+) -> tuple[list[Pick], list[Candidate], dict[uuid.UUID, Row]]:
+    """(what is shown, what is not and why, the rows that were looked at). Only the first few are
+    looked at, and more if those do not give enough; with MMR any candidate may come next."""
+    looked_at = len(candidates) if request.mmr_lambda < 1 else request.k + MORE_THAN_K
+    while True:
+        likely = candidates[:looked_at]
+        rows = fetch_rows([candidate.chunk_id for candidate in likely])
+        vectors = vectors_of(rows)
+        picks, dropped = diversify(
+            likely,
+            rows,
+            twins=find_twins(likely, rows, vectors),
+            vectors=vectors,
+            k=request.k,
+            max_per_document=request.max_per_document,
+            mmr_lambda=request.mmr_lambda,
+        )
+        if len(picks) == request.k or looked_at >= len(candidates):
+            break
+        looked_at *= 3
     if request.expand == "section":
-        widen(picks, scored.places)
-    return picks, dropped
+        widen(picks, rows)
+    return picks, dropped, rows
 
 
-def _fuse(scored: Scored, legs: Legs, request: SearchRequest) -> list[Candidate]:
+def _fuse(legs: Legs, request: SearchRequest) -> list[Candidate]:
     """A leg that did not run has no say, whatever the weights are."""
+    candidates = legs.scored.candidates
     if request.fusion == "rrf":
-        return fusion.rrf(scored.candidates, k=request.rrf_k)
+        return fusion.rrf(candidates, k=request.rrf_k)
     semantic, lexical = request.semantic_weight, request.lexical_weight
     if request.mode == "lexical" or legs.vector is None:
         semantic, lexical = 0.0, 1.0
     elif request.mode == "semantic":
         semantic, lexical = 1.0, 0.0
-    return fusion.weighted(scored.candidates, semantic=semantic, lexical=lexical)
+    return fusion.weighted(candidates, semantic=semantic, lexical=lexical)
 
 
 def _rerank(

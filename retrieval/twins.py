@@ -13,8 +13,7 @@ import numpy as np
 from ragsite.tenancy import current_connection
 
 from .requests import Candidate
-from .rows import Vector
-from .scoring import Scored
+from .rows import Row, Vector
 
 NEAR = 0.97  # cosine similarity
 SHARED = 0.9  # of all words of both
@@ -28,7 +27,9 @@ _WORDS = """
 
 
 def find_twins(
-    candidates: Sequence[Candidate], scored: Scored, vectors: Mapping[uuid.UUID, Vector]
+    candidates: Sequence[Candidate],
+    rows: Mapping[uuid.UUID, Row],
+    vectors: Mapping[uuid.UUID, Vector],
 ) -> frozenset[Pair]:
     """Pairs of which one is enough. Inside namespace(); a statement only if vectors are near."""
     ids = [candidate.chunk_id for candidate in candidates if candidate.chunk_id in vectors]
@@ -41,16 +42,16 @@ def find_twins(
     near_pairs = [
         frozenset({ids[first], ids[second]})
         for first, second in near.tolist()
-        if scored.places[ids[first]].kind == scored.places[ids[second]].kind
+        if rows[ids[first]].kind == rows[ids[second]].kind
     ]
-    return frozenset(_same_words(ids, scored) | _sharing_words(near_pairs))
+    return frozenset(_same_words(ids, rows) | _sharing_words(near_pairs))
 
 
-def _same_words(ids: Sequence[uuid.UUID], scored: Scored) -> set[Pair]:
+def _same_words(ids: Sequence[uuid.UUID], rows: Mapping[uuid.UUID, Row]) -> set[Pair]:
     """Whatever their vectors: under other titles the same text embeds differently."""
     by_hash: dict[int, list[uuid.UUID]] = {}
     for chunk_id in ids:
-        by_hash.setdefault(scored.places[chunk_id].words_hash, []).append(chunk_id)
+        by_hash.setdefault(rows[chunk_id].words_hash, []).append(chunk_id)
     return {frozenset(pair) for alike in by_hash.values() for pair in combinations(alike, 2)}
 
 

@@ -1,43 +1,48 @@
 """Not ten times the same: twins, neighbours, crowds and MMR."""
 
 import uuid
+from dataclasses import fields
 
 import numpy as np
 
 from retrieval.diversity import diversify
 from retrieval.requests import Candidate
-from retrieval.scoring import Place, Scored
+from retrieval.rows import Row
 from retrieval.twins import find_twins
 
-Scene = tuple[Scored, dict[uuid.UUID, np.ndarray]]
+Scene = tuple[list[Candidate], dict[uuid.UUID, Row], dict[uuid.UUID, np.ndarray]]
+
+SAID = {"version_id", "ordinal", "kind", "section", "page", "start", "end", "words_hash"}
+REST = [field.name for field in fields(Row) if field.name not in SAID]
 
 
-def scene(*rows: dict) -> Scene:
+def scene(*wishes: dict) -> Scene:
     """Candidates in the order given, the best first; each row says what is special about it."""
-    candidates, places, vectors = [], {}, {}
-    for n, row in enumerate(rows):
+    candidates, rows, vectors = [], {}, {}
+    for n, row in enumerate(wishes):
         pk = uuid.UUID(int=n + 1)
         document = uuid.UUID(int=1000 + row.get("document", n))
         candidates.append(Candidate(pk, document, fused=1 - n / 10))
         ordinal = row.get("ordinal", 10 * n)
-        places[pk] = Place(
-            row.get("version", uuid.UUID(int=2000 + row.get("document", n))),
-            ordinal,
-            row.get("kind", "text"),
-            row.get("section", ""),
-            row.get("page"),
-            100 * ordinal,
-            100 * ordinal + 120,
-            row.get("words", n),
-        )
+        stored = {
+            "version_id": row.get("version", uuid.UUID(int=2000 + row.get("document", n))),
+            "ordinal": ordinal,
+            "kind": row.get("kind", "text"),
+            "section": row.get("section", ""),
+            "page": row.get("page"),
+            "start": 100 * ordinal,
+            "end": 100 * ordinal + 120,
+            "words_hash": row.get("words", n),
+        }
+        rows[pk] = Row(**dict.fromkeys(REST, ""), **stored)
         vectors[pk] = np.array(row.get("vector", np.eye(8)[n]), dtype=np.float32)
-    return Scored(tuple(candidates), (), places), vectors
+    return candidates, rows, vectors
 
 
 def picked(scene: Scene, **options: object) -> tuple[list[int], list[str]]:
     settings = {"k": 10, "max_per_document": 9, "mmr_lambda": 1.0, "twins": ()} | options
-    scored, vectors = scene
-    picks, dropped = diversify(scored.candidates, scored, vectors=vectors, **settings)
+    candidates, rows, vectors = scene
+    picks, dropped = diversify(candidates, rows, vectors=vectors, **settings)
     return (
         [pick.candidate.chunk_id.int - 1 for pick in picks],
         [f"{c.chunk_id.int - 1}: {c.dropped}" for c in dropped],
@@ -50,17 +55,17 @@ def test_of_twins_only_the_better_stays():
 
 
 def test_the_same_words_are_twins_whatever_their_vectors():
-    scored, vectors = scene({"words": 5}, {"words": 5}, {"words": 5}, {})
-    assert len(find_twins(scored.candidates, scored, vectors)) == 3
+    candidates, rows, vectors = scene({"words": 5}, {"words": 5}, {"words": 5}, {})
+    assert len(find_twins(candidates, rows, vectors)) == 3
 
 
 def test_neighbours_of_one_section_become_one_passage():
-    scored, vectors = scene(
+    candidates, rows, vectors = scene(
         {"document": 1, "ordinal": 4}, {"document": 1, "ordinal": 5}, {"document": 1, "ordinal": 8}
     )
     picks, _ = diversify(
-        scored.candidates,
-        scored,
+        candidates,
+        rows,
         twins=(),
         vectors=vectors,
         k=10,

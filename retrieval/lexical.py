@@ -65,7 +65,10 @@ _PLAIN = """
     ORDER BY found.score DESC, found.chunk_id LIMIT %(limit)s
 """
 
-EVERYTHING = 1_000_000  # as depth: no cut before the filter
+# A filter that is joined to what the function returns sees so many for each that is wanted. If that
+# does not leave enough, it sees everything.
+DEPTH = 50
+EVERYTHING = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +159,14 @@ def find(
     while True:
         wanted = bm25.candidates_query(question.terms, share=bm25.SHARES[step])
         found = _candidates(question, wanted, profile_id, scope, limit)
-        if len(found) >= limit or step == 0:
+        if len(found) >= limit:
             return found
+        if step == 0:
+            break
         step = max(0, step - 2)
+    if scope.condition:
+        return _candidates(question, wanted, profile_id, scope, limit, depth=EVERYTHING)
+    return found
 
 
 def restricted(question: Question, wanted: str) -> str:
@@ -181,7 +189,7 @@ def find_plainly(
     if not stems:
         return []
     wanted = " | ".join(bm25.quoted(lexeme) for (lexeme,) in stems)
-    return _run(_PLAIN, {"wanted": wanted, "profile": profile_id}, scope, limit)
+    return _run(_PLAIN, {"wanted": wanted, "profile": profile_id}, scope, limit, EVERYTHING)
 
 
 def _term(forms: Sequence[tuple[str, int, int]], total: int, times: int = 1) -> Term:
@@ -211,17 +219,24 @@ def _either(queries: Sequence[str], forms: int) -> list[str]:
 
 
 def _candidates(
-    question: Question, wanted: str, profile_id: uuid.UUID, scope: Scope, limit: int
+    question: Question,
+    wanted: str,
+    profile_id: uuid.UUID,
+    scope: Scope,
+    limit: int,
+    depth: int | None = None,
 ) -> list[Candidate]:
     parameters = {
         "wanted": restricted(question, wanted),
         "weights": question.weights,
         "profile": profile_id,
     }
-    return _run(_CANDIDATES, parameters, scope, limit)
+    return _run(_CANDIDATES, parameters, scope, limit, depth or limit * DEPTH)
 
 
-def _run(statement: str, parameters: dict[str, Any], scope: Scope, limit: int) -> list[Candidate]:
+def _run(
+    statement: str, parameters: dict[str, Any], scope: Scope, limit: int, depth: int
+) -> list[Candidate]:
     rows = _fetch(
         statement.format(join=scope.join("found")),
         {
@@ -229,8 +244,7 @@ def _run(statement: str, parameters: dict[str, Any], scope: Scope, limit: int) -
             **scope.parameters,
             "kinds": list(scope.kinds) or None,
             "documents": list(scope.documents) if scope.documents is not None else None,
-            # A filter that is joined to what the function returns must see all of it.
-            "depth": EVERYTHING if scope.condition else limit,
+            "depth": depth if scope.condition else limit,
             "limit": limit,
         },
     )

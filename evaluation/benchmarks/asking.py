@@ -68,6 +68,7 @@ class Server:
     url: str
     key: str
     client: httpx2.Client
+    process: int
 
     def ask(self, query: str, **options: Any) -> tuple[float, Any]:
         """(seconds, answer)"""
@@ -79,6 +80,12 @@ class Server:
         if answer.status_code != 200:
             raise SystemExit(f"{answer.status_code}: {answer.text[:500]}")
         return seconds, answer.json()
+
+    def peak_megabytes(self) -> float:
+        """The most that the process had, with the model in it."""
+        with open(f"/proc/{self.process}/status") as status:
+            line = next(line for line in status if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
 
     def throughput(self, queries: Sequence[str], *, clients: int, **options: Any) -> float:
         """Answers per second."""
@@ -99,7 +106,7 @@ def running_server(key: str) -> Iterator[Server]:
     process = subprocess.Popen(argv, env={**os.environ, **program.env})  # noqa: S603
     try:
         with httpx2.Client(timeout=60) as client:
-            server = Server(f"http://127.0.0.1:{port}", key, client)
+            server = Server(f"http://127.0.0.1:{port}", key, client, process.pid)
             _wait_for(server, process)
             yield server
     finally:

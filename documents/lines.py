@@ -171,14 +171,14 @@ class Joiner:
             was_row, row = row, is_row(following.text)
             if line.text[-1] in HYPHENS and _is_broken_word(line, following):
                 pieces[-1] = self._head(pieces[-1], following.text)
-            elif was_row or row or ITEM.match(following.text):
+            elif was_row or row:
                 pieces.append("\n")
             else:
                 end = _with_next_word(line, following)
                 is_short = end < edge and _is_short(
                     lines[max(0, number - NEAR) : number + NEAR], line, following, end
                 )
-                pieces.append("\n" if is_short else " ")
+                pieces.append("\n" if is_short or ITEM.match(following.text) else " ")
             pieces.append(following.text)
         return "".join(pieces).replace(LINE_HYPHEN, "-")
 
@@ -266,12 +266,9 @@ def _ends_in_figures(text: str) -> bool:
 
 def is_cell(text: str) -> bool:
     """Nothing but figures: a cell of a table, or several."""
-    if len(text) > CELL:
-        return False
     words = text.split(" ")
-    figures = sum(bool(FIGURE.fullmatch(word)) for word in words)
     others = [word for word in words if not FIGURE.fullmatch(word)]
-    return all(word in BESIDE_FIGURES for word in others) and bool(figures or text in DASHES)
+    return BESIDE_FIGURES.issuperset(others) and (len(others) < len(words) or text in DASHES)
 
 
 def _is_broken_word(line: Line, following: Line) -> bool:

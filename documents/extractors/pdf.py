@@ -218,9 +218,9 @@ def _pdfium_lines(document: Any, index: int) -> list[Line] | None:
 
 
 def _is_right_to_left(lines: Sequence[Line]) -> bool:
-    wide = (line.text for line in lines if not line.text.isascii())
+    wide = [line.text for line in lines if not line.text.isascii()]
     found = sum(len(RIGHT_TO_LEFT.findall(text)) for text in wide)
-    return found * 5 > sum(len(line.text) for line in lines)
+    return found > 0 and found * 5 > sum(len(line.text) for line in lines)
 
 
 def _own_lines(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], list[str]]:

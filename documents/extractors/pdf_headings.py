@@ -64,7 +64,11 @@ def _by_page(
 
 
 def _usual_height(pages: Sequence[Sequence[Line]]) -> float:
-    """Of most characters; 0 where a page was read from a picture, whose heights tell little."""
+    """Of most characters; 0 where all are alike, or a page was read from a picture, whose heights
+    tell little."""
+    different = {line.height for page in pages for line in page}
+    if not different or max(different) < LARGER * min(different):
+        return 0.0
     heights: Counter[float] = Counter()
     for page in pages:
         if page and page[0].box:

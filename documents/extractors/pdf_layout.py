@@ -83,7 +83,11 @@ def by_columns(rows: Sequence[tuple[Line, ...]], x: float) -> list[Line] | None:
 
 def rows_together(lines: list[Line]) -> list[Line]:
     """A table that was written column by column: its figures go to the labels they stand beside."""
-    cells = [number for number, line in enumerate(lines) if is_cell(line.text)]
+    cells = [
+        number
+        for number, line in enumerate(lines)
+        if len(line.text) <= CELL and is_cell(line.text)  # few are so short
+    ]
     if len(cells) < FEWEST_LABELS:
         return lines
     beside = _beside(lines, cells)

@@ -29,9 +29,9 @@ def lines_of(textpage: Any) -> list[Line]:
     """In the order of writing, or column by column where columns were written row by row."""
     text = _indexed_text(textpage)
     places = Places(textpage)
-    hull_of = places.hull
+    line_of = places.line
     pieces = list(_pieces(text))
-    lines = [boxed(words, *hull_of(start, end)) for start, end, words in pieces]
+    lines = [line_of(*piece) for piece in pieces]
     if not lines or not crosses(lines, middle(lines)):
         return lines
     # Lines of more than one piece may be two columns read as one.
@@ -112,8 +112,8 @@ class Places:
         left, top, right, bottom = self.values[:]
         return _bounded(left), _bounded(right), _bounded(bottom), _bounded(top)
 
-    def hull(self, start: int, end: int) -> Box:
-        """Around the first and the last of them, as high as the taller one."""
+    def line(self, start: int, end: int, words: str) -> Line:
+        """From the first of them to the last, as high as the taller one."""
         read, handle, address, values = self.read, self.handle, self.address, self.values
         read(handle, start, address)
         left, top, right, bottom = values[:]
@@ -124,8 +124,8 @@ class Places:
         left = left if left < left2 else left2
         right = right if right > right2 else right2
         if -FARTHEST < left <= right < FARTHEST and -FARTHEST < bottom <= top < FARTHEST:
-            return left, right, bottom, top
-        return _bounded(left), _bounded(right), _bounded(bottom), _bounded(top)
+            return boxed(words, left, right, bottom, top)
+        return boxed(words, *map(_bounded, (left, right, bottom, top)))
 
 
 def _bounded(place: float) -> float:
@@ -143,6 +143,6 @@ def _cut_at(x: float, text: str, span: Span, line: Line, places: Places) -> tupl
     if places.box(end - len(tail))[0] < x:
         return (line,)
     return (
-        boxed(_tidied(head), *places.hull(start, start + len(head))),
-        boxed(_tidied(tail), *places.hull(end - len(tail), end)),
+        places.line(start, start + len(head), _tidied(head)),
+        places.line(end - len(tail), end, _tidied(tail)),
     )

@@ -11,7 +11,10 @@ Vectors = list[list[float]]
 
 class Embedder(ABC):
     dimensions: int
-    max_tokens: int  # of content the model reads: special tokens and prefixes already subtracted
+    # Of content the model reads at once: special tokens and prefixes already subtracted.
+    max_tokens: int
+    # A longer text is read in so many windows at most, and its vector is their mean.
+    max_windows: int = 1
     batch_size: int = 64
 
     @property

@@ -72,7 +72,7 @@ def _index(job: IngestJob, lease: Lease) -> int:
                 passages,
                 title=title,
                 count_tokens=embedder.count_tokens,
-                limit=splitter.sizes.limit,
+                limit=embedder.whole_windows(splitter.sizes.limit),
             )
         vectors = embed(version, texts, embedder, lease)
     with lease.stage(Stage.STORE):

@@ -25,6 +25,10 @@ class Embedder(ABC):
         Two embedders with one identity give the same vectors.
         """
 
+    def whole_windows(self, tokens: int) -> int:
+        """How many tokens are read with as many windows as so many need."""
+        return self.max_tokens * -(-tokens // self.max_tokens)
+
     @abstractmethod
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text as the model counts them, without special tokens."""

@@ -17,14 +17,18 @@ def splitter_for(
     chunker: str, embedder: Embedder, *, size: int, overlap: int, options: Mapping[str, Any]
 ) -> Splitter:
     """Raises ValueError where the embedder cannot read passages of that size."""
-    count, limit = embedder.count_tokens, embedder.max_tokens
+    longest = embedder.max_tokens * embedder.max_windows
+    if chunker != "fixed" and size > longest:
+        raise ValueError(f"size must be from 1 to the limit of {longest} tokens, not {size}")
+    count = embedder.count_tokens
     match chunker:
         case "structure":
+            limit = max(embedder.max_tokens, size)
             return StructureSplitter(count, size=size, overlap=overlap, limit=limit)
         case "fixed":
-            return FixedSplitter(count, size=size, overlap=overlap, limit=limit)
+            return FixedSplitter(count, size=size, overlap=overlap, limit=embedder.max_tokens)
         case "semantic":
-            embed = embedder.embed_documents
+            embed, limit = embedder.embed_documents, max(embedder.max_tokens, size)
             return SemanticSplitter(count, embed, size=size, limit=limit, **options)
     raise ValueError(f"there is no chunker {chunker!r}")
 

@@ -62,7 +62,8 @@ def _index(job: IngestJob, lease: Lease) -> int:
     with lease.stage(Stage.EXTRACT), original as file:
         extracted = extract(file, media_type=version.media_type, name=version.file_name)
     with lease.stage(Stage.SPLIT):
-        passages = profiles.splitter_of(profile, embedder).split(extracted)
+        splitter = profiles.splitter_of(profile, embedder)
+        passages = splitter.split(extracted)
     with lease.stage(Stage.EMBED):
         texts = [passage.text for passage in passages]
         if profile.contextual_header:
@@ -71,7 +72,7 @@ def _index(job: IngestJob, lease: Lease) -> int:
                 passages,
                 title=title,
                 count_tokens=embedder.count_tokens,
-                limit=embedder.max_tokens,
+                limit=embedder.whole_windows(splitter.sizes.limit),
             )
         vectors = embed(version, texts, embedder, lease)
     with lease.stage(Stage.STORE):

@@ -5,14 +5,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from documents.cutting import paragraph_spans, trimmed
 from documents.passages import Block, BlockKind, Extracted, PassageKind
 
 Path = tuple[str, ...]
+RunKind = Literal["text", "code", "table"]
 
-SOLID: Mapping[BlockKind, PassageKind] = {"code": "code", "table": "table"}
+SOLID: Mapping[BlockKind, RunKind] = {"code": "code", "table": "table"}
 WORD = re.compile(r"\w")
 LONGEST_CAPTION = 80  # characters
 
@@ -29,7 +30,7 @@ class Member:
 class Run:
     """Headings and the text under them, or one code block or table with its headings or caption."""
 
-    kind: PassageKind
+    kind: RunKind
     members: tuple[Member, ...]
 
     @property
@@ -43,6 +44,12 @@ class Run:
     @property
     def blocks(self) -> Iterator[Block]:
         return (member.block for member in self.members)
+
+    @property
+    def passage_kind(self) -> PassageKind:
+        """Nothing leaves its page, and a page is read from a picture as a whole or not at all."""
+        is_read = self.kind == "text" and "ocr_confidence" in self.members[0].block.attributes
+        return "image" if is_read else self.kind
 
     def head_and_body(self) -> tuple["Run", "Run"]:
         """Of code or a table: what stands above it, as a run of text, and the block itself."""

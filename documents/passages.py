@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 BlockKind = Literal["heading", "text", "list", "code", "table"]
-PassageKind = Literal["text", "code", "table"]
+PassageKind = Literal["text", "code", "table", "image"]  # image: read from a picture
 LONGEST_NAME = 500  # characters of a fact's subject or predicate; what is longer names nothing
 
 

@@ -189,7 +189,7 @@ def _passages(text: str, cuts: Sequence[Cut]) -> Iterator[Passage]:
             start=start,
             end=end,
             tokens=cut.tokens,
-            kind=run.kind,
+            kind=run.passage_kind,
             heading_path=run.path_at(end),
             language=run.members[-1].block.language,
             part=number if in_parts else 0,

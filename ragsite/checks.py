@@ -36,4 +36,17 @@ def settings_fit_together(app_configs: Sequence[Any] | None, **kwargs: Any) -> l
                 id="ragsite.E010",
             )
         )
+    if settings.OCR["BACKEND"] and _longest_reading() >= settings.JOB_TIMEOUT:
+        problems.append(
+            Error(
+                "EXTRACT_WALL_SECONDS and OCR_WALL_SECONDS together must be less than JOB_TIMEOUT: "
+                "a job that is stopped while it reads loses the pages it has.",
+                id="ragsite.E011",
+            )
+        )
     return problems
+
+
+def _longest_reading() -> float:
+    """A file is read up to the first limit, and from when it turns out to need OCR to the other."""
+    return float(settings.EXTRACTION["wall_seconds"] + settings.OCR_LIMITS["wall_seconds"])

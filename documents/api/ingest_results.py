@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from documents.errors import IngestError
 from documents.intake import Receipt
-from documents.models import Document
+from documents.models import Document, DocumentVersion
 
 from .serializers import FailureSerializer
 
@@ -20,7 +20,10 @@ class ResultSerializer(serializers.Serializer):
     version = serializers.IntegerField(allow_null=True)
     chunks_count = serializers.IntegerField()
     tokens_estimate = serializers.IntegerField()
-    warnings = serializers.ListField(child=serializers.CharField())
+    warnings = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="About the request, then what the version's reading and indexing left to say.",
+    )
     error = FailureSerializer(allow_null=True)
 
 
@@ -65,11 +68,20 @@ def bring_up_to_date(results: list[dict[str, Any]]) -> None:
     """Fill in how the documents stand now. Inside namespace()."""
     wanted = [result["document_id"] for result in results if result["document_id"]]
     documents = Document.objects.defer("metadata", "given").in_bulk(wanted)
+    versions = DocumentVersion.objects.filter(document_id__in=wanted).exclude(warnings=[])
+    warned = {
+        (document_id, number): warnings
+        for document_id, number, warnings in versions.values_list(
+            "document_id", "number", "warnings"
+        )
+    }
     for result in results:
         if document := documents.get(result["document_id"]):
             result["status"] = document.status
             result["chunks_count"] = document.chunks_count
             result["tokens_estimate"] = document.tokens_count
+            if document.status == Document.Status.READY:  # else they are of an earlier attempt
+                result["warnings"] += warned.get((document.pk, result["version"]), [])
             if document.error_code:
                 failure = {"code": document.error_code, "message": document.error_message}
                 result["error"] = failure

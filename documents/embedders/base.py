@@ -11,7 +11,10 @@ Vectors = list[list[float]]
 
 class Embedder(ABC):
     dimensions: int
-    max_tokens: int  # of content the model reads: special tokens and prefixes already subtracted
+    # Of content the model reads at once: special tokens and prefixes already subtracted.
+    max_tokens: int
+    # A longer text is read in so many windows at most, and its vector is their mean.
+    max_windows: int = 1
     batch_size: int = 64
 
     @property
@@ -21,6 +24,10 @@ class Embedder(ABC):
 
         Two embedders with one identity give the same vectors.
         """
+
+    def whole_windows(self, tokens: int) -> int:
+        """How many tokens are read with as many windows as so many need."""
+        return self.max_tokens * -(-tokens // self.max_tokens)
 
     @abstractmethod
     def count_tokens(self, texts: Sequence[str]) -> list[int]:

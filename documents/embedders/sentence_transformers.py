@@ -1,15 +1,19 @@
 """The local model: sentence-transformers, by default the one that is installed as a package.
 
-Only embedding itself loads torch; counting tokens or asking for dimensions does not.
+Only embedding itself loads torch; counting tokens or asking for dimensions does not. A text longer
+than the model reads at once is read in windows of even length; its vector is their mean, each
+weighted by its tokens.
 """
 
 import hashlib
 import json
+import math
 import os
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from documents.cutting import character_spans, word_spans
@@ -25,10 +29,14 @@ LONGEST_TEXT = 100_000
 CHARACTERS_AT_ONCE = 500_000
 TEXTS_AT_ONCE = 4096
 FEW_CHARACTERS = 4000
+CHARACTERS_PER_TOKEN = 12  # at most, on average
+SLACK = 8  # tokens of a window left free, so that it can begin with a whole word
 
 
 class SentenceTransformersEmbedder(Embedder):
     """`model` is a directory, a name on the Hugging Face hub, or "" for the bundled model."""
+
+    max_windows = 4
 
     def __init__(
         self,
@@ -73,13 +81,36 @@ class SentenceTransformersEmbedder(Embedder):
         return counts
 
     def embed_batch(self, texts: list[str]) -> Vectors:
-        return self._encode([self.document_prefix + text for text in texts])
+        return self._embedded(texts, self.document_prefix)
 
     def embed_query_batch(self, texts: list[str]) -> Vectors:
-        return self._encode([self.query_prefix + text for text in texts])
+        return self._embedded(texts, self.query_prefix)
 
     def warm(self) -> None:
         self._encode(["warm"])
+
+    def _embedded(self, texts: Sequence[str], prefix: str) -> Vectors:
+        windows = [self._windows(text) for text in texts]
+        vectors = iter(self._encode([prefix + part for parts in windows for part, _ in parts]))
+        return [_mean([(next(vectors), tokens) for _, tokens in parts]) for parts in windows]
+
+    def _windows(self, text: str) -> list[tuple[str, int]]:
+        """What the model reads one after the other, with its tokens; most texts are one window."""
+        if len(text) <= self.max_tokens:  # no token is shorter than a character
+            return [(text, 1)]
+        # The tokenizer takes time and memory for every character, and the rest is not read.
+        text = text[: self.max_tokens * self.max_windows * CHARACTERS_PER_TOKEN]
+        encoding = self._tokenizer.encode(text, add_special_tokens=False)
+        read = min(len(encoding), self.max_tokens * self.max_windows)
+        if read <= self.max_tokens:
+            return [(text, 1)]
+        count = -(-read // max(SLACK, self.max_tokens - SLACK))
+        words = encoding.word_ids
+        edges = [_word_start(words, read * number // count) for number in range(count)]
+        return [
+            (text[encoding.offsets[first][0] : encoding.offsets[stop - 1][1]], stop - first)
+            for first, stop in pairwise([*edges, read])
+        ]
 
     def _encode(self, texts: list[str]) -> Vectors:
         # One thread at a time: a Hugging Face tokenizer in use elsewhere raises "Already borrowed".
@@ -124,6 +155,25 @@ class SentenceTransformersEmbedder(Embedder):
         if content < 1:
             raise ValueError("the prefixes leave the model no room for a text")
         return content
+
+
+def _word_start(words: Sequence[int | None], token: int) -> int:
+    """The first token of the word that this one belongs to, if it is not far."""
+    start = token
+    while start and words[start] is not None and words[start] == words[start - 1]:
+        start -= 1
+    return start if token - start < SLACK else token
+
+
+def _mean(windows: Sequence[tuple[list[float], int]]) -> list[float]:
+    if len(windows) == 1:
+        return windows[0][0]
+    summed = [
+        sum(value * tokens for value, (_, tokens) in zip(values, windows, strict=True))
+        for values in zip(*(vector for vector, _ in windows), strict=True)
+    ]
+    length = math.hypot(*summed)
+    return [value / length for value in summed]
 
 
 def _batches(texts: Sequence[str]) -> Iterator[tuple[list[int], list[str]]]:

@@ -26,8 +26,16 @@ class ImageExtractor(FileExtractor):
     media_types = frozenset({"image/png", "image/jpeg", "image/tiff", "image/webp"})
     source_type = "image"
     holds_pictures = True
-    # Not the OCR engine: most files need none, and its threads would not outlive a fork.
-    libraries = ("PIL.Image", "PIL.ImageOps")
+    # Not the OCR engine: docs/decisions/0010-ocr.md. The formats' own modules, because Pillow
+    # imports all forty of them where one that is asked for is missing.
+    libraries = (
+        "PIL.Image",
+        "PIL.ImageOps",
+        "PIL.JpegImagePlugin",
+        "PIL.PngImagePlugin",
+        "PIL.TiffImagePlugin",
+        "PIL.WebPImagePlugin",
+    )
 
     def __init__(self, *, max_pixels: int = 100_000_000, max_pages: int = 1000) -> None:
         self.max_pixels = max_pixels

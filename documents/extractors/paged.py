@@ -1,11 +1,11 @@
 """From the lines of pages to one text with paragraphs, headings and pages."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from documents.lines import LINE_HYPHEN, Joiner, Line, confidence, hull
+from documents.lines import Joiner, Line, confidence, hull, pitch_of
 from documents.passages import Block, Page
 
 NOT_KEY = re.compile(r"[\W_]+")
@@ -27,28 +27,39 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Heading:
+    """Which of a page's lines are one: lines[start:end]. Of level 0 it opens no section."""
+
+    start: int
+    end: int
+    level: int
+    title: str
+
+
+Headings = Mapping[int, Sequence[Heading]]  # of each page, counted from 0, in their order
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
-    """A paragraph, or a heading with its entry in the outline, and the lines it is made of."""
+    """A paragraph or a heading, and the lines it is made of."""
 
     text: str
     lines: Sequence[Line]
-    heading: Entry | None = None
+    heading: Heading | None = None
 
 
 def assembled(
-    pages: Sequence[list[Line]], entries: Sequence[Entry] = ()
+    pages: Sequence[list[Line]], headings: Headings | None = None
 ) -> tuple[str, tuple[Block, ...], tuple[Page, ...]]:
     joiner = Joiner(pages)
-    by_page: dict[int, list[Entry]] = {}
-    for entry in entries:
-        by_page.setdefault(entry.page, []).append(entry)
+    headings = headings or {}
     texts: list[str] = []
     blocks: list[Block] = []
     spans: list[Page] = []
     start = 0
     for index, lines in enumerate(pages):
         sure = _rounded_confidence(lines)
-        pieces = list(_pieces(joiner, lines, by_page.get(index, ())))
+        pieces = list(_pieces(joiner, lines, headings.get(index, ())))
         place = start
         for piece in pieces:
             blocks.append(_block(place, piece, sure))
@@ -70,27 +81,35 @@ def _block(start: int, piece: Piece, sure: float | None) -> Block:
     if box := hull(piece.lines):
         # The page's confidence, not the paragraph's: a chunk of several has one all the same.
         attributes = {"boxes": [[round(share, 4) for share in box]], "ocr_confidence": sure}
-    if piece.heading:
+    if piece.heading and piece.heading.level:
         level, title = piece.heading.level, piece.heading.title
         return Block("heading", start, end, level=level, title=title, attributes=attributes)
     return Block("text", start, end, attributes=attributes)
 
 
-def _pieces(joiner: Joiner, lines: list[Line], entries: Sequence[Entry]) -> Iterator[Piece]:
+def _pieces(joiner: Joiner, lines: list[Line], headings: Sequence[Heading]) -> Iterator[Piece]:
+    pitch = pitch_of(lines) if lines else None
     done = 0
-    for start, end, entry in _headings(lines, entries):
-        yield from (Piece(*paragraph) for paragraph in joiner.paragraphs(lines[done:start]))
+    for heading in headings:
+        yield from (Piece(*one) for one in joiner.paragraphs(lines[done : heading.start], pitch))
+        done = heading.end
         # One piece whatever its lines look like: a heading is one block.
-        words = " ".join(line.text for line in lines[start:end]).replace(LINE_HYPHEN, "-")
-        yield Piece(words, lines[start:end], entry)
-        done = end
-    yield from (Piece(*paragraph) for paragraph in joiner.paragraphs(lines[done:]))
+        own = lines[heading.start : done]
+        yield Piece(joiner.one_line(own), own, heading)
+    yield from (Piece(*one) for one in joiner.paragraphs(lines[done:] if done else lines, pitch))
 
 
-def _headings(lines: Sequence[Line], entries: Sequence[Entry]) -> list[tuple[int, int, Entry]]:
+def outlined(pages: Sequence[Sequence[Line]], entries: Sequence[Entry]) -> Headings:
+    """Where the outline's titles stand in the text."""
+    by_page: dict[int, list[Entry]] = {}
+    for entry in entries:
+        by_page.setdefault(entry.page, []).append(entry)
+    numbers = sorted(number for number in by_page if number < len(pages))
+    return {number: _headings(pages[number], by_page[number]) for number in numbers}
+
+
+def _headings(lines: Sequence[Line], entries: Sequence[Entry]) -> list[Heading]:
     """Where the outline's titles stand among a page's lines; each line serves once."""
-    if not entries:
-        return []
     places: dict[str, list[tuple[int, int]]] = {}
     for start in range(len(lines)):
         for end in range(start + 1, min(start + HEADING_LINES, len(lines)) + 1):
@@ -105,8 +124,8 @@ def _headings(lines: Sequence[Line], entries: Sequence[Entry]) -> list[tuple[int
         spans = (span for key in keys for span in left.get(key, ()))
         if span := next((span for span in spans if taken.isdisjoint(range(*span))), None):
             taken.update(range(*span))
-            found.append((*span, entry))
-    return sorted(found, key=lambda heading: heading[0])
+            found.append(Heading(*span, entry.level, entry.title))
+    return sorted(found, key=lambda heading: heading.start)
 
 
 def _key(words: str) -> str:

@@ -1,11 +1,9 @@
 """PDF: text page by page, read by PDFium; what it cannot open or misreads goes to pypdf."""
 
 import re
-import sys
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from ctypes import POINTER, c_char, c_float, cast
+from ctypes import c_char
 from dataclasses import dataclass, field
 from itertools import islice
 from mmap import ACCESS_COPY, mmap
@@ -14,31 +12,21 @@ from typing import Any, BinaryIO
 
 from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError, TooComplex
 from documents.extractors.base import FileExtractor, size_of
-from documents.extractors.cleaning import SURROGATES, clean
-from documents.extractors.paged import Entry, assembled
+from documents.extractors.cleaning import clean
+from documents.extractors.paged import Entry, assembled, outlined
 from documents.extractors.pages import LONGEST_LIST, counted
 from documents.extractors.pdf_furniture import furniture, without_furniture
+from documents.extractors.pdf_headings import printed_headings
 from documents.extractors.pdf_info import LONGEST_VALUE, metadata_of, title_of
-from documents.extractors.pdf_layout import (
-    by_columns,
-    crosses,
-    gutter,
-    middle,
-    plain_lines,
-)
+from documents.extractors.pdf_layout import plain_lines, rows_together
+from documents.extractors.pdf_lines import lines_of
 from documents.extractors.scans import Scans, read_scans
 from documents.extractors.writer import LONGEST_TITLE
-from documents.lines import LINE_HYPHEN, Line, boxed, merged, tidy
+from documents.lines import Line, merged, tidy
 from documents.passages import Extracted
 
-Box = tuple[float, float, float, float]
-
 MOST_ENTRIES = 20_000  # of an outline
-FARTHEST = 20_000.0  # points; a page has at most 14,400
-PIECE = re.compile(f"[^\r\n{LINE_HYPHEN}]+{LINE_HYPHEN}?")
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-# What is still there when a line has been cleaned.
-VISIBLE = re.compile("[^\\s\x00-\x1f\x7f\ufeff\ufffe\uffff]")
 PASSWORD = re.compile("(?i)password|security")
 NO_PAGES = "The file is damaged or is no PDF: its pages cannot be found."
 PDFIUM = Lock()  # the library is not safe to enter from two threads
@@ -76,7 +64,9 @@ class PdfExtractor(FileExtractor):
         blank = [number for number, page in enumerate(pages, start=1) if not page]
         if len(blank) == len(pages):
             raise _nothing_read(reading)
-        text, blocks, spans = assembled(pages, reading.entries)
+        title, printed = printed_headings(pages)
+        headings = outlined(pages, reading.entries)
+        text, blocks, spans = assembled(pages, headings if any(headings.values()) else printed)
         metadata = metadata_of(reading.info) | {"page_count": len(pages)}
         if reading.scans.found:
             metadata |= {"ocr_engine": reading.scans.engine, "ocr_pages": reading.scans.found}
@@ -84,7 +74,7 @@ class PdfExtractor(FileExtractor):
             text=text,
             blocks=blocks,
             pages=spans,
-            title=title_of(reading.info.get("Title", "")),
+            title=title_of(reading.info.get("Title", "")) or title,
             metadata=metadata | ({"repeated_lines": removed} if removed else {}),
             warnings=tuple(_warnings(reading, blank)),
         )
@@ -138,7 +128,7 @@ class PdfExtractor(FileExtractor):
                     f"The PDF holds more than {self.max_characters} characters of text."
                     " Please split it."
                 )
-            reading.pages.append(None if lines is None else merged(lines))
+            reading.pages.append(None if lines is None else rows_together(merged(lines)))
         return reading
 
 
@@ -222,111 +212,15 @@ def _pdfium_lines(document: Any, index: int) -> list[Line] | None:
 
     try:
         with closing(document[index]) as page, closing(page.get_textpage()) as textpage:
-            return _lines_of(textpage)
+            return lines_of(textpage)
     except pypdfium2.PdfiumError:
         return None
 
 
-def _lines_of(textpage: Any) -> list[Line]:
-    text = _indexed_text(textpage)
-    box_of = _boxes(textpage)
-    spans = list(_line_spans(text))
-    lines = [_line(text, start, end, box_of) for start, end in spans]
-    if not lines or not crosses(lines, middle(lines)):
-        return lines
-    # Lines of more than one piece may be two columns read as one.
-    count = textpage.count_rects()
-    if count < 1.5 * len(lines):
-        return lines
-    rects = [textpage.get_rect(number) for number in range(count)]
-    x = gutter(lines, [(_bounded(rect[0]), _bounded(rect[2])) for rect in rects])
-    if x is None:
-        return lines
-    rows = [_cut_at(x, text, span, line, box_of) for span, line in zip(spans, lines, strict=True)]
-    return by_columns(rows, x) or lines
-
-
-def _line_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Without the white space around them; with PDFium's mark of a hyphen at their end."""
-    for piece in PIECE.finditer(text):
-        start, end = piece.span()
-        if "!" <= text[start] <= "~" and "!" <= text[end - 1] <= "~":  # nearly all
-            yield start, end
-        elif VISIBLE.search(text, start, end):
-            words = text[start:end].rstrip()
-            yield start + len(words) - len(words.lstrip()), start + len(words)
-
-
-def _indexed_text(textpage: Any) -> str:
-    """The page's text, in which a character's place is its number for PDFium."""
-    from pypdfium2 import raw
-
-    text: str = textpage.get_text_range()
-    count = textpage.count_chars()
-    if len(text) == count:
-        return text
-    codes = (raw.FPDFText_GetUnicode(textpage, number) for number in range(count))
-    return "".join(LINE_HYPHEN if code == 2 else chr(min(code, sys.maxunicode)) for code in codes)
-
-
-def _boxes(textpage: Any) -> Callable[[int], Box]:
-    """Left, right, bottom and top of a character, by as few calls as PDFium allows."""
-    from pypdfium2 import raw
-
-    values = (c_float * 4)()  # FS_RECTF, of which all fields can be had at once
-    pointer = cast(values, POINTER(raw.FS_RECTF))
-    handle = textpage.raw
-    read = raw.FPDFText_GetLooseCharBox
-
-    def box_of(number: int) -> Box:
-        read(handle, number, pointer)
-        left, top, right, bottom = values[:]
-        if -FARTHEST < left <= right < FARTHEST and -FARTHEST < bottom <= top < FARTHEST:
-            return left, right, bottom, top
-        return _bounded(left), _bounded(right), _bounded(bottom), _bounded(top)
-
-    return box_of
-
-
-def _bounded(place: float) -> float:
-    """Files may place a letter at infinity, or at no number. (Of NaN, max makes its first.)"""
-    return min(FARTHEST, max(-FARTHEST, place))
-
-
-def _line(text: str, start: int, end: int, box_of: Callable[[int], Box]) -> Line:
-    left, right, bottom, top = box_of(start)
-    left2, right2, bottom2, top2 = box_of(end - 1)
-    if top2 - bottom2 > top - bottom:  # the first may be the mark of a footnote
-        bottom, top = bottom2, top2
-    left = left if left < left2 else left2
-    right = right if right > right2 else right2
-    words = text[start:end]
-    if not words.isascii():
-        if SURROGATES.search(words):  # PDFium may tell the halves of a pair apart
-            words = words.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        words = clean(words)
-    return boxed(tidy(words), left, right, bottom, top)
-
-
-def _cut_at(
-    x: float, text: str, span: tuple[int, int], line: Line, box_of: Callable[[int], Box]
-) -> tuple[Line, ...]:
-    """The line, or its two halves where it has white space at the gutter."""
-    start, end = span
-    cut = bisect_left(range(start, end), x, key=lambda number: box_of(number)[1]) + start
-    head, tail = text[start:cut].rstrip(), text[cut:end].lstrip()
-    if not (VISIBLE.search(head) and VISIBLE.search(tail)) or box_of(end - len(tail))[0] < x:
-        return (line,)
-    return (
-        _line(text, start, start + len(head), box_of),
-        _line(text, end - len(tail), end, box_of),
-    )
-
-
 def _is_right_to_left(lines: Sequence[Line]) -> bool:
-    wide = (line.text for line in lines if not line.text.isascii())
+    wide = [line.text for line in lines if not line.text.isascii()]
     found = sum(len(RIGHT_TO_LEFT.findall(text)) for text in wide)
-    return found * 5 > sum(len(line.text) for line in lines)
+    return found > 0 and found * 5 > sum(len(line.text) for line in lines)
 
 
 def _own_lines(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], list[str]]:

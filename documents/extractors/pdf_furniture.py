@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from math import ceil
+from operator import attrgetter
 
 from documents.lines import DIGITS, Line
 
 EDGE_LINES = 3  # how many lines from the top, and from the bottom, may be header or footer
 FEWEST_PAGES = 4
 SHARE_OF_PAGES = 0.6
+TOP, BOTTOM = attrgetter("top"), attrgetter("bottom")
 
 
 def furniture(pages: Sequence[Sequence[Line]]) -> tuple[set[str], set[str]]:
@@ -37,11 +39,11 @@ def without_furniture(
 
 
 def top_lines(page: Sequence[Line]) -> list[Line]:
-    return sorted(page, key=lambda line: -line.top)[:EDGE_LINES]
+    return sorted(page, key=TOP, reverse=True)[:EDGE_LINES]
 
 
 def bottom_lines(page: Sequence[Line]) -> list[Line]:
-    return sorted(page, key=lambda line: line.bottom)[:EDGE_LINES]
+    return sorted(page, key=BOTTOM)[:EDGE_LINES]
 
 
 def masked(line: Line) -> str:

@@ -53,6 +53,7 @@ CURVE = (
     Setting("structure", 160, 24),
     Setting("structure", 220, 33, is_default=True),
     Setting("structure", 254, 120),
+    Setting("structure", 350, 150),  # read in two windows
 )
 OTHERS = (Setting("fixed", 1000, 200), Setting("semantic", 220, 0))
 

@@ -161,6 +161,21 @@ def _noise(size: int) -> bytes:
     return random.Random(1).randbytes(size)  # noqa: S311
 
 
+def picture(format_: str, **options: Any) -> bytes:
+    """Two pages of it where the format has pages."""
+    from PIL import Image, ImageDraw
+
+    pages = []
+    for word in ("Harbour", "Tower"):
+        pages.append(Image.new("RGB", (120, 40), "white"))
+        ImageDraw.Draw(pages[-1]).text((10, 10), word, fill="black")
+    if format_ in ("PDF", "TIFF"):
+        options |= {"save_all": True, "append_images": pages[1:]}
+    out = io.BytesIO()
+    pages[0].save(out, format_, **options)
+    return out.getvalue()
+
+
 def xlsx() -> bytes:
     rows = "".join(
         f'<row r="{n}"><c r="A{n}" t="inlineStr"><is><t>{WORDS[n]}</t></is></c>'
@@ -253,4 +268,9 @@ def by_name() -> dict[str, bytes]:
         "a.eml": EML.encode(),
         "a.vtt": VTT.encode(),
         "a.srt": SRT.encode(),
+        "a.png": picture("PNG"),
+        "a.jpg": picture("JPEG"),
+        "a.tiff": picture("TIFF", compression="tiff_lzw"),
+        "a.webp": picture("WEBP"),
+        "b.pdf": picture("PDF"),
     }

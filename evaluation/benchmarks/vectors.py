@@ -62,6 +62,7 @@ class KeptEmbedder(Embedder):
         self.model = SentenceTransformersEmbedder(**options)
         self.dimensions = self.model.dimensions
         self.max_tokens = self.model.max_tokens
+        self.max_windows = self.model.max_windows
         self.batch_size = self.model.batch_size
         self.kept = KeptVectors(self.model)
 

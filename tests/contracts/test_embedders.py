@@ -1,5 +1,6 @@
 """Both embedders keep the contract, and no embedder gets a bad vector past its base class."""
 
+import math
 import shutil
 import subprocess
 import sys
@@ -63,10 +64,23 @@ class TestSentenceTransformersEmbedder(EmbedderContract):
         assert (LOCAL.dimensions, LOCAL.max_tokens) == (384, 254)
         assert LOCAL.identity.startswith("sentence-transformers/all-MiniLM-L6-v2@")
 
-    def test_what_lies_beyond_the_limit_is_not_read(self) -> None:
-        filler = "word " * LOCAL.max_tokens
-        first, second = LOCAL.embed_batch([filler + "word", filler + "elephant"])
-        assert first == pytest.approx(second, abs=1e-6)
+    def test_a_longer_text_is_the_mean_of_its_windows(self) -> None:
+        cats, rates = "the cat sleeps on the sofa " * 30, "interest rates rose in March " * 36
+        (long,) = LOCAL.embed_batch([cats + rates])
+        one, other = LOCAL.embed_batch([cats.strip(), rates.strip()])
+        assert LOCAL.count_tokens([cats, rates]) == [180, 180]
+        mean = [(a + b) / 2 for a, b in zip(one, other, strict=True)]
+        length = math.hypot(*mean)
+        assert long == pytest.approx([value / length for value in mean], abs=1e-5)
+
+    def test_every_word_up_to_the_last_window_is_read_and_none_beyond(self) -> None:
+        longest = LOCAL.max_tokens * LOCAL.max_windows
+        filler = "word " * (longest - 1)
+        full, marked, beyond = LOCAL.embed_batch(
+            [filler + "word", filler + "elephant", filler + "word elephant"]
+        )
+        assert full != pytest.approx(marked, abs=1e-4)
+        assert full == pytest.approx(beyond, abs=1e-6)
 
     def test_prefixes_change_vectors_identity_and_room(self) -> None:
         prefixed = SentenceTransformersEmbedder(query_prefix="query: ", document_prefix="text: ")

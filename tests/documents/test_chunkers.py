@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
+from documents.chunking import splitter_for
 from documents.embedders.hashing import HashingEmbedder
+from documents.embedders.sentence_transformers import SentenceTransformersEmbedder
 from documents.headers import with_headers
 from documents.models import Chunk, EmbeddingCache, IndexProfile, IngestJob, Namespace
-from documents.passages import Passage
+from documents.passages import Extracted, Passage
 from ragsite.tenancy import operator
 from tests.client import Api
 
@@ -139,3 +141,15 @@ def test_a_size_the_model_cannot_read_fails_with_a_clear_code(
         job = IngestJob.objects.get()
     assert job.error_code == "profile_mismatch"
     assert "limit of 2048 tokens" in job.error_message
+
+
+def test_a_size_above_what_the_model_reads_at_once_is_read_in_windows():
+    embedder = SentenceTransformersEmbedder()
+    text = "The boats of the harbour come and go with the tide every day. " * 60
+    for size, read in ((200, 254), (254, 254), (255, 508), (350, 508), (1016, 1016)):
+        splitter = splitter_for("structure", embedder, size=size, overlap=0, options={})
+        assert embedder.whole_windows(splitter.sizes.limit) == read
+        longest = max(passage.tokens for passage in splitter.split(Extracted(text)))
+        assert min(size, 840) - 14 < longest <= size
+    with pytest.raises(ValueError, match="limit of 1016 tokens, not 1017"):
+        splitter_for("structure", embedder, size=1017, overlap=0, options={})

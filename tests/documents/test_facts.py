@@ -137,6 +137,8 @@ def test_beyond_the_limit_the_first_facts_are_kept_with_a_warning(
     assert [fact["object"] for fact in facts_of(api)] == ["Desk lamp", "12", "Floor lamp"]
     (warning,) = warnings_of(api, full["document_id"])
     assert "only the first 3 were kept" in warning
+    assert full["warnings"] == []  # nothing was read yet
+    assert send("stock.csv", STOCK, rows_as_facts="true")["warnings"] == [warning]
     exact = send("few.csv", "id,a,b,c\n1,x,y,z\n", rows_as_facts="true")
     assert len(facts_of(api, document_id=exact["document_id"])) == 3
     assert warnings_of(api, exact["document_id"]) == []

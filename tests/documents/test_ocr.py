@@ -1,5 +1,6 @@
 """OCR: the order of what is read, both engines, the ration of time, scans in PDFs, and the API."""
 
+import io
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 from PIL import Image
+from pypdf import PdfReader, PdfWriter
 
 from documents import extraction
 from documents.errors import NoText
@@ -239,10 +241,6 @@ def scanned(*images: Image.Image) -> bytes:
 
 
 def joined(*files: bytes) -> bytes:
-    import io
-
-    from pypdf import PdfReader, PdfWriter
-
     writer = PdfWriter()
     for data in files:
         writer.append(PdfReader(io.BytesIO(data)))
@@ -273,10 +271,6 @@ def test_pages_with_text_stay_as_they_are_and_scans_are_read():
 
 
 def test_a_stamp_on_a_scan_does_not_hide_it():
-    import io
-
-    from pypdf import PdfReader, PdfWriter
-
     writer = PdfWriter(clone_from=PdfReader(io.BytesIO(scanned(drawn("x", size=(600, 800))))))
     stamp = PdfReader(io.BytesIO(make_pdf([page("Copy 17", top=300)]))).pages[0]
     writer.pages[0].merge_page(stamp)
@@ -329,7 +323,7 @@ def test_a_photograph_is_found_with_its_page_and_box(api: Api, work: Callable[[]
     assert (document["status"], document["error"]) == ("ready", None)
     assert document["source_type"] == "image"
     (hit,) = api.query("lighthouse ships", mode="lexical").body["results"]
-    assert (hit["content"], hit["page"]) == (" ".join(ROWS), 1)
+    assert (hit["content"], hit["page"], hit["kind"]) == (" ".join(ROWS), 1, "image")
     (box,) = hit["metadata"]["boxes"]
     assert box == pytest.approx([0.04, 0.17, 0.72, 0.63], abs=0.08)
     assert 0.8 < hit["metadata"]["ocr_confidence"] <= 1
@@ -338,11 +332,13 @@ def test_a_photograph_is_found_with_its_page_and_box(api: Api, work: Callable[[]
 
 
 def test_a_scanned_pdf_has_its_page_numbers(api: Api, work: Callable[[], int]):
-    data = scanned(drawn("The harbour is closed"), drawn("Granite towers stand"))
+    data = joined(scanned(drawn("The harbour is closed"), drawn("Granite towers stand")), TYPED)
     document_id = api.upload(("scan.pdf", data)).body["results"][0]["document_id"]
     work()
     (hit,) = api.query("granite", mode="lexical").body["results"]
     assert (hit["content"], hit["page"]) == ("Granite towers stand", 2)
+    chunks = api.get(f"documents/{document_id}/chunks").body["results"]
+    assert [chunk["kind"] for chunk in chunks] == ["image", "image", "text"]
     assert api.get(f"documents/{document_id}").body["metadata"]["ocr_pages"] == [1, 2]
 
 

@@ -29,7 +29,7 @@ def test_a_profile_is_made_listed_and_taken_by_a_namespace():
     ("arguments", "sentence"),
     [
         (["--size", "60", "--overlap", "30"], "Less than half of the size of 60 tokens"),
-        (["--size", "300"], "limit of 254 tokens, not 300"),
+        (["--size", "2000"], "limit of 1016 tokens, not 2000"),
         (["--chunker", "semantic", "--overlap", "9"], "its chunks do not overlap"),
         (["--percentile", "90"], "structure chunker has no option 'percentile'"),
         (["--embedder", "nowhere"], "'nowhere' cannot be loaded"),

@@ -67,6 +67,14 @@ def add_query(golden_set: GoldenSet, text: str, **fields: Any) -> GoldenQuery:
     return query
 
 
+def change_query(query: GoldenQuery, **changes: Any) -> None:
+    for name, value in changes.items():
+        setattr(query, name, value)
+    check_query(query.text, query.filters)
+    query.save(update_fields=list(changes))
+    touch(query.golden_set_id)
+
+
 def judge(
     query: GoldenQuery,
     document: Document,

@@ -17,7 +17,7 @@ from django_q.tasks import async_task
 
 from ragsite.tenancy import namespace
 
-from .errors import NothingToMeasure
+from .errors import BadOptions, NothingToMeasure
 from .models import EvaluationRun, GoldenSet
 from .options import Options
 
@@ -55,6 +55,8 @@ def create(
     """Inside namespace(). Queued for the workers, unless the caller is about to run it."""
     if not golden_set.queries.filter(judgements__grade__gt=0).exists():
         raise NothingToMeasure(f"No query of {golden_set.name!r} has a relevant judgement yet.")
+    if options.rerank not in ("auto", "none", *settings.RERANKERS):
+        raise BadOptions(f"The reranker {options.rerank!r} is not configured.")
     run = EvaluationRun.objects.create(
         namespace_id=golden_set.namespace_id,
         golden_set=golden_set,

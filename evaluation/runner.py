@@ -23,7 +23,7 @@ from .code_version import code_version
 from .curating import by_source, live_text, read_filters
 from .errors import EvaluationError
 from .matching import Judged, as_qrels, as_run
-from .models import EvaluationRun, GoldenQuery, Judgement, QueryScore
+from .models import EvaluationRun, GoldenQuery, GoldenSet, Judgement, QueryScore
 from .options import Options
 from .quotes import place_of
 from .run_lives import RunClaim, RunLost
@@ -33,6 +33,25 @@ logger = logging.getLogger(__name__)
 Progress = Callable[[int, int], None]
 GONE: tuple[int, int] = (-1, -1)  # no passage stands there: it counts as not found
 MEASURES = tuple(dict.fromkeys((*metrics.DEFAULT, *(f"recall@{k}" for k in metrics.CURVE))))
+
+
+def measure_now(
+    golden_set: GoldenSet,
+    options: Options,
+    *,
+    label: str = "",
+    searched: uuid.UUID | None = None,
+    own_ids: Mapping[uuid.UUID, uuid.UUID] | None = None,
+    progress: Progress = lambda done, total: None,
+) -> EvaluationRun:
+    """A run from beginning to end in this process; how it ended is in its state."""
+    namespace_id = golden_set.namespace_id
+    with namespace(namespace_id):
+        run = run_lives.create(golden_set, options, label=label, queue=False)
+    if claim := run_lives.claim(run.pk, namespace_id):
+        evaluate(claim, searched=searched, own_ids=own_ids, progress=progress)
+    with namespace(namespace_id):
+        return EvaluationRun.objects.select_related("golden_set").get(pk=run.pk)
 
 
 def evaluate(
@@ -70,11 +89,12 @@ def _evaluate(
         done = set(run.scores.values_list("ordinal", flat=True))
     options = Options.from_stored(run.options)
     questions, warnings = prepare(searched, queries)
+    configuration = snapshot(searched, options, questions)
     with namespace(claim.namespace_id):
         claim.write(
             queries_total=len(questions),
             code_version=code_version(),
-            configuration=snapshot(searched, options, questions),
+            configuration=configuration,
             warnings=warnings,
         )
     if questions and len(done) < len(questions):

@@ -16,7 +16,7 @@ from evaluation.curating import add_query, judge
 from evaluation.errors import BadGoldenSet, NothingToMeasure
 from evaluation.models import EvaluationRun, GoldenSet, Judgement, QueryScore
 from evaluation.options import Options
-from evaluation.runner import evaluate
+from evaluation.runner import evaluate, measure_now
 from ragsite.tenancy import namespace, operator
 from retrieval import caching
 
@@ -24,14 +24,7 @@ from ..client import Api
 
 
 def run_of(golden: GoldenSet, **options: Any) -> EvaluationRun:
-    """A run from beginning to end, here and now."""
-    with namespace(golden.namespace_id):
-        run = run_lives.create(golden, Options(**options), queue=False)
-    claim = run_lives.claim(run.pk, golden.namespace_id)
-    assert claim
-    evaluate(claim)
-    with namespace(golden.namespace_id):
-        return EvaluationRun.objects.get(pk=run.pk)
+    return measure_now(golden, Options(**options))
 
 
 def test_a_run_measures_every_query_and_keeps_what_decided_it(

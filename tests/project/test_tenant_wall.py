@@ -7,11 +7,10 @@ import pytest
 from django.db import DatabaseError, ProgrammingError, connection, connections, transaction
 
 from documents.models import Document, Namespace
-from evaluation import run_lives
 from evaluation.curating import add_query, judge
 from evaluation.models import GoldenSet
 from evaluation.options import Options
-from evaluation.runner import evaluate
+from evaluation.runner import measure_now
 from ragsite import roles
 from ragsite.tenancy import namespace, operator
 
@@ -194,8 +193,5 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
         query = add_query(golden, "how many lights?")
         harbour = Document.objects.get(source_uri="upload:harbour.md")
         judge(query, harbour, grade=3, quote="twelve lights")
-        run = run_lives.create(golden, Options(), queue=False)
-    claim = run_lives.claim(run.pk, tenant.pk)
-    assert claim
-    evaluate(claim)
+    assert measure_now(golden, Options()).state == "succeeded"
     assert uuid.UUID(str(tenant.pk))

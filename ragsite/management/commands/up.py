@@ -11,6 +11,7 @@ from django.db import OperationalError, connections
 
 from documents import housekeeping, jobs
 from documents.models import Namespace
+from evaluation import run_lives
 from ragsite import bootstrap, preflight, programs
 from ragsite.programs import Chore, WorkerKeeper, with_fresh_connections
 from ragsite.supervisor import Supervisor
@@ -82,6 +83,7 @@ class Command(BaseCommand):
         if only != "web":
             keeper = WorkerKeeper(supervisor)
             chores += [(5, keeper.check), (5, keeper.reap), (3600, housekeeping.tidy)]
+            chores.append((30, run_lives.reap))
         if only is None:
             chores.append((0.5, self._announce_once))
         return [(seconds, with_fresh_connections(chore)) for seconds, chore in chores]

@@ -1,5 +1,6 @@
 """What the commands share: finding namespaces, sets and runs, and reading a run's options."""
 
+import logging
 import sys
 import uuid
 from typing import Any
@@ -66,6 +67,11 @@ def find_run(name: str, *, near: Namespace | None = None) -> EvaluationRun:
     if found is None:
         raise CommandError(f"There is no run {name!r}: name its id or its label.")
     return found
+
+
+def hush() -> None:
+    """A line of log for each of hundreds of searches would drown what a command has to say."""
+    logging.getLogger("retrieval.search").setLevel(logging.WARNING)
 
 
 def bar(what: str, unit: str = "query") -> Any:

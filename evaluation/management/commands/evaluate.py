@@ -16,6 +16,7 @@ from evaluation.management.options import (
     add_search_options,
     bar,
     find_run,
+    hush,
     moving,
     options_from,
     profile_named,
@@ -63,6 +64,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="Print the run as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        hush()
         tenant = tenant_named(options["namespace"])
         try:
             floors = [Floor.parse(text) for text in options["fail_under"]]

@@ -94,6 +94,7 @@ class Command(BaseCommand):
         with operator():
             tenant = Namespace.objects.get(slug="default")
         jobs.wait(tenant.pk, self.sample_jobs, seconds=120)
+        bootstrap.load_starter_set(self.credentials, tenant.pk)
         self.stdout.write(
             BANNER.format(
                 url=_url(),

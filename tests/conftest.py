@@ -16,6 +16,7 @@ from documents import heartbeat, jobs, keys
 from documents.ingestion import ingest
 from documents.models import IndexProfile, Namespace
 from ragsite.tenancy import operator
+from retrieval import query_log
 
 from .client import Api
 
@@ -46,6 +47,7 @@ def database(django_db_blocker: Any) -> Iterator[None]:
 def db(database: None) -> Iterator[None]:
     """A database without anybody's rows; what a test commits is gone after it."""
     yield
+    query_log.flush()  # what is written late would be left for the next test
     owner = connections["owner"]
     tables = sorted(set(owner.introspection.table_names()) - KEPT)
     with owner.cursor() as cursor:

@@ -13,6 +13,7 @@ from evaluation.options import Options
 from evaluation.runner import measure_now
 from ragsite import roles
 from ragsite.tenancy import namespace, operator
+from retrieval import query_log
 
 from ..client import Api
 
@@ -194,4 +195,6 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
         harbour = Document.objects.get(source_uri="upload:harbour.md")
         judge(query, harbour, grade=3, quote="twelve lights")
     assert measure_now(golden, Options()).state == "succeeded"
+    api.query("harbour lights")
+    query_log.flush()
     assert uuid.UUID(str(tenant.pk))

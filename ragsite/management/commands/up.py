@@ -16,6 +16,7 @@ from ragsite import bootstrap, preflight, programs
 from ragsite.programs import Chore, WorkerKeeper, with_fresh_connections
 from ragsite.supervisor import Supervisor
 from ragsite.tenancy import operator
+from retrieval import query_log
 
 BANNER = """
 Ragsite is running. Ctrl-C stops it.
@@ -83,7 +84,7 @@ class Command(BaseCommand):
         if only != "web":
             keeper = WorkerKeeper(supervisor)
             chores += [(5, keeper.check), (5, keeper.reap), (3600, housekeeping.tidy)]
-            chores.append((30, run_lives.reap))
+            chores += [(30, run_lives.reap), (3600, query_log.forget_the_old)]
         if only is None:
             chores.append((0.5, self._announce_once))
         return [(seconds, with_fresh_connections(chore)) for seconds, chore in chores]

@@ -373,6 +373,7 @@ LOGGING = {
         "django-q": {"level": "WARNING"},
         "django.request": {"level": "ERROR", "filters": ["readiness"]},
         "httpx": {"level": "WARNING"},
+        "matplotlib": {"level": "WARNING"},
         "sentence_transformers": {"level": "WARNING"},
     },
 }

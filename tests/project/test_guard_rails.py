@@ -19,6 +19,7 @@ HEAVY = {
     "transformers",
     "sentence_transformers",
     "scipy",
+    "matplotlib",
     "sklearn",
     "pypdf",
     "rapidocr",
@@ -40,7 +41,7 @@ WORKERS = [
     ),
     *(
         ROOT / "evaluation" / f"{name}.py"
-        for name in ("matching", "metrics", "quotes", "golden_formats", "errors")
+        for name in ("matching", "metrics", "quotes", "golden_formats", "errors", "charts")
     ),
 ]
 

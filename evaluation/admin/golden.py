@@ -21,6 +21,8 @@ from evaluation.models import GoldenQuery, GoldenSet, Judgement
 from .judging import judge_view
 from .starting import start_view
 
+MOST_INLINE = 100  # queries in the form of their set
+
 
 class QueryForm(forms.ModelForm):
     class Meta:
@@ -54,8 +56,8 @@ class GoldenSetAdmin(admin.ModelAdmin):
     list_filter = ("namespace",)
     list_select_related = ("namespace",)
     search_fields = ("name", "description")
-    fields = ("namespace", "name", "description", "judge", "evaluate")
-    readonly_fields = ("judge", "evaluate")
+    fields = ("namespace", "name", "description", "queries_link", "judge", "evaluate")
+    readonly_fields = ("queries_link", "judge", "evaluate")
     inlines = (QueryInline,)
     actions = ("export",)
 
@@ -68,6 +70,18 @@ class GoldenSetAdmin(admin.ModelAdmin):
     @admin.display(description="queries", ordering="queries_count")
     def queries_count(self, golden_set: Any) -> int:
         return int(golden_set.queries_count)
+
+    def get_inlines(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
+        """Not in a form of more fields than Django takes: then each query by itself."""
+        is_long = obj is not None and obj.queries.count() > MOST_INLINE
+        return () if is_long else self.inlines
+
+    @admin.display(description="queries")
+    def queries_link(self, golden_set: GoldenSet) -> SafeString:
+        address = reverse("admin:evaluation_goldenquery_changelist")
+        count = golden_set.queries.count() if golden_set.pk else 0
+        link = '<a href="{}?golden_set__id__exact={}">{} queries</a>'
+        return format_html(link, address, golden_set.pk, count)
 
     @admin.display(description="search and judge")
     def judge(self, golden_set: GoldenSet) -> SafeString:

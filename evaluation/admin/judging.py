@@ -21,6 +21,7 @@ from retrieval.search import search
 
 SHOWN = 20
 PER_DOCUMENT = 5
+LISTED = 100  # of the set's queries, the newest
 GRADES = (
     (3, "answers"),
     (2, "in part"),
@@ -71,7 +72,7 @@ def _show(
         "results": _results(golden_set, query, text, by_document) if text else [],
         "asked": bool(text),
         "grades": GRADES,
-        "queries": golden_set.queries.order_by("created_at"),
+        "queries": golden_set.queries.order_by("-created_at")[:LISTED],
     }
     return TemplateResponse(request, "admin/evaluation/judge.html", context)
 

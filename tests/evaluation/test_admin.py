@@ -5,8 +5,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
@@ -20,27 +18,6 @@ from retrieval import query_log
 from retrieval.models import QueryLog
 
 from ..client import Api
-
-
-def login(user: User) -> Client:
-    client = Client()
-    with operator():
-        client.force_login(user)
-    return client
-
-
-@pytest.fixture
-def boss(db: None) -> Client:
-    with operator():
-        return login(User.objects.create_superuser("boss", password="long enough"))
-
-
-@pytest.fixture
-def onlooker(db: None) -> Client:
-    with operator():
-        user = User.objects.create_user("onlooker", password="long enough", is_staff=True)
-        user.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
-    return login(user)
 
 
 def page(client: Client, address: str, **query: Any) -> str:
@@ -195,6 +172,24 @@ def test_difficult_questions_go_from_the_log_into_a_set(
     with namespace(tenant.pk):
         added = {q.text: q.filters for q in golden_set.queries.filter(tags=["from-query-log"])}
     assert added == {"zebra xylophone": {}, "harbour": {"tags": ["none has it"]}}
+
+
+def test_a_long_set_has_its_queries_on_pages_of_their_own(
+    boss: Client, golden_set: GoldenSet, tenant: Namespace
+):
+    address = reverse("admin:evaluation_goldenset_change", args=[golden_set.pk])
+    assert "queries-TOTAL_FORMS" in page(boss, address)
+    with namespace(tenant.pk):
+        GoldenQuery.objects.bulk_create(
+            GoldenQuery(namespace=tenant, golden_set=golden_set, text=f"query {number}")
+            for number in range(200)
+        )
+    shown = page(boss, address)
+    assert "queries-TOTAL_FORMS" not in shown
+    assert "203 queries" in shown
+    listed = re.search(r'href="([^"]+golden_set__id__exact[^"]+)"', shown)
+    assert listed
+    assert "query 42" in page(boss, listed[1])
 
 
 def test_a_set_is_exported(boss: Client, golden_set: GoldenSet):

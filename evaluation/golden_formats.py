@@ -194,6 +194,10 @@ class Article:
     title: str
     text: str
 
+    @property
+    def whole(self) -> str:
+        return f"{self.title} {self.text}".strip()
+
 
 def read_beir(folder: Path, *, split: str = "") -> tuple[list[GoldenQuestion], str]:
     """The judged queries of a split, and which that was: test, if there are several."""

@@ -13,6 +13,7 @@ from django.core.files.base import File
 
 from documents import intake, keys
 from documents.models import ApiKey, Namespace
+from evaluation import starter
 from ragsite.tenancy import operator
 
 SAMPLES = Path(settings.BASE_DIR) / "documents" / "samples"
@@ -27,6 +28,7 @@ class Credentials:
     password: str = ""
     api_key: str = ""
     samples_loaded: bool = False
+    starter_set_loaded: bool = False
 
     @classmethod
     def load(cls) -> "Credentials":
@@ -79,11 +81,19 @@ def load_samples(credentials: Credentials) -> list[uuid.UUID]:
         return []
     with operator():
         tenant = Namespace.objects.get(slug="default")
+    job_ids = take_samples(tenant.pk)
+    credentials.samples_loaded = True
+    credentials.save()
+    return job_ids
+
+
+def take_samples(namespace_id: uuid.UUID) -> list[uuid.UUID]:
+    """The ids of the jobs that make them searchable; none for those that are there already."""
     job_ids = []
     for path in sorted(SAMPLES.glob("*.md")):
         with path.open("rb") as opened:
             receipt = intake.accept(
-                tenant.pk,
+                namespace_id,
                 intake.Submission(
                     content=File(opened, name=path.name),
                     file_name=path.name,
@@ -92,6 +102,12 @@ def load_samples(credentials: Credentials) -> list[uuid.UUID]:
             )
         if receipt.job_id:
             job_ids.append(receipt.job_id)
-    credentials.samples_loaded = True
-    credentials.save()
     return job_ids
+
+
+def load_starter_set(credentials: Credentials, namespace_id: uuid.UUID) -> None:
+    """Once in a home's life, when the samples are searchable: golden queries over them."""
+    if credentials.samples_loaded and not credentials.starter_set_loaded:
+        starter.load(namespace_id)
+        credentials.starter_set_loaded = True
+        credentials.save()

@@ -277,6 +277,8 @@ SEARCH = {
     "exact_scan_rows": env.int("SEARCH_EXACT_SCAN_ROWS", default=20_000),
     "token_budget": env.int("SEARCH_TOKEN_BUDGET", default=4000),
 }
+# Days that questions are kept for curating golden sets (retrieval/query_log.py); 0: none are.
+QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
 
 
 # -- reranking: only what is configured is there (retrieval/reranking.py) --------------
@@ -371,6 +373,7 @@ LOGGING = {
         "django-q": {"level": "WARNING"},
         "django.request": {"level": "ERROR", "filters": ["readiness"]},
         "httpx": {"level": "WARNING"},
+        "matplotlib": {"level": "WARNING"},
         "sentence_transformers": {"level": "WARNING"},
     },
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import Permission, User
 from django.core.management import call_command
 from django.db import connections
 from django.test import Client
@@ -16,6 +17,7 @@ from documents import heartbeat, jobs, keys
 from documents.ingestion import ingest
 from documents.models import IndexProfile, Namespace
 from ragsite.tenancy import operator
+from retrieval import query_log
 
 from .client import Api
 
@@ -46,6 +48,7 @@ def database(django_db_blocker: Any) -> Iterator[None]:
 def db(database: None) -> Iterator[None]:
     """A database without anybody's rows; what a test commits is gone after it."""
     yield
+    query_log.flush()  # what is written late would be left for the next test
     owner = connections["owner"]
     tables = sorted(set(owner.introspection.table_names()) - KEPT)
     with owner.cursor() as cursor:
@@ -127,3 +130,25 @@ def work(db: None) -> Callable[[], int]:
         return done
 
     return run
+
+
+def logged_in(user: User) -> Client:
+    client = Client()
+    with operator():
+        client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def boss(db: None) -> Client:
+    with operator():
+        return logged_in(User.objects.create_superuser("boss", password="long enough"))
+
+
+@pytest.fixture
+def onlooker(db: None) -> Client:
+    """Staff who may look at everything and change nothing."""
+    with operator():
+        user = User.objects.create_user("onlooker", password="long enough", is_staff=True)
+        user.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
+    return logged_in(user)

@@ -6,6 +6,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from documents.api.views import caller_of
+from retrieval import query_log
 from retrieval.search import search
 
 from .serializers import QueryAnswerSerializer, QuerySerializer, answer_of
@@ -20,5 +21,7 @@ class QueryView(APIView):
         version is its `content`, to the character."""
         form = QuerySerializer(data=request.data)
         form.is_valid(raise_exception=True)
-        result = search(caller_of(request).namespace_id, form.to_request())
+        namespace_id, asked = caller_of(request).namespace_id, form.to_request()
+        result = search(namespace_id, asked)
+        query_log.note(namespace_id, asked, result, filters=dict(request.data).get("filters"))
         return Response(answer_of(result))

@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
@@ -22,31 +22,10 @@ from documents.models import ApiKey, Chunk, Document, Fact, IndexProfile, Ingest
 from ragsite.tenancy import operator
 
 from ..client import Api
+from ..conftest import logged_in
 
 HARBOUR = "# Harbour\n\nThe harbour has <b>twelve</b> lights.\n"
 OURS = [Namespace, ApiKey, Document, Chunk, Fact, IngestJob, IndexProfile]
-
-
-def login(user: User) -> Client:
-    client = Client()
-    with operator():
-        client.force_login(user)
-    return client
-
-
-@pytest.fixture
-def boss(db: None) -> Client:
-    with operator():
-        return login(User.objects.create_superuser("boss", password="long enough"))
-
-
-@pytest.fixture
-def onlooker(db: None) -> Client:
-    """Staff who may look at everything and change nothing."""
-    with operator():
-        user = User.objects.create_user("onlooker", password="long enough", is_staff=True)
-        user.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
-    return login(user)
 
 
 @pytest.fixture
@@ -269,7 +248,7 @@ def test_whoever_may_only_look_cannot_run_an_action(
 @pytest.mark.usefixtures("filled")
 def test_staff_without_permissions_see_nothing(db: None):
     with operator():
-        client = login(User.objects.create_user("new", password="long enough", is_staff=True))
+        client = logged_in(User.objects.create_user("new", password="long enough", is_staff=True))
     assert client.get("/admin/").status_code == 200
     for model in OURS:
         assert client.get(address(model)).status_code == 403, model

@@ -19,6 +19,7 @@ HEAVY = {
     "transformers",
     "sentence_transformers",
     "scipy",
+    "matplotlib",
     "sklearn",
     "pypdf",
     "rapidocr",
@@ -37,6 +38,10 @@ WORKERS = [
     *(
         ROOT / "retrieval" / f"{name}.py"
         for name in ("fusion", "diversity", "context", "requests", "filters")
+    ),
+    *(
+        ROOT / "evaluation" / f"{name}.py"
+        for name in ("matching", "metrics", "quotes", "golden_formats", "errors", "charts")
     ),
 ]
 
@@ -128,6 +133,7 @@ def in_fresh_process(code: str) -> str:
         "call_command('migrate', verbosity=0)",
         "import documents.tasks, documents.management.commands.ingest",
         "import ragsite.management.commands.up",
+        "import evaluation.tasks, evaluation.management.commands.import_golden_set",
         "assert Client(HTTP_HOST='localhost').get('/admin/login/').status_code == 200",
         "assert Client(HTTP_HOST='localhost').get('/api/docs').status_code == 200",
     ],
@@ -143,7 +149,8 @@ def test_migrations_run_forward_and_back(tmp_path: Path):
     import os
 
     environment = {**os.environ, "RAGSITE_HOME": str(tmp_path), "RAGSITE_TESTS": str(tmp_path)}
-    for arguments in ([], ["retrieval", "zero"], ["documents", "zero"], []):
+    backwards = [[app, "zero"] for app in ("evaluation", "retrieval", "documents")]
+    for arguments in ([], *backwards, []):
         done = subprocess.run(
             [sys.executable, "manage.py", "migrate", *arguments],
             cwd=ROOT,

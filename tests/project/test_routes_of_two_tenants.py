@@ -14,7 +14,13 @@ from documents.models import Namespace
 from ..client import Answer, Api
 
 SCHEMA = yaml.safe_load((Path(settings.BASE_DIR) / "docs" / "openapi.yaml").read_text())
-BODIES = {"/query": {"query": "harbour"}, "/documents/{id}": {"tags": ["x"]}}
+BODIES = {
+    "/query": {"query": "harbour"},
+    "/documents/{id}": {"tags": ["x"]},
+    "/golden-sets/{id}/queries": {"query": "lights?"},
+    "/golden-queries/{id}": {"notes": "x"},
+    "/golden-queries/{id}/judgements": {"source_uri": "upload:harbour.md"},
+}
 
 
 def routes() -> Iterator[tuple[str, str]]:
@@ -28,6 +34,21 @@ WITH_ID = [(m, p) for m, p in routes() if "{" in p]
 
 def test_the_schema_lists_routes_with_ids():
     assert len(WITH_ID) >= 10
+
+
+def ids_of(api: Api, result: dict[str, str]) -> dict[str, str]:
+    """By the first step of a route, the id of such a thing."""
+    judged = {"query": "harbour", "judgements": [{"source_uri": "upload:harbour.md"}]}
+    golden = api.post("golden-sets", {"name": "lights"}).body["id"]
+    query = api.post(f"golden-sets/{golden}/queries", judged).body
+    return {
+        "documents": result["document_id"],
+        "jobs": result["job_id"],
+        "golden-sets": golden,
+        "golden-queries": query["id"],
+        "judgements": query["judgements"][0]["id"],
+        "evaluations": api.post("evaluations", {"golden_set_id": golden}).body["id"],
+    }
 
 
 def shape(answer: Answer) -> tuple[int, str, str, list[str]]:
@@ -46,7 +67,7 @@ def test_another_tenants_id_answers_exactly_like_one_that_nobody_has(
 ):
     result = api.upload(("harbour.md", "# Harbour\n\nTwelve lights.")).body["results"][0]
     work()
-    real = result["job_id"] if path.startswith("/jobs") else result["document_id"]
+    real = ids_of(api, result)[path.split("/")[1]]
     stranger = api_of(other_tenant, ("read", "write", "admin"))
 
     def call(caller: Api, id_: str) -> Answer:

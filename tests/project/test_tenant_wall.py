@@ -7,8 +7,13 @@ import pytest
 from django.db import DatabaseError, ProgrammingError, connection, connections, transaction
 
 from documents.models import Document, Namespace
+from evaluation.curating import add_query, judge
+from evaluation.models import GoldenSet
+from evaluation.options import Options
+from evaluation.runner import measure_now
 from ragsite import roles
 from ragsite.tenancy import namespace, operator
+from retrieval import query_log
 
 from ..client import Api
 
@@ -184,4 +189,12 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
     api.upload(("harbour.md", "# Harbour\n\nThe harbour has twelve lights."))
     api.upload(("lights.csv", "name,height\nNorth,12 m\n"), rows_as_facts="true")
     assert work() == 2
+    with namespace(tenant.pk):
+        golden = GoldenSet.objects.create(namespace=tenant, name="lights")
+        query = add_query(golden, "how many lights?")
+        harbour = Document.objects.get(source_uri="upload:harbour.md")
+        judge(query, harbour, grade=3, quote="twelve lights")
+    assert measure_now(golden, Options()).state == "succeeded"
+    api.query("harbour lights")
+    query_log.flush()
     assert uuid.UUID(str(tenant.pk))

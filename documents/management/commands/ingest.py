@@ -12,11 +12,11 @@ from django.core.files.base import File
 from django.core.management import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from documents import heartbeat, intake, jobs
+from documents import intake
 from documents.errors import IngestError
 from documents.folders import readable_files
-from documents.ingestion import ingest
 from documents.models import Document
+from documents.working_off import work_off
 from ragsite.tenancy import namespace, operator
 
 from .api_key import find_namespace
@@ -88,20 +88,10 @@ class Command(BaseCommand):
         return result | ids | {"status": status, "version": receipt.version} | warnings
 
     def _index(self, namespace_id: uuid.UUID, results: list[dict[str, Any]]) -> None:
-        """Lend a hand: work the queue off from here, beside any running workers."""
+        """Here and now, beside any running workers."""
         pending = [result["job_id"] for result in results if result.get("job_id")]
-        group = heartbeat.group()
         with self._bar(None, "indexing", total=len(pending)) as bar:
-            while pending:
-                claim = jobs.claim(group)
-                if claim:
-                    ingest(claim)
-                else:  # others are at it, or have died at it
-                    jobs.reap()
-                    jobs.wait(namespace_id, pending, seconds=0.5)
-                still = jobs.still_open(namespace_id, pending)
-                bar.update(len(pending) - len(still))
-                pending = still
+            work_off(namespace_id, pending, progress=lambda done, _: bar.update(done - bar.n))
         with namespace(namespace_id):
             ids = [result["document_id"] for result in results if result.get("job_id")]
             documents = Document.objects.in_bulk([uuid.UUID(id_) for id_ in ids])

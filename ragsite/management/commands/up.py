@@ -11,10 +11,12 @@ from django.db import OperationalError, connections
 
 from documents import housekeeping, jobs
 from documents.models import Namespace
+from evaluation import run_lives
 from ragsite import bootstrap, preflight, programs
 from ragsite.programs import Chore, WorkerKeeper, with_fresh_connections
 from ragsite.supervisor import Supervisor
 from ragsite.tenancy import operator
+from retrieval import query_log
 
 BANNER = """
 Ragsite is running. Ctrl-C stops it.
@@ -82,6 +84,7 @@ class Command(BaseCommand):
         if only != "web":
             keeper = WorkerKeeper(supervisor)
             chores += [(5, keeper.check), (5, keeper.reap), (3600, housekeeping.tidy)]
+            chores += [(30, run_lives.reap), (3600, query_log.forget_the_old)]
         if only is None:
             chores.append((0.5, self._announce_once))
         return [(seconds, with_fresh_connections(chore)) for seconds, chore in chores]
@@ -92,6 +95,7 @@ class Command(BaseCommand):
         with operator():
             tenant = Namespace.objects.get(slug="default")
         jobs.wait(tenant.pk, self.sample_jobs, seconds=120)
+        bootstrap.load_starter_set(self.credentials, tenant.pk)
         self.stdout.write(
             BANNER.format(
                 url=_url(),

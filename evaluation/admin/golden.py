@@ -1,0 +1,232 @@
+"""Golden sets, their queries and judgements, by hand."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
+from django.db.models import Count, QuerySet
+from django.forms import BaseModelFormSet
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from evaluation import curating
+from evaluation.errors import BadGoldenSet
+from evaluation.exporting import questions_of
+from evaluation.golden_formats import write_jsonl
+from evaluation.models import GoldenQuery, GoldenSet, Judgement
+
+from .judging import judge_view
+from .starting import start_view
+
+MOST_INLINE = 100  # queries in the form of their set
+
+
+class QueryForm(forms.ModelForm):
+    class Meta:
+        model = GoldenQuery
+        fields = ("text", "filters", "tags", "notes")
+        widgets = {
+            "text": forms.Textarea(attrs={"rows": 2, "cols": 60}),
+            "filters": forms.Textarea(attrs={"rows": 1, "cols": 20}),
+            "notes": forms.Textarea(attrs={"rows": 1, "cols": 30}),
+        }
+
+    def clean(self) -> dict[str, Any]:
+        fields = super().clean() or self.cleaned_data
+        try:
+            curating.check_query(fields.get("text", ""), fields.get("filters") or {})
+        except BadGoldenSet as error:
+            raise ValidationError(str(error)) from None
+        return fields
+
+
+class QueryInline(admin.TabularInline):
+    model = GoldenQuery
+    form = QueryForm
+    extra = 1
+    show_change_link = True
+
+
+@admin.register(GoldenSet)
+class GoldenSetAdmin(admin.ModelAdmin):
+    list_display = ("name", "namespace", "queries_count", "judge", "evaluate", "updated_at")
+    list_filter = ("namespace",)
+    list_select_related = ("namespace",)
+    search_fields = ("name", "description")
+    fields = ("namespace", "name", "description", "queries_link", "judge", "evaluate")
+    readonly_fields = ("queries_link", "judge", "evaluate")
+    inlines = (QueryInline,)
+    actions = ("export",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[GoldenSet]:
+        return super().get_queryset(request).annotate(queries_count=Count("queries"))
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        return ("namespace", *self.readonly_fields) if obj else self.readonly_fields
+
+    @admin.display(description="queries", ordering="queries_count")
+    def queries_count(self, golden_set: Any) -> int:
+        return int(golden_set.queries_count)
+
+    def get_inlines(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
+        """Not in a form of more fields than Django takes: then each query by itself."""
+        is_long = obj is not None and obj.queries.count() > MOST_INLINE
+        return () if is_long else self.inlines
+
+    @admin.display(description="queries")
+    def queries_link(self, golden_set: GoldenSet) -> SafeString:
+        address = reverse("admin:evaluation_goldenquery_changelist")
+        count = golden_set.queries.count() if golden_set.pk else 0
+        link = '<a href="{}?golden_set__id__exact={}">{} queries</a>'
+        return format_html(link, address, golden_set.pk, count)
+
+    @admin.display(description="search and judge")
+    def judge(self, golden_set: GoldenSet) -> SafeString:
+        return _link("admin:evaluation_goldenset_judge", golden_set, "Search and judge")
+
+    @admin.display(description="measure")
+    def evaluate(self, golden_set: GoldenSet) -> SafeString:
+        return _link("admin:evaluation_goldenset_start", golden_set, "Start a run")
+
+    @admin.action(description="Export as JSONL")
+    def export(self, request: HttpRequest, queryset: QuerySet[GoldenSet]) -> HttpResponse | None:
+        if len(queryset) != 1:
+            self.message_user(request, "Choose one set.", messages.WARNING)
+            return None
+        golden_set = queryset[0]
+        answer = HttpResponse(
+            "".join(write_jsonl(questions_of(golden_set))), content_type="application/jsonl"
+        )
+        answer["Content-Disposition"] = 'attachment; filename="golden-set.jsonl"'
+        return answer
+
+    def save_formset(
+        self, request: HttpRequest, form: Any, formset: BaseModelFormSet, change: bool
+    ) -> None:
+        for query in formset.save(commit=False):
+            query.namespace_id = form.instance.namespace_id
+            query.save()
+        for deleted in formset.deleted_objects:
+            deleted.delete()
+        curating.touch(form.instance.pk)
+
+    def get_urls(self) -> list[URLPattern]:
+        site = self.admin_site
+        return [
+            path(
+                "<uuid:pk>/judge/",
+                site.admin_view(judge_view(self)),
+                name="evaluation_goldenset_judge",
+            ),
+            path(
+                "<uuid:pk>/start/",
+                site.admin_view(start_view(self)),
+                name="evaluation_goldenset_start",
+            ),
+            *super().get_urls(),
+        ]
+
+
+def _link(name: str, golden_set: GoldenSet, text: str) -> SafeString:
+    if golden_set.pk is None or golden_set._state.adding:
+        return format_html("{}", "after saving")
+    return format_html('<a href="{}">{}</a>', reverse(name, args=[golden_set.pk]), text)
+
+
+class JudgementForm(forms.ModelForm):
+    """A new one is placed by its quotation; of one that is there only the grade changes."""
+
+    class Meta:
+        model = Judgement
+        fields = ("document", "quote", "grade", "is_hard_negative")
+        widgets = {"quote": forms.Textarea(attrs={"rows": 2, "cols": 60})}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not self.instance._state.adding:
+            for name in ("document", "quote"):
+                self.fields[name].disabled = True
+
+    def clean(self) -> dict[str, Any]:
+        fields = super().clean() or self.cleaned_data
+        if fields.get("is_hard_negative"):
+            fields["grade"] = 0
+        if not self.instance._state.adding:
+            return fields
+        document = fields.get("document")
+        if document is None:
+            raise ValidationError("Choose a document.")
+        self.instance.source_uri = document.source_uri
+        if fields.get("quote"):
+            try:
+                start, end, quote = curating.placed(document, span=None, quote=fields["quote"])
+            except BadGoldenSet as error:
+                raise ValidationError(str(error)) from None
+            fields["quote"] = quote
+            self.instance.start, self.instance.end = start, end
+        return fields
+
+
+class JudgementFormSet(forms.BaseInlineFormSet):
+    def clean(self) -> None:
+        super().clean()
+        places = set()
+        for form in self.forms:
+            fields = getattr(form, "cleaned_data", {})
+            document = fields.get("document")
+            if not document or fields.get("DELETE"):
+                continue
+            if document.namespace_id != self.instance.namespace_id:
+                raise ValidationError(f"{document} belongs to another namespace.")
+            place = (document.pk, form.instance.start, form.instance.end)
+            if place in places:
+                raise ValidationError("The same place is judged twice.")
+            places.add(place)
+
+
+class JudgementInline(admin.TabularInline):
+    model = Judgement
+    form = JudgementForm
+    formset = JudgementFormSet
+    autocomplete_fields = ("document",)
+    extra = 0
+
+
+@admin.register(GoldenQuery)
+class GoldenQueryAdmin(admin.ModelAdmin):
+    form = QueryForm
+    list_display = ("text", "golden_set", "namespace", "judged", "judge", "tags")
+    list_filter = ("golden_set", "namespace")
+    list_select_related = ("golden_set", "namespace")
+    search_fields = ("text", "notes")
+    fields = ("golden_set", "text", "filters", "tags", "notes", "judge")
+    readonly_fields = ("golden_set", "judge")
+    inlines = (JudgementInline,)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False  # in its set
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[GoldenQuery]:
+        return super().get_queryset(request).annotate(judged=Count("judgements"))
+
+    @admin.display(description="judgements", ordering="judged")
+    def judged(self, query: Any) -> int:
+        return int(query.judged)
+
+    @admin.display(description="search and judge")
+    def judge(self, query: GoldenQuery) -> SafeString:
+        address = reverse("admin:evaluation_goldenset_judge", args=[query.golden_set_id])
+        return format_html('<a href="{}?query={}">Search and judge</a>', address, query.pk)
+
+    def save_formset(
+        self, request: HttpRequest, form: Any, formset: BaseModelFormSet, change: bool
+    ) -> None:
+        for judgement in formset.save(commit=False):
+            judgement.namespace_id = form.instance.namespace_id
+            judgement.save()
+        for deleted in formset.deleted_objects:
+            deleted.delete()
+        curating.touch(form.instance.golden_set_id)

@@ -1,0 +1,137 @@
+"""Search and judge: ask, look at what comes back, and grade it with one click."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+
+from documents.models import Document
+from evaluation import curating
+from evaluation.errors import BadGoldenSet
+from evaluation.models import GoldenQuery, GoldenSet, Judgement
+from retrieval.requests import Hit, SearchRequest
+from retrieval.search import search
+
+SHOWN = 20
+PER_DOCUMENT = 5
+LISTED = 100  # of the set's queries, the newest
+GRADES = (
+    (3, "answers"),
+    (2, "in part"),
+    (1, "touches it"),
+    (0, "does not"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgeable:
+    """A hit, and what has been said of it: of its place, and of its document."""
+
+    hit: Hit
+    judgement: Judgement | None
+    others: list[Judgement]
+
+
+def judge_view(model_admin: admin.ModelAdmin) -> Callable[..., HttpResponse]:
+    def view(request: HttpRequest, pk: uuid.UUID) -> HttpResponse:
+        golden_set = get_object_or_404(GoldenSet.objects.select_related("namespace"), pk=pk)
+        if not model_admin.has_change_permission(request, golden_set):
+            raise PermissionDenied
+        if request.method == "POST":
+            return _judge(request, golden_set)
+        return _show(model_admin, request, golden_set)
+
+    return view
+
+
+def _show(
+    model_admin: admin.ModelAdmin, request: HttpRequest, golden_set: GoldenSet
+) -> HttpResponse:
+    by_document = request.GET.get("by") == "document"
+    query = None
+    if "query" in request.GET:
+        query = get_object_or_404(golden_set.queries, pk=request.GET["query"])
+    text = query.text if query else request.GET.get("q", "").strip()[: curating.LONGEST_QUERY]
+    if query is None and text:
+        query = golden_set.queries.filter(text=text).first()
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "title": f"Search and judge: {golden_set.name}",
+        "opts": model_admin.opts,
+        "golden_set": golden_set,
+        "query": query,
+        "text": text,
+        "by_document": by_document,
+        "results": _results(golden_set, query, text, by_document) if text else [],
+        "asked": bool(text),
+        "grades": GRADES,
+        "queries": golden_set.queries.order_by("-created_at")[:LISTED],
+    }
+    return TemplateResponse(request, "admin/evaluation/judge.html", context)
+
+
+def _results(
+    golden_set: GoldenSet, query: GoldenQuery | None, text: str, by_document: bool
+) -> list[Judgeable]:
+    asked = SearchRequest(
+        query=text,
+        k=SHOWN,
+        filters=curating.read_filters(query.filters if query else {}),
+        max_per_document=1 if by_document else PER_DOCUMENT,
+        token_budget=1_000_000,
+    )
+    result = search(golden_set.namespace_id, asked)
+    judgements = list(query.judgements.all()) if query else []
+    shown = []
+    for hit in result.hits:
+        place = (None, None) if by_document else (hit.start, hit.end)
+        here = [j for j in judgements if j.source_uri == hit.source_uri]
+        mine = next((j for j in here if (j.start, j.end) == place), None)
+        others = [j for j in here if j is not mine and _concerns(j, hit)]
+        shown.append(Judgeable(hit, mine, others))
+    return shown
+
+
+def _concerns(judgement: Judgement, hit: Hit) -> bool:
+    """On the document, or on a span that the passage touches."""
+    if judgement.start is None or judgement.end is None:
+        return True
+    return judgement.start < hit.end and hit.start < judgement.end
+
+
+def _judge(request: HttpRequest, golden_set: GoldenSet) -> HttpResponse:
+    posted = request.POST
+    try:
+        query = curating.add_query(golden_set, posted.get("q", "").strip())
+        if posted.get("remove"):
+            Judgement.objects.filter(query=query, pk=posted["remove"]).delete()
+            curating.touch(golden_set.pk)
+        elif posted.get("document"):
+            _write(query, posted)
+    except (BadGoldenSet, ValueError) as error:
+        messages.error(request, str(error))
+        return HttpResponseRedirect(f"?{urlencode({'q': posted.get('q', '')})}")
+    where: dict[str, Any] = {"query": query.pk}
+    if posted.get("by") == "document":
+        where["by"] = "document"
+    return HttpResponseRedirect(f"?{urlencode(where)}#{posted.get('place', '')}")
+
+
+def _write(query: GoldenQuery, posted: Any) -> None:
+    document = get_object_or_404(Document, pk=posted["document"], namespace_id=query.namespace_id)
+    span = (int(posted["start"]), int(posted["end"])) if posted.get("start") else None
+    is_negative = posted["grade"] == "negative"
+    curating.judge(
+        query,
+        document,
+        grade=0 if is_negative else int(posted["grade"]),
+        span=span,
+        is_hard_negative=is_negative,
+    )

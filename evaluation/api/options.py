@@ -1,0 +1,46 @@
+"""The options of a run on the wire; commands read theirs through the same shape."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from documents.api.serializers import StrictSerializer
+from evaluation.options import Options
+
+DEFAULTS = Options()
+
+
+class OptionsSerializer(StrictSerializer):
+    k = serializers.IntegerField(
+        default=DEFAULTS.k,
+        min_value=1,
+        max_value=100,
+        help_text="What a client asks for: latency and tokens are measured with it.",
+    )
+    depth = serializers.IntegerField(
+        default=DEFAULTS.depth,
+        min_value=1,
+        max_value=1000,
+        help_text="How far down the ranking is measured.",
+    )
+    mode = serializers.ChoiceField(choices=["hybrid", "semantic", "lexical"], default=DEFAULTS.mode)
+    fusion = serializers.ChoiceField(choices=["weighted", "rrf"], default=DEFAULTS.fusion)
+    semantic_weight = serializers.FloatField(
+        default=DEFAULTS.semantic_weight,
+        min_value=0,
+        max_value=1,
+        help_text="For fusion `weighted`; the words have the rest.",
+    )
+    rrf_k = serializers.IntegerField(default=DEFAULTS.rrf_k, min_value=1, max_value=1000)
+    rerank = serializers.ChoiceField(
+        choices=["auto", "none", "cosine", "cross-encoder", "remote", "llm"],
+        default=DEFAULTS.rerank,
+    )
+    max_per_document = serializers.IntegerField(
+        default=DEFAULTS.max_per_document, min_value=1, max_value=100
+    )
+    mmr_lambda = serializers.FloatField(default=DEFAULTS.mmr_lambda, min_value=0, max_value=1)
+
+    def to_options(self) -> Options:
+        fields: dict[str, Any] = dict(self.validated_data)
+        return Options(**fields)

@@ -1,0 +1,121 @@
+"""A namespace's evaluation runs: start, look at, compare, cancel."""
+
+import uuid
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from documents.api.pages import InTheirOrder
+from documents.api.views import NamespacedListView, in_namespace
+from evaluation import run_lives
+from evaluation.comparing import MEASURE, as_data, compare
+from evaluation.models import EvaluationRun, GoldenSet, QueryScore
+from evaluation.options import Options
+from ragsite.errors import ApiError
+
+from .errors import enveloped
+from .golden import find
+from .serializers import ComparisonSerializer, RunFormSerializer, RunSerializer, ScoreSerializer
+
+
+class RunListView(NamespacedListView):
+    serializer_class = RunSerializer
+    filter_names = frozenset({"golden_set_id", "state"})
+
+    def get_queryset(self) -> QuerySet[EvaluationRun]:
+        runs = EvaluationRun.objects.all()
+        if state := self.request.query_params.get("state"):
+            runs = runs.filter(state=state)
+        if "golden_set_id" in self.request.query_params:
+            runs = runs.filter(golden_set=_uuid_in(self.request, "golden_set_id"))
+        return runs
+
+    @extend_schema(
+        operation_id="evaluations_list",
+        parameters=[
+            OpenApiParameter("golden_set_id", uuid.UUID),
+            OpenApiParameter("state", str, enum=EvaluationRun.State.values),
+        ],
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(
+        operation_id="evaluations_create",
+        request=RunFormSerializer,
+        responses={202: RunSerializer},
+    )
+    @in_namespace
+    def post(self, request: Request) -> Response:
+        """Measure in the background: poll the run until its state is none of queued, running."""
+        form = RunFormSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        fields = dict(form.validated_data)
+        golden_set_id, label = fields.pop("golden_set_id"), fields.pop("name")
+        golden_set = GoldenSet.objects.filter(pk=golden_set_id).first()
+        if golden_set is None:
+            raise ApiError("unknown_golden_set", "There is no such golden set.", http_status=422)
+        with enveloped():
+            run = run_lives.create(golden_set, Options(**fields), label=label)
+        return Response(RunSerializer(run).data, status=202)
+
+
+class RunView(APIView):
+    @extend_schema(operation_id="evaluations_get", responses=RunSerializer)
+    @in_namespace
+    def get(self, request: Request, pk: uuid.UUID) -> Response:
+        return Response(RunSerializer(find(EvaluationRun, pk)).data)
+
+
+class CancelRunView(APIView):
+    @extend_schema(operation_id="evaluations_cancel", request=None, responses=RunSerializer)
+    @in_namespace
+    def post(self, request: Request, pk: uuid.UUID) -> Response:
+        find(EvaluationRun, pk)
+        if not run_lives.cancel(pk):
+            raise ApiError("run_ended", "This run has already ended.", http_status=409)
+        return Response(RunSerializer(find(EvaluationRun, pk)).data)
+
+
+class ScoreListView(NamespacedListView):
+    serializer_class = ScoreSerializer
+    pagination_class = InTheirOrder
+
+    def get_queryset(self) -> QuerySet[QueryScore]:
+        return QueryScore.objects.filter(run=find(EvaluationRun, self.kwargs["pk"]))
+
+    @extend_schema(operation_id="evaluations_queries")
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """What each query of the run found."""
+        return super().get(request, *args, **kwargs)
+
+
+class CompareView(APIView):
+    @extend_schema(
+        operation_id="evaluations_compare",
+        parameters=[
+            OpenApiParameter("a", uuid.UUID, required=True),
+            OpenApiParameter("b", uuid.UUID, required=True),
+            OpenApiParameter("measure", str, description=f"By default {MEASURE}."),
+        ],
+        responses=ComparisonSerializer,
+    )
+    @in_namespace
+    def get(self, request: Request) -> Response:
+        """b against a: gains with intervals and p-values, and which queries changed and why."""
+        a, b = (find(EvaluationRun, _uuid_in(request, name)) for name in ("a", "b"))
+        with enveloped():
+            comparison = compare(a, b, measure=request.query_params.get("measure", MEASURE))
+        return Response(as_data(comparison))
+
+
+def _uuid_in(request: Request, name: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(request.query_params[name])
+    except (KeyError, ValueError):
+        raise ValidationError({name: "Must be a UUID."}) from None

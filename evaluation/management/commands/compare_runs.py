@@ -1,0 +1,59 @@
+"""`manage.py compare_runs A B`: two runs side by side, and which queries got worse and why."""
+
+import json
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError, CommandParser
+
+from evaluation.comparing import MEASURE, Comparison, as_data, compare
+from evaluation.errors import EvaluationError
+from evaluation.management.options import find_run
+from evaluation.metrics import UnknownMeasure
+from evaluation.tables import change_lines, comparison_table, described
+from ragsite.tenancy import operator
+
+
+class Command(BaseCommand):
+    help = (
+        "Compare run B with run A: means, gains with intervals and p-values, wins and losses by "
+        "query, and for each changed query where its answers stood at every stage."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("a", help="A run's id, the beginning of its id, or its label.")
+        parser.add_argument("b", help="The same.")
+        parser.add_argument(
+            "--measure", default=MEASURE, help=f"Wins and losses by this (default: {MEASURE})."
+        )
+        parser.add_argument("--most", type=int, default=20, help="Queries shown (default: 20).")
+        parser.add_argument("--json", action="store_true", help="Print all of it as JSON.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with operator():
+            a, b = find_run(options["a"]), find_run(options["b"])
+            if a.namespace_id != b.namespace_id:
+                raise CommandError("These runs belong to different namespaces.")
+            try:
+                comparison = compare(a, b, measure=options["measure"])
+            except (EvaluationError, UnknownMeasure) as error:
+                raise CommandError(str(error)) from None
+        if options["json"]:
+            self.stdout.write(json.dumps(as_data(comparison)))
+        else:
+            self._tell(comparison, options["most"])
+
+    def _tell(self, comparison: Comparison, most: int) -> None:
+        self.stdout.write(f"a  {described(comparison.a)}\nb  {described(comparison.b)}\n")
+        self.stdout.write(comparison_table(comparison))
+        wins, losses = comparison.wins, comparison.losses
+        self.stdout.write(
+            f"\nBy {comparison.measure}: {len(wins)} better, {len(losses)} worse, "
+            f"{comparison.ties} the same.\n"
+        )
+        for title, changes in (("Worse", losses), ("Better", wins)):
+            if changes:
+                self.stdout.write(f"{title} (ranks in a → in b):")
+            for change in changes[:most]:
+                self.stdout.write("\n".join(f"  {line}" for line in change_lines(change)))
+        for warning in comparison.warnings:
+            self.stderr.write(self.style.WARNING(warning))

@@ -1,0 +1,132 @@
+"""`manage.py evaluate --golden-set NAME`: measure the search, here and now."""
+
+import json
+import sys
+from contextlib import ExitStack
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError, CommandParser
+
+from documents.models import Namespace
+from evaluation.comparing import compare
+from evaluation.curating import find_set
+from evaluation.errors import EvaluationError
+from evaluation.gates import Floor, worse
+from evaluation.management.options import (
+    add_search_options,
+    bar,
+    find_run,
+    hush,
+    moving,
+    options_from,
+    profile_named,
+    tenant_named,
+)
+from evaluation.models import EvaluationRun
+from evaluation.runner import measure_now
+from evaluation.scratch import copied
+from evaluation.tables import described, run_table
+from ragsite.tenancy import namespace, operator
+
+FAILED, BELOW = 1, 2
+
+
+class Command(BaseCommand):
+    help = (
+        "Ask every query of a golden set, measure the answers and store the run. Exit code 0: "
+        "measured, and every gate holds; 1: it could not be measured; 2: a gate does not hold."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--golden-set", required=True, help="Its name or id.")
+        parser.add_argument("--namespace", default="default", help="Slug (default: default).")
+        parser.add_argument("--label", default="", help="A name for the run.")
+        parser.add_argument(
+            "--profile",
+            help="Measure a copy of the documents, indexed under this profile for the run.",
+        )
+        add_search_options(parser)
+        parser.add_argument(
+            "--fail-under",
+            action="append",
+            default=[],
+            metavar="MEASURE=VALUE",
+            help="E.g. ndcg@10=0.7, or p95_ms=200 for the most that latency may be. Repeatable.",
+        )
+        parser.add_argument(
+            "--no-worse-than",
+            metavar="RUN",
+            help="An earlier run's id or label: ndcg@10, mrr@10 and recall@10 may not fall.",
+        )
+        parser.add_argument(
+            "--tolerance", type=float, default=0.0, help="By how much they may (default: 0)."
+        )
+        parser.add_argument("--json", action="store_true", help="Print the run as JSON.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        hush()
+        tenant = tenant_named(options["namespace"])
+        try:
+            floors = [Floor.parse(text) for text in options["fail_under"]]
+            before = None
+            if options["no_worse_than"]:
+                with operator():
+                    before = find_run(options["no_worse_than"], near=tenant)
+            run = self._measure(tenant, options)
+            if run.state != EvaluationRun.State.SUCCEEDED:
+                raise CommandError(f"{run.state}: {run.error_message}", returncode=FAILED)
+            broken = [told for floor in floors if (told := floor.broken(run))]
+            if before is not None:
+                with namespace(tenant.pk):
+                    comparison = compare(before, run)
+                broken += worse(comparison, tolerance=options["tolerance"])
+        except EvaluationError as error:
+            raise CommandError(str(error), returncode=FAILED) from None
+        self._report(run, broken, as_json=options["json"])
+        if broken:
+            sys.exit(BELOW)
+
+    def _measure(self, tenant: Namespace, options: dict[str, Any]) -> EvaluationRun:
+        asked = options_from(options)
+        with namespace(tenant.pk):
+            golden_set = find_set(options["golden_set"], namespace_id=tenant.pk)
+        with ExitStack() as stack:
+            searched, own_ids = tenant.pk, None
+            if options["profile"] and options["profile"] != tenant.active_profile.name:
+                profile = profile_named(options["profile"])
+                indexing = stack.enter_context(bar("indexing", "document"))
+                scratch = stack.enter_context(copied(tenant, profile, progress=moving(indexing)))
+                searched, own_ids = scratch.namespace_id, scratch.own_ids
+            asking = stack.enter_context(bar("asking"))
+            return measure_now(
+                golden_set,
+                asked,
+                label=options["label"],
+                searched=searched,
+                own_ids=own_ids,
+                progress=moving(asking),
+            )
+
+    def _report(self, run: EvaluationRun, broken: list[str], *, as_json: bool) -> None:
+        if as_json:
+            told = {
+                "run": str(run.pk),
+                "golden_set": run.golden_set.name,
+                "label": run.label,
+                "code_version": run.code_version,
+                "queries": run.queries_done,
+                "metrics": run.metrics,
+                "latency_ms": run.latency_ms,
+                "tokens": run.tokens,
+                "warnings": run.warnings,
+                "configuration": run.configuration,
+                "broken": broken,
+            }
+            self.stdout.write(json.dumps(told))
+            return
+        self.stdout.write(f"{run.golden_set.name}: {run.queries_done} queries, {described(run)}\n")
+        self.stdout.write(run_table(run))
+        for warning in run.warnings:
+            self.stderr.write(self.style.WARNING(warning))
+        for line in broken:
+            self.stderr.write(self.style.ERROR(line))

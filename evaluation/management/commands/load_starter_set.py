@@ -1,0 +1,31 @@
+"""`manage.py load_starter_set`: the sample documents and the starter golden set over them."""
+
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError, CommandParser
+
+from documents.working_off import work_off
+from evaluation import starter
+from evaluation.management.options import bar, moving, tenant_named
+from ragsite.bootstrap import take_samples
+
+
+class Command(BaseCommand):
+    help = (
+        "Take the sample documents into a namespace, index them and load the starter set: 60 "
+        "curated queries. `make run` does so in the default namespace at its first start."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--namespace", default="default", help="Slug (default: default).")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        tenant = tenant_named(options["namespace"])
+        with bar("indexing", "document") as shown:
+            work_off(tenant.pk, take_samples(tenant.pk), progress=moving(shown))
+        report = starter.load(tenant.pk)
+        if report is None:
+            raise CommandError("The sample documents could not be indexed; see manage.py ingest.")
+        self.stdout.write(
+            f"{report.queries} queries with {report.judgements} judgements in {starter.NAME!r}"
+        )

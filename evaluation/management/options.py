@@ -1,0 +1,88 @@
+"""What the commands share: finding namespaces, sets and runs, and reading a run's options."""
+
+import logging
+import sys
+import uuid
+from typing import Any
+
+from django.core.management import CommandError, CommandParser
+from tqdm import tqdm
+
+from documents.management.commands.api_key import find_namespace
+from documents.models import IndexProfile, Namespace
+from evaluation.api.options import OptionsSerializer
+from evaluation.models import EvaluationRun
+from evaluation.options import Options
+from ragsite.tenancy import operator
+
+SHOWN = ("k", "depth", "mode", "fusion", "semantic_weight", "rrf_k", "rerank", "max_per_document")
+
+
+def add_search_options(parser: CommandParser) -> None:
+    """As POST /evaluations takes them; what is left out has the service's default."""
+    parser.add_argument("--mode", choices=["hybrid", "semantic", "lexical"])
+    parser.add_argument("--fusion", choices=["weighted", "rrf"])
+    parser.add_argument("--semantic-weight", type=float, help="0 to 1; the words have the rest.")
+    parser.add_argument("--rrf-k", type=int)
+    parser.add_argument("--rerank", help="auto, none, or the name of a configured reranker.")
+    parser.add_argument("-k", "--k", type=int, help="What a client asks for (default: 10).")
+    parser.add_argument("--depth", type=int, help="How deep is measured (default: 100).")
+    parser.add_argument("--max-per-document", type=int, help="Passages of one (default: 2).")
+
+
+def options_from(options: dict[str, Any]) -> Options:
+    asked = {name: options[name] for name in SHOWN if options.get(name) is not None}
+    form = OptionsSerializer(data=asked)
+    if not form.is_valid():
+        wrong = "; ".join(f"{name}: {' '.join(map(str, e))}" for name, e in form.errors.items())
+        raise CommandError(wrong)
+    return form.to_options()
+
+
+def tenant_named(slug: str) -> Namespace:
+    with operator():
+        return Namespace.objects.select_related("active_profile").get(pk=find_namespace(slug).pk)
+
+
+def profile_named(name: str) -> IndexProfile:
+    with operator():
+        profile = IndexProfile.objects.filter(name=name).first()
+    if profile is None:
+        raise CommandError(f"There is no index profile {name!r}; see manage.py profile list.")
+    return profile
+
+
+def find_run(name: str, *, near: Namespace | None = None) -> EvaluationRun:
+    """By its id, the beginning of its id, or its label: then the newest. As operator()."""
+    runs = EvaluationRun.objects.select_related("golden_set", "namespace")
+    if near is not None:
+        runs = runs.filter(namespace=near)
+    try:
+        found = runs.filter(pk=uuid.UUID(name)).first()
+    except ValueError:
+        found = runs.filter(label=name).order_by("-created_at").first()
+    if found is None and len(name) >= 4:
+        beginning = [run for run in runs.order_by("-created_at") if str(run.pk).startswith(name)]
+        found = beginning[0] if len(beginning) == 1 else None
+    if found is None:
+        raise CommandError(f"There is no run {name!r}: name its id or its label.")
+    return found
+
+
+def hush() -> None:
+    """A line of log for each of hundreds of searches would drown what a command has to say."""
+    logging.getLogger("retrieval.search").setLevel(logging.WARNING)
+
+
+def bar(what: str, unit: str = "query") -> Any:
+    return tqdm(desc=what, unit=unit, disable=not sys.stderr.isatty())
+
+
+def moving(shown: Any) -> Any:
+    """Progress as (done, total), onto a bar."""
+
+    def move(done: int, total: int) -> None:
+        shown.total = total
+        shown.update(done - shown.n)
+
+    return move

@@ -1,0 +1,86 @@
+"""Which hit answers which judgement, whatever the chunks look like.
+
+- A judgement on a document is met by any passage of that document.
+- A judgement on a span is met by a passage that holds at least half of it, or that lies at least
+  half inside it: overlap ≥ ½ · min(length of the span, length of the passage).
+
+Measures count *units*, not passages. Where a query is judged by documents alone, a document is one
+unit and ranks where its first passage does, as in BEIR. Where any span is judged, each passage is a
+unit, except one that only repeats what has been found already: that is neither rewarded nor
+punished. A passage that meets two judgements is two units in a row, the better one first.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+ENOUGH = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A judgement, as far as matching needs it. Without start and end: the whole document."""
+
+    name: str
+    source_uri: str
+    grade: int
+    start: int | None = None
+    end: int | None = None
+
+    @property
+    def is_span(self) -> bool:
+        return self.start is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    source_uri: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One entry of the list that is measured: a judgement that was met, or something else."""
+
+    name: str
+    passage: int  # which of the passages, from 0
+    judged: Judged | None = None
+
+
+def meets(passage: Passage, judged: Judged) -> bool:
+    if passage.source_uri != judged.source_uri:
+        return False
+    if judged.start is None or judged.end is None:
+        return True
+    overlap = min(passage.end, judged.end) - max(passage.start, judged.start)
+    shorter = min(judged.end - judged.start, passage.end - passage.start)
+    return overlap > 0 and overlap >= ENOUGH * shorter
+
+
+def units_of(passages: Sequence[Passage], judgements: Collection[Judged]) -> list[Unit]:
+    """The ranking as it is measured."""
+    by_passage = any(judged.is_span for judged in judgements)
+    by_source: dict[str, list[Judged]] = {}
+    for judged in sorted(judgements, key=lambda judged: -judged.grade):
+        by_source.setdefault(judged.source_uri, []).append(judged)
+    units: list[Unit] = []
+    met: set[str] = set()
+    seen: set[str] = set()
+    for index, passage in enumerate(passages):
+        here = [j for j in by_source.get(passage.source_uri, ()) if meets(passage, j)]
+        fresh = [judged for judged in here if judged.name not in met]
+        units += [Unit(judged.name, index, judged) for judged in fresh]
+        met |= {judged.name for judged in fresh}
+        if not here and (by_passage or passage.source_uri not in seen):
+            units.append(Unit(f"other {index}", index))
+        seen.add(passage.source_uri)
+    return units
+
+
+def as_run(units: Sequence[Unit]) -> Mapping[str, float]:
+    """Scores that keep the order and tie nowhere, as measuring libraries want them."""
+    return {unit.name: float(len(units) - place) for place, unit in enumerate(units)}
+
+
+def as_qrels(judgements: Collection[Judged]) -> Mapping[str, int]:
+    return {judged.name: judged.grade for judged in judgements}

@@ -1,0 +1,159 @@
+"""Figures from rankings: measures by ir-measures, intervals and tests by scipy. Plain Python.
+
+Heavy libraries are imported where they are used, so that a web process does not load them.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# Ours → ir-measures'. nDCG has linear gains; a grade of 1 is relevant; map and mrr without "@"
+# look at the whole ranking.
+NAMES = {
+    "ndcg": "nDCG",
+    "mrr": "RR",
+    "recall": "R",
+    "precision": "P",
+    "map": "AP",
+    "hit": "Success",
+}
+WITHOUT_CUTOFF = {"ndcg", "mrr", "map"}
+DEFAULT = (
+    "ndcg@10",
+    "mrr@10",
+    "recall@10",
+    "recall@50",
+    "recall@100",
+    "precision@5",
+    "precision@10",
+    "map",
+    "hit@1",
+    "hit@10",
+)
+CURVE = (1, 2, 3, 5, 10, 20, 30, 50, 75, 100)  # where the recall curve is drawn
+
+RESAMPLES = 5000
+PERMUTATIONS = 9999
+SEED = 7
+_NAME = re.compile(r"([a-z]+)(?:@([1-9][0-9]{0,3}))?")
+
+Scores = Mapping[str, Mapping[str, float]]  # by query, by measure
+
+
+class UnknownMeasure(ValueError):
+    """The message says which ones there are."""
+
+
+def checked(name: str) -> str:
+    """The measure's name in its one spelling: "nDCG@10" → "ndcg@10"."""
+    match = _NAME.fullmatch(name.strip().lower())
+    if match is None or match[1] not in NAMES or not (match[2] or match[1] in WITHOUT_CUTOFF):
+        known = ", ".join(n if n in WITHOUT_CUTOFF else f"{n}@K" for n in NAMES)
+        raise UnknownMeasure(f"There is no measure {name!r}. There are: {known}; each with @K.")
+    return match[0]
+
+
+def measure(
+    qrels: Mapping[str, Mapping[str, int]],
+    run: Mapping[str, Mapping[str, float]],
+    names: Sequence[str] = DEFAULT,
+) -> dict[str, dict[str, float]]:
+    """Every measure for every query that has a relevant answer; what found nothing has 0."""
+    import ir_measures
+
+    judged = {
+        query: dict(answers)
+        for query, answers in qrels.items()
+        if any(grade > 0 for grade in answers.values())
+    }
+    scores = {query: dict.fromkeys(names, 0.0) for query in judged}
+    asked = {_measure_of(name): name for name in names}
+    answered = {query: dict(found) for query, found in run.items() if query in judged}
+    for metric in ir_measures.iter_calc(list(asked), judged, answered) if judged else ():
+        scores[metric.query_id][asked[metric.measure]] = float(metric.value)
+    return scores
+
+
+def _measure_of(name: str) -> Any:
+    import ir_measures
+
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise UnknownMeasure(name)
+    cutoff = f"@{match[2]}" if match[2] else ""
+    return ir_measures.parse_measure(f"{NAMES[match[1]]}{cutoff}")
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean, and where it would lie for 95 % of such samples of queries (bootstrap)."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    import numpy as np
+
+    if not values:
+        return Estimate(0.0, 0.0, 0.0)
+    sample = np.asarray(values, dtype=float)
+    mean = float(sample.mean())
+    if len(sample) < 2 or np.ptp(sample) == 0:
+        return Estimate(mean, mean, mean)
+    from scipy import stats
+
+    drawn = stats.bootstrap(
+        (sample,), np.mean, n_resamples=RESAMPLES, method="percentile", rng=SEED, batch=500
+    )
+    interval = drawn.confidence_interval
+    return Estimate(mean, float(interval.low), float(interval.high))
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Of two runs over the same queries: the mean gain, its interval, and how likely at least as
+    much would come by chance (paired randomisation test, two-sided)."""
+
+    gain: float
+    low: float
+    high: float
+    p_value: float
+
+
+def difference(before: Sequence[float], after: Sequence[float]) -> Difference:
+    """`after` minus `before`, in pairs."""
+    gains = [new - old for old, new in zip(before, after, strict=True)]
+    gained = estimate(gains)
+    if not any(gains):
+        return Difference(0.0, 0.0, 0.0, 1.0)
+    import numpy as np
+    from scipy import stats
+
+    # Under the null hypothesis each difference is as likely to point the other way.
+    test = stats.permutation_test(
+        (np.asarray(gains),),
+        np.mean,
+        permutation_type="samples",
+        n_resamples=PERMUTATIONS,
+        rng=SEED,
+        vectorized=True,
+        batch=1000,
+    )
+    return Difference(gained.mean, gained.low, gained.high, float(test.pvalue))
+
+
+def percentiles(values: Sequence[float]) -> dict[str, float]:
+    import numpy as np
+
+    if not values:
+        return {}
+    p50, p95, p99 = np.percentile(values, [50, 95, 99])
+    return {
+        "p50": round(float(p50), 2),
+        "p95": round(float(p95), 2),
+        "p99": round(float(p99), 2),
+        "mean": round(float(np.mean(values)), 2),
+    }

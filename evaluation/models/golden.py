@@ -1,0 +1,155 @@
+"""What is right: golden sets, their queries, and what is judged to answer each."""
+
+import uuid
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MaxValueValidator
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import MD5, Coalesce, Now
+from django.utils import timezone
+
+from documents.models import Document, Namespace
+
+HIGHEST_GRADE = 10  # curated here 0 to 3; published collections have their own scales
+
+
+class GoldenSet(models.Model):
+    """Questions with known answers, to measure a namespace by."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    namespace = models.ForeignKey(
+        Namespace, on_delete=models.CASCADE, db_index=False, related_name="golden_sets"
+    )
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["namespace", "name"], name="golden_set_once"),
+            models.UniqueConstraint(fields=["namespace", "id"], name="golden_set_in_namespace"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class GoldenQuery(models.Model):
+    """A question as somebody would ask it. Without a judgement above 0 it measures nothing."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    namespace = models.ForeignKey(
+        Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    golden_set = models.ForeignKey(
+        GoldenSet,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        related_name="queries",
+    )
+    external_id = models.CharField(
+        max_length=200, blank=True, help_text="What it is called where it was imported from."
+    )
+    text = models.TextField()
+    filters = models.JSONField(default=dict, blank=True, help_text="As in POST /query.")
+    tags = ArrayField(models.TextField(), default=list, blank=True)
+    notes = models.TextField(blank=True)
+    # Not the database's clock, which stands still while a file of queries is written.
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        verbose_name_plural = "golden queries"
+        ordering = ["created_at", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["namespace", "id"], name="golden_query_in_namespace"),
+            # By its hash: a btree entry cannot hold a long question.
+            models.UniqueConstraint("golden_set", MD5("text"), name="golden_query_once"),
+            models.UniqueConstraint(
+                fields=["golden_set", "external_id"],
+                condition=~Q(external_id=""),
+                name="golden_query_external_once",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["namespace", "golden_set", "created_at", "id"], name="golden_query_order"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.text[:100]
+
+
+class Judgement(models.Model):
+    """How well a document, or a span of its text, answers a query: 0 not at all, above it does.
+
+    It names its document by source_uri and its place by characters, never by a chunk, so it holds
+    whatever becomes of the chunks. `quote` is what stood there: where a new version has moved it,
+    it is found again by that.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    namespace = models.ForeignKey(
+        Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    query = models.ForeignKey(
+        GoldenQuery,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        related_name="judgements",
+    )
+    source_uri = models.TextField()
+    # Null while no such document is here: a published collection may judge more than it brings.
+    # With the document the judgement goes, because it quotes it.
+    document = models.ForeignKey(
+        Document,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    start = models.PositiveIntegerField(null=True, blank=True)
+    end = models.PositiveIntegerField(null=True, blank=True)
+    quote = models.TextField(blank=True, help_text="The judged text; blank: the whole document.")
+    grade = models.PositiveSmallIntegerField(
+        default=1,
+        validators=[MaxValueValidator(HIGHEST_GRADE)],
+        help_text="0 does not answer, 1 touches it, 2 answers in part, 3 answers.",
+    )
+    is_hard_negative = models.BooleanField(
+        default=False, help_text="Looks right and is not: exported to train rerankers."
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["-grade", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                "query",
+                MD5("source_uri"),
+                Coalesce(F("start"), -1),
+                Coalesce(F("end"), -1),
+                name="judgement_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(start=None, end=None, quote="")
+                | Q(start__isnull=False, end__isnull=False, end__gt=F("start")) & ~Q(quote=""),
+                name="judgement_span_is_whole",
+            ),
+            models.CheckConstraint(
+                condition=Q(grade__lte=HIGHEST_GRADE), name="judgement_grade_bounded"
+            ),
+            models.CheckConstraint(
+                condition=Q(is_hard_negative=False) | Q(grade=0), name="judgement_negative_is_zero"
+            ),
+        ]
+        indexes = [models.Index(fields=["namespace", "query"], name="judgement_of_query")]
+
+    def __str__(self) -> str:
+        return f"{self.grade}: {self.quote[:60] or self.source_uri}"

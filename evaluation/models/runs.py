@@ -1,0 +1,109 @@
+"""What was measured: one configuration on one golden set, and each query of it."""
+
+import uuid
+
+from django.db import models
+from django.db.models.functions import Now
+
+from documents.models import Namespace
+
+from .golden import GoldenQuery, GoldenSet
+
+
+class EvaluationRun(models.Model):
+    """One evaluation of one configuration on one golden set.
+
+    queued → running → succeeded | failed | cancelled. While it runs a lease is renewed with every
+    query; when it runs out, somebody else goes on where the last one stopped.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        SUCCEEDED = "succeeded"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    namespace = models.ForeignKey(
+        Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    golden_set = models.ForeignKey(
+        GoldenSet, on_delete=models.DO_NOTHING, db_constraint=False, related_name="runs"
+    )
+    label = models.CharField(max_length=200, blank=True)
+    state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
+    # As asked for, and as it was: settings, profile, model, content.
+    options = models.JSONField(default=dict)
+    configuration = models.JSONField(default=dict)
+    code_version = models.CharField(max_length=100, blank=True)
+    queries_total = models.PositiveIntegerField(default=0)
+    queries_done = models.PositiveIntegerField(default=0)
+    metrics = models.JSONField(default=dict)  # measure → {"mean", "low", "high"}
+    latency_ms = models.JSONField(default=dict)  # stage → {"p50", "p95", "p99", "mean"}
+    tokens = models.JSONField(default=dict)  # of the context: {"mean", "p95", "total"}
+    warnings = models.JSONField(default=list)
+    attempts = models.PositiveIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True)
+    error_code = models.CharField(max_length=50, blank=True)
+    error_message = models.TextField(blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(fields=["namespace", "id"], name="evaluation_in_namespace")
+        ]
+        indexes = [
+            models.Index(fields=["namespace", "-created_at", "-id"], name="evaluation_newest"),
+            models.Index(
+                fields=["created_at"],
+                condition=models.Q(state__in=["queued", "running"]),
+                name="evaluation_open",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.label or str(self.pk)
+
+
+class QueryScore(models.Model):
+    """What one query of a run found: ids, places and figures, and none of the documents' text."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    namespace = models.ForeignKey(
+        Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    run = models.ForeignKey(
+        EvaluationRun,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        related_name="scores",
+    )
+    # Null once the query is deleted; the run stays what it was.
+    query = models.ForeignKey(
+        GoldenQuery, on_delete=models.DO_NOTHING, db_constraint=False, null=True, related_name="+"
+    )
+    ordinal = models.PositiveIntegerField()
+    text = models.TextField()
+    metrics = models.JSONField(default=dict)  # measure → value
+    # The judged answers, each with its grade and its rank at every stage.
+    judged = models.JSONField(default=list)
+    # What came back, best first, with every stage's rank and score.
+    ranking = models.JSONField(default=list)
+    times_ms = models.JSONField(default=dict)
+    tokens = models.PositiveIntegerField(default=0)
+    fallbacks = models.JSONField(default=list)
+
+    class Meta:
+        ordering = ["ordinal"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "ordinal"], name="query_score_once"),
+        ]
+        indexes = [models.Index(fields=["namespace", "run"], name="query_score_of_run")]
+
+    def __str__(self) -> str:
+        return self.text[:100]

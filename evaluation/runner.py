@@ -1,0 +1,255 @@
+"""A run: every query of a golden set through the search, then measured."""
+
+import hashlib
+import json
+import logging
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Q
+from django_q.exceptions import TimeoutException
+
+from documents.errors import IngestError
+from documents.models import Document, Namespace
+from ragsite.tenancy import namespace
+from retrieval.search import search
+
+from . import metrics, run_lives
+from .asking import Question, ask
+from .code_version import code_version
+from .curating import by_source, live_text, read_filters
+from .errors import EvaluationError
+from .matching import Judged, as_qrels, as_run
+from .models import EvaluationRun, GoldenQuery, GoldenSet, Judgement, QueryScore
+from .options import Options
+from .quotes import place_of
+from .run_lives import RunClaim, RunLost
+
+logger = logging.getLogger(__name__)
+
+Progress = Callable[[int, int], None]
+GONE: tuple[int, int] = (-1, -1)  # no passage stands there: it counts as not found
+MEASURES = tuple(dict.fromkeys((*metrics.DEFAULT, *(f"recall@{k}" for k in metrics.CURVE))))
+
+
+def measure_now(
+    golden_set: GoldenSet,
+    options: Options,
+    *,
+    label: str = "",
+    searched: uuid.UUID | None = None,
+    own_ids: Mapping[uuid.UUID, uuid.UUID] | None = None,
+    progress: Progress = lambda done, total: None,
+) -> EvaluationRun:
+    """A run from beginning to end in this process; how it ended is in its state."""
+    namespace_id = golden_set.namespace_id
+    with namespace(namespace_id):
+        run = run_lives.create(golden_set, options, label=label, queue=False)
+    if claim := run_lives.claim(run.pk, namespace_id):
+        evaluate(claim, searched=searched, own_ids=own_ids, progress=progress)
+    with namespace(namespace_id):
+        return EvaluationRun.objects.select_related("golden_set").get(pk=run.pk)
+
+
+def evaluate(
+    claim: RunClaim,
+    *,
+    searched: uuid.UUID | None = None,
+    own_ids: Mapping[uuid.UUID, uuid.UUID] | None = None,
+    progress: Progress = lambda done, total: None,
+) -> None:
+    """Do a claimed run, or what is left of it. `searched`: a namespace with copies of the
+    documents, if not the run's own."""
+    try:
+        _evaluate(claim, searched or claim.namespace_id, own_ids, progress)
+    except RunLost:
+        logger.info("evaluation.stopped", extra={"run_id": str(claim.run_id)})
+    except TimeoutException:
+        run_lives.pause(claim)
+    except (EvaluationError, IngestError) as error:
+        run_lives.fail(claim, error.code, str(error))
+    except Exception as error:
+        logger.exception("evaluation.failed", extra={"run_id": str(claim.run_id)})
+        sentence = f"Something went wrong on our side ({type(error).__name__}); see the log."
+        run_lives.fail(claim, "internal_error", sentence)
+
+
+def _evaluate(
+    claim: RunClaim,
+    searched: uuid.UUID,
+    own_ids: Mapping[uuid.UUID, uuid.UUID] | None,
+    progress: Progress,
+) -> None:
+    with namespace(claim.namespace_id):
+        run = EvaluationRun.objects.select_related("golden_set").get(pk=claim.run_id)
+        queries = list(run.golden_set.queries.prefetch_related("judgements"))
+        done = set(run.scores.values_list("ordinal", flat=True))
+    options = Options.from_stored(run.options)
+    questions, warnings = prepare(searched, queries)
+    configuration = snapshot(searched, options, questions)
+    with namespace(claim.namespace_id):
+        claim.write(
+            queries_total=len(questions),
+            code_version=code_version(),
+            configuration=configuration,
+            warnings=warnings,
+        )
+    if questions and len(done) < len(questions):
+        # The first search of a process loads the model: that is nobody's latency.
+        search(searched, options.asked(questions[0].text, questions[0].filters))
+    for ordinal, question in enumerate(questions):
+        if ordinal not in done:
+            answered = ask(searched, question, options, own_ids=own_ids)
+            scores = metrics.measure(
+                {"q": as_qrels(question.judged)}, {"q": as_run(answered.units)}, MEASURES
+            )
+            with namespace(claim.namespace_id):
+                claim.write(queries_done=ordinal + 1)
+                QueryScore.objects.create(
+                    namespace_id=claim.namespace_id,
+                    run_id=claim.run_id,
+                    query_id=question.query_id,
+                    ordinal=ordinal,
+                    text=question.text,
+                    metrics={name: round(value, 6) for name, value in scores["q"].items()},
+                    judged=answered.judged,
+                    ranking=answered.ranking,
+                    times_ms=dict(answered.times_ms),
+                    tokens=answered.tokens,
+                    fallbacks=answered.fallbacks,
+                )
+        progress(ordinal + 1, len(questions))
+    with namespace(claim.namespace_id):
+        scored = list(QueryScore.objects.filter(run=claim.run_id).defer("ranking"))
+        run_lives.succeed(claim, **summarise(scored, warnings))
+
+
+def prepare(
+    searched: uuid.UUID, queries: Sequence[GoldenQuery]
+) -> tuple[list[Question], list[str]]:
+    """The queries that can be measured, each with its judgements where they stand now."""
+    with namespace(searched):
+        judgements = [j for query in queries for j in query.judgements.all()]
+        documents = dict(by_source(searched, {j.source_uri for j in judgements}))
+        texts = {
+            uri: live_text(document)
+            for uri, document in documents.items()
+            if any(j.quote and j.source_uri == uri for j in judgements)
+        }
+    questions, unmeasured, moved = [], 0, 0
+    for query in queries:
+        judged = []
+        for judgement in query.judgements.all():
+            place = _place_now(judgement, texts)
+            moved += judgement.quote != "" and place is None
+            start, end = place or (GONE if judgement.quote else (None, None))
+            name = str(judgement.pk)
+            judged.append(Judged(name, judgement.source_uri, judgement.grade, start, end))
+        if any(j.grade > 0 for j in judged):
+            filters = read_filters(query.filters)
+            questions.append(Question(query.pk, query.text, filters, tuple(judged)))
+        else:
+            unmeasured += 1
+    missing = sum(j.source_uri not in documents for j in judgements)
+    return questions, list(_warnings(unmeasured, moved, missing))
+
+
+def _place_now(judgement: Judgement, texts: Mapping[str, str]) -> tuple[int, int] | None:
+    if judgement.start is None or judgement.end is None:
+        return None
+    text = texts.get(judgement.source_uri, "")
+    if text[judgement.start : judgement.end] == judgement.quote:
+        return judgement.start, judgement.end
+    return place_of(judgement.quote, text, near=judgement.start)
+
+
+def _warnings(unmeasured: int, moved: int, missing: int) -> Iterator[str]:
+    if unmeasured:
+        yield f"{unmeasured} queries have no relevant judgement and were left out."
+    if moved - missing > 0:
+        yield f"{moved} judged texts are no longer in their documents: they count as not found."
+    if missing:
+        yield f"{missing} judgements name documents that are not here: they count as not found."
+
+
+def snapshot(
+    searched: uuid.UUID, options: Options, questions: Sequence[Question]
+) -> dict[str, Any]:
+    """What decided the figures: options, settings, profile, model, content and questions."""
+    with namespace(searched):
+        tenant = Namespace.objects.select_related("active_profile").get(pk=searched)
+        counted = Document.objects.aggregate(
+            all=Count("pk"), live=Count("pk", filter=Q(live_version__isnull=False))
+        )
+    profile = tenant.active_profile
+    asked = json.dumps(
+        [
+            [q.text, repr(q.filters), sorted(asdict(j).values(), key=str)]
+            for q in questions
+            for j in q.judged
+        ],
+        default=str,
+    )
+    return {
+        "options": options.stored(),
+        "profile": {
+            "name": profile.name,
+            "chunker": profile.chunker,
+            "chunker_options": profile.chunker_options,
+            "chunk_size": profile.chunk_size,
+            "chunk_overlap": profile.chunk_overlap,
+            "contextual_header": profile.contextual_header,
+            "model": profile.model_identity,
+            "dimensions": profile.dimensions,
+            "ann_method": profile.ann_method,
+            "ann_options": profile.ann_options,
+            "ingestion_version": profile.ingestion_version,
+        },
+        "settings": {
+            "search": settings.SEARCH,
+            "rerank": settings.RERANK,
+            "rerankers": sorted(settings.RERANKERS),
+        },
+        "content": {
+            "documents": counted["live"],
+            "chunks": tenant.chunk_count,
+            "revision": tenant.revision,
+        },
+        "questions": {
+            "queries": len(questions),
+            "judgements": sum(len(q.judged) for q in questions),
+            "fingerprint": hashlib.sha256(asked.encode()).hexdigest()[:16],
+        },
+    }
+
+
+def summarise(scores: Sequence[QueryScore], warnings: Sequence[str]) -> dict[str, Any]:
+    """The run's own figures, from those of its queries."""
+    names = [name for name in MEASURES if all(name in score.metrics for score in scores)]
+    stages = dict.fromkeys(stage for score in scores for stage in score.times_ms)
+    tokens = [score.tokens for score in scores]
+    fell_back = sum(bool(score.fallbacks) for score in scores)
+    notes = list(warnings)
+    if fell_back:
+        notes.append(f"{fell_back} queries were answered with a fallback.")
+    return {
+        "queries_done": len(scores),
+        "metrics": {
+            name: {
+                key: round(value, 6)
+                for key, value in asdict(
+                    metrics.estimate([score.metrics[name] for score in scores])
+                ).items()
+            }
+            for name in names
+        },
+        "latency_ms": {
+            stage: metrics.percentiles([s.times_ms[stage] for s in scores if stage in s.times_ms])
+            for stage in stages
+        },
+        "tokens": {**metrics.percentiles(tokens), "total": sum(tokens)} if tokens else {},
+        "warnings": notes,
+    }

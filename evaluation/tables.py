@@ -1,0 +1,102 @@
+"""Figures as text: what the commands print and the reports hold."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import metrics
+from .comparing import Comparison, QueryChange
+from .models import EvaluationRun
+
+STAGES = ("vector", "lexical", "fused", "rerank", "final")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """In Markdown, aligned for a terminal."""
+    cells = [list(head), *[[str(cell).replace("|", "\\|") for cell in row] for row in rows]]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+
+    def line(row: Sequence[str]) -> str:
+        first, *others = (
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        return "| " + " | ".join((first, *others)) + " |"
+
+    ruler = "|" + "|".join(
+        ("-" * (width + 2)) if column == 0 else ("-" * (width + 1) + ":")
+        for column, width in enumerate(widths)
+    )
+    return "\n".join([line(cells[0]), ruler + "|", *map(line, cells[1:])])
+
+
+def described(run: EvaluationRun) -> str:
+    """Which run, in one line."""
+    options = run.configuration.get("options", run.options)
+    parts = [options["mode"]]
+    if options["mode"] == "hybrid":
+        weight = f" {options['semantic_weight']:g}" if options["fusion"] == "weighted" else ""
+        parts.append(f"{options['fusion']}{weight}")
+    parts += [f"rerank {options['rerank']}", str(run.configuration.get("profile", {}).get("name"))]
+    label = f"{run.label}: " if run.label else ""
+    return f"{label}{', '.join(parts)} ({run.code_version}, {run.pk})"
+
+
+def run_table(run: EvaluationRun) -> str:
+    rows = [
+        (name, f"{figures['mean']:.4f}", f"{figures['low']:.4f} – {figures['high']:.4f}")
+        for name in metrics.DEFAULT
+        if (figures := run.metrics.get(name))
+    ]
+    measures = table(("measure", "mean", "95 %"), rows)
+    stages = table(
+        ("stage", "p50 ms", "p95 ms", "p99 ms"),
+        [
+            (stage, *(f"{figures[name]:.1f}" for name in ("p50", "p95", "p99")))
+            for stage, figures in run.latency_ms.items()
+        ],
+    )
+    tokens = run.tokens
+    cost = (
+        f"Tokens of context: {tokens['mean']:.0f} a query on average, p95 {tokens['p95']:.0f}, "
+        f"{tokens['total']:,} in all."
+        if tokens
+        else ""
+    )
+    return "\n\n".join(filter(None, (measures, stages, cost)))
+
+
+def comparison_table(comparison: Comparison) -> str:
+    return table(
+        ("measure", "a", "b", "b − a", "95 %", "p"),
+        [
+            (
+                name,
+                f"{figures['a']:.4f}",
+                f"{figures['b']:.4f}",
+                f"{figures['gain']:+.4f}",
+                f"{figures['low']:+.4f} … {figures['high']:+.4f}",
+                f"{figures['p_value']:.4f}",
+            )
+            for name, figures in comparison.measures.items()
+        ],
+    )
+
+
+def change_lines(change: QueryChange) -> list[str]:
+    """A query, and where each of its answers stood at every stage, in a → in b."""
+    lines = [f"{change.gain:+.4f}  ({change.a:.4f} → {change.b:.4f})  {change.text}"]
+    for answer in change.answers:
+        stages = ", ".join(
+            f"{stage} {_rank(answer['a'], stage)} → {_rank(answer['b'], stage)}"
+            for stage in STAGES
+            if any((side or {}).get(stage) for side in (answer["a"], answer["b"]))
+        )
+        fate = (answer["b"] or {}).get("fate")
+        why = f" [{fate}]" if fate else ""
+        lines.append(f"      {answer['what']}  (grade {answer['grade']}): {stages}{why}")
+    return lines
+
+
+def _rank(side: Mapping[str, Any] | None, stage: str) -> str:
+    rank = (side or {}).get(stage)
+    return str(rank) if rank else "–"

@@ -1,0 +1,42 @@
+"""What was asked: a line for every query that came over the API, for a while."""
+
+import uuid
+
+from django.db import models
+from django.db.models.functions import Now
+
+from documents.models import Namespace
+
+
+class QueryLog(models.Model):
+    """A question and how it was answered, in figures: no text of any document.
+
+    Kept QUERY_LOG_DAYS; with 0 nothing is written.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    namespace = models.ForeignKey(
+        Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    request_id = models.CharField(max_length=128, blank=True)
+    query = models.TextField()
+    filters = models.JSONField(default=dict)
+    options = models.JSONField(default=dict)  # k, mode, fusion, reranker
+    hits = models.PositiveIntegerField()
+    # Of the best hit: cosine similarity and BM25 can be compared between queries, fused ones not.
+    best_vector = models.FloatField(null=True)
+    best_lexical = models.FloatField(null=True)
+    cache = models.CharField(max_length=10)
+    fallbacks = models.JSONField(default=list)
+    times_ms = models.JSONField(default=dict)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        verbose_name_plural = "query log"
+        ordering = ["-created_at"]
+        indexes = [
+            models.Index(fields=["namespace", "-created_at", "-id"], name="query_log_newest")
+        ]
+
+    def __str__(self) -> str:
+        return self.query[:100]

@@ -2,7 +2,9 @@
 
 import logging
 import threading
+import time
 import uuid
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import cache
@@ -12,6 +14,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import connection
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from documents.metadata import storable, text
 from ragsite.logs import current_request_id
@@ -23,18 +26,26 @@ from .requests import SearchRequest, SearchResult
 logger = logging.getLogger(__name__)
 
 MOST_WAITING = 1000  # lines; beyond, they are dropped: a log must not eat the memory
+GATHERING = 1.0  # seconds that lines are gathered for, to be written at once
 
-_waiting = threading.BoundedSemaphore(MOST_WAITING)
+_waiting: list[QueryLog] = []
+_lock = threading.Lock()
 
 
 def note(
     namespace_id: uuid.UUID, request: SearchRequest, result: SearchResult, *, filters: Any
 ) -> None:
-    """Put the line in the queue of the one thread that writes. `filters`: as they were sent."""
-    if settings.QUERY_LOG_DAYS <= 0 or not _waiting.acquire(blocking=False):
+    """Leave the line for the one thread that writes. `filters`: as they were sent."""
+    if settings.QUERY_LOG_DAYS <= 0:
         return
-    future = _writer().submit(_write, namespace_id, current_request_id(), request, result, filters)
-    future.add_done_callback(lambda _: _waiting.release())
+    line = _line(namespace_id, current_request_id(), request, result, filters)
+    with _lock:
+        if len(_waiting) == MOST_WAITING:
+            return
+        _waiting.append(line)
+        is_first = len(_waiting) == 1
+    if is_first:
+        _writer().submit(_write_all)
 
 
 def _line(
@@ -62,6 +73,7 @@ def _line(
         cache=result.cache,
         fallbacks=list(told.fallbacks),
         times_ms=dict(told.times_ms),
+        created_at=timezone.now(),
     )
 
 
@@ -75,17 +87,27 @@ def flush() -> None:
     _writer().submit(lambda: None).result()
 
 
-def _write(namespace_id: uuid.UUID, *about: Any) -> None:
+def _write_all() -> None:
+    time.sleep(GATHERING)
+    with _lock:
+        lines = list(_waiting)
+        _waiting.clear()
+    try:
+        for namespace_id in dict.fromkeys(line.namespace_id for line in lines):
+            _write(namespace_id, [line for line in lines if line.namespace_id == namespace_id])
+    finally:
+        connection.close()  # back to the pool: it is there for requests
+
+
+def _write(namespace_id: uuid.UUID, lines: Sequence[QueryLog]) -> None:
     try:
         with namespace(namespace_id):
             with connection.cursor() as cursor:
                 # A line that a power cut loses was not worth waiting for the disk.
                 cursor.execute("SET LOCAL synchronous_commit = off")
-            _line(namespace_id, *about).save(force_insert=True)
+            QueryLog.objects.bulk_create(lines)
     except DatabaseError:
         logger.warning("query_log.failed", exc_info=True)
-    finally:
-        connection.close()  # back to the pool: it is there for requests
 
 
 @cache

@@ -29,9 +29,9 @@ class QueryForm(forms.ModelForm):
         model = GoldenQuery
         fields = ("text", "filters", "tags", "notes")
         widgets = {
-            "text": forms.Textarea(attrs={"rows": 2, "cols": 60}),
-            "filters": forms.Textarea(attrs={"rows": 1, "cols": 20}),
-            "notes": forms.Textarea(attrs={"rows": 1, "cols": 30}),
+            "text": forms.Textarea(attrs={"rows": 2, "cols": 36}),
+            "filters": forms.Textarea(attrs={"rows": 1, "cols": 12}),
+            "notes": forms.Textarea(attrs={"rows": 1, "cols": 16}),
         }
 
     def clean(self) -> dict[str, Any]:

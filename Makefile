@@ -1,7 +1,7 @@
 # Two commands matter: `make run` and `make test`. `make help` lists the rest.
 .DEFAULT_GOAL := help
 .PHONY: help run install test test-offline test-faults lint format schema clean python-ok \
-        bench bench-chunking bench-files bench-ingest bench-quality bench-query fuzz
+        bench bench-chunking bench-embedding bench-files bench-ingest bench-quality bench-query fuzz
 
 PYTHON ?= python3
 VENV   := .venv
@@ -47,6 +47,9 @@ schema: $(VENV)/.dev ## Write docs/openapi.yaml anew after an API change
 
 bench-files: $(VENV)/.base ## Every file under DATA=PATH through the pipeline: ready, or failed by code
 	$(BIN)/python -m evaluation.benchmarks.files --data "$(DATA)"
+
+bench-embedding: $(VENV)/.base ## Texts to vectors through the whole pipeline against the bare model
+	$(BIN)/python -m evaluation.benchmarks.embedding
 
 bench-ingest: $(VENV)/.base ## Speed against the bare libraries, memory, a folder of SMALL=10000 files
 	$(BIN)/python -m evaluation.benchmarks.ingest --small $(or $(SMALL),10000)

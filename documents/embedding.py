@@ -25,6 +25,8 @@ def embed(
         digest: text for digest, text in zip(hashes, texts, strict=True) if digest not in known
     }
     done = len(texts) - len(missing)
+    # Texts of like length together: nothing is wasted on filling short ones up.
+    missing = dict(sorted(missing.items(), key=lambda item: len(item[1]), reverse=True))
     lease.progress(done, len(texts))
     digests = iter(missing)
     for vectors in embedder.embed_documents(list(missing.values())):

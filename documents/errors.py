@@ -5,12 +5,14 @@ class IngestError(Exception):
     """Ours: worth another try. str(error) is a sentence a person understands."""
 
     code = "ingest_failed"
+    is_final = False  # True: the same attempt would only fail again
 
 
 class BadFile(IngestError):
     """Theirs: only a different file will help."""
 
     code = "bad_file"
+    is_final = True
 
 
 class UnsupportedType(BadFile):
@@ -55,3 +57,40 @@ class EmbeddingFailed(IngestError):
 
 class BadVectors(EmbeddingFailed):
     code = "provider_bad_vector"
+
+
+class ProviderError(EmbeddingFailed):
+    """An embedding API did not do what it should."""
+
+    code = "provider_failed"
+
+
+class ProviderTimedOut(ProviderError):
+    code = "provider_timeout"
+
+
+class ProviderAway(ProviderError):
+    """Not reached, overloaded or broken, also after the retries."""
+
+    code = "provider_unavailable"
+
+
+class ProviderRateLimited(ProviderError):
+    code = "provider_rate_limited"
+
+
+class ProviderRefusal(ProviderError):
+    """It answers, and will not do this: a wrong key, an unknown model, a text that is too long."""
+
+    code = "provider_refused"
+
+
+class ProviderNonsense(ProviderError):
+    code = "provider_bad_response"
+
+
+class CostCap(IngestError):
+    """It would cost more than the operator allows."""
+
+    code = "cost_cap"
+    is_final = True

@@ -9,10 +9,11 @@ from ragsite.tenancy import namespace
 
 from . import jobs, originals, profiles, terms
 from .embedding import embed
-from .errors import BadFile, IngestError
+from .errors import IngestError
 from .extraction import extract
 from .headers import with_headers
 from .leases import Claim, Lease, LeaseLost
+from .metering import MeteredEmbedder
 from .models import IngestJob
 from .publishing import publish
 
@@ -49,7 +50,7 @@ def ingest(claim: Claim) -> None:
         except Exception as error:
             code = error.code if isinstance(error, IngestError) else "internal_error"
             if jobs.fail(claim, error):
-                ours = not isinstance(error, BadFile)
+                ours = not (isinstance(error, IngestError) and error.is_final)
                 logger.warning("ingest.failed", extra={**about, "code": code}, exc_info=ours)
             else:
                 logger.info("ingest.stopped", extra=about)
@@ -57,7 +58,7 @@ def ingest(claim: Claim) -> None:
 
 def _index(job: IngestJob, lease: Lease) -> int:
     version, profile = job.version, job.namespace.active_profile
-    embedder = profiles.embedder_of(profile)
+    embedder = MeteredEmbedder(profiles.embedder_of(profile), version.namespace_id, job.pk)
     original = originals.opened(version.storage_key, sha256=version.content_sha256)
     with lease.stage(Stage.EXTRACT), original as file:
         extracted = extract(file, media_type=version.media_type, name=version.file_name)

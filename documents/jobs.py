@@ -20,7 +20,7 @@ from django_q.tasks import async_task
 from ragsite.logs import current_request_id
 from ragsite.tenancy import namespace
 
-from .errors import BadFile, IngestError
+from .errors import IngestError
 from .leases import Claim, lease_end
 from .models import Document, DocumentVersion, IngestJob
 
@@ -75,7 +75,7 @@ def claim(worker: str) -> Claim | None:
 
 
 def fail(claim: Claim, error: Exception) -> bool:
-    """End an attempt that went wrong: for good if the file is bad or the tries are used up.
+    """End an attempt that went wrong: for good if the next would only fail too, or was the last.
 
     False if the job was not ours any more: cancelled, deleted or taken over meanwhile.
     """
@@ -85,7 +85,8 @@ def fail(claim: Claim, error: Exception) -> bool:
             return False
         code = error.code if isinstance(error, IngestError) else "internal_error"
         sentence = str(error) if isinstance(error, IngestError) else _our_fault(error)
-        if isinstance(error, BadFile) or job.attempts >= job.max_attempts:
+        is_final = isinstance(error, IngestError) and error.is_final
+        if is_final or job.attempts >= job.max_attempts:
             _end(job, State.FAILED, code, sentence)
         else:
             _requeue(job, timedelta(seconds=5 * 2**job.attempts), code, sentence)

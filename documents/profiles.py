@@ -5,8 +5,10 @@ from ragsite.tenancy import operator
 
 from .chunking import splitter_for
 from .embedders import Embedder
+from .embedders.remote import NoPace, RemoteEmbedder
 from .errors import EmbeddingFailed, IngestError
 from .models import IndexProfile
+from .pace import SharedPace
 from .splitting import Splitter
 
 
@@ -53,6 +55,12 @@ def splitter_of(profile: IndexProfile, embedder: Embedder) -> Splitter:
 def load_embedder(alias: str) -> Embedder:
     try:
         embedder: Embedder = load_backend("EMBEDDERS", alias)
+        if isinstance(embedder, RemoteEmbedder) and isinstance(embedder.pace, NoPace):
+            embedder.pace = SharedPace(
+                alias,
+                requests_per_minute=embedder.requests_per_minute,
+                tokens_per_minute=embedder.tokens_per_minute,
+            )
     except Exception as error:  # a missing package, a broken model folder, a misspelt setting
         raise EmbeddingFailed(f"The embedder {alias!r} cannot be loaded.") from error
     return embedder

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from ragsite import embedding_settings
 from ragsite.api_settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 from ragsite.embedded import EmbeddedServer
 from ragsite.secret import Secret
@@ -256,16 +257,8 @@ def _threads() -> int:
     return max(1, len(os.sched_getaffinity(0)) // JOB_WORKERS)
 
 
-EMBEDDERS = {
-    "default": {
-        "BACKEND": "documents.embedders.sentence_transformers.SentenceTransformersEmbedder",
-        "OPTIONS": {
-            "threads": env.int("EMBEDDING_THREADS", default=0) or _threads(),
-            "batch_size": env.int("EMBEDDING_BATCH_SIZE", default=64),
-        },
-    },
-    "hashing": {"BACKEND": "documents.embedders.hashing.HashingEmbedder"},
-}
+EMBEDDERS = embedding_settings.embedders(env, home=HOME, threads=_threads())
+EMBEDDING_CAPS = embedding_settings.caps(env)
 EMBEDDING_CACHE_DAYS = env.int("EMBEDDING_CACHE_DAYS", default=30)
 
 # -- search --------------------------------------------------------------------------

@@ -10,15 +10,14 @@ from functools import partial
 
 from django.conf import settings
 
-from documents import profiles
 from documents.errors import IngestError
 from documents.lexemes import ParsedQuery
 from documents.models import Namespace
 from ragsite.tenancy import namespace
 
 from . import dense, lexical, side_thread
-from .caching import embed_query_cached
 from .clock import Clock
+from .questions import embed_question
 from .requests import Candidate, SearchRequest
 from .scope import Scope, resolve
 from .scoring import NOTHING, Scored, score, union
@@ -124,14 +123,7 @@ def _embed(
     """The question's vector; without one, and saying so, if the embedder does not work."""
     try:
         with clock("embed"):
-            embedder = profiles.embedder_of(tenant.active_profile)
-            vector, _ = embed_query_cached(
-                embedder.identity,
-                text,
-                lambda: embedder.embed_query(text),
-                namespace_id=tenant.pk,
-            )
-            return vector, ()
+            return embed_question(tenant, text), ()
     except IngestError as error:
         logger.warning("search.fallback", extra={"code": error.code}, exc_info=True)
         return None, (f"lexical_only: {error.code}",)

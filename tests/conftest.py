@@ -16,9 +16,11 @@ from django.test import Client
 from documents import heartbeat, jobs, keys
 from documents.ingestion import ingest
 from documents.models import IndexProfile, Namespace
+from ragsite.backends import load_backend
 from ragsite.tenancy import operator
 from retrieval import query_log
 
+from . import embedding_server
 from .client import Api
 
 # Rows that migrations made, and that the next test needs too.
@@ -101,6 +103,42 @@ def real_tenant(new_namespace: Callable[..., Namespace]) -> Namespace:
     with operator():
         profile = IndexProfile.objects.get(name="default")
     return new_namespace("real", profile=profile)
+
+
+@pytest.fixture(scope="session")
+def embedding_site() -> Iterator[str]:
+    with embedding_server.provider() as address:
+        yield address
+
+
+@pytest.fixture
+def behaving(
+    embedding_site: str, settings: Any, new_namespace: Callable[..., Namespace]
+) -> Iterator[Callable[..., Namespace]]:
+    """Gives a namespace whose embedder is an API on this machine that behaves as named."""
+    embedding_server.Handler.forget()
+    with operator():
+        profile = IndexProfile.objects.create(
+            name="remote",
+            chunk_size=60,
+            chunk_overlap=9,
+            embedder="remote",
+            dimensions=embedding_server.DIMENSIONS,
+            ann_method="exact",
+        )
+
+    def use(behaviour: str, **options: Any) -> Namespace:
+        options = {"batch_size": 2, "concurrency": 1, "retries": 1, "deadline": 5, **options}
+        fixed = {"url": f"{embedding_site}/{behaviour}", "model": "m"}
+        fixed["dimensions"] = profile.dimensions
+        backend = "documents.embedders.openai.OpenAIEmbedder"
+        entry = {"BACKEND": backend, "OPTIONS": {**fixed, **options}}
+        settings.EMBEDDERS = {**settings.EMBEDDERS, "remote": entry}
+        load_backend.cache_clear()
+        return new_namespace(profile=profile)
+
+    yield use
+    load_backend.cache_clear()
 
 
 @pytest.fixture

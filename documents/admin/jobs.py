@@ -15,7 +15,16 @@ from .readonly import LookOnlyAdmin
 
 @admin.register(IngestJob)
 class IngestJobAdmin(LookOnlyAdmin):
-    list_display = ("document", "namespace", "state", "stage", "progress", "attempts", "started_at")
+    list_display = (
+        "document",
+        "namespace",
+        "state",
+        "stage",
+        "progress",
+        "attempts",
+        "cost",
+        "started_at",
+    )
     list_filter = ("state", "stage", "namespace", "error_code")
     list_select_related = ("document", "namespace")
     search_fields = ("=id", "=document__id", "error_message")
@@ -27,6 +36,11 @@ class IngestJobAdmin(LookOnlyAdmin):
         bar = '<progress style="width: 5em" max="{}" value="{}"></progress> {}/{}'
         done, total = job.passages_done, job.passages_total
         return format_html(bar, total or 1, done, done, total)
+
+    @admin.display(description="embedded")
+    def cost(self, job: IngestJob) -> str:
+        money = f" ({job.embedding_cost:.4f})" if job.embedding_cost else ""
+        return f"{job.embedding_tokens:,} tokens{money}"
 
     @admin.action(description="Cancel", permissions=["operate"])
     def cancel(self, request: HttpRequest, queryset: QuerySet[IngestJob]) -> None:

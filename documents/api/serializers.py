@@ -214,6 +214,8 @@ class JobSerializer(_WithError):
             "passages_done",
             "passages_total",
             "times_ms",
+            "embedding_tokens",
+            "embedding_cost",
             "error",
             "request_id",
             "created_at",

@@ -1,12 +1,22 @@
 """What every embedder offers. The base batches, and refuses vectors that would spoil an index."""
 
+import hashlib
+import json
 import math
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 
 from documents.errors import BadVectors, EmbeddingFailed, IngestError
 
 Vectors = list[list[float]]
+Spend = Callable[[int], None]  # is told the tokens of each batch
+
+
+def unmetered(tokens: int) -> None:
+    return None
 
 
 class Embedder(ABC):
@@ -16,6 +26,8 @@ class Embedder(ABC):
     # A longer text is read in so many windows at most, and its vector is their mean.
     max_windows: int = 1
     batch_size: int = 64
+    concurrency: int = 1  # batches under way at once
+    price: float = 0.0  # money for a million tokens
 
     @property
     @abstractmethod
@@ -41,17 +53,56 @@ class Embedder(ABC):
         """The same for questions, where a model treats them differently."""
         return self.embed_batch(texts)
 
-    def embed_documents(self, texts: Sequence[str]) -> Iterator[Vectors]:
-        """Checked vectors, batch by batch, in the order of the texts."""
-        for start in range(0, len(texts), self.batch_size):
-            yield self._checked(list(texts[start : start + self.batch_size]), self.embed_batch)
+    def embed_metered(self, texts: list[str]) -> tuple[Vectors, int]:
+        """The vectors of `embed_batch`, and the tokens they took."""
+        return self.embed_batch(texts), sum(self.count_tokens(texts))
+
+    def embed_documents(
+        self, texts: Sequence[str], *, spend: Spend = unmetered
+    ) -> Iterator[Vectors]:
+        """Checked vectors, batch by batch, in the order of the texts.
+
+        While the caller stores a batch, the next ones are already being made.
+        """
+        size = self.batch_size
+        batches = [list(texts[start : start + size]) for start in range(0, len(texts), size)]
+        for vectors, tokens in self._under_way(batches):
+            spend(tokens)
+            yield vectors
+
+    def _under_way(self, batches: Sequence[list[str]]) -> Iterator[tuple[Vectors, int]]:
+        if len(batches) < 2:  # not worth a thread
+            yield from map(self._metered, batches)
+            return
+        pool = ThreadPoolExecutor(self.concurrency, thread_name_prefix="embed")
+        waiting: deque[Future[tuple[Vectors, int]]] = deque()
+        try:
+            for batch in batches:
+                waiting.append(pool.submit(copy_context().run, self._metered, batch))
+                if len(waiting) > self.concurrency:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:  # also when the caller has stopped asking
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def embed_query(self, text: str) -> list[float]:
-        return self._checked([text], self.embed_query_batch)[0]
+        (vector,) = self._checked([text], self.embed_query_batch)
+        return vector
 
     def warm(self) -> None:
         """Load what is heavy now, so that the first request does not wait for it."""
         return None
+
+    def _metered(self, texts: list[str]) -> tuple[Vectors, int]:
+        tokens = 0
+
+        def embed(texts: list[str]) -> Vectors:
+            nonlocal tokens
+            vectors, tokens = self.embed_metered(texts)
+            return vectors
+
+        return self._checked(texts, embed), tokens
 
     def _checked(self, texts: list[str], embed: Callable[[list[str]], Vectors]) -> Vectors:
         try:
@@ -78,3 +129,19 @@ class Embedder(ABC):
             raise BadVectors("A vector holds a number that is not finite.")
         if length == 0:
             raise BadVectors("A vector is all zeros: no search could ever find it.")
+
+
+def identity_of(
+    provider: str,
+    model: str,
+    revision: str,
+    dimensions: int,
+    *,
+    prefixes: tuple[str, str],
+    extra: str = "",
+) -> str:
+    """All that decides what a vector looks like, in one line; vectors are always normalised."""
+    digest = hashlib.sha256(json.dumps(prefixes).encode()).hexdigest()[:8]
+    ending = f"/prefixes-{digest}" if any(prefixes) else ""
+    at_revision = f"@{revision}" if revision else ""
+    return f"{provider}/{model}{at_revision}/{dimensions}/normalized{extra}{ending}"

@@ -1,8 +1,9 @@
-"""What a sentence-transformers model says of itself in its files, read without loading torch."""
+"""What a model says of itself in its files, read without loading torch."""
 
 import hashlib
 import importlib.util
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,20 @@ BUNDLED_NAME = "all-MiniLM-L6-v2"
 
 DESCRIPTIONS = ("*.json", "*/config.json")
 WEIGHTS = ("*.safetensors", "*/*.safetensors", "*.bin")
+POOLINGS = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_lasttoken": "last",
+}
 SAMPLES, SAMPLE_BYTES = 64, 64 * 1024  # of each weights file: any retraining shows in them
 
 
 class ModelFiles:
-    """`model` is a directory, a name on the Hugging Face hub, or "" for the bundled model."""
+    """`model` is a directory, a name on the Hugging Face hub, or "" for the bundled model;
+    `weights` are the patterns of the files that count as its weights."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, *, weights: Sequence[str] = WEIGHTS) -> None:
+        self.weights = tuple(weights)
         self.name = Path(model).name if model else BUNDLED_NAME
         self.directory = _directory(model)
         self.is_local = self.directory.exists()
@@ -34,7 +42,7 @@ class ModelFiles:
     @property
     def revision(self) -> str:
         """A commit of the hub; of a local model a digest of its descriptions and weights."""
-        return _digest(self.directory) if self.is_local else self.directory.name
+        return _digest(self.directory, self.weights) if self.is_local else self.directory.name
 
     @property
     def dimensions(self) -> int:
@@ -45,6 +53,33 @@ class ModelFiles:
             if size := pooling.get("word_embedding_dimension", pooling.get("embedding_dimension")):
                 return int(size)
         return int(_read(self.directory / "config.json")["hidden_size"])
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return _read(self.directory / "config.json")
+
+    @property
+    def pooling(self) -> str:
+        """How token vectors become one: "mean", "cls", "last", or "" where it does not say."""
+        for path in sorted(self.directory.glob("*_Pooling/config.json")):
+            said = _read(path)
+            modes = [name for key, name in POOLINGS.items() if said.get(key)]
+            modes += [mode for mode in [said.get("pooling_mode")] if mode]
+            others = [key for key in said if key.startswith("pooling_mode_") and said[key]]
+            if len(modes) == 1 and set(others) <= set(POOLINGS):
+                return {"lasttoken": "last"}.get(modes[0], modes[0])
+        return ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a transformer and a pooling, and nothing else that changes a vector."""
+        path = self.directory / "modules.json"
+        modules = json.loads(path.read_text("utf-8")) if path.is_file() else []
+        kinds = [str(module.get("type")).rpartition(".")[2] for module in modules]
+        lower = _read(self.directory / "sentence_bert_config.json").get("do_lower_case")
+        return kinds in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]) and (
+            not lower
+        )
 
     @property
     def longest_input(self) -> int:
@@ -78,13 +113,13 @@ def _descriptions_from_hub(model: str) -> Path:
     return Path(snapshot_download(model, allow_patterns=list(DESCRIPTIONS)))
 
 
-def _digest(directory: Path) -> str:
+def _digest(directory: Path, patterns: Sequence[str]) -> str:
     """Cheap, yet different for retrained weights of the same shape."""
     digest = hashlib.sha256()
     for pattern in DESCRIPTIONS:
         for path in sorted(directory.glob(pattern)):
             digest.update(path.name.encode() + path.read_bytes())
-    for pattern in WEIGHTS:
+    for pattern in patterns:
         for path in sorted(directory.glob(pattern)):
             size = path.stat().st_size
             digest.update(f"{path.name}:{size}".encode())

@@ -1,5 +1,6 @@
 """The tables: whose (namespaces), what (documents), what they say (facts), how indexed (indexing,
-terms), what work (jobs)."""
+terms), what work (jobs), what it
+costs (usage)."""
 
 from .documents import Document, DocumentVersion
 from .facts import Fact
@@ -7,6 +8,7 @@ from .indexing import Chunk, EmbeddingCache, IndexProfile
 from .jobs import IngestJob, WorkerHeartbeat
 from .namespaces import ApiKey, Namespace
 from .terms import ChunkTerms, TermFrequency, TermStatistics
+from .usage import EmbeddingUsage, ProviderPace
 
 __all__ = [
     "ApiKey",
@@ -15,10 +17,12 @@ __all__ = [
     "Document",
     "DocumentVersion",
     "EmbeddingCache",
+    "EmbeddingUsage",
     "Fact",
     "IndexProfile",
     "IngestJob",
     "Namespace",
+    "ProviderPace",
     "TermFrequency",
     "TermStatistics",
     "WorkerHeartbeat",

@@ -59,6 +59,9 @@ class IngestJob(models.Model):
     passages_total = models.PositiveIntegerField(default=0)
     passages_done = models.PositiveIntegerField(default=0)
     times_ms = models.JSONField(default=dict)
+    # Of all its attempts. The money is an estimate: tokens times the price in the settings.
+    embedding_tokens = models.BigIntegerField(default=0)
+    embedding_cost = models.DecimalField(max_digits=18, decimal_places=6, default=0)
     error_code = models.CharField(max_length=50, blank=True)
     error_message = models.TextField(blank=True)
     request_id = models.CharField(max_length=128, blank=True)

@@ -9,17 +9,15 @@ import math
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from documents import onnx_model
 from retrieval.rerankers.base import Passage, RerankFailed, RerankUnavailable, checked, pairs_of
 from retrieval.rerankers.outrun import Outrun, batches
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
-    from tokenizers import Encoding, Tokenizer
-
-MODEL_FILES = ("model.onnx", "onnx/model.onnx")
-KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
+    from tokenizers import Tokenizer
 
 
 class OnnxReranker:
@@ -44,7 +42,7 @@ class OnnxReranker:
         if min(max_length, batch_size, threads, *widths) < 1:
             raise ValueError("max_length, batch_size, threads and widths must be 1 or more")
         self.directory = Path(directory).expanduser()
-        self.model = _first(self.directory, MODEL_FILES)
+        self.model = onnx_model.model_file(self.directory)
         self.max_length = max_length
         self.batch_size = batch_size
         self.widths = tuple(sorted(w for w in widths if w < max_length))
@@ -74,74 +72,29 @@ class OnnxReranker:
         self, session: "InferenceSession", tokenizer: "Tokenizer", pairs: list[tuple[str, str]]
     ) -> list[float]:
         encodings = tokenizer.encode_batch(pairs)
-        columns = self._columns(encodings, tokenizer)
-        wanted = [given.name for given in session.get_inputs()]
-        (logits, *_) = session.run(None, {name: columns[name] for name in wanted})
-        return [_probability(row) for row in logits.reshape(len(pairs), -1).tolist()]
-
-    def _columns(self, encodings: "Sequence[Encoding]", tokenizer: "Tokenizer") -> dict[str, Any]:
-        import numpy as np
-
         longest = max(len(encoding.ids) for encoding in encodings)
         width = next((w for w in self.widths if w >= longest), longest)
-        blank = self._pad_id(tokenizer)
-        columns = {
-            "input_ids": np.full((len(encodings), width), blank, dtype=np.int64),
-            "attention_mask": np.zeros((len(encodings), width), dtype=np.int64),
-            "token_type_ids": np.zeros((len(encodings), width), dtype=np.int64),
-        }
-        for row, encoding in enumerate(encodings):
-            length = len(encoding.ids)
-            columns["input_ids"][row, :length] = encoding.ids
-            columns["attention_mask"][row, :length] = 1
-            columns["token_type_ids"][row, :length] = encoding.type_ids
-        return columns
-
-    def _pad_id(self, tokenizer: "Tokenizer") -> int:
-        known = (tokenizer.token_to_id(token) for token in ("[PAD]", "<pad>"))
-        return next((number for number in known if number is not None), 0)
+        given = onnx_model.inputs(
+            session, encodings, width=width, blank=onnx_model.pad_id(tokenizer)
+        )
+        (logits, *_) = session.run(None, given)
+        return [_probability(row) for row in logits.reshape(len(pairs), -1).tolist()]
 
     def _load(self) -> "tuple[InferenceSession, Tokenizer]":
         with self._loading:
             if self._loaded is None:
                 try:
-                    self._loaded = self._session(), self._tokenizer()
-                except RerankFailed:
-                    raise
+                    self._loaded = (
+                        onnx_model.open_session(self.model, threads=self.threads),
+                        onnx_model.open_tokenizer(
+                            self.directory / "tokenizer.json", longest=self.max_length
+                        ),
+                    )
+                except onnx_model.UnknownInputs as error:
+                    raise RerankUnavailable(str(error)) from None
                 except Exception as error:
                     raise RerankUnavailable("The exported model cannot be loaded.") from error
             return self._loaded
-
-    def _session(self) -> "InferenceSession":
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self.threads
-        options.inter_op_num_threads = 1
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        options.log_severity_level = 3
-        session = onnxruntime.InferenceSession(
-            str(self.model), options, providers=["CPUExecutionProvider"]
-        )
-        unknown = {given.name for given in session.get_inputs()} - KNOWN_INPUTS
-        if unknown:
-            raise RerankUnavailable(f"The model asks for inputs nobody has: {sorted(unknown)}.")
-        return session
-
-    def _tokenizer(self) -> "Tokenizer":
-        from tokenizers import Tokenizer
-
-        tokenizer = Tokenizer.from_file(str(self.directory / "tokenizer.json"))
-        tokenizer.enable_truncation(self.max_length, strategy="longest_first")
-        tokenizer.no_padding()
-        return tokenizer
-
-
-def _first(directory: Path, names: Sequence[str]) -> Path:
-    for name in names:
-        if (directory / name).is_file() and (directory / "tokenizer.json").is_file():
-            return directory / name
-    raise ValueError(f"{directory} holds no model.onnx with a tokenizer.json.")
 
 
 def _probability(logits: list[float]) -> float:

@@ -1,15 +1,10 @@
-"""Returns at the deadline from work that cannot be interrupted: a model's step, a name lookup.
+"""Reranking in a thread that is left at the deadline; batches that stop when it cannot be met."""
 
-The work runs in a thread. At the deadline the caller leaves and the thread finishes its step alone,
-then notices. There are only so many places, so however slow a model or a network is, no more than
-that many threads are ever left behind.
-"""
-
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import TypeVar
 
+from documents import outrun
 from retrieval.rerankers.base import RerankFailed, RerankTimeout, RerankUnavailable
 
 T = TypeVar("T")
@@ -17,81 +12,20 @@ JUDGED_AFTER = 0.25  # of the time: the first steps of a model are often its slo
 HOPELESS = 2.0  # times the time that is left: then the rest is not even tried
 
 
-class Outrun:
-    def __init__(self, places: int) -> None:
-        if places < 1:
-            raise ValueError("there must be at least one place")
-        self._places = places
-        self._running = 0
-        self._abandoned = 0
-        self._changed = threading.Condition()
-
-    @property
-    def abandoned(self) -> int:
-        return self._abandoned
+class Outrun(outrun.Outrun):
+    """Every failure is a RerankFailed."""
 
     def run(self, work: Callable[[], T], *, deadline: float) -> T:
-        self._take_place(deadline)
-        call = _Call(work)
-        self._start(call)
-        if not call.done.wait(max(0.0, deadline - time.monotonic())):
-            with self._changed:
-                if not call.done.is_set():
-                    call.is_abandoned = True
-                    self._abandoned += 1
-                    self._changed.notify_all()
-                    raise RerankTimeout("The reranker was not done in time.")
-        return call.result()
-
-    def _take_place(self, deadline: float) -> None:
-        with self._changed:
-            while self._running >= self._places:
-                if self._abandoned >= self._places:
-                    raise RerankUnavailable("The reranker is still busy with work given up on.")
-                if not self._changed.wait(max(0.0, deadline - time.monotonic())):
-                    raise RerankTimeout("The reranker was busy until the time was over.")
-            if time.monotonic() >= deadline:
-                raise RerankTimeout("There was no time left to rerank.")
-            self._running += 1
-
-    def _start(self, call: "_Call[T]") -> None:
         try:
-            threading.Thread(target=self._do, args=(call,), name="rerank", daemon=True).start()
-        except RuntimeError:  # the system gives no more threads
-            with self._changed:
-                self._running -= 1
-            raise RerankUnavailable("There is no thread left to rerank in.") from None
-
-    def _do(self, call: "_Call[T]") -> None:
-        call.run()
-        with self._changed:
-            call.done.set()
-            self._running -= 1
-            self._abandoned -= call.is_abandoned
-            self._changed.notify_all()
-
-
-class _Call(Generic[T]):
-    def __init__(self, work: Callable[[], T]) -> None:
-        self._work = work
-        self._value: T | None = None
-        self._error: BaseException | None = None
-        self.done = threading.Event()
-        self.is_abandoned = False
-
-    def run(self) -> None:
-        try:
-            self._value = self._work()
-        except BaseException as error:  # handed to the caller, wherever it came from
-            self._error = error
-
-    def result(self) -> T:
-        if isinstance(self._error, RerankFailed):
-            raise self._error
-        if self._error is not None:
-            name = type(self._error).__name__
-            raise RerankFailed(f"The reranker broke ({name}).") from self._error
-        return self._value  # type: ignore[return-value]  # T itself may be None
+            return super().run(work, deadline=deadline)
+        except outrun.OutOfTime as error:
+            raise RerankTimeout(str(error)) from None
+        except outrun.NoPlace as error:
+            raise RerankUnavailable(str(error)) from None
+        except RerankFailed:
+            raise
+        except Exception as error:
+            raise RerankFailed(f"The reranker broke ({type(error).__name__}).") from error
 
 
 def batches(passages: Sequence[T], *, size: int, deadline: float) -> Iterator[Sequence[T]]:

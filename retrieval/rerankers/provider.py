@@ -1,182 +1,29 @@
-"""One JSON call to a provider's API within one deadline, connecting and dripping bytes included.
+"""A call to a rerank provider: every failure is a RerankFailed with its own code."""
 
-Not the guarded door of documents/fetching.py: the operator chose this address, and it may be
-private. Redirects are not followed, proxies and the environment play no part, and neither the key
-nor the provider's own words get into an error.
-"""
-
-import json
-import ssl
-import threading
-import time
-from collections.abc import Iterable, Mapping
-from functools import cached_property
+from collections.abc import Mapping
 from typing import Any
 
-import httpcore2
-import httpx2
-
+from documents import provider
 from retrieval.rerankers.base import (
     RerankBadResponse,
     RerankFailed,
     RerankTimeout,
     RerankUnavailable,
 )
-from retrieval.rerankers.outrun import Outrun
 
-COME_BACK_LATER = (429, 502, 503, 504)
-
-_local = threading.local()  # .deadline: of the call this thread is making
+AWAY = (None, 429, 502, 503, 504)  # of statuses; None: not even reached
 
 
-def _time_left() -> float:
-    left = float(_local.deadline) - time.monotonic()
-    if left <= 0:
-        raise httpcore2.ReadTimeout("deadline")
-    return left
-
-
-class _DeadlineStream(httpcore2.NetworkStream):
-    """Every single read and write may take what is left of the whole call, and no more."""
-
-    def __init__(self, stream: httpcore2.NetworkStream) -> None:
-        self._stream = stream
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _time_left())
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, _time_left())
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,
-    ) -> httpcore2.NetworkStream:
-        return _DeadlineStream(self._stream.start_tls(ssl_context, server_hostname, _time_left()))
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
-
-
-class _DeadlineBackend(httpcore2.NetworkBackend):
-    def __init__(self) -> None:
-        self._plain = httpcore2.SyncBackend()
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore2.NetworkStream:
-        stream = self._plain.connect_tcp(host, port, _time_left(), local_address, socket_options)
-        return _DeadlineStream(stream)
-
-
-class Provider:
-    """`url` is the base of the API; `path` is added unless `url` already ends with it."""
-
-    def __init__(
-        self, url: str, path: str, *, key: str = "", max_bytes: int = 2_000_000, places: int = 8
-    ) -> None:
-        self._url = _target(url, path)
-        self._headers: dict[bytes | str, bytes | str] = {
-            "Host": self._url.netloc.decode(),
-            "User-Agent": "Ragsite",
-            "Content-Type": "application/json",
-            "Accept": "application/json",
-            "Accept-Encoding": "identity",  # so that a small answer cannot become a large one
-            **_authorization(key),
-        }
-        self._max_bytes = max_bytes
-        self._places = places
-        self._outrun = Outrun(places)
-
-    def __repr__(self) -> str:
-        return f"Provider({self._url.host})"
-
+class Provider(provider.Provider):
     def post(self, body: Mapping[str, Any], *, deadline: float) -> Any:
-        """The answer's JSON. A thread, because resolving a name cannot be interrupted."""
-        content = json.dumps(body).encode()
-        answer = self._outrun.run(lambda: self._exchange(content, deadline), deadline=deadline)
         try:
-            return json.loads(answer)
-        except (ValueError, RecursionError):
-            raise RerankBadResponse("The provider's answer is not JSON.") from None
-
-    @cached_property
-    def _pool(self) -> httpcore2.ConnectionPool:
-        return httpcore2.ConnectionPool(
-            ssl_context=ssl.create_default_context(),
-            max_connections=self._places,
-            keepalive_expiry=30.0,
-            network_backend=_DeadlineBackend(),
-        )
-
-    def _exchange(self, content: bytes, deadline: float) -> bytes:
-        _local.deadline = deadline
-        request = httpcore2.URL(
-            scheme=self._url.raw_scheme,
-            host=self._url.raw_host,
-            port=self._url.port,
-            target=self._url.raw_path,
-        )
-        headers = {**self._headers, "Content-Length": str(len(content))}
-        try:
-            with self._pool.stream(
-                "POST",
-                request,
-                headers=headers,
-                content=content,
-                extensions={"timeout": {"pool": _time_left()}},
-            ) as response:
-                _check_status(response.status)
-                return self._body(response)
-        except httpcore2.TimeoutException:
-            raise RerankTimeout("The provider did not answer in time.") from None
-        except httpcore2.ConnectError:
-            raise RerankUnavailable("The provider cannot be reached.") from None
-        except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
-            raise RerankFailed("The provider broke off.") from error
-
-    def _body(self, response: httpcore2.Response) -> bytes:
-        pieces: list[bytes] = []
-        size = 0
-        for piece in response.iter_stream():
-            size += len(piece)
-            if size > self._max_bytes:
-                raise RerankBadResponse(f"The answer has more than {self._max_bytes:,} bytes.")
-            pieces.append(piece)
-        return b"".join(pieces)
-
-
-def _target(url: str, path: str) -> httpx2.URL:
-    try:
-        base = httpx2.URL(url)
-    except (httpx2.InvalidURL, ValueError, TypeError):
-        raise ValueError("The provider's address is not a URL.") from None
-    if base.scheme not in ("http", "https") or not base.host or base.userinfo:
-        raise ValueError("The provider's address must be http(s)://host/…, without a password.")
-    ending = base.path.rstrip("/")
-    return base.copy_with(path=ending if ending.endswith(path) else ending + path)
-
-
-def _authorization(key: str) -> dict[bytes | str, bytes | str]:
-    if not key:
-        return {}
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise ValueError("The provider's key holds characters that no header may hold.")
-    return {"Authorization": f"Bearer {key}"}
-
-
-def _check_status(status: int) -> None:
-    if status in COME_BACK_LATER:
-        raise RerankUnavailable(f"The provider answered with status {status}.")
-    if status != 200:
-        raise RerankFailed(f"The provider answered with status {status}.")
+            return super().post(body, deadline=deadline)
+        except provider.ProviderTimeout as error:
+            raise RerankTimeout(str(error)) from None
+        except provider.ProviderBadResponse as error:
+            raise RerankBadResponse(str(error)) from None
+        except provider.ProviderUnavailable as error:
+            kind = RerankUnavailable if error.status in AWAY else RerankFailed
+            raise kind(str(error)) from None
+        except provider.ProviderFailed as error:
+            raise RerankFailed(str(error)) from error.__cause__

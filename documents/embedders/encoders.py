@@ -1,0 +1,132 @@
+"""What turns texts into vectors on this machine: onnxruntime, or torch where that must be."""
+
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from documents import onnx_model
+from documents.embedders.model_files import ModelFiles
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+    from sentence_transformers import SentenceTransformer
+    from tokenizers import Encoding, Tokenizer
+
+LONGEST_TEXT = 100_000  # characters: a model reads some thousand of them
+
+
+class Encoder(Protocol):
+    def encode(self, texts: Sequence[str]) -> Any:
+        """One row for each text, normalised or not."""
+        ...
+
+
+class OnnxEncoder:
+    """A model on onnxruntime, `rows` texts in a run, each filled up to `width` tokens if given.
+
+    One text in a run is the default, because nothing else gave more texts a second on a CPU, and
+    because then nothing but the text decides its vector: an int8 model takes its scale from all
+    that is in the run, padding and neighbours included.
+    """
+
+    def __init__(
+        self,
+        session: "InferenceSession",
+        tokenizer: "Tokenizer",
+        *,
+        pooling: str,
+        threads: int = 1,
+        rows: int = 1,
+        width: int = 0,
+    ) -> None:
+        self._session = session
+        self._tokenizer = tokenizer
+        self._blank = onnx_model.pad_id(tokenizer)
+        self._pool = POOLS[pooling]
+        self._threads = threads
+        self._rows = rows
+        self._width = width
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        import numpy as np
+
+        encodings = self._tokenizer.encode_batch_fast([text[:LONGEST_TEXT] for text in texts])
+        order = sorted(range(len(texts)), key=lambda place: len(encodings[place].ids))
+        runs = [order[start : start + self._rows] for start in range(0, len(order), self._rows)]
+        inputs = [[encodings[place] for place in run] for run in runs]
+        if self._threads > 1 and len(runs) > 1:
+            # The session has one thread: texts side by side are faster than one text in parts.
+            with ThreadPoolExecutor(self._threads) as pool:
+                parts = list(pool.map(self._run, inputs))
+        else:
+            parts = [self._run(part) for part in inputs]
+        vectors = np.empty((len(texts), parts[0].shape[1]), dtype=np.float32)
+        for run, part in zip(runs, parts, strict=True):
+            vectors[run] = part
+        return vectors
+
+    def _run(self, encodings: "Sequence[Encoding]") -> Any:
+        longest = max(len(encoding.ids) for encoding in encodings)
+        width = max(self._width, longest)
+        given = onnx_model.inputs(self._session, encodings, width=width, blank=self._blank)
+        (hidden, *_) = self._session.run(None, given)
+        if hidden.ndim == 2:  # the exported graph pools by itself
+            return hidden
+        lengths = [len(encoding.ids) for encoding in encodings]
+        return self._pool(hidden, lengths)
+
+
+def _mean(hidden: Any, lengths: Sequence[int]) -> Any:
+    import numpy as np
+
+    return np.stack(
+        [row[:length].mean(axis=0) for row, length in zip(hidden, lengths, strict=True)]
+    )
+
+
+def _first(hidden: Any, lengths: Sequence[int]) -> Any:
+    return hidden[:, 0]
+
+
+def _last(hidden: Any, lengths: Sequence[int]) -> Any:
+    return hidden[range(len(lengths)), [length - 1 for length in lengths]]
+
+
+POOLS = {"mean": _mean, "cls": _first, "last": _last}
+
+
+class TorchEncoder:
+    """sentence-transformers itself: every model it knows, on every device it knows."""
+
+    def __init__(
+        self, model: str, files: ModelFiles, *, threads: int, batch_size: int, device: str
+    ) -> None:
+        self._batch_size = batch_size
+        self._lock = threading.Lock()
+        self.model = self._load(model, files, threads, device)
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        # One thread at a time: a Hugging Face tokenizer in use elsewhere raises "Already borrowed".
+        with self._lock:
+            return self.model.encode(
+                list(texts), batch_size=self._batch_size, show_progress_bar=False
+            )
+
+    def _load(
+        self, model: str, files: ModelFiles, threads: int, device: str
+    ) -> "SentenceTransformer":
+        if files.is_local:
+            os.environ.setdefault("HF_HUB_OFFLINE", "1")
+            os.environ.setdefault("TRANSFORMERS_OFFLINE", "1")
+        import torch
+        from sentence_transformers import SentenceTransformer
+
+        import_module("transformers.utils.logging").disable_progress_bar()
+        if threads:
+            torch.set_num_threads(threads)
+        if files.is_local:
+            return SentenceTransformer(str(files.directory), device=device, local_files_only=True)
+        return SentenceTransformer(model, device=device, revision=files.revision)

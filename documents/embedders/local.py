@@ -1,0 +1,152 @@
+"""What all models on this machine share: prefixes, exact token counts, shortened vectors."""
+
+import threading
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from documents.cutting import character_spans, word_spans
+from documents.embedders.base import Embedder, Vectors, identity_of
+from documents.embedders.encoders import LONGEST_TEXT, Encoder
+from documents.embedders.model_files import ModelFiles
+from documents.embedders.windows import mean, windows
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+# The tokenizer takes some 100 to 400 bytes of memory for a character: 5 MB at once, 2 GB.
+CHARACTERS_AT_ONCE = 500_000
+TEXTS_AT_ONCE = 4096
+FEW_CHARACTERS = 4000
+
+
+class LocalEmbedder(Embedder):
+    """`dimensions` below the model's own: only the first ones of a vector are kept, which is what
+    Matryoshka models are trained for."""
+
+    provider: str
+    identity_extra = ""
+    max_windows = 4
+
+    def __init__(
+        self,
+        files: ModelFiles,
+        *,
+        dimensions: int,
+        batch_size: int,
+        query_prefix: str,
+        document_prefix: str,
+        max_length: int = 0,
+    ) -> None:
+        if batch_size < 1 or max_length < 0:
+            raise ValueError("batch_size must be 1 or more, max_length 0 or more")
+        if not 0 <= dimensions <= files.dimensions:
+            raise ValueError(
+                f"dimensions must be from 1 to the model's own {files.dimensions}, or 0 for those"
+            )
+        self.files = files
+        self.dimensions = dimensions or files.dimensions
+        self.longest_input = min(max_length or files.longest_input, files.longest_input)
+        self.batch_size = batch_size
+        self.query_prefix = query_prefix
+        self.document_prefix = document_prefix
+        self.max_tokens = self._content_tokens()
+        self._loading = threading.Lock()
+        self._encoder: Encoder | None = None
+
+    @abstractmethod
+    def load(self) -> Encoder:
+        """The model itself. Called once, when the first text comes."""
+
+    @cached_property
+    def identity(self) -> str:
+        return identity_of(
+            self.provider,
+            self.files.name,
+            self.files.revision[:12],
+            self.dimensions,
+            prefixes=(self.query_prefix, self.document_prefix),
+            extra=self.identity_extra,
+        )
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        if sum(map(len, texts)) < FEW_CHARACTERS:  # not worth waking the tokenizer's threads
+            return [len(self._tokenizer.encode(text, add_special_tokens=False)) for text in texts]
+        counts = [0] * len(texts)
+        for owners, pieces in _batches(texts):
+            encoded = self._tokenizer.encode_batch_fast(pieces, add_special_tokens=False)
+            for owner, encoding in zip(owners, encoded, strict=True):
+                counts[owner] += len(encoding)
+        return counts
+
+    def embed_batch(self, texts: list[str]) -> Vectors:
+        return self._embedded(texts, self.document_prefix)
+
+    def embed_query_batch(self, texts: list[str]) -> Vectors:
+        return self._embedded(texts, self.query_prefix)
+
+    def warm(self) -> None:
+        self._encode(["warm"])
+
+    def _embedded(self, texts: Sequence[str], prefix: str) -> Vectors:
+        parted = [
+            windows(text, self._tokenizer, tokens=self.max_tokens, at_most=self.max_windows)
+            for text in texts
+        ]
+        vectors = iter(self._encode([prefix + part for parts in parted for part, _ in parts]))
+        return [mean([(next(vectors), tokens) for _, tokens in parts]) for parts in parted]
+
+    def _encode(self, texts: list[str]) -> Vectors:
+        import numpy as np
+
+        with self._loading:
+            encoder = self._encoder = self._encoder or self.load()
+        vectors = np.asarray(encoder.encode(texts), dtype=np.float32)[:, : self.dimensions]
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        # What has no length, or none that is a number, stays as it is for the base to refuse.
+        shortened = np.divide(vectors, lengths, where=lengths > 0, out=vectors.copy())
+        listed: Vectors = shortened.tolist()
+        return listed
+
+    @cached_property
+    def _tokenizer(self) -> "Tokenizer":
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(self.files.tokenizer))
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
+    def _content_tokens(self) -> int:
+        special = self._tokenizer.num_special_tokens_to_add(is_pair=False)
+        prefix = max(self.count_tokens([self.query_prefix, self.document_prefix]))
+        content = self.longest_input - special - prefix
+        if content < 1:
+            raise ValueError("the prefixes leave the model no room for a text")
+        return content
+
+
+def _batches(texts: Sequence[str]) -> Iterator[tuple[list[int], list[str]]]:
+    """Texts with their indices, as many at once as memory allows, the longest ones in pieces."""
+    owners: list[int] = []
+    pieces: list[str] = []
+    characters = 0
+    for owner, text in enumerate(texts):
+        for piece in _pieces(text):
+            if characters + len(piece) > CHARACTERS_AT_ONCE or len(pieces) == TEXTS_AT_ONCE:
+                yield owners, pieces
+                owners, pieces, characters = [], [], 0
+            owners.append(owner)
+            pieces.append(piece)
+            characters += len(piece)
+    yield owners, pieces
+
+
+def _pieces(text: str) -> Iterator[str]:
+    if len(text) <= LONGEST_TEXT:
+        yield text
+        return
+    for start, end in word_spans(text, 0, len(text), length=LONGEST_TEXT):
+        for span in character_spans(text, start, end, length=LONGEST_TEXT):
+            yield text[slice(*span)]

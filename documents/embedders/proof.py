@@ -1,0 +1,64 @@
+"""Whether another runtime gives a model's own vectors: asked at every start, for a few texts.
+
+What torch gives for them is in this folder for the bundled model; for any other it is computed
+once and kept, so that torch need not be loaded again.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from documents.embedders.encoders import Encoder
+from documents.embedders.model_files import ModelFiles
+
+KNOWN = Path(__file__).with_name("bundled_vectors.json")
+TEXTS = (
+    "how hot must the kiln be?",
+    "  Ragsite v2.1 — naïve café, 東京, “C++” & <b>42 %</b>;\n\tsnake_case_name  ",
+    "Heat the kiln to 1240 degrees for nine hours. " * 12 + "end " * 200,
+)
+TOLERANCE = 1e-5
+
+
+class NotTheSame(Exception):
+    """The vectors are not the model's."""
+
+
+def expected(files: ModelFiles, folder: Path | None, own: Callable[[], Encoder]) -> Any:
+    """The normalised vectors of TEXTS by the model's `own` encoder."""
+    known = json.loads(KNOWN.read_text())
+    if files.revision in known:
+        return known[files.revision]
+    name = f"{files.revision[:16]}-sentence-transformers-{version('sentence-transformers')}.json"
+    kept = folder / name if folder else None
+    if kept is not None:
+        with suppress(OSError, ValueError):
+            return json.loads(kept.read_text())
+    vectors = normalised(own().encode(TEXTS)).tolist()
+    if kept is not None:
+        with suppress(OSError):  # a folder that cannot be written: asked anew next time
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            draft = kept.with_suffix(f".{os.getpid()}")
+            draft.write_text(json.dumps(vectors))
+            draft.replace(kept)
+    return vectors
+
+
+def compare(encoder: Encoder, vectors: Any) -> None:
+    import numpy as np
+
+    given = normalised(encoder.encode(TEXTS))
+    wanted = np.asarray(vectors, dtype=np.float32)
+    if given.shape != wanted.shape or not np.abs(given - wanted).max() <= TOLERANCE:
+        raise NotTheSame("onnxruntime gives other vectors than sentence-transformers.")
+
+
+def normalised(vectors: Any) -> Any:
+    import numpy as np
+
+    vectors = np.asarray(vectors, dtype=np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -1,0 +1,257 @@
+"""What all embedding APIs share: retries within one deadline, a common pace, checked answers.
+
+The operator chose the address, and it may be private (documents/provider.py). Neither the key nor
+the provider's own words get into an error or a log.
+"""
+
+import base64
+import binascii
+import logging
+import math
+import random
+import re
+import struct
+import time
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from documents import provider as api
+from documents.embedders.base import Embedder, Vectors, identity_of
+from documents.errors import (
+    ProviderAway,
+    ProviderError,
+    ProviderNonsense,
+    ProviderRateLimited,
+    ProviderRefusal,
+    ProviderTimedOut,
+)
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+logger = logging.getLogger(__name__)
+
+SHORTEN = ("no", "server", "here")
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds between two tries, before the jitter
+LEAST_ANSWER, ANSWER_PER_NUMBER = 1_000_000, 40  # bytes; a number takes some 10 to 25
+LARGEST_MODEL = 8192  # dimensions, before shortening
+
+# An estimate of tokens: a word's first eight letters are one, each further four another; digits by
+# threes, other signs one by one, and what is not ASCII at two bytes a token.
+PIECE = re.compile(r"[A-Za-z]+|[0-9]+|[^\x00-\x7f]+|[^\sA-Za-z0-9]", re.ASCII)
+
+
+class Pace(Protocol):
+    """When the next call may begin, whoever else calls the same provider."""
+
+    def wait(self, tokens: int, *, deadline: float, is_urgent: bool) -> bool:
+        """Returns when it is our turn; False, at once, if that would be after the deadline.
+        Who is urgent does not queue, but heeds a provider that wants to be left alone."""
+        ...
+
+    def leave_alone(self, seconds: float) -> None:
+        """The provider wants no calls for so long."""
+        ...
+
+
+class NoPace:
+    def wait(self, tokens: int, *, deadline: float, is_urgent: bool) -> bool:
+        return True
+
+    def leave_alone(self, seconds: float) -> None:
+        return None
+
+
+class RemoteEmbedder(Embedder):
+    """`dimensions` are those of the vectors as they are stored. Where the model's own are more,
+    `shorten` says who cuts them: the "server", told by its parameter, or we "here".
+
+    `tokenizer`, the path of a tokenizer.json, makes token counts exact; without it they are
+    estimated. `revision` is for you to change when the model behind a name has changed.
+    """
+
+    provider: str
+    path: str
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        model: str,
+        dimensions: int,
+        key: str = "",
+        revision: str = "",
+        shorten: str = "no",
+        query_prefix: str = "",
+        document_prefix: str = "",
+        max_tokens: int = 8191,
+        tokenizer: str = "",
+        batch_size: int = 64,
+        concurrency: int = 2,
+        retries: int = 5,
+        timeout: float = 60.0,
+        deadline: float = 300.0,
+        query_deadline: float = 5.0,
+        price: float = 0.0,
+        requests_per_minute: float = 0,
+        tokens_per_minute: float = 0,
+    ) -> None:
+        if not model:
+            raise ValueError("a remote embedder needs the name of its model")
+        if min(dimensions, max_tokens, batch_size, concurrency) < 1:
+            raise ValueError("dimensions, max_tokens, batch_size and concurrency must be 1 or more")
+        if min(retries, price, requests_per_minute, tokens_per_minute) < 0:
+            raise ValueError("retries, price and the limits of a minute must be 0 or more")
+        if min(timeout, deadline, query_deadline) <= 0 or shorten not in SHORTEN:
+            raise ValueError(f"times must be above 0, and shorten one of {', '.join(SHORTEN)}")
+        self.model, self.dimensions, self.revision = model, dimensions, revision
+        self.shorten = shorten
+        self.query_prefix, self.document_prefix = query_prefix, document_prefix
+        self.batch_size, self.concurrency = batch_size, concurrency
+        self.retries, self.timeout = retries, timeout
+        self.deadline, self.query_deadline = deadline, query_deadline
+        self.price = price
+        self.requests_per_minute = requests_per_minute  # 0: no limit of our own
+        self.tokens_per_minute = tokens_per_minute
+        self.pace: Pace = NoPace()
+        self._tokenizer_path = Path(tokenizer).expanduser() if tokenizer else None
+        self._api = api.Provider(
+            url,
+            self.path,
+            key=key,
+            max_bytes=LEAST_ANSWER + ANSWER_PER_NUMBER * batch_size * LARGEST_MODEL,
+            places=concurrency + 4,  # what hangs holds a place until its deadline
+        )
+        self.max_tokens = max_tokens - max(self.count_tokens([query_prefix, document_prefix]))
+        if self.max_tokens < 1:
+            raise ValueError("the prefixes leave the model no room for a text")
+
+    @abstractmethod
+    def request(self, texts: list[str]) -> dict[str, Any]:
+        """The body of the call."""
+
+    @abstractmethod
+    def read(self, answer: Mapping[str, Any], count: int) -> tuple[list[Any], int | None]:
+        """Vectors in the order of the texts, as they came, and the tokens if it says so."""
+
+    @cached_property
+    def identity(self) -> str:
+        prefixes = self.query_prefix, self.document_prefix
+        return identity_of(
+            self.provider, self.model, self.revision, self.dimensions, prefixes=prefixes
+        )
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        if self._tokenizer_path is None:
+            return [estimate_tokens(text) for text in texts]
+        return [len(self._tokenizer.encode(text, add_special_tokens=False)) for text in texts]
+
+    def embed_batch(self, texts: list[str]) -> Vectors:
+        return self.embed_metered(texts)[0]
+
+    def embed_metered(self, texts: list[str]) -> tuple[Vectors, int]:
+        prefixed = [self.document_prefix + text for text in texts]
+        return self._embed(prefixed, time.monotonic() + self.deadline, is_urgent=False)
+
+    def embed_query_batch(self, texts: list[str]) -> Vectors:
+        prefixed = [self.query_prefix + text for text in texts]
+        return self._embed(prefixed, time.monotonic() + self.query_deadline, is_urgent=True)[0]
+
+    def _embed(self, texts: list[str], deadline: float, *, is_urgent: bool) -> tuple[Vectors, int]:
+        estimate = sum(self.count_tokens(texts))
+        answer = self._persist(self.request(texts), estimate, deadline, is_urgent=is_urgent)
+        if not isinstance(answer, dict):
+            raise ProviderNonsense("The provider's answer is not what was asked for.")
+        vectors, tokens = self.read(answer, len(texts))
+        return [self._vector(vector) for vector in vectors], estimate if tokens is None else tokens
+
+    def _persist(
+        self, body: dict[str, Any], tokens: int, deadline: float, *, is_urgent: bool
+    ) -> Any:
+        """The answer, after some tries if it must be, always before the deadline."""
+        for number in range(self.retries + 1):
+            if not self.pace.wait(tokens, deadline=deadline, is_urgent=is_urgent):
+                raise ProviderRateLimited("The provider's limits leave no room in time.")
+            try:
+                return self._api.post(body, deadline=min(deadline, time.monotonic() + self.timeout))
+            except api.ProviderFailed as error:
+                pause = _pause(number, error.retry_after)
+                if error.retry_after:
+                    self.pace.leave_alone(error.retry_after)
+                is_late = time.monotonic() + pause >= deadline
+                if number == self.retries or is_late or not _is_worth_another_try(error):
+                    raise _failure(error) from error.__cause__
+                fields = {"provider": self.provider, "status": error.status, "try": number + 1}
+                logger.info("embedder.retry", extra={**fields, "pause_s": round(pause, 2)})
+                time.sleep(pause)
+        raise AssertionError("unreachable")
+
+    def _vector(self, given: Any) -> list[float]:
+        """Numbers of unit length. What is no good stays as it is for the base to refuse."""
+        numbers = _numbers(given)
+        if self.shorten == "here":
+            numbers = numbers[: self.dimensions]
+        length = math.hypot(*numbers)
+        if not math.isfinite(length) or length == 0:
+            return numbers
+        return [number / length for number in numbers]
+
+    @cached_property
+    def _tokenizer(self) -> "Tokenizer":
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(self._tokenizer_path))
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
+
+def estimate_tokens(text: str) -> int:
+    return sum(map(_weight, PIECE.findall(text)))
+
+
+def _weight(piece: str) -> int:
+    if not piece.isascii():
+        return -(-len(piece.encode("utf-8", "replace")) // 2)
+    if piece[0].isdigit():
+        return -(-len(piece) // 3)
+    return 1 + -(-max(0, len(piece) - 8) // 4)
+
+
+def _pause(number: int, retry_after: float | None) -> float:
+    """Longer each time, with jitter so that workers do not come back in step."""
+    backoff = min(LONGEST_PAUSE, FIRST_PAUSE * 2**number)
+    if retry_after is not None:
+        return retry_after + random.uniform(0, FIRST_PAUSE)  # noqa: S311  (no secret)
+    return random.uniform(backoff / 2, backoff)  # noqa: S311
+
+
+def _is_worth_another_try(error: api.ProviderFailed) -> bool:
+    return isinstance(error, api.ProviderUnavailable | api.ProviderBrokeOff | api.ProviderTimeout)
+
+
+def _failure(error: api.ProviderFailed) -> ProviderError:
+    sentence = str(error)
+    if isinstance(error, api.ProviderTimeout):
+        return ProviderTimedOut(sentence)
+    if isinstance(error, api.ProviderBadResponse):
+        return ProviderNonsense(sentence)
+    if isinstance(error, api.ProviderRefused):
+        return ProviderRefusal(sentence)
+    return (ProviderRateLimited if error.status == 429 else ProviderAway)(sentence)
+
+
+def _numbers(given: Any) -> list[float]:
+    """A vector as a list of numbers, or as base64 of little-endian single precision."""
+    try:
+        if isinstance(given, str):
+            packed = base64.b64decode(given, validate=True)
+            return list(struct.unpack(f"<{len(packed) // 4}f", packed))
+        if isinstance(given, list) and not any(isinstance(number, bool | str) for number in given):
+            return [float(number) for number in given]
+    except (binascii.Error, struct.error, TypeError, ValueError, OverflowError):
+        pass
+    raise ProviderNonsense("The provider's answer has a vector that is none.")

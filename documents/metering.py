@@ -1,0 +1,113 @@
+"""What embedding takes in tokens and money: written down as it is spent, stopped at the caps."""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+from django.conf import settings
+from django.db.models import F, Sum
+
+from ragsite.tenancy import namespace
+
+from .embedders import Embedder
+from .embedders.base import Spend, Vectors, unmetered
+from .errors import CostCap
+from .models import EmbeddingUsage, IngestJob
+
+MILLION = 1_000_000
+
+
+class MeteredEmbedder(Embedder):
+    """An embedder at work for one job of a namespace. Refuses, before it begins, what would go
+    beyond a cap."""
+
+    def __init__(self, embedder: Embedder, namespace_id: uuid.UUID, job_id: uuid.UUID) -> None:
+        self._embedder = embedder
+        self._namespace_id = namespace_id
+        self._job_id = job_id
+        self.dimensions = embedder.dimensions
+        self.max_tokens = embedder.max_tokens
+        self.max_windows = embedder.max_windows
+        self.batch_size = embedder.batch_size
+
+    @property
+    def identity(self) -> str:
+        return self._embedder.identity
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return self._embedder.count_tokens(texts)
+
+    def embed_batch(self, texts: list[str]) -> Vectors:
+        return [vector for batch in self.embed_documents(texts) for vector in batch]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self._embedder.embed_query(text)
+
+    def embed_documents(
+        self, texts: Sequence[str], *, spend: Spend = unmetered
+    ) -> Iterator[Vectors]:
+        def spent(tokens: int) -> None:
+            self._record(tokens)
+            spend(tokens)
+
+        if texts and any(settings.EMBEDDING_CAPS.values()):
+            self._require_room(sum(self.count_tokens(texts)))
+        yield from self._embedder.embed_documents(texts, spend=spent)
+
+    def _cost(self, tokens: int) -> Decimal:
+        return Decimal(tokens) * Decimal(str(self._embedder.price)) / MILLION
+
+    def _record(self, tokens: int) -> None:
+        cost = self._cost(tokens)
+        with namespace(self._namespace_id):
+            # Not under the lease: what was spent was spent, whoever has the job by now.
+            IngestJob.objects.filter(pk=self._job_id).update(
+                embedding_tokens=F("embedding_tokens") + tokens,
+                embedding_cost=F("embedding_cost") + cost,
+            )
+            rows = EmbeddingUsage.objects.filter(
+                namespace_id=self._namespace_id, month=this_month(), model_identity=self.identity
+            )
+            if not rows.update(tokens=F("tokens") + tokens, cost=F("cost") + cost):
+                _, is_new = EmbeddingUsage.objects.get_or_create(
+                    namespace_id=self._namespace_id,
+                    month=this_month(),
+                    model_identity=self.identity,
+                    defaults={"tokens": tokens, "cost": cost},
+                )
+                if not is_new:  # another worker was faster
+                    rows.update(tokens=F("tokens") + tokens, cost=F("cost") + cost)
+        if any(settings.EMBEDDING_CAPS.values()):
+            self._require_room(0)
+
+    def _require_room(self, tokens: int) -> None:
+        """That so many more tokens stay within every cap."""
+        caps = settings.EMBEDDING_CAPS
+        with namespace(self._namespace_id):
+            job = IngestJob.objects.filter(pk=self._job_id).first()
+            month = usage_in(self._namespace_id, this_month())
+        of_job = (job.embedding_tokens, job.embedding_cost) if job else (0, Decimal(0))
+        for scope, (spent, paid) in (("job", of_job), ("month", month)):
+            if caps[f"{scope}_tokens"] and spent + tokens > caps[f"{scope}_tokens"]:
+                raise CostCap(
+                    f"Embedding this document would take the {scope} to {spent + tokens:,} tokens, "
+                    f"and {caps[f'{scope}_tokens']:,} are allowed."
+                )
+            cost = paid + self._cost(tokens)
+            if caps[f"{scope}_cost"] and cost > Decimal(str(caps[f"{scope}_cost"])):
+                raise CostCap(
+                    f"Embedding this document would take the {scope}'s cost to {cost:.4f}, and "
+                    f"{caps[f'{scope}_cost']} is allowed."
+                )
+
+
+def usage_in(namespace_id: uuid.UUID, month: date) -> tuple[int, Decimal]:
+    """Tokens and money of all models. Inside namespace()."""
+    rows = EmbeddingUsage.objects.filter(namespace_id=namespace_id, month=month)
+    sums = rows.aggregate(tokens=Sum("tokens"), cost=Sum("cost"))
+    return sums["tokens"] or 0, sums["cost"] or Decimal(0)
+
+
+def this_month() -> date:
+    return datetime.now(UTC).date().replace(day=1)

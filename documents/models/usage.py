@@ -1,0 +1,41 @@
+"""What embedding costs, by namespace and month, and when a provider may be called next."""
+
+from django.db import models
+
+from .namespaces import Namespace
+
+
+class EmbeddingUsage(models.Model):
+    """Tokens that were embedded for a namespace in a calendar month (UTC), by model."""
+
+    id = models.BigAutoField(primary_key=True)
+    namespace = models.ForeignKey(
+        Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    month = models.DateField(help_text="Its first day.")
+    model_identity = models.TextField()
+    tokens = models.BigIntegerField(default=0)
+    cost = models.DecimalField(max_digits=18, decimal_places=6, default=0)
+
+    class Meta:
+        verbose_name_plural = "embedding usage"
+        ordering = ["-month", "namespace", "model_identity"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["namespace", "month", "model_identity"], name="usage_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.month:%Y-%m} {self.model_identity}"
+
+
+class ProviderPace(models.Model):
+    """Shared by all processes that call a provider. Holds no tenant's content, only two moments."""
+
+    provider = models.CharField(max_length=100, primary_key=True)
+    next_at = models.DateTimeField()
+    blocked_until = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.provider

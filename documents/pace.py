@@ -1,0 +1,70 @@
+"""One pace for all that call a provider, on this host or another: two moments in a database row.
+
+Each caller moves `next_at` on by what its call takes of the provider's limits and begins at the
+moment it found there. A Retry-After moves `blocked_until` for everybody. A question does not queue
+behind documents: it counts, but only `blocked_until` holds it up.
+"""
+
+import threading
+import time
+
+from django.db import connections
+
+TAKE_TURN = """
+INSERT INTO documents_providerpace AS pace (provider, next_at, blocked_until)
+VALUES (%(provider)s, clock_timestamp() + make_interval(secs => %(cost)s), clock_timestamp())
+ON CONFLICT (provider) DO UPDATE
+SET next_at = greatest(pace.next_at, {start}) + make_interval(secs => %(cost)s)
+WHERE {start} <= clock_timestamp() + make_interval(secs => %(patience)s)
+RETURNING extract(epoch FROM {found} - clock_timestamp())::float8
+"""
+QUEUED = TAKE_TURN.format(
+    start="greatest(pace.next_at, pace.blocked_until, clock_timestamp())",
+    found="greatest(next_at - make_interval(secs => %(cost)s), blocked_until)",
+)
+URGENT = TAKE_TURN.format(
+    start="greatest(pace.blocked_until, clock_timestamp())", found="blocked_until"
+)
+BLOCK = """
+INSERT INTO documents_providerpace AS pace (provider, next_at, blocked_until)
+VALUES (%(provider)s, clock_timestamp(), clock_timestamp() + make_interval(secs => %(seconds)s))
+ON CONFLICT (provider) DO UPDATE
+SET blocked_until = greatest(pace.blocked_until, excluded.blocked_until)
+"""
+LONGEST_BLOCK = 3600.0  # seconds: no provider keeps us away for good by a mistake of its own
+
+
+class SharedPace:
+    def __init__(
+        self, provider: str, *, requests_per_minute: float = 0, tokens_per_minute: float = 0
+    ) -> None:
+        self._provider = provider
+        self._seconds_per_request = 60 / requests_per_minute if requests_per_minute else 0.0
+        self._seconds_per_token = 60 / tokens_per_minute if tokens_per_minute else 0.0
+
+    def wait(self, tokens: int, *, deadline: float, is_urgent: bool) -> bool:
+        values: dict[str, str | float] = {
+            "provider": self._provider,
+            "cost": max(self._seconds_per_request, tokens * self._seconds_per_token),
+            "patience": deadline - time.monotonic(),
+        }
+        found = self._ask(URGENT if is_urgent else QUEUED, values)
+        if found is None:
+            return False
+        time.sleep(max(0.0, found))
+        return True
+
+    def leave_alone(self, seconds: float) -> None:
+        self._ask(BLOCK, {"provider": self._provider, "seconds": min(seconds, LONGEST_BLOCK)})
+
+    def _ask(self, statement: str, values: dict[str, str | float]) -> float | None:
+        connection = connections["default"]  # never a replica: this writes
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(statement, values)
+                row = cursor.fetchone() if cursor.description else None
+            return None if row is None else float(row[0])
+        finally:
+            is_main = threading.current_thread() is threading.main_thread()
+            if not is_main and not connection.in_atomic_block:
+                connection.close()  # a thread that ends would leave it open

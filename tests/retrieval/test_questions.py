@@ -1,0 +1,120 @@
+"""A question's vector: asked for once by many, kept, never another model's, never waited for."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from documents.errors import IngestError
+from documents.models import IndexProfile, Namespace
+from ragsite.tenancy import operator
+from retrieval import questions
+from retrieval.questions import embed_question
+
+from ..client import Api
+from ..embedding_server import MODEL, Handler
+from ..threads import at_once
+
+Behaving = Callable[..., Namespace]
+
+
+@pytest.fixture(autouse=True)
+def fresh_breakers() -> None:
+    questions._breaker.cache_clear()
+
+
+def with_profile(tenant: Namespace) -> Namespace:
+    with operator():
+        return Namespace.objects.select_related("active_profile").get(pk=tenant.pk)
+
+
+def asked(text: str) -> int:
+    return sum(request["body"]["input"] == [text] for request in Handler.seen)
+
+
+def test_twenty_who_ask_the_same_at_once_make_one_call(behaving: Behaving):
+    tenant = with_profile(behaving("slow"))
+    vectors = at_once(20, lambda number: embed_question(tenant, "how hot?"))
+    assert all(vector == pytest.approx(MODEL.embed_query("how hot?")) for vector in vectors)
+    assert asked("how hot?") == 1
+    embed_question(tenant, "how hot?")  # and later ones none
+    assert asked("how hot?") == 1
+
+
+def test_twenty_searches_for_the_same_words_make_one_call(
+    behaving: Behaving, api_of: Callable[..., Api], work: Callable[[], int]
+):
+    """With different options, so that the answers' own cache is no help."""
+    api = api_of(behaving("slow"))
+    api.upload(("kiln.md", "# Kiln\n\nHeat to 1240 degrees for nine hours."))
+    work()
+    answers = at_once(20, lambda k: Api(Client(), api.key).query("how hot?", k=k + 1))
+    assert {answer.status for answer in answers} == {200}
+    assert all(answer.body["results"] for answer in answers)
+    assert all(answer.body["diagnostics"]["fallbacks"] == [] for answer in answers)
+    assert asked("how hot?") == 1
+
+
+def test_one_search_asks_once(behaving: Behaving, api_of: Callable[..., Api]):
+    api_of(behaving("good")).query("how hot?", explain=True)
+    assert asked("how hot?") == 1
+
+
+def test_another_namespace_asks_for_itself(behaving: Behaving):
+    """A quick answer must not tell one tenant what another has asked."""
+    for tenant in (behaving("good"), behaving("good")):
+        embed_question(with_profile(tenant), "how hot?")
+    assert asked("how hot?") == 2
+
+
+def test_a_provider_that_keeps_failing_is_left_alone(
+    behaving: Behaving, api_of: Callable[..., Api], work: Callable[[], int]
+):
+    api = api_of(behaving("good"))
+    api.upload(("kiln.md", "# Kiln\n\nHeat to 1240 degrees for nine hours."))
+    work()
+    behaving("hang", query_deadline=0.3, retries=0)
+    for number in range(3):
+        body = api.query(f"degrees {number}").body
+        assert body["diagnostics"]["fallbacks"] == ["lexical_only: provider_timeout"]
+        assert body["results"]
+    Handler.forget()
+    started = time.monotonic()
+    body = api.query("degrees again").body
+    assert body["diagnostics"]["fallbacks"] == ["lexical_only: provider_unavailable"]
+    assert body["results"]
+    assert Handler.seen == []
+    assert time.monotonic() - started < 0.3 + 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "other"},
+        {"revision": "2"},
+        {"query_prefix": "q: "},
+        {"document_prefix": "d: "},
+    ],
+)
+def test_a_question_is_never_embedded_by_another_model(behaving: Behaving, change: dict[str, Any]):
+    tenant = with_profile(behaving("good"))
+    embed_question(tenant, "how hot?")
+    with operator():
+        assert IndexProfile.objects.get(name="remote").model_identity == "openai/m/256/normalized"
+    behaving("good", **change)
+    Handler.forget()
+    with pytest.raises(IngestError) as caught:
+        embed_question(with_profile(tenant), "how hot?")  # not even from the cache
+    assert caught.value.code == "profile_mismatch"
+    assert Handler.seen == []
+
+
+def test_a_question_is_never_embedded_with_other_dimensions(behaving: Behaving):
+    tenant = with_profile(behaving("good"))
+    embed_question(tenant, "how hot?")
+    behaving("good", dimensions=64, shorten="here")
+    with pytest.raises(IngestError) as caught:
+        embed_question(with_profile(tenant), "how cold?")
+    assert caught.value.code == "profile_mismatch"

@@ -1,7 +1,7 @@
 """A plain BERT as a graph for onnxruntime, made in memory from the model's own weights.
 
 No export and no file: the graph is written down here, layer by layer, with onnxruntime's fused
-operators, and the weights are handed over as they are. docs/decisions/0018-embedding.md says what
+operators, and the weights are handed over as they are. docs/decisions/0017-embedding.md says what
 that saves; proof.py checks that the vectors are the model's.
 """
 

@@ -91,7 +91,7 @@ def many_passages(texts: Sequence[str], threads: int, rounds: int) -> None:
     torch.set_num_threads(threads)
     ways = {name: partial(_all, embedder, texts) for name, embedder in made.items()}
     tokens = sum(made["torch"].count_tokens(texts)) / len(texts)
-    title = f"{len(texts)} passages of {tokens:.0f} tokens, batches of 64, {threads} threads"
+    title = f"{tokens:.0f} tokens each, batches of 64, {threads} threads"
     table(title, in_turns(ways, rounds), len(texts))
 
 

@@ -268,6 +268,16 @@ EMBEDDERS = {
 }
 EMBEDDING_CACHE_DAYS = env.int("EMBEDDING_CACHE_DAYS", default=30)
 
+# -- reindexing: another profile built beside the live one (documents/building.py) ----
+REINDEX = {
+    "share": env.float("REINDEX_SHARE", default=0.5),
+    "builders": env.int("REINDEX_BUILDERS", default=1),
+    "grace": env.int("REINDEX_GRACE_SECONDS", default=30),
+    "seconds": 20.0,  # at a time; then other work gets its turn
+}
+# What two profiles are compared by: the first that gives questions for a namespace is taken.
+PARITY_QUESTIONS = ["retrieval.parity.sampled_questions"]
+
 # -- search --------------------------------------------------------------------------
 SEARCH = {
     "candidates": env.int("SEARCH_CANDIDATES", default=100),

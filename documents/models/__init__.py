@@ -1,11 +1,12 @@
 """The tables: whose (namespaces), what (documents), what they say (facts), how indexed (indexing,
-terms), what work (jobs)."""
+terms, reindexing), what work (jobs)."""
 
 from .documents import Document, DocumentVersion
 from .facts import Fact
 from .indexing import Chunk, EmbeddingCache, IndexProfile
 from .jobs import IngestJob, WorkerHeartbeat
 from .namespaces import ApiKey, Namespace
+from .reindexing import Reindex
 from .terms import ChunkTerms, TermFrequency, TermStatistics
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "IndexProfile",
     "IngestJob",
     "Namespace",
+    "Reindex",
     "TermFrequency",
     "TermStatistics",
     "WorkerHeartbeat",

@@ -1,0 +1,87 @@
+"""What a reindex says beforehand and afterwards, what it refuses, and what it leaves behind."""
+
+import uuid
+from collections.abc import Callable
+
+import pytest
+
+from documents import estimating, housekeeping, reindexing
+from documents.models import Chunk, IndexProfile, Namespace, Reindex
+from ragsite.tenancy import namespace, operator
+from retrieval import parity
+
+from ..client import Api
+from .test_reindex import chunks_of, fill
+
+
+def test_two_cannot_be_under_way_and_a_killed_reclaim_is_swept(
+    api: Api,
+    tenant: Namespace,
+    hashing_profile: IndexProfile,
+    small_profile: IndexProfile,
+    build: Callable[[], None],
+):
+    fill(api, 2)
+    build()
+    with operator():
+        default = IndexProfile.objects.get(name="default")
+    with pytest.raises(reindexing.ReindexError, match="already"):
+        reindexing.start(tenant.pk, hashing_profile)
+    first = reindexing.start(tenant.pk, small_profile)
+    assert reindexing.start(tenant.pk, small_profile) == first
+    with pytest.raises(reindexing.ReindexError, match="on its way to 'small'"):
+        reindexing.start(tenant.pk, default)
+    build()
+    reindexing.switch(tenant.pk)
+    reindexing.reclaim(tenant.pk)  # and the worker that should remove the chunks dies
+    assert chunks_of(tenant, hashing_profile) != []
+    housekeeping.tidy()
+    assert chunks_of(tenant, hashing_profile) == []
+    assert chunks_of(tenant, small_profile) != []
+
+
+def test_an_estimate_is_near_what_comes_and_stores_nothing(
+    api: Api, tenant: Namespace, small_profile: IndexProfile, build: Callable[[], None]
+):
+    fill(api, 12)
+    build()
+    estimate = estimating.estimate(tenant.pk, small_profile)
+    assert chunks_of(tenant, small_profile) == []
+    assert (estimate.documents, estimate.cost) == (12, None)
+    assert estimate.seconds > 0
+    reindexing.start(tenant.pk, small_profile)
+    build()
+    with namespace(tenant.pk):
+        built = Chunk.objects.filter(profile=small_profile)
+        assert estimate.chunks == pytest.approx(built.count(), rel=0.2)
+        assert estimate.tokens == pytest.approx(
+            sum(built.values_list("tokens", flat=True)), rel=0.2
+        )
+    assert estimating.estimate(tenant.pk, small_profile).documents == 0
+
+
+def test_the_report_compares_places_not_ids(
+    api: Api, tenant: Namespace, small_profile: IndexProfile, build: Callable[[], None]
+):
+    fill(api, 12)
+    build()
+    reindex = reindexing.start(tenant.pk, small_profile)
+    build()
+    report = parity.compare(reindex)
+    assert report["questions"] == 12
+    assert report["questions_from"] == "retrieval.parity.sampled_questions"
+    assert 0.3 < report["overlap_at_10"] <= 1
+    given = parity.compare(reindex, ["lamp oil 3"])
+    assert (given["questions"], given["questions_from"]) == (1, "given")
+    with operator():
+        assert Reindex.objects.get().parity == given
+
+
+def test_another_tenants_reindex_is_out_of_sight(
+    tenant: Namespace, other_tenant: Namespace, small_profile: IndexProfile
+):
+    reindexing.start(tenant.pk, small_profile)
+    with namespace(other_tenant.pk):
+        assert reindexing.current(other_tenant.pk) is None
+        assert not Reindex.objects.exists()
+    assert not Reindex.objects.filter(pk=uuid.uuid4()).exists()

@@ -3,7 +3,6 @@
 
 import logging
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -187,26 +186,22 @@ def sweep(namespace_id: uuid.UUID) -> int:
     return sum(_remove(namespace_id, profile) for profile in gone)
 
 
-def index_outdated(namespace_id: uuid.UUID) -> int:
-    """Queue every document that an older ingestion version has read and cut; how many."""
-    with operator():
-        Namespace.objects.get(pk=namespace_id)
-        own = IndexProfile.objects.filter(pk__in=_active_id(namespace_id))
-        own.filter(ingestion_version__lt=INGESTION_VERSION).update(
-            ingestion_version=INGESTION_VERSION
-        )
+def index_outdated(namespace_id: uuid.UUID) -> list[uuid.UUID]:
+    """Queue every document that an older ingestion version has read and cut; the jobs."""
     with namespace(namespace_id):
-        current_version = Namespace.objects.values_list(
-            "active_profile__ingestion_version", flat=True
-        ).get(pk=namespace_id)
-        ready = Document.objects.filter(status=Document.Status.READY)
-        outdated = ready.filter(
-            Q(ingestion_version=None) | Q(ingestion_version__lt=current_version)
-        )
+        profile_id = Namespace.objects.values_list("active_profile_id", flat=True).get()
+    with operator():
+        # The release decides what it reads and how it cuts; a profile only notes it.
+        profile = IndexProfile.objects.get(pk=profile_id)
+        if profile.ingestion_version < INGESTION_VERSION:
+            profile.ingestion_version = INGESTION_VERSION
+            profile.save(update_fields=["ingestion_version"])
+    with namespace(namespace_id):
+        older = Q(ingestion_version=None) | Q(ingestion_version__lt=profile.ingestion_version)
+        outdated = Document.objects.filter(older, status=Document.Status.READY)
         ids = list(outdated.values_list("pk", flat=True))
-    for document_id in ids:
-        intake.resubmit(namespace_id, document_id)
-    return len(ids)
+    receipts = [intake.resubmit(namespace_id, document_id) for document_id in ids]
+    return [receipt.job_id for receipt in receipts if receipt.job_id]
 
 
 def current(namespace_id: uuid.UUID) -> Reindex | None:
@@ -228,17 +223,6 @@ def progress(reindex: Reindex) -> Progress:
     if left and reindex.documents_built:
         seconds = left * reindex.seconds_worked / reindex.documents_built
     return Progress(documents, documents - left - failed, failed, seconds)
-
-
-def built_for(profile: IndexProfile) -> Iterator[uuid.UUID]:
-    """The namespaces where this profile has been or is being built. Inside operator()."""
-    reindexes = Reindex.objects.filter(profile=profile, state__in=Reindex.OPEN)
-    yield from reindexes.order_by("created_at").values_list("namespace_id", flat=True)
-
-
-def _active_id(namespace_id: uuid.UUID) -> list[uuid.UUID]:
-    tenants = Namespace.objects.filter(pk=namespace_id)
-    return list(tenants.values_list("active_profile_id", flat=True))
 
 
 def _locked(namespace_id: uuid.UUID) -> Namespace:

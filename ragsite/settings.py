@@ -275,8 +275,12 @@ REINDEX = {
     "grace": env.int("REINDEX_GRACE_SECONDS", default=30),
     "seconds": 20.0,  # at a time; then other work gets its turn
 }
-# What two profiles are compared by: the first that gives questions for a namespace is taken.
-PARITY_QUESTIONS = ["retrieval.parity.sampled_questions"]
+# What two profiles are compared by: the first that has something to go by.
+PARITY_REPORTS = [
+    "evaluation.parity.on_golden_set",
+    "retrieval.parity.on_logged_questions",
+    "retrieval.parity.on_sampled_passages",
+]
 
 # -- search --------------------------------------------------------------------------
 SEARCH = {

@@ -13,10 +13,12 @@ from django.utils.module_loading import import_string
 from documents.models import Chunk, Document, IndexProfile, Namespace, Reindex
 from ragsite.tenancy import namespace
 
+from .models import QueryLog
 from .requests import Hit, SearchRequest
 from .search import search_under
 
 QUESTIONS = 50
+FEWEST_QUESTIONS = 10  # of the log; fewer say nothing
 TOP = 10
 FEWEST_WORDS, MOST_WORDS = 6, 12
 
@@ -31,16 +33,37 @@ class Compared:
     shift: float  # of the best hit's similarity
 
 
-def compare(reindex: Reindex, questions: Sequence[str] = (), *, source: str = "") -> dict[str, Any]:
-    """The report for an open reindex, which keeps it. Without questions, the namespace's own."""
-    if not questions:
-        questions, source = questions_for(reindex.namespace_id)
+def compare(reindex: Reindex) -> dict[str, Any]:
+    """The first report in PARITY_REPORTS that has something to go by; the reindex keeps it."""
+    reports = (import_string(source)(reindex) for source in settings.PARITY_REPORTS)
+    report = next(filter(None, reports), None) or {**report_on(reindex, []), "by": "nothing"}
+    with namespace(reindex.namespace_id):
+        Reindex.objects.filter(pk=reindex.pk).update(parity=report)
+    return report
+
+
+def on_logged_questions(reindex: Reindex) -> dict[str, Any] | None:
+    """By what people have asked lately."""
+    with namespace(reindex.namespace_id):
+        latest = QueryLog.objects.values_list("query", flat=True).order_by("-created_at")
+        asked = list(dict.fromkeys(latest[: 4 * QUESTIONS]))[:QUESTIONS]
+    if len(asked) < FEWEST_QUESTIONS:
+        return None
+    return {**report_on(reindex, asked), "by": "query log"}
+
+
+def on_sampled_passages(reindex: Reindex) -> dict[str, Any] | None:
+    """By words of the namespace's own texts, where nobody has written down what people ask."""
+    sampled = sampled_questions(reindex.namespace_id, QUESTIONS)
+    return {**report_on(reindex, sampled), "by": "sampled passages"} if sampled else None
+
+
+def report_on(reindex: Reindex, questions: Sequence[str]) -> dict[str, Any]:
     pairs = [
         compare_one(reindex.namespace_id, reindex.replaces, reindex.profile, question)
         for question in questions
     ]
-    report = {
-        "questions_from": source or "given",
+    return {
         "questions": len(pairs),
         "overlap_at_10": _mean([pair.overlap for pair in pairs]),
         "documents_overlap_at_10": _mean([pair.documents for pair in pairs]),
@@ -50,9 +73,6 @@ def compare(reindex: Reindex, questions: Sequence[str] = (), *, source: str = ""
             for pair in sorted(pairs, key=lambda pair: pair.overlap)[:5]
         ],
     }
-    with namespace(reindex.namespace_id):
-        Reindex.objects.filter(pk=reindex.pk).update(parity=report)
-    return report
 
 
 def compare_one(
@@ -72,17 +92,8 @@ def compare_one(
     )
 
 
-def questions_for(namespace_id: uuid.UUID) -> tuple[list[str], str]:
-    """Of the first source in PARITY_QUESTIONS that has some, and which that was."""
-    for source in settings.PARITY_QUESTIONS:
-        if questions := import_string(source)(namespace_id, QUESTIONS):
-            return list(questions), source
-    return [], ""
-
-
 def sampled_questions(namespace_id: uuid.UUID, number: int) -> list[str]:
-    """Some words in a row out of passages of the live profile: where nobody has written down what
-    people ask. The same ones each time."""
+    """Some words in a row out of passages of the live profile, the same ones each time."""
     chance = random.Random(str(namespace_id))  # noqa: S311
     with namespace(namespace_id):
         profile_id = Namespace.objects.values_list("active_profile_id", flat=True).get()

@@ -54,7 +54,7 @@ class ReindexRequestSerializer(StrictSerializer):
         return attrs
 
 
-class EstimateSerializer(serializers.Serializer):
+class ReindexEstimateSerializer(serializers.Serializer):
     documents = serializers.IntegerField()
     chunks = serializers.IntegerField()
     tokens = serializers.IntegerField()
@@ -72,12 +72,15 @@ class ProgressSerializer(serializers.Serializer):
 
 
 class ParitySerializer(serializers.Serializer):
-    questions_from = serializers.CharField()
+    by = serializers.CharField(help_text="A golden set, the query log, or sampled passages.")
     questions = serializers.IntegerField()
     overlap_at_10 = serializers.FloatField(allow_null=True)
     documents_overlap_at_10 = serializers.FloatField(allow_null=True)
     score_shift = serializers.FloatField(allow_null=True)
     least_alike = serializers.ListField(child=serializers.DictField())
+    measures = serializers.DictField(
+        required=False, help_text="On a golden set: each measure before and after."
+    )
 
 
 class ReindexStatusSerializer(serializers.Serializer):
@@ -99,7 +102,7 @@ class ReindexAnswerSerializer(serializers.Serializer):
     reindex = ReindexStatusSerializer(
         allow_null=True, help_text="The one under way or still reversible; null if there is none."
     )
-    estimate = EstimateSerializer(required=False)
+    estimate = ReindexEstimateSerializer(required=False)
     queued_documents = serializers.IntegerField(required=False)
 
 
@@ -150,7 +153,7 @@ def act(namespace_id: uuid.UUID, wish: dict[str, Any]) -> dict[str, Any]:
         "rollback": ("", lambda: reindexing.roll_back(namespace_id)),
         "reclaim": ("", lambda: reindexing.reclaim(namespace_id)),
         "cancel": ("", lambda: reindexing.cancel(namespace_id)),
-        "outdated": ("queued_documents", lambda: reindexing.index_outdated(namespace_id)),
+        "outdated": ("queued_documents", lambda: len(reindexing.index_outdated(namespace_id))),
     }
     name, run = actions[wish["action"]]
     result = run()

@@ -315,12 +315,12 @@ def test_only_what_an_older_ingestion_version_indexed_is_indexed_again(
 ):
     ids = fill(api, 3)
     build()
-    assert reindexing.index_outdated(tenant.pk) == 0
+    assert reindexing.index_outdated(tenant.pk) == []
     with connections["owner"].cursor() as cursor:
         cursor.execute(
             "UPDATE documents_document SET ingestion_version = 0 WHERE id = %s", [ids[1]]
         )
-    assert reindexing.index_outdated(tenant.pk) == 1
+    assert len(reindexing.index_outdated(tenant.pk)) == 1
     build()
     assert api.get(f"documents/{ids[1]}").body["ingestion_version"] == 1
     assert len(api.get("jobs").body["results"]) == 4

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import CommandError
 from django.test import Client
 from django.urls import reverse
@@ -169,14 +168,6 @@ def test_all_namespaces_at_once(
     assert "removed" in run("reindex", "--all", "--cancel")
     with pytest.raises(CommandError, match="nothing to do"):
         run("reindex", "--all", "--rollback")
-
-
-@pytest.fixture
-def boss(db: None) -> Client:
-    client = Client()
-    with operator():
-        client.force_login(User.objects.create_superuser("boss", password="long enough"))
-    return client
 
 
 def test_the_admin_makes_profiles_and_refuses_what_cannot_work(

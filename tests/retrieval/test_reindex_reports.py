@@ -6,9 +6,11 @@ from collections.abc import Callable
 import pytest
 
 from documents import estimating, housekeeping, reindexing
-from documents.models import Chunk, IndexProfile, Namespace, Reindex
+from documents.models import Chunk, Document, IndexProfile, Namespace, Reindex
+from evaluation.curating import add_query, judge
+from evaluation.models import GoldenSet
 from ragsite.tenancy import namespace, operator
-from retrieval import parity
+from retrieval import parity, query_log
 
 from ..client import Api
 from .test_reindex import chunks_of, fill
@@ -68,13 +70,31 @@ def test_the_report_compares_places_not_ids(
     reindex = reindexing.start(tenant.pk, small_profile)
     build()
     report = parity.compare(reindex)
-    assert report["questions"] == 12
-    assert report["questions_from"] == "retrieval.parity.sampled_questions"
+    assert (report["questions"], report["by"]) == (12, "sampled passages")
     assert 0.3 < report["overlap_at_10"] <= 1
-    given = parity.compare(reindex, ["lamp oil 3"])
-    assert (given["questions"], given["questions_from"]) == (1, "given")
     with operator():
-        assert Reindex.objects.get().parity == given
+        assert Reindex.objects.get().parity == report
+
+
+def test_what_people_asked_goes_before_samples_and_what_is_judged_before_both(
+    api: Api, tenant: Namespace, small_profile: IndexProfile, build: Callable[[], None]
+):
+    fill(api, 4)
+    build()
+    reindex = reindexing.start(tenant.pk, small_profile)
+    build()
+    for turn in range(10):
+        api.query(f"oil of light {turn}")
+    query_log.flush()
+    logged = parity.compare(reindex)
+    assert (logged["by"], logged["questions"]) == ("query log", 10)
+    with namespace(tenant.pk):
+        golden = GoldenSet.objects.create(namespace=tenant, name="lights")
+        document = Document.objects.get(source_uri="upload:light-3.md")
+        judge(add_query(golden, "who ran low on lamp oil 3?"), document, grade=3)
+    judged = parity.compare(reindex)
+    assert (judged["by"], judged["questions"]) == ("golden set 'lights'", 1)
+    assert judged["measures"]["ndcg@10"] == {"before": 1.0, "after": 1.0}
 
 
 def test_another_tenants_reindex_is_out_of_sight(

@@ -16,6 +16,7 @@ from documents.ingestion import ingest
 from documents.management.commands.api_key import find_namespace
 from documents.management.commands.profile import find_profile
 from documents.models import IndexProfile, Namespace, Reindex
+from documents.working_off import work_off
 from ragsite.tenancy import namespace, operator
 from retrieval import parity
 
@@ -91,8 +92,8 @@ class Command(BaseCommand):
         if options["outdated"]:
             queued = reindexing.index_outdated(tenant.pk)
             if not options["no_wait"]:
-                self._work_until(tenant.pk, lambda: not _has_jobs(tenant.pk))
-            return {"queued": queued}
+                work_off(tenant.pk, queued)
+            return {"queued": len(queued)}
         if options["rollback"]:
             reindexing.roll_back(tenant.pk)
         elif options["cancel"]:
@@ -141,18 +142,15 @@ class Command(BaseCommand):
                     bar.set_description_str(f"{now.error_code}: {now.error_message}")
                 return now.state != Reindex.State.BUILDING and not now.has_work
 
-            self._work_until(namespace_id, is_done)
-
-    def _work_until(self, namespace_id: uuid.UUID, is_done: Any) -> None:
-        group = heartbeat.group()
-        while not is_done():
-            if job := jobs.claim(group):
-                ingest(job)
-            elif at_hand := building.claim(group):
-                building.build(at_hand, seconds=2)
-            else:  # others are at it, or it is put off for a while
-                jobs.reap()
-                time.sleep(0.5)
+            group = heartbeat.group()
+            while not is_done():
+                if job := jobs.claim(group):
+                    ingest(job)
+                elif at_hand := building.claim(group):
+                    building.build(at_hand, seconds=2)
+                else:  # others are at it, or it is put off for a while
+                    jobs.reap()
+                    time.sleep(0.5)
 
     def _reclaim(self, namespace_id: uuid.UUID) -> None:
         while True:
@@ -203,11 +201,6 @@ def _is_live(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
     with namespace(namespace_id):
         reindex = reindexing.current(namespace_id)
     return reindex is not None and reindex.state == "switched" and reindex.profile == profile
-
-
-def _has_jobs(namespace_id: uuid.UUID) -> bool:
-    with namespace(namespace_id):
-        return jobs.IngestJob.objects.filter(state__in=jobs.OPEN_STATES).exists()
 
 
 def _left(seconds: float | None) -> str:

@@ -7,7 +7,7 @@ repair, and documents that came, changed or went meanwhile need no bookkeeping.
 import logging
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from django.conf import settings
@@ -19,9 +19,9 @@ from django_q.exceptions import TimeoutException
 from ragsite.logs import request_id
 from ragsite.tenancy import namespace
 
-from . import ingestion, jobs, terms, vector_indexes
-from .errors import BadFile, IngestError
-from .leases import BuildClaim, BuildLease, LeaseLost, lease_end
+from . import ingestion, jobs, profiles, terms, vector_indexes
+from .errors import BadFile, EmbeddingFailed, IngestError
+from .leases import BuildClaim, BuildLease, Claim, LeaseLost, lease_end
 from .models import Chunk, Document, DocumentVersion, IndexProfile, Namespace, Reindex
 from .publishing import publish_beside
 
@@ -30,11 +30,18 @@ logger = logging.getLogger(__name__)
 State, Stage = Reindex.State, Reindex.Stage
 AT_ONCE = 50  # documents looked up at a time
 LONGEST_PAUSE = 30.0  # seconds after one document
+LATER_SECONDS = 2.0  # until documents are looked at again that another job is at
+MOST_ATTEMPTS = 3  # at a document that fails for reasons of ours
+
+
+class TextChanged(BadFile):
+    code = "text_changed"
+
 
 _MISSING = """
     SELECT version.id FROM documents_documentversion version
     WHERE version.namespace_id = %(namespace)s AND version.state = 'live'
-      AND NOT (version.document_id::text = ANY (%(failed)s))
+      AND NOT (version.id = ANY (%(failed)s::uuid[]))
       AND NOT EXISTS (SELECT FROM documents_chunk chunk
                       WHERE chunk.version_id = version.id AND chunk.profile_id = %(profile)s)
 """
@@ -99,7 +106,11 @@ def build(claim: BuildClaim, *, seconds: float | None = None) -> None:
 
 
 def missing(
-    namespace_id: uuid.UUID, profile_id: uuid.UUID, *, failed: Sequence[str] = (), at_most: int = 0
+    namespace_id: uuid.UUID,
+    profile_id: uuid.UUID,
+    *,
+    failed: Iterable[str] = (),
+    at_most: int = 0,
 ) -> list[uuid.UUID]:
     """Live versions without chunks under a profile. Inside namespace()."""
     limit = f" ORDER BY version.id LIMIT {int(at_most)}" if at_most else ""
@@ -114,77 +125,99 @@ def missing(
 def _fill(claim: BuildClaim, lease: BuildLease, until: float) -> bool:
     """Index what is missing; False if the time was up before that was all."""
     lease.write(stage=Stage.DOCUMENTS)
+    later: set[uuid.UUID] = set()
     while True:
         with namespace(claim.namespace_id):
             reindex = _open(claim)
             # Both are kept: what was published under one is wanted under the other.
+            passed_over = [*reindex.failures, *map(str, later)]
             work = [
                 (profile, version_id)
                 for profile in (reindex.profile, reindex.replaces)
                 for version_id in missing(
-                    claim.namespace_id, profile.pk, failed=list(reindex.failures), at_most=AT_ONCE
+                    claim.namespace_id, profile.pk, failed=passed_over, at_most=AT_ONCE
                 )
             ]
         if not work:
-            return True
+            break
         for profile, version_id in work:
             if time.monotonic() > until or _somebody_waits():
                 return False
-            _index_one(claim, lease, profile, version_id)
+            if not _index_one(reindex, lease, profile, version_id):
+                later.add(version_id)
+    if later:
+        lease.write(run_after=Now() + timedelta(seconds=LATER_SECONDS))
+    return not later
 
 
 def _index_one(
-    claim: BuildClaim, lease: BuildLease, profile: IndexProfile, version_id: uuid.UUID
-) -> None:
+    reindex: Reindex, lease: BuildLease, profile: IndexProfile, version_id: uuid.UUID
+) -> bool:
+    """False if it has to wait for another job on the same document."""
     started = time.monotonic()
-    with namespace(claim.namespace_id):
+    with namespace(reindex.namespace_id):
         versions = DocumentVersion.objects.select_related("document")
         version = versions.filter(pk=version_id, state=DocumentVersion.State.LIVE).first()
     if version is None:
-        return  # deleted or replaced since we looked
+        return True  # deleted or replaced since we looked
+    is_done = True
     try:
-        _index_version(lease, profile, version)
+        is_done = _index_version(lease, profile, version)
     except BadFile as error:  # trying again will not help: the operator decides
-        with namespace(claim.namespace_id):
-            _note_failure(claim, version, error)
+        _note_failure(lease.claim, version, error.code, str(error))
+    except (EmbeddingFailed, profiles.ProfileMismatch, LeaseLost, TimeoutException):
+        raise  # nothing to do with this document
+    except Exception as error:
+        if reindex.attempts < MOST_ATTEMPTS:
+            raise
+        logger.exception("reindex.document_failed", extra={"document_id": version.document_id})
+        _note_failure(lease.claim, version, "internal_error", jobs.our_fault(error))
     worked = time.monotonic() - started
     # What one document took is slept off, so that the build takes its share of a core and no more.
     pause = min(worked * (1 / settings.REINDEX["share"] - 1), LONGEST_PAUSE)
     time.sleep(pause)
     lease.write(seconds_worked=F("seconds_worked") + worked + pause, attempts=0)
+    return is_done
 
 
-def _index_version(lease: BuildLease, profile: IndexProfile, version: DocumentVersion) -> None:
+def _index_version(lease: BuildLease, profile: IndexProfile, version: DocumentVersion) -> bool:
     extracted = ingestion.read_original(version)
     if extracted.text != version.text:
         # A newer release reads the file differently. The text belongs to all profiles' chunks, so
         # the document is indexed anew as a whole; this profile's turn comes after that.
         _queue_again(version)
-        return
+        return False
     passages = ingestion.cut(profile, extracted)
     vectors = ingestion.embed_passages(
         profile, version.document, version, extracted, passages, lease
     )
     publish_beside(lease, version, profile, extracted, passages, vectors)
+    return True
 
 
 def _queue_again(version: DocumentVersion) -> None:
     with namespace(version.namespace_id):
         document = Document.objects.select_for_update().filter(pk=version.document_id).first()
-        if document is None or document.document_version != version.number:
+        if document is None or document.jobs.filter(state__in=jobs.OPEN_STATES).exists():
             return
-        if not document.jobs.filter(state__in=jobs.OPEN_STATES).exists():
-            jobs.enqueue(document, version)
+        if document.document_version != version.number:
+            raise TextChanged(
+                "This release reads another text in it, and a newer version has failed: upload "
+                "the document again."
+            )
+        jobs.enqueue(document, version)
 
 
-def _note_failure(claim: BuildClaim, version: DocumentVersion, error: BadFile) -> None:
-    reindex = Reindex.objects.select_for_update().get(pk=claim.job_id)
-    reindex.failures[str(version.document_id)] = {
-        "version": version.number,
-        "code": error.code,
-        "message": str(error),
-    }
-    claim.write(failures=reindex.failures)
+def _note_failure(claim: Claim, version: DocumentVersion, code: str, sentence: str) -> None:
+    with namespace(claim.namespace_id):
+        reindex = Reindex.objects.select_for_update().get(pk=claim.job_id)
+        reindex.failures[str(version.pk)] = {
+            "document_id": str(version.document_id),
+            "version": version.number,
+            "code": code,
+            "message": sentence,
+        }
+        claim.write(failures=reindex.failures)
 
 
 def _complete(claim: BuildClaim, lease: BuildLease) -> bool:

@@ -113,9 +113,11 @@ def switch(namespace_id: uuid.UUID, *, accept_failures: bool = False) -> Reindex
             raise Behind(
                 f"Some documents are not indexed under {reindex.profile.name!r} yet: a moment."
             )
-        if reindex.failures and not accept_failures:
+        live = DocumentVersion.objects.filter(state=DocumentVersion.State.LIVE)
+        failed = live.filter(pk__in=list(reindex.failures)).count()
+        if failed and not accept_failures:
             raise ReindexError(
-                f"{len(reindex.failures)} documents could not be indexed under "
+                f"{failed} documents could not be indexed under "
                 f"{reindex.profile.name!r} and would not be found any more. Delete or replace "
                 "them, or accept that."
             )
@@ -215,7 +217,7 @@ def progress(reindex: Reindex) -> Progress:
     live = DocumentVersion.objects.filter(
         namespace_id=reindex.namespace_id, state=DocumentVersion.State.LIVE
     )
-    documents, failed = live.count(), len(reindex.failures)
+    documents, failed = live.count(), live.filter(pk__in=list(reindex.failures)).count()
     left = len(
         building.missing(reindex.namespace_id, reindex.profile_id, failed=list(reindex.failures))
     )

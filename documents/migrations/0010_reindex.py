@@ -193,4 +193,14 @@ class Migration(migrations.Migration):
             WHERE lease_until IS NOT NULL AND worker = ANY (dead_workers)
             """,
         ),
+        # Which models are or will soon be asked? A web process loads them before that.
+        DefinerFunction(
+            "profiles_in_use()",
+            "TABLE (profile_id uuid)",
+            """
+            SELECT active_profile_id FROM documents_namespace
+            UNION SELECT unnest(ARRAY[profile_id, replaces_id]) FROM documents_reindex
+            WHERE state IN ('building', 'built', 'switched')
+            """,
+        ),
     ]

@@ -51,7 +51,8 @@ class Reindex(models.Model):
     stage = models.CharField(max_length=10, choices=Stage, default=Stage.WAITING)
     # Set by whoever publishes a document, taken back by the builder that finds nothing missing.
     has_work = models.BooleanField(default=True)
-    # What could not be indexed under the profile: {document id: {"version", "code", "message"}}.
+    # What could not be indexed under the profile: {version id: {"document_id",
+    # "version", "code", "message"}}.
     failures = models.JSONField(default=dict)
     documents_built = models.PositiveIntegerField(default=0)
     chunks_built = models.PositiveIntegerField(default=0)

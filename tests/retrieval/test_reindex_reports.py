@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from documents import estimating, housekeeping, reindexing
-from documents.models import Chunk, Document, IndexProfile, Namespace, Reindex
+from documents import estimating, housekeeping, reindexing, warming
+from documents.models import Chunk, Document, DocumentVersion, IndexProfile, Namespace, Reindex
 from evaluation.curating import add_query, judge
 from evaluation.models import GoldenSet
 from ragsite.tenancy import namespace, operator
@@ -105,3 +105,37 @@ def test_another_tenants_reindex_is_out_of_sight(
         assert reindexing.current(other_tenant.pk) is None
         assert not Reindex.objects.exists()
     assert not Reindex.objects.filter(pk=uuid.uuid4()).exists()
+
+
+def test_the_next_model_is_loaded_before_the_switch(
+    api: Api, tenant: Namespace, small_profile: IndexProfile, build: Callable[[], None]
+):
+    assert warming.embedders_in_use() == {"hashing"}
+    reindexing.start(tenant.pk, small_profile)
+    assert warming.embedders_in_use() == {"hashing", "small"}
+    assert warming.warm({"hashing"}) == {"small"}
+    assert warming.warm({"hashing", "small"}) == set()
+    reindexing.cancel(tenant.pk)
+    assert warming.embedders_in_use() == {"hashing"}
+
+
+def test_what_cannot_be_indexed_is_named_and_stops_the_switch_until_it_is_replaced(
+    api: Api, tenant: Namespace, small_profile: IndexProfile, build: Callable[[], None]
+):
+    ids = fill(api, 3)
+    build()
+    with namespace(tenant.pk):  # a file that has gone bad on the disk since
+        version = DocumentVersion.objects.get(document_id=ids[1])
+        DocumentVersion.objects.filter(pk=version.pk).update(media_type="application/pdf")
+    reindexing.start(tenant.pk, small_profile)
+    build()
+    with operator():
+        reindex = Reindex.objects.get()
+    assert reindex.state == "built"
+    assert reindex.failures[str(version.pk)]["document_id"] == ids[1]
+    with pytest.raises(reindexing.ReindexError, match="1 documents could not be indexed"):
+        reindexing.switch(tenant.pk)
+    api.upload(("light-1.md", "# Light 1\n\nRebuilt in stone."))
+    build()
+    reindexing.switch(tenant.pk)
+    assert api.query("stone").body["results"][0]["title"] == "Light 1"

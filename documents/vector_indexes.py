@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from django.db import connections
+from django.db import connection, connections
 from django.db.backends.utils import CursorWrapper
 from psycopg import sql
 
@@ -68,7 +68,7 @@ def require_method(name: str) -> None:
     """Raises MethodUnavailable with what to do about it."""
     if name not in ann.METHODS:
         return  # exact: no index
-    with connections["owner"].cursor() as cursor:
+    with connection.cursor() as cursor:
         cursor.execute("SELECT 1 FROM pg_am WHERE amname = %s", [name])
         if cursor.fetchone() is None:
             extension = ann.METHODS[name].extension
@@ -228,9 +228,9 @@ def _indexes(cursor: CursorWrapper, prefix: str) -> list[Found]:
 def _alone(*, wait: bool) -> Iterator[CursorWrapper]:
     """One at a time in the whole database. The lock is asked for again and again, never waited
     for: CREATE INDEX CONCURRENTLY would wait for the one who waits."""
-    connection = connections["owner"]
+    owner = connections["owner"]
     try:
-        with connection.cursor() as cursor:
+        with owner.cursor() as cursor:
             while not _locked(cursor):
                 if not wait:
                     raise _Busy
@@ -238,10 +238,10 @@ def _alone(*, wait: bool) -> Iterator[CursorWrapper]:
             try:
                 yield cursor
             finally:
-                if connection.connection is not None and not connection.connection.closed:
+                if owner.connection is not None and not owner.connection.closed:
                     cursor.execute("SELECT pg_advisory_unlock(hashtextextended('vectors', 0))")
     finally:
-        connection.close()
+        owner.close()
 
 
 def _locked(cursor: CursorWrapper) -> bool:

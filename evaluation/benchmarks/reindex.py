@@ -143,24 +143,24 @@ def state(tenant: Any) -> tuple[str, Any]:
         return reindex.state, reindexing.progress(reindex)
 
 
-def build(tenant: Any, profile: Any, *, kills: int = 0, seconds: float = 60) -> float:
-    """Until it is built; the builder killed at random moments of the time it may take."""
+def build(tenant: Any, profile: Any, *, kills: int = 0) -> float:
+    """Until it is built; the builder killed when so many documents, at random, are done."""
     from documents import reindexing
 
     chance = random.Random(7)  # noqa: S311
     started = time.monotonic()
     reindexing.start(tenant.pk, profile)
-    moments = sorted(chance.uniform(0.05, 0.95) * seconds for _ in range(kills))
+    documents = state(tenant)[1].documents
+    points = sorted(chance.uniform(0.02, 0.98) * documents for _ in range(kills))
     worker = start_worker()
     try:
-        while state(tenant)[0] == "building":
-            if moments and time.monotonic() - started > moments[0]:
+        while (now := state(tenant))[0] == "building":
+            if points and now[1].done >= points[0]:
                 kill(worker)
-                moments.pop(0)
-                done = state(tenant)[1]
-                say(f"killed -9 after {time.monotonic() - started:.0f} s, {done.done} documents")
+                points.pop(0)
+                say(f"killed -9 after {time.monotonic() - started:.0f} s, {now[1].done} documents")
                 worker = start_worker()
-            time.sleep(0.2)
+            time.sleep(0.1)
         return time.monotonic() - started
     finally:
         kill(worker)
@@ -259,7 +259,7 @@ def run(options: argparse.Namespace) -> int:
     with asking.running_server(key) as server:
         load = Load(server, asking.natural_questions(texts, 400))
         with load.going():
-            took = measured(tenant, new, load, options.before)
+            measured(tenant, new, load, options.before)
             sizes["both profiles"] = disk()
             undisturbed = fingerprint(tenant, new)
             to_and_fro(tenant, load)
@@ -269,7 +269,7 @@ def run(options: argparse.Namespace) -> int:
     reindexing.cancel(tenant.pk)
     reindexing.sweep(tenant.pk)
     forget_vectors()
-    again = build(tenant, new, kills=KILLS, seconds=took)
+    again = build(tenant, new, kills=KILLS)
     resumed = fingerprint(tenant, new)
     say(f"built again in {again:.0f} s with {KILLS} kills: {resumed[0]} chunks")
     reindexing.switch(tenant.pk)
@@ -281,8 +281,8 @@ def run(options: argparse.Namespace) -> int:
     return report(load, sizes, empty=empty, mixed=mixed, is_same=undisturbed == resumed)
 
 
-def measured(tenant: Any, new: Any, load: Load, before: float) -> float:
-    """The speed of queries before and during; how long the building took."""
+def measured(tenant: Any, new: Any, load: Load, before: float) -> None:
+    """The speed of queries before and during."""
     time.sleep(5)
     load.phase = "before"
     time.sleep(before)
@@ -290,7 +290,6 @@ def measured(tenant: Any, new: Any, load: Load, before: float) -> float:
     took = build(tenant, new)
     load.phase = "after"
     say(f"built in {took:.0f} s beside {CLIENTS} clients")
-    return took
 
 
 def reclaim_after() -> float:

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from ragsite.tenancy import namespace
 
-from . import heartbeat, originals, terms
+from . import heartbeat, originals, reindexing, terms, vector_indexes
 from .models import DocumentVersion, EmbeddingCache, Namespace
 
 logger = logging.getLogger(__name__)
@@ -33,6 +33,8 @@ def tidy() -> None:
             tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
         terms.count(namespace_id, tenant.active_profile)
         _sweep(namespace_id)
+        reindexing.sweep(namespace_id)
+    vector_indexes.sweep()
 
 
 def _sweep(namespace_id: uuid.UUID) -> None:

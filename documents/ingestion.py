@@ -1,6 +1,7 @@
 """From a stored original to searchable chunks: extract → split → embed → store."""
 
 import logging
+from collections.abc import Sequence
 
 from django_q.exceptions import TimeoutException
 
@@ -8,14 +9,16 @@ from ragsite.logs import request_id
 from ragsite.tenancy import namespace
 
 from . import jobs, originals, profiles, terms
-from .embedding import embed
+from .embedders import Embedder
+from .embedding import Vector, embed
 from .errors import IngestError
 from .extraction import extract
 from .headers import with_headers
 from .leases import Claim, Lease, LeaseLost
 from .metering import MeteredEmbedder
-from .models import IngestJob
-from .publishing import publish
+from .models import Document, DocumentVersion, IndexProfile, IngestJob
+from .passages import Extracted, Passage
+from .publishing import ProfileSwitched, publish
 
 logger = logging.getLogger(__name__)
 
@@ -57,26 +60,56 @@ def ingest(claim: Claim) -> None:
 
 
 def _index(job: IngestJob, lease: Lease) -> int:
-    version, profile = job.version, job.namespace.active_profile
-    embedder = MeteredEmbedder(profiles.embedder_of(profile), version.namespace_id, job.pk)
-    original = originals.opened(version.storage_key, sha256=version.content_sha256)
-    with lease.stage(Stage.EXTRACT), original as file:
-        extracted = extract(file, media_type=version.media_type, name=version.file_name)
-    with lease.stage(Stage.SPLIT):
-        splitter = profiles.splitter_of(profile, embedder)
-        passages = splitter.split(extracted)
-    with lease.stage(Stage.EMBED):
-        texts = [passage.text for passage in passages]
-        if profile.contextual_header:
-            title = job.document.given.get("title") or extracted.title
-            texts = with_headers(
-                passages,
-                title=title,
-                count_tokens=embedder.count_tokens,
-                limit=embedder.whole_windows(splitter.sizes.limit),
-            )
-        vectors = embed(version, texts, embedder, lease)
-    with lease.stage(Stage.STORE):
-        publish(lease, version, profile, extracted, passages, vectors)
+    version = job.version
+    profile = job.namespace.active_profile
+    profiles.embedder_of(profile)  # if it is not there, there is no point in reading the file
+    with lease.stage(Stage.EXTRACT):
+        extracted = read_original(version)
+    while True:
+        with lease.stage(Stage.SPLIT):
+            passages = cut(profile, extracted, metered(profile, lease))
+        with lease.stage(Stage.EMBED):
+            vectors = embed_passages(profile, job.document, version, extracted, passages, lease)
+        try:
+            with lease.stage(Stage.STORE):
+                publish(lease, version, profile, extracted, passages, vectors)
+            break
+        except ProfileSwitched as switched:  # while we embedded: under the new one, then
+            profile = switched.profile
     terms.count_if_stale(version.namespace_id, profile, because_of=version.document_id)
     return len(passages)
+
+
+def read_original(version: DocumentVersion) -> Extracted:
+    original = originals.opened(version.storage_key, sha256=version.content_sha256)
+    with original as file:
+        return extract(file, media_type=version.media_type, name=version.file_name)
+
+
+def cut(profile: IndexProfile, extracted: Extracted, embedder: Embedder) -> Sequence[Passage]:
+    return profiles.splitter_of(profile, embedder).split(extracted)
+
+
+def embed_passages(
+    profile: IndexProfile,
+    document: Document,
+    version: DocumentVersion,
+    extracted: Extracted,
+    passages: Sequence[Passage],
+    lease: Lease,
+) -> list[Vector]:
+    embedder = metered(profile, lease)
+    texts = [passage.text for passage in passages]
+    if profile.contextual_header:
+        texts = with_headers(
+            passages,
+            title=document.given.get("title") or extracted.title,
+            count_tokens=embedder.count_tokens,
+            limit=embedder.whole_windows(profiles.splitter_of(profile, embedder).sizes.limit),
+        )
+    return embed(version, texts, embedder, lease)
+
+
+def metered(profile: IndexProfile, lease: Lease) -> Embedder:
+    claim = lease.claim
+    return MeteredEmbedder(profiles.embedder_of(profile), claim.namespace_id, claim.job_id)

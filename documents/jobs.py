@@ -84,7 +84,7 @@ def fail(claim: Claim, error: Exception) -> bool:
         if job is None or job.lease_token != claim.token or job.state != State.RUNNING:
             return False
         code = error.code if isinstance(error, IngestError) else "internal_error"
-        sentence = str(error) if isinstance(error, IngestError) else _our_fault(error)
+        sentence = str(error) if isinstance(error, IngestError) else our_fault(error)
         is_final = isinstance(error, IngestError) and error.is_final
         if is_final or job.attempts >= job.max_attempts:
             _end(job, State.FAILED, code, sentence)
@@ -224,7 +224,7 @@ def _tell(
     )
 
 
-def _our_fault(error: Exception) -> str:
+def our_fault(error: Exception) -> str:
     # The exception's words may hold paths or content; the log has them, the client does not.
     return f"Something went wrong on our side ({type(error).__name__}); the server's log says more."
 

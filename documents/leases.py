@@ -14,13 +14,14 @@ from typing import Any, Self
 from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import connections
+from django.db.models import QuerySet
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
 from ragsite.tenancy import namespace
 
 from . import heartbeat
-from .models import IngestJob
+from .models import IngestJob, Reindex
 
 logger = logging.getLogger(__name__)
 
@@ -39,11 +40,22 @@ class Claim:
 
     def write(self, **fields: Any) -> None:
         """Update the job's row, inside namespace(); LeaseLost if it is not ours any more."""
-        held = IngestJob.objects.filter(
-            pk=self.job_id, lease_token=self.token, state=IngestJob.State.RUNNING
-        )
-        if not held.update(**fields):
+        if not self._held().update(**fields):
             raise LeaseLost(self.job_id)
+
+    def _held(self) -> QuerySet[Any]:
+        jobs = IngestJob.objects.filter(pk=self.job_id, lease_token=self.token)
+        return jobs.filter(state=IngestJob.State.RUNNING)
+
+
+class BuildClaim(Claim):
+    """The right to build one reindex; job_id is the reindex's."""
+
+    __slots__ = ()
+
+    def _held(self) -> QuerySet[Any]:
+        reindexes = Reindex.objects.filter(pk=self.job_id, lease_token=self.token)
+        return reindexes.filter(state__in=Reindex.OPEN)
 
 
 def lease_end() -> CombinedExpression:
@@ -99,3 +111,10 @@ class Lease:
                     logger.warning("lease.renewal_failed", extra={"job_id": str(self.claim.job_id)})
         finally:
             connections.close_all()
+
+
+class BuildLease(Lease):
+    """Of a reindex, which counts documents: their passages are not shown."""
+
+    def progress(self, done: int, total: int) -> None:
+        self.write()

@@ -1,5 +1,7 @@
 """Which embedder and splitter serve an index profile — and that no other embedder ever does."""
 
+from typing import Any
+
 from ragsite.backends import load_backend
 from ragsite.tenancy import operator
 
@@ -10,12 +12,52 @@ from .errors import EmbeddingFailed, IngestError
 from .models import IndexProfile
 from .pace import SharedPace
 from .splitting import Splitter
+from .vector_indexes import require_method
+
+# Size and overlap where none are named: tokens, or characters with the fixed chunker.
+SIZES = {"structure": (220, 33), "fixed": (1000, 200), "semantic": (220, 0)}
 
 
 class ProfileMismatch(IngestError):
     """The configured embedder is not the one this profile's vectors were made with."""
 
     code = "profile_mismatch"
+
+
+def create(name: str, **fields: Any) -> IndexProfile:
+    """A new profile: what is not named follows from what is. Its vector index is made when the
+    first namespace needs it.
+
+    Raises ValidationError for settings that make no sense, IngestError for those that cannot work
+    here: an embedder or an index method that is not there.
+    """
+    fields = {key: value for key, value in fields.items() if value is not None}
+    size, overlap = SIZES.get(fields.get("chunker", "structure"), (1, 0))
+    embedder = load_embedder(fields.get("embedder", "default"))
+    unnamed = {
+        "embedder": "default",
+        "dimensions": embedder.dimensions,
+        "chunk_size": size,
+        "chunk_overlap": fields.get("chunk_size", size) * overlap // size,
+    }
+    profile = IndexProfile(name=name, **{**unnamed, **fields})
+    with operator():
+        profile.full_clean()
+        require_fitting(profile, embedder)
+        profile.save(force_insert=True)
+    return profile
+
+
+def require_fitting(profile: IndexProfile, embedder: Embedder) -> None:
+    """That this embedder gives the profile's vectors and reads its chunks, and that the server has
+    its index method."""
+    if embedder.dimensions != profile.dimensions:
+        raise ProfileMismatch(
+            f"The embedder {profile.embedder!r} gives vectors of {embedder.dimensions} dimensions, "
+            f"not {profile.dimensions}."
+        )
+    splitter_of(profile, embedder)
+    require_method(profile.ann_method)
 
 
 def embedder_of(profile: IndexProfile) -> Embedder:

@@ -13,16 +13,32 @@ from django.db.models.functions import Now
 
 from ragsite.tenancy import namespace
 
-from . import languages, terms
+from . import jobs, languages, terms
 from .embedding import Vector
-from .leases import Lease, LeaseLost
+from .leases import BuildLease, Lease, LeaseLost
 from .metadata import date_in
-from .models import Chunk, Document, DocumentVersion, IndexProfile, IngestJob, Namespace
+from .models import (
+    Chunk,
+    Document,
+    DocumentVersion,
+    IndexProfile,
+    IngestJob,
+    Namespace,
+    Reindex,
+)
 from .passages import Extracted, Page, Passage
 from .recording import record_rows
 
 INSERT_BATCH = 500
 _LANGUAGE_CODE = re.compile(r"([a-z]{2})(?:[-_]|$)")
+
+
+class ProfileSwitched(Exception):
+    """The namespace has moved to another profile while a document was indexed under the old."""
+
+    def __init__(self, profile: IndexProfile) -> None:
+        super().__init__(profile.name)
+        self.profile = profile
 
 
 def publish(
@@ -33,11 +49,16 @@ def publish(
     passages: Sequence[Passage],
     vectors: Sequence[Vector],
 ) -> None:
-    """Readers see the old version or the new one, never a mix and never nothing."""
+    """Readers see the old version or the new one, never a mix and never nothing.
+
+    Under the namespace's own profile; one that is kept beside it follows (building.py). Raises
+    ProfileSwitched, with nothing written, if that is another one by now.
+    """
     with namespace(version.namespace_id):
         document = Document.objects.select_for_update().filter(pk=version.document_id).first()
         if document is None:
             raise LeaseLost(lease.claim.job_id)
+        active = hold_pointer(version.namespace_id)
         # Before anything else: whoever lost the lease stops here, with nothing written.
         lease.claim.write(
             state=IngestJob.State.SUCCEEDED,
@@ -49,11 +70,14 @@ def publish(
             error_code="",
             error_message="",
         )
+        if active != profile:
+            raise ProfileSwitched(active)
         if document.live_version is not None and document.live_version > version.number:
             # A newer version was faster.
             _write_version(version, extracted, DocumentVersion.State.SUPERSEDED)
             return
-        removed, _ = Chunk.objects.filter(document=document).delete()
+        removed, _ = Chunk.objects.filter(document=document, profile=profile).delete()
+        _drop_displaced(version, extracted)
         _describe(document, version, profile, extracted, passages)
         _insert_chunks(document, version, profile, extracted, passages, vectors)
         warnings = record_rows(document, version, extracted)
@@ -61,10 +85,57 @@ def publish(
         live = DocumentVersion.objects.filter(document=document, state=DocumentVersion.State.LIVE)
         live.exclude(pk=version.pk).update(state=DocumentVersion.State.SUPERSEDED)
         _write_version(version, extracted, DocumentVersion.State.LIVE)
+        if Reindex.objects.filter(state__in=Reindex.OPEN).update(has_work=True):
+            jobs.ring()
         # Last, because it makes the namespace's publishers wait for one another.
         Namespace.objects.filter(pk=version.namespace_id).update(
             revision=F("revision") + 1, chunk_count=F("chunk_count") + len(passages) - removed
         )
+
+
+def publish_beside(
+    lease: BuildLease,
+    version: DocumentVersion,
+    profile: IndexProfile,
+    extracted: Extracted,
+    passages: Sequence[Passage],
+    vectors: Sequence[Vector],
+) -> bool:
+    """The live version's chunks under one more profile; False if it is not live any more."""
+    with namespace(version.namespace_id):
+        document = Document.objects.select_for_update().filter(pk=version.document_id).first()
+        if document is None or document.live_version != version.number:
+            return False
+        active = hold_pointer(version.namespace_id)
+        built = {"documents_built": F("documents_built") + 1}
+        lease.claim.write(**built, chunks_built=F("chunks_built") + len(passages))
+        removed, _ = Chunk.objects.filter(document=document, profile=profile).delete()
+        _insert_chunks(document, version, profile, extracted, passages, vectors)
+        if profile == active:  # a namespace that went back before all of it was there
+            Namespace.objects.filter(pk=version.namespace_id).update(
+                revision=F("revision") + 1, chunk_count=F("chunk_count") + len(passages) - removed
+            )
+        return True
+
+
+def hold_pointer(namespace_id: uuid.UUID) -> IndexProfile:
+    """The namespace's profile, the same until this transaction ends. Inside namespace().
+
+    Everybody who publishes may hold it at once; whoever moves it takes the row FOR UPDATE.
+    """
+    return IndexProfile.objects.raw(
+        "SELECT profile.* FROM documents_namespace namespace "
+        "JOIN documents_indexprofile profile ON profile.id = namespace.active_profile_id "
+        "WHERE namespace.id = %s FOR KEY SHARE OF namespace",
+        [namespace_id],
+    )[0]
+
+
+def _drop_displaced(version: DocumentVersion, extracted: Extracted) -> None:
+    """Of the same version's chunks under other profiles, if its text has changed: a newer release
+    may read the same file differently, and then their spans are wrong. They are built anew."""
+    if version.published_at is not None and version.text != extracted.text:
+        Chunk.objects.filter(version=version).delete()
 
 
 def _describe(

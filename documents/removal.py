@@ -10,6 +10,7 @@ from ragsite.tenancy import namespace
 
 from . import originals
 from .models import Chunk, Document, DocumentVersion, Fact, IngestJob, Namespace
+from .publishing import hold_pointer
 
 logger = logging.getLogger(__name__)
 
@@ -35,13 +36,15 @@ def remove(namespace_id: uuid.UUID, document_id: uuid.UUID) -> RemovalReceipt:
         versions = DocumentVersion.objects.filter(document=document)
         keys = list(versions.values_list("storage_key", flat=True))
         jobs = IngestJob.objects.filter(document=document).count()
+        profile = hold_pointer(namespace_id)
+        searchable = Chunk.objects.filter(document=document, profile=profile).count()
         chunks, _ = Chunk.objects.filter(document=document).delete()
         facts, _ = Fact.objects.filter(document=document).delete()
         # The database's own cascade takes versions, jobs and cached embeddings; a job at work
         # finds its row gone at its next write and stops.
         Document.objects.filter(pk=document_id).delete()
         Namespace.objects.filter(pk=namespace_id).update(
-            revision=F("revision") + 1, chunk_count=F("chunk_count") - chunks
+            revision=F("revision") + 1, chunk_count=F("chunk_count") - searchable
         )
     left = [key for key in keys if not originals.remove(key)]
     logger.info("document.removed", extra={"document_id": str(document_id), "chunks": chunks})

@@ -1,16 +1,25 @@
 """What django-q2 calls: thin doors to the pipelines. Losing one of these calls loses nothing."""
 
-from . import heartbeat, jobs
+import uuid
+
+from . import building, heartbeat, jobs, reindexing
 from .ingestion import ingest
 
 
 def answer_bell() -> None:
-    """Somebody rang: do the next job, whosever it is."""
+    """Somebody rang: do the next job, whosever it is; if there is none, build at a reindex."""
     group = heartbeat.group()
     heartbeat.beat(group)
     if claim := jobs.claim(group):
         ingest(claim)
+    elif at_hand := building.claim(group):
+        building.build(at_hand)
 
 
 def show_sign_of_life() -> None:
     heartbeat.beat(heartbeat.group())
+
+
+def sweep_reindexed(namespace_id: str) -> None:
+    heartbeat.beat(heartbeat.group())
+    reindexing.sweep(uuid.UUID(namespace_id))

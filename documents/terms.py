@@ -102,12 +102,29 @@ def count_if_stale(
         tenant = Namespace.objects.get(pk=namespace_id)
         known = TermStatistics.objects.filter(namespace=tenant, profile=profile).first()
         if known is not None:
-            changed = abs(tenant.chunk_count - known.chunks)
+            changed = abs(_chunks_of(tenant, profile) - known.chunks)
             languages = Document.objects.filter(pk=because_of).values_list("language", flat=True)
             heard = all(configuration(code) in known.configurations for code in languages)
             if changed <= STALE_SHARE * known.chunks and heard:
                 return False
         return _count(tenant, profile)
+
+
+def count_beside(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
+    """Count the words of a profile that is kept beside the live one, if enough has changed."""
+    with namespace(namespace_id):
+        tenant = Namespace.objects.get(pk=namespace_id)
+        known = TermStatistics.objects.filter(namespace=tenant, profile=profile).first()
+        chunks = _chunks_of(tenant, profile)
+        if known is not None and abs(chunks - known.chunks) <= STALE_SHARE * known.chunks:
+            return False
+        return _count(tenant, profile)
+
+
+def _chunks_of(tenant: Namespace, profile: IndexProfile) -> int:
+    if profile.pk == tenant.active_profile_id:
+        return tenant.chunk_count
+    return ChunkTerms.objects.filter(namespace=tenant, profile=profile).count()
 
 
 def count(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:

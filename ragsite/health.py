@@ -11,7 +11,7 @@ from django.db import connection, connections
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from documents import heartbeat
+from documents import heartbeat, warming
 from ragsite.backends import load_backend
 from retrieval import reranking
 
@@ -37,14 +37,19 @@ def warm_embedder() -> None:
             _embedder_state = "failed"
             logger.exception("embedder.warm_failed")
         reranking.warm()
-        # All that is loaded by now stays: the garbage collector need not look through it again and
-        # again, which would hold up some request each time.
-        gc.collect()
-        gc.freeze()
+        _settle()
+        warming.keep_warm({"default"}, after=_settle)
 
     global _embedder_state
     _embedder_state = "warming"
     threading.Thread(target=load, name="warm-embedder", daemon=True).start()
+
+
+def _settle() -> None:
+    # All that is loaded by now stays: the garbage collector need not look through it again and
+    # again, which would hold up some request each time.
+    gc.collect()
+    gc.freeze()
 
 
 def livez(request: HttpRequest) -> HttpResponse:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
-from documents import heartbeat, jobs
+from documents import building, heartbeat, jobs
 
 from .supervisor import Program, Supervisor
 from .worker_watch import WorkerWatch
@@ -78,6 +78,7 @@ class WorkerKeeper:
         self.buried = [name for name in self.buried if name != group]
         self.living = group
         jobs.reap(self.buried)
+        building.reap(self.buried)
 
     def _group(self) -> str:
         return heartbeat.group(self.supervisor.process_group("worker"))

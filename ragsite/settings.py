@@ -261,6 +261,20 @@ EMBEDDERS = embedding_settings.embedders(env, home=HOME, threads=_threads())
 EMBEDDING_CAPS = embedding_settings.caps(env)
 EMBEDDING_CACHE_DAYS = env.int("EMBEDDING_CACHE_DAYS", default=30)
 
+# -- reindexing: another profile built beside the live one (documents/building.py) ----
+REINDEX = {
+    "share": env.float("REINDEX_SHARE", default=0.5),
+    "builders": env.int("REINDEX_BUILDERS", default=1),
+    "grace": env.int("REINDEX_GRACE_SECONDS", default=30),
+    "seconds": 20.0,  # at a time; then other work gets its turn
+}
+# What two profiles are compared by: the first that has something to go by.
+PARITY_REPORTS = [
+    "evaluation.parity.on_golden_set",
+    "retrieval.parity.on_logged_questions",
+    "retrieval.parity.on_sampled_passages",
+]
+
 # -- search --------------------------------------------------------------------------
 SEARCH = {
     "candidates": env.int("SEARCH_CANDIDATES", default=100),

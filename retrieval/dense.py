@@ -4,15 +4,16 @@ import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from documents import ann
 from documents.models import IndexProfile
 from ragsite.tenancy import current_connection
 
 from .requests import Candidate
 from .scope import Scope
 
-Plan = Literal["exact", "hnsw", "hnsw, then exact"]
+Plan = str  # "exact", the profile's method, or "…, then exact"
 
 _EXACT = """
     SELECT chunk.id, chunk.document_id, 1 - (chunk.embedding <=> %(vector)s::halfvec) AS similarity
@@ -27,11 +28,11 @@ _EXACT = """
 _APPROXIMATE = """
     WITH near AS MATERIALIZED (
         SELECT chunk.id, chunk.document_id,
-               chunk.embedding::halfvec({dimensions}) <=> %(vector)s::halfvec({dimensions})
+               chunk.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions})
                  AS distance
         FROM documents_chunk chunk {join}
         WHERE chunk.namespace_id = %(namespace)s AND chunk.profile_id = %(profile)s {narrowed}
-        ORDER BY chunk.embedding::halfvec({dimensions}) <=> %(vector)s::halfvec({dimensions})
+        ORDER BY chunk.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions})
         LIMIT %(limit)s
     )
     SELECT id, document_id, 1 - distance FROM near ORDER BY distance + 0, id
@@ -74,11 +75,14 @@ def prepared(
     if scope.kinds:
         narrowed += " AND chunk.kind = ANY (%(kinds)s::text[])"
         parameters["kinds"] = list(scope.kinds)
-    parts = {"join": scope.join("chunk"), "narrowed": narrowed, "dimensions": profile.dimensions}
+    parts = {"join": scope.join("chunk"), "narrowed": narrowed}
     exact = _EXACT.format(**parts)
-    if profile.ann_method == IndexProfile.Ann.EXACT or scope.chunks <= exact_up_to:
+    method = ann.METHODS.get(profile.ann_method)
+    if method is None or scope.chunks <= exact_up_to:
         return Prepared(exact, parameters, "exact", exact)
-    return Prepared(_APPROXIMATE.format(**parts), parameters, "hnsw", exact)
+    # As the index was made: with another type or dimension it could not be used.
+    cast = {"type": method.type, "dimensions": profile.dimensions}
+    return Prepared(_APPROXIMATE.format(**parts, **cast), parameters, profile.ann_method, exact)
 
 
 def find(
@@ -102,12 +106,12 @@ def find(
     )
     if query.plan == "exact":
         return _run(query.statement, query.parameters), "exact"
-    allow_iterative_scan(ef_search)
+    allow_iterative_scan(profile, ef_search)
     found = _run(query.statement, query.parameters)
     if len(found) == limit:
-        return found, "hnsw"
+        return found, query.plan
     # The scan gave up before it had enough, which a selective filter can make it do.
-    return _run(query.exact_statement, query.parameters), "hnsw, then exact"
+    return _run(query.exact_statement, query.parameters), f"{query.plan}, then exact"
 
 
 def _run(statement: str, parameters: dict[str, Any]) -> list[Candidate]:
@@ -119,11 +123,17 @@ def _run(statement: str, parameters: dict[str, Any]) -> list[Candidate]:
         ]
 
 
-def allow_iterative_scan(ef_search: int) -> None:
+def allow_iterative_scan(profile: IndexProfile, ef_search: int) -> None:
     """Without it a filter, or rows deleted and not yet vacuumed, can empty the result."""
+    if profile.ann_method == IndexProfile.Ann.HNSW:
+        wanted = {"hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": str(ef_search)}
+    elif profile.ann_method == IndexProfile.Ann.IVFFLAT:
+        probes = ann.probes(profile.ann_options, profile.index_facts)
+        wanted = {"ivfflat.iterative_scan": "relaxed_order", "ivfflat.probes": str(probes)}
+    else:
+        return  # the other methods go on by themselves
     with current_connection().cursor() as cursor:
         cursor.execute(
-            "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), "
-            "set_config('hnsw.ef_search', %s, true)",
-            [str(ef_search)],
+            "SELECT " + ", ".join(["set_config(%s, %s, true)"] * len(wanted)),
+            [text for setting in wanted.items() for text in setting],
         )

@@ -14,7 +14,7 @@ from django.conf import settings
 from documents import profiles
 from documents.errors import IngestError
 from documents.lexemes import ParsedQuery, parse_query
-from documents.models import IndexProfile, Namespace
+from documents.models import Chunk, IndexProfile, Namespace
 from ragsite import replica
 from ragsite.tenancy import namespace
 
@@ -102,6 +102,19 @@ def _known_or_answered(
         request,
         lambda: _answer_of_one_moment(tenant, query, request, chosen, clock),
     )
+
+
+def search_under(
+    namespace_id: uuid.UUID, profile: IndexProfile, request: SearchRequest
+) -> SearchResult:
+    """The same under a profile that is kept beside the live one; nothing is cached."""
+    query = parse_query(prepare(request.query))
+    with namespace(namespace_id):
+        chunks = Chunk.objects.filter(namespace=namespace_id, profile=profile).count()
+    tenant = _tenant(namespace_id)
+    tenant.active_profile, tenant.chunk_count = profile, chunks
+    chosen = reranking.choose(query.text, choice=request.rerank, speed="balanced")
+    return _answer_of_one_moment(tenant, query, request, chosen, Clock())
 
 
 def _tenant(namespace_id: uuid.UUID) -> Namespace:

@@ -13,9 +13,10 @@ from django.core.management import call_command
 from django.db import connections
 from django.test import Client
 
-from documents import heartbeat, jobs, keys
+from documents import building, heartbeat, jobs, keys, profiles, vector_indexes
 from documents.ingestion import ingest
 from documents.models import IndexProfile, Namespace
+from documents.models.indexing import DEFAULT_PROFILE_ID
 from ragsite.backends import load_backend
 from ragsite.tenancy import operator
 from retrieval import query_log
@@ -58,6 +59,13 @@ def db(database: None) -> Iterator[None]:
         cursor.execute(f"TRUNCATE {', '.join(tables)} CASCADE")
         cursor.execute("DELETE FROM documents_indexprofile WHERE name <> 'default'")
         cursor.execute("UPDATE documents_indexprofile SET model_identity = ''")
+        cursor.execute(
+            "SELECT indexname FROM pg_indexes WHERE starts_with(indexname, 'chunk_vectors_') "
+            "AND indexname <> %s",
+            [vector_indexes.name_of(DEFAULT_PROFILE_ID)],
+        )
+        for (name,) in cursor.fetchall():
+            cursor.execute(f"DROP INDEX {name}")
     shutil.rmtree(settings.HOME / "storage", ignore_errors=True)
 
 
@@ -190,3 +198,28 @@ def onlooker(db: None) -> Client:
         user = User.objects.create_user("onlooker", password="long enough", is_staff=True)
         user.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
     return logged_in(user)
+
+
+@pytest.fixture
+def build(work: Callable[[], int], settings: Any) -> Callable[[], None]:
+    """Do what a worker would, until nothing is missing under any profile."""
+    settings.REINDEX = {**settings.REINDEX, "share": 1.0, "grace": 0}
+
+    def run() -> None:
+        work()
+        while claim := building.claim(heartbeat.group()):
+            building.build(claim)
+            work()
+
+    return run
+
+
+@pytest.fixture
+def small_profile(hashing_profile: IndexProfile, settings: Any) -> Iterator[IndexProfile]:
+    """Another model with another dimension, and other chunks."""
+    options = {"OPTIONS": {"dimensions": 64}}
+    small = {"BACKEND": "documents.embedders.hashing.HashingEmbedder", **options}
+    settings.EMBEDDERS = {**settings.EMBEDDERS, "small": small}
+    load_backend.cache_clear()
+    yield profiles.create("small", embedder="small", chunk_size=30, chunk_overlap=0)
+    load_backend.cache_clear()

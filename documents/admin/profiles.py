@@ -1,10 +1,58 @@
-from django.contrib import admin
+"""Index profiles: made by hand, and never changed."""
 
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin
+from django.http import HttpRequest
+
+from documents import profiles
+from documents.errors import IngestError
 from documents.models import IndexProfile
 
-from .readonly import LookOnlyAdmin
+
+class IndexProfileForm(forms.ModelForm):
+    embedder = forms.ChoiceField(choices=lambda: [(alias, alias) for alias in settings.EMBEDDERS])
+    chunk_size = forms.IntegerField(initial=220)
+    chunk_overlap = forms.IntegerField(initial=33)
+
+    class Meta:
+        model = IndexProfile
+        fields = (
+            "name",
+            "chunker",
+            "chunker_options",
+            "chunk_size",
+            "chunk_overlap",
+            "contextual_header",
+            "embedder",
+            "ann_method",
+            "ann_options",
+        )
+
+    def clean(self) -> dict[str, Any]:
+        fields = super().clean() or {}
+        if self.errors:
+            return fields
+        try:
+            embedder = profiles.load_embedder(fields["embedder"])
+            self.instance.dimensions = embedder.dimensions
+            wanted = IndexProfile(**fields, dimensions=embedder.dimensions)
+            wanted.clean()  # before asking whether it could work here
+            profiles.require_fitting(wanted, embedder)
+        except IngestError as error:
+            self.add_error(None, str(error))
+        return fields
 
 
 @admin.register(IndexProfile)
-class IndexProfileAdmin(LookOnlyAdmin):
+class IndexProfileAdmin(admin.ModelAdmin):
+    form = IndexProfileForm
     list_display = ("name", "embedder", "dimensions", "chunk_size", "chunk_overlap", "ann_method")
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False  # what was built with it would not fit any more
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False  # `manage.py profile drop` takes its index, too

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from django.core.files.storage import default_storage
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.http import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
@@ -120,7 +120,8 @@ class ChunkListView(NamespacedListView):
 
     def get_queryset(self) -> QuerySet[Chunk]:
         document = find_document(self.kwargs["pk"])
-        return Chunk.objects.filter(document=document).defer("embedding")
+        chunks = Chunk.objects.filter(document=document).defer("embedding")
+        return chunks.filter(profile=F("namespace__active_profile"))
 
     @extend_schema(operation_id="documents_chunks")
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -191,7 +192,8 @@ class ReindexView(APIView):
         operation_id="documents_reindex", request=None, responses={202: ResultSerializer}
     )
     def post(self, request: Request, pk: uuid.UUID) -> Response:
-        """Index the newest version again: after a failure, or under a changed profile."""
+        """Index the newest version again: after a failure, or with a newer release. While the
+        namespace is being reindexed, under both profiles."""
         try:
             receipt = intake.resubmit(caller_of(request).namespace_id, pk)
         except Document.DoesNotExist:

@@ -1,12 +1,12 @@
 """The tables: whose (namespaces), what (documents), what they say (facts), how indexed (indexing,
-terms), what work (jobs), what it
-costs (usage)."""
+terms, reindexing), what work (jobs), what it costs (usage)."""
 
 from .documents import Document, DocumentVersion
 from .facts import Fact
 from .indexing import Chunk, EmbeddingCache, IndexProfile
 from .jobs import IngestJob, WorkerHeartbeat
 from .namespaces import ApiKey, Namespace
+from .reindexing import Reindex
 from .terms import ChunkTerms, TermFrequency, TermStatistics
 from .usage import EmbeddingUsage, ProviderPace
 
@@ -23,6 +23,7 @@ __all__ = [
     "IngestJob",
     "Namespace",
     "ProviderPace",
+    "Reindex",
     "TermFrequency",
     "TermStatistics",
     "WorkerHeartbeat",

@@ -3,14 +3,19 @@
 import uuid
 
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
 from pgvector.django import HalfVectorField, VectorField
 
+from documents.ann import MOST_DIMENSIONS, ann_errors
 from documents.chunking import chunking_errors
 
 # Fixed, because the migration that makes the default profile also makes its vector index.
 DEFAULT_PROFILE_ID = uuid.UUID("5f0b7d5e-6c1a-5b8e-9d5c-2f4d3c1b0a01")
+
+# Of the code that reads files and cuts texts: rises when the same file would give other chunks.
+INGESTION_VERSION = 1
 
 
 class IndexProfile(models.Model):
@@ -27,7 +32,10 @@ class IndexProfile(models.Model):
 
     class Ann(models.TextChoices):
         HNSW = "hnsw"
+        IVFFLAT = "ivfflat"
         EXACT = "exact"
+        DISKANN = "diskann"
+        SCANN = "scann"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.SlugField(unique=True)
@@ -54,10 +62,27 @@ class IndexProfile(models.Model):
     embedder = models.CharField(max_length=50, help_text="An alias in settings.EMBEDDERS.")
     # Written at first use; afterwards no other model may embed for this profile.
     model_identity = models.TextField(blank=True, editable=False)
-    dimensions = models.PositiveIntegerField()
-    ann_method = models.CharField(max_length=10, choices=Ann, default=Ann.HNSW)
-    ann_options = models.JSONField(default=dict, blank=True)
-    ingestion_version = models.PositiveIntegerField(default=1)
+    dimensions = models.PositiveIntegerField(
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_DIMENSIONS)]
+    )
+    ann_method = models.CharField(
+        "ANN method",
+        max_length=10,
+        choices=Ann,
+        default=Ann.HNSW,
+        help_text="How near vectors are found: hnsw, ivfflat, or exact (no index); diskann and "
+        "scann where the server has their extension.",
+    )
+    ann_options = models.JSONField(
+        "ANN options",
+        default=dict,
+        blank=True,
+        help_text='Of hnsw: {"m": 16, "ef_construction": 64}. Of ivfflat: {"lists": …, '
+        '"probes": …}, chosen by the number of rows where not named.',
+    )
+    # What its vector index was built with, as far as a query has to know (ivfflat: lists).
+    index_facts = models.JSONField(default=dict, editable=False)
+    ingestion_version = models.PositiveIntegerField(default=INGESTION_VERSION)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -73,6 +98,8 @@ class IndexProfile(models.Model):
             overlap=self.chunk_overlap,
             options=self.chunker_options,
         )
+        if sentence := ann_errors(self.ann_method, self.ann_options):
+            wrong["ann_options"] = sentence
         if wrong:
             raise ValidationError(wrong)
 

@@ -31,7 +31,7 @@ READING_CODES = frozenset(
 )
 
 
-def set_up_settings(home: Path | None = None) -> Path:
+def set_up_settings(home: Path | None = None, *, settings: str = "ragsite.settings") -> Path:
     """Django with a home of its own, which is gone when the process ends unless it is named."""
     if home is None:
         home = Path(tempfile.mkdtemp(prefix="rs-"))
@@ -41,24 +41,24 @@ def set_up_settings(home: Path | None = None) -> Path:
         "ENV_FILE": os.devnull,
         "DATABASE_URL": "",
         "LOG_LEVEL": "ERROR",
-        "DJANGO_SETTINGS_MODULE": "ragsite.settings",
+        "DJANGO_SETTINGS_MODULE": settings,
     }
     django.setup()
     return home
 
 
-def set_up(home: Path | None = None) -> None:
+def set_up(home: Path | None = None, *, settings: str = "ragsite.settings") -> None:
     """The same with a database."""
-    set_up_settings(home)
-    from django.conf import settings
+    set_up_settings(home, settings=settings)
+    from django.conf import settings as configured
     from django.core.management import call_command
     from django.db import connections
 
     def leave() -> None:
         for connection in connections.all():
             connection.close()
-        if settings.EMBEDDED_SERVER:
-            settings.EMBEDDED_SERVER.release()
+        if configured.EMBEDDED_SERVER:
+            configured.EMBEDDED_SERVER.release()
 
     atexit.register(leave)
     call_command("migrate", verbosity=0)

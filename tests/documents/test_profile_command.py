@@ -15,8 +15,8 @@ def test_a_profile_is_made_listed_and_taken_by_a_namespace():
     assert made == "Profile wide created.\n"
     run("profile", "create", "turns", "--chunker", "semantic", "--percentile", "80", "--header")
     assert run("profile", "list").splitlines()[1:] == [
-        "wide\tfixed 1000/200\thashing",
-        "turns\tsemantic 220/0\tdefault\twith headers",
+        "wide\tfixed 1000/200\thashing 256 hnsw",
+        "turns\tsemantic 220/0\tdefault 384 hnsw\twith headers",
     ]
     run("namespace", "create", "acme", "--profile", "wide")
     with operator():

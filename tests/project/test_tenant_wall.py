@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from django.db import DatabaseError, ProgrammingError, connection, connections, transaction
 
-from documents.models import Document, Namespace
+from documents.models import Document, IndexProfile, Namespace, Reindex
 from evaluation.curating import add_query, judge
 from evaluation.models import GoldenSet
 from evaluation.options import Options
@@ -197,4 +197,7 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
     assert measure_now(golden, Options()).state == "succeeded"
     api.query("harbour lights")
     query_log.flush()
+    with operator():
+        other = IndexProfile.objects.get(name="default")
+        Reindex.objects.create(namespace=tenant, profile=other, replaces=tenant.active_profile)
     assert uuid.UUID(str(tenant.pk))

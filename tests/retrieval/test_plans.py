@@ -95,7 +95,9 @@ def test_the_approximate_search_takes_the_profiles_own_vector_index(
     crowd: tuple[Namespace, IndexProfile],
 ):
     tenant, profile = crowd
-    statement = dense._APPROXIMATE.format(join="", narrowed="", dimensions=DIMENSIONS)
+    statement = dense._APPROXIMATE.format(
+        join="", narrowed="", type="halfvec", dimensions=DIMENSIONS
+    )
     parameters = {
         "vector": str([0.1] * DIMENSIONS),
         "namespace": tenant.pk,
@@ -120,7 +122,7 @@ def test_a_broad_filter_keeps_the_vector_index(crowd: tuple[Namespace, IndexProf
             limit=50,
             exact_up_to=0,
         )
-        dense.allow_iterative_scan(100)
+        dense.allow_iterative_scan(profile, 100)
         plan = plans.explain(query.statement, query.parameters)
     assert query.plan == "hnsw"
     assert f"Index Scan using chunk_vectors_{profile.pk.hex}" in plan

@@ -5,9 +5,11 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from documents import keys
-from documents.models import IndexProfile, Namespace
+from documents import keys, vector_indexes
+from documents.models import Namespace
 from ragsite.tenancy import operator
+
+from .profile import find_profile
 
 CREATED_WITH = ("slug", "name", "profile", "language", "exist_ok")
 
@@ -41,13 +43,10 @@ class Command(BaseCommand):
     def _create(self, slug: str, name: str, profile: str, language: str, *, exist_ok: bool) -> None:
         if exist_ok and Namespace.objects.filter(slug=slug).exists():
             return
-        found = IndexProfile.objects.filter(name=profile).first()
-        if found is None:
-            raise CommandError(
-                f"There is no index profile {profile!r}; see manage.py profile list."
-            )
+        found = find_profile(profile)
         try:
             keys.create_namespace(slug, name=name, profile=found, language=language)
+            vector_indexes.ensure(found)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         self.stdout.write(f"Namespace {slug} created.")

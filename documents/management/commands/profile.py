@@ -1,22 +1,25 @@
-"""`manage.py profile create NAME` and `manage.py profile list`: how texts are cut and embedded."""
+"""`manage.py profile create | list | drop`: how texts are cut, embedded and found."""
 
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from documents import profiles
+from documents import profiles, retiring
+from documents.ann import METHODS
 from documents.chunking import SIZES
 from documents.errors import IngestError
 from documents.models import IndexProfile
 from ragsite.tenancy import operator
 
-# Size and overlap where none are named: tokens, or characters with the fixed chunker.
-DEFAULTS = {"structure": (220, 33), "fixed": (1000, 200), "semantic": (220, 0)}
+ANN_OPTIONS = sorted({option for method in METHODS.values() for option in method.options})
 
 
 class Command(BaseCommand):
-    help = "Create or list index profiles. A namespace takes one: namespace create --profile NAME."
+    help = (
+        "Create, list or drop index profiles. A new namespace takes one with namespace create "
+        "--profile NAME; one that has documents moves to another with reindex --profile NAME."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
@@ -30,44 +33,71 @@ class Command(BaseCommand):
             "--header", action="store_true", help="Embed title and section path with each chunk."
         )
         create.add_argument("--embedder", default="default", help="An alias in EMBEDDERS.")
+        create.add_argument(
+            "--dimensions", type=int, help="As the embedder gives them; said only to be sure."
+        )
+        create.add_argument(
+            "--ann",
+            choices=IndexProfile.Ann.values,
+            default=IndexProfile.Ann.HNSW,
+            help="How near vectors are found (default: hnsw; exact: no index).",
+        )
+        create.add_argument("--m", type=int, help="Of hnsw (default 16).")
+        create.add_argument("--ef-construction", type=int, help="Of hnsw (default 64).")
+        create.add_argument("--lists", type=int, help="Of ivfflat (default: by the rows).")
+        create.add_argument("--probes", type=int, help="Of ivfflat (default: by the lists).")
+        create.add_argument("--num-leaves", type=int, help="Of scann (default: by the rows).")
         actions.add_parser("list", help="Print every profile.")
+        drop = actions.add_parser("drop", help="Remove a profile that nobody uses, and its index.")
+        drop.add_argument("name")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        with operator():
-            if options["action"] == "list":
-                self._list()
-            else:
-                self._create(options)
+        act = {"create": self._create, "list": self._list, "drop": self._drop}[options["action"]]
+        act(options)
 
     def _create(self, options: dict[str, Any]) -> None:
-        size, overlap = DEFAULTS[options["chunker"]]
         percentile = options["percentile"]
         try:
-            embedder = profiles.load_embedder(options["embedder"])
-            profile = IndexProfile(
-                name=options["name"],
+            profile = profiles.create(
+                options["name"],
                 chunker=options["chunker"],
                 chunker_options={} if percentile is None else {"percentile": percentile},
-                chunk_size=size if options["size"] is None else options["size"],
-                chunk_overlap=overlap if options["overlap"] is None else options["overlap"],
+                chunk_size=options["size"],
+                chunk_overlap=options["overlap"],
                 contextual_header=options["header"],
                 embedder=options["embedder"],
-                dimensions=embedder.dimensions,
-                ann_method=IndexProfile.Ann.EXACT,  # a vector index is a migration's work
+                dimensions=options["dimensions"],
+                ann_method=options["ann"],
+                ann_options={key: options[key] for key in ANN_OPTIONS if options[key] is not None},
             )
-            profile.full_clean()
-            profiles.splitter_of(profile, embedder)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         except IngestError as error:
             raise CommandError(str(error)) from None
-        profile.save()
         self.stdout.write(f"Profile {profile.name} created.")
 
-    def _list(self) -> None:
-        for profile in IndexProfile.objects.all():
-            sizes = f"{profile.chunk_size}/{profile.chunk_overlap}"
-            header = "\twith headers" if profile.contextual_header else ""
-            self.stdout.write(
-                f"{profile.name}\t{profile.chunker} {sizes}\t{profile.embedder}{header}"
-            )
+    def _list(self, options: dict[str, Any]) -> None:
+        with operator():
+            for profile in IndexProfile.objects.all():
+                sizes = f"{profile.chunk_size}/{profile.chunk_overlap}"
+                vectors = f"{profile.dimensions} {profile.ann_method}"
+                header = "\twith headers" if profile.contextual_header else ""
+                self.stdout.write(
+                    f"{profile.name}\t{profile.chunker} {sizes}\t{profile.embedder} "
+                    f"{vectors}{header}"
+                )
+
+    def _drop(self, options: dict[str, Any]) -> None:
+        try:
+            retiring.retire(find_profile(options["name"]))
+        except IngestError as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(f"Profile {options['name']} dropped.")
+
+
+def find_profile(name: str) -> IndexProfile:
+    with operator():
+        profile = IndexProfile.objects.filter(name=name).first()
+    if profile is None:
+        raise CommandError(f"There is no index profile {name!r}; see manage.py profile list.")
+    return profile

@@ -62,7 +62,8 @@ class Command(BaseCommand):
         )
         self._heading(f"Dense leg: {query.plan}")
         with namespace(tenant.pk):
-            dense.allow_iterative_scan(max(settings.SEARCH["ef_search"], limit))
+            ef_search = max(settings.SEARCH["ef_search"], limit)
+            dense.allow_iterative_scan(tenant.active_profile, ef_search)
             self.stdout.write(plans.explain(query.statement, query.parameters, analyse=True))
 
     def _lexical(self, tenant: Namespace, question: str, scope: Scope, limit: int) -> None:

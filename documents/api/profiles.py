@@ -1,0 +1,101 @@
+"""Index profiles: list them, and make new ones to reindex to."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError as ModelError
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from documents import profiles
+from documents.ann import MOST_DIMENSIONS
+from documents.errors import IngestError
+from documents.models import IndexProfile
+from ragsite.errors import ApiError
+
+from .serializers import StrictSerializer
+
+
+class ProfileSerializer(serializers.ModelSerializer):
+    chunker_options = serializers.JSONField()
+    ann_options = serializers.JSONField()
+
+    class Meta:
+        model = IndexProfile
+        fields = [
+            "name",
+            "chunker",
+            "chunker_options",
+            "chunk_size",
+            "chunk_overlap",
+            "contextual_header",
+            "embedder",
+            "model_identity",
+            "dimensions",
+            "ann_method",
+            "ann_options",
+            "ingestion_version",
+            "created_at",
+        ]
+        read_only_fields = fields
+
+
+class ProfileListSerializer(serializers.Serializer):
+    results = ProfileSerializer(many=True)
+
+
+class NewProfileSerializer(StrictSerializer):
+    """What is left out follows from the rest: sizes from the chunker, dimensions from the model."""
+
+    name = serializers.SlugField(max_length=50)
+    chunker = serializers.ChoiceField(choices=IndexProfile.Chunker.values, required=False)
+    chunker_options = serializers.DictField(child=serializers.IntegerField(), required=False)
+    chunk_size = serializers.IntegerField(min_value=1, max_value=20_000, required=False)
+    chunk_overlap = serializers.IntegerField(min_value=0, max_value=10_000, required=False)
+    contextual_header = serializers.BooleanField(required=False)
+    embedder = serializers.CharField(
+        max_length=50, required=False, help_text="An alias in EMBEDDERS."
+    )
+    dimensions = serializers.IntegerField(
+        min_value=1,
+        max_value=MOST_DIMENSIONS,
+        required=False,
+        help_text="The embedder's own; said only to be sure.",
+    )
+    ann_method = serializers.ChoiceField(choices=IndexProfile.Ann.values, required=False)
+    ann_options = serializers.DictField(
+        child=serializers.IntegerField(),
+        required=False,
+        help_text="hnsw: m, ef_construction; ivfflat: lists, probes; scann: num_leaves.",
+    )
+
+
+class ProfileListView(APIView):
+    scopes = {"POST": "admin"}
+
+    @extend_schema(operation_id="profiles_list", responses=ProfileListSerializer)
+    def get(self, request: Request) -> Response:
+        """Every profile. They hold settings and nobody's content, and all namespaces share them."""
+        found = ProfileSerializer(IndexProfile.objects.all(), many=True)
+        return Response({"results": found.data})
+
+    @extend_schema(
+        operation_id="profiles_create",
+        request=NewProfileSerializer,
+        responses={201: ProfileSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Make a profile. It never changes; nothing is indexed under it before a reindex."""
+        form = NewProfileSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        fields: dict[str, Any] = dict(form.validated_data)
+        try:
+            profile = profiles.create(fields.pop("name"), **fields)
+        except ModelError as error:
+            raise ValidationError(error.message_dict) from None
+        except IngestError as error:
+            raise ApiError(error.code, str(error), http_status=422) from None
+        return Response(ProfileSerializer(profile).data, status=201)

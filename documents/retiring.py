@@ -1,0 +1,23 @@
+"""The end of a profile that nobody uses: its vector index first, then its row."""
+
+from . import vector_indexes
+from .errors import IngestError
+from .models import IndexProfile
+from .models.indexing import DEFAULT_PROFILE_ID
+
+
+class ProfileInUse(IngestError):
+    code = "profile_in_use"
+
+
+def retire(profile: IndexProfile) -> None:
+    """Raises ProfileInUse while a namespace, a reindex or any chunk needs it."""
+    if profile.pk == DEFAULT_PROFILE_ID:
+        raise ProfileInUse("The default profile stays: new namespaces begin with it.")
+    if vector_indexes.is_in_use(profile):
+        raise ProfileInUse(
+            f"The profile {profile.name!r} is in use: by a namespace, by a reindex, or by chunks "
+            "that have not been reclaimed."
+        )
+    vector_indexes.drop_if_unused(profile)
+    IndexProfile.objects.using("owner").filter(pk=profile.pk).delete()

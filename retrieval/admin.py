@@ -1,0 +1,114 @@
+"""Reindexing by hand: begin one, watch it, compare, switch, go back, reclaim."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from documents import reindexing
+from documents.admin.readonly import LookOnlyAdmin
+from documents.errors import IngestError
+from documents.models import Reindex
+from ragsite.tenancy import namespace
+
+from . import parity
+
+
+class ReindexForm(forms.ModelForm):
+    def clean(self) -> dict[str, Any]:
+        fields = super().clean() or {}
+        if "namespace" in fields and "profile" in fields:
+            try:
+                reindexing.require_possible(fields["namespace"].pk, fields["profile"])
+            except IngestError as error:
+                raise forms.ValidationError(str(error)) from None
+        return fields
+
+
+@admin.register(Reindex)
+class ReindexAdmin(LookOnlyAdmin):
+    form = ReindexForm
+    list_display = ("namespace", "replaces", "profile", "state", "bar", "left", "alike")
+    list_filter = ("state", "namespace", "profile")
+    list_select_related = ("namespace", "profile", "replaces")
+    actions = ("compare", "switch", "roll_back", "reclaim", "cancel")
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_operate_permission(request)
+
+    def get_fields(self, request: HttpRequest, obj: Reindex | None = None) -> Any:
+        return ("namespace", "profile") if obj is None else super().get_fields(request, obj)
+
+    def save_model(self, request: HttpRequest, obj: Reindex, form: Any, change: bool) -> None:
+        obj.pk = reindexing.start(obj.namespace_id, obj.profile).pk
+
+    @admin.display(description="progress")
+    def bar(self, reindex: Reindex) -> SafeString:
+        progress = _progress(reindex)
+        bar = '<progress style="width: 8em" max="{}" value="{}"></progress> {}/{} {}'
+        failed = f"({progress.failed} failed)" if progress.failed else ""
+        documents, done = progress.documents, progress.done
+        return format_html(bar, documents or 1, done, done, documents, failed)
+
+    @admin.display(description="left")
+    def left(self, reindex: Reindex) -> str:
+        if reindex.error_code:
+            return f"{reindex.error_code}: {reindex.error_message}"
+        if not reindex.has_work:
+            return ""
+        seconds = _progress(reindex).seconds_left
+        return reindex.stage if not seconds else f"{seconds:.0f} s"
+
+    @admin.display(description="overlap@10")
+    def alike(self, reindex: Reindex) -> str:
+        if not reindex.parity:
+            return ""
+        return f"{reindex.parity['overlap_at_10']} of {reindex.parity['questions']} questions"
+
+    @admin.action(description="Compare both profiles", permissions=["operate"])
+    def compare(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
+        self._each(request, queryset, parity.compare, "compared")
+
+    @admin.action(description="Switch to the new profile", permissions=["operate"])
+    def switch(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
+        self._each(request, queryset, lambda r: reindexing.switch(r.namespace_id), "switched")
+
+    @admin.action(description="Roll back to the old profile", permissions=["operate"])
+    def roll_back(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
+        self._each(request, queryset, lambda r: reindexing.roll_back(r.namespace_id), "rolled back")
+
+    @admin.action(description="Reclaim: remove the old chunks", permissions=["operate"])
+    def reclaim(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
+        self._each(request, queryset, lambda r: reindexing.reclaim(r.namespace_id), "reclaimed")
+
+    @admin.action(description="Cancel: remove the new chunks", permissions=["operate"])
+    def cancel(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
+        self._each(request, queryset, lambda r: reindexing.cancel(r.namespace_id), "cancelled")
+
+    def _each(
+        self,
+        request: HttpRequest,
+        queryset: QuerySet[Reindex],
+        act: Callable[[Reindex], Any],
+        done: str,
+    ) -> None:
+        for reindex in queryset.select_related("namespace", "profile", "replaces"):
+            if reindex.state not in Reindex.OPEN:
+                messages.error(request, f"{reindex.namespace}: it has ended ({reindex.state}).")
+                continue
+            try:
+                act(reindex)
+            except IngestError as error:
+                messages.error(request, f"{reindex.namespace}: {error}")
+            else:
+                messages.success(request, f"{reindex.namespace}: {done}.")
+
+
+def _progress(reindex: Reindex) -> reindexing.Progress:
+    with namespace(reindex.namespace_id):
+        return reindexing.progress(reindex)

@@ -1,0 +1,207 @@
+"""`manage.py reindex --profile NEW`: move namespaces to another index profile with no downtime."""
+
+import json
+import sys
+import time
+import uuid
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError, CommandParser
+from tqdm import tqdm
+
+from documents import building, estimating, heartbeat, jobs, reindexing
+from documents.errors import IngestError
+from documents.ingestion import ingest
+from documents.management.commands.api_key import find_namespace
+from documents.management.commands.profile import find_profile
+from documents.models import IndexProfile, Namespace, Reindex
+from documents.working_off import work_off
+from ragsite.tenancy import namespace, operator
+from retrieval import parity
+
+
+class Command(BaseCommand):
+    help = (
+        "Build an index profile beside the live one, and compare the two. Then: --switch, "
+        "--rollback, --reclaim. Searches go on meanwhile, on the old profile until the switch. "
+        "Can be interrupted: the next call goes on, and running workers go on by themselves."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--profile", help="The new one; see manage.py profile create.")
+        where = parser.add_mutually_exclusive_group()
+        where.add_argument("--namespace", default="default", help="Slug (default: default).")
+        where.add_argument("--all", action="store_true", help="Every namespace.")
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument("--estimate", action="store_true", help="Only say what it would take.")
+        what.add_argument("--status", action="store_true", help="Only say how far it is.")
+        what.add_argument("--rollback", action="store_true", help="Search the old one again.")
+        what.add_argument("--cancel", action="store_true", help="Give the new one up.")
+        what.add_argument(
+            "--outdated",
+            action="store_true",
+            help="Index again what an older ingestion version has indexed, under its own profile.",
+        )
+        parser.add_argument("--switch", action="store_true", help="Build, then search the new one.")
+        parser.add_argument(
+            "--reclaim", action="store_true", help="Remove the old one's chunks: no way back."
+        )
+        parser.add_argument(
+            "--accept-failures",
+            action="store_true",
+            help="With --switch: although some documents could not be indexed under the new one.",
+        )
+        parser.add_argument("--no-wait", action="store_true", help="Leave the building to workers.")
+        parser.add_argument("--json", action="store_true", help="One JSON object per namespace.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        needs_profile = not any(
+            options[name]
+            for name in ("status", "rollback", "cancel", "outdated", "reclaim", "switch")
+        )
+        if needs_profile and not options["profile"]:
+            raise CommandError("Name the new profile: --profile NAME.")
+        profile = find_profile(options["profile"]) if options["profile"] else None
+        done = False
+        for tenant in self._tenants(options):
+            try:
+                report = self._one(tenant, profile, options)
+            except reindexing.NoSuchReindex as error:
+                if options["all"]:
+                    continue  # this one has nothing to switch, roll back or reclaim
+                raise CommandError(str(error)) from None
+            except IngestError as error:
+                raise CommandError(f"{tenant.slug}: {error}") from None
+            done = True
+            self._say(tenant, report, as_json=options["json"])
+        if not done:
+            raise CommandError("There was nothing to do: no namespace has such a reindex.")
+
+    def _tenants(self, options: dict[str, Any]) -> list[Namespace]:
+        with operator():
+            if options["all"]:
+                return list(Namespace.objects.all())
+            return [find_namespace(options["namespace"])]
+
+    def _one(
+        self, tenant: Namespace, profile: IndexProfile | None, options: dict[str, Any]
+    ) -> dict[str, Any]:
+        if options["estimate"] and profile is not None:
+            return {"estimate": asdict(estimating.estimate(tenant.pk, profile))}
+        if options["outdated"]:
+            queued = reindexing.index_outdated(tenant.pk)
+            if not options["no_wait"]:
+                work_off(tenant.pk, queued)
+            return {"queued": len(queued)}
+        if options["rollback"]:
+            reindexing.roll_back(tenant.pk)
+        elif options["cancel"]:
+            reindexing.cancel(tenant.pk)
+            return {"removed": reindexing.sweep(tenant.pk), **status(tenant.pk)}
+        elif not options["status"]:
+            return self._build_and_more(tenant, profile, options)
+        return status(tenant.pk)
+
+    def _build_and_more(
+        self, tenant: Namespace, profile: IndexProfile | None, options: dict[str, Any]
+    ) -> dict[str, Any]:
+        report: dict[str, Any] = {}
+        if profile is not None and not _is_live(tenant.pk, profile):
+            reindexing.start(tenant.pk, profile)
+            if options["no_wait"] and not options["switch"]:
+                return status(tenant.pk)
+            self._build(tenant.pk)
+            report["parity"] = parity.compare(_current(tenant.pk))
+        if options["switch"]:
+            self._build(tenant.pk)
+            reindexing.switch(tenant.pk, accept_failures=options["accept_failures"])
+        if options["reclaim"]:
+            self._reclaim(tenant.pk)
+            report["removed"] = reindexing.sweep(tenant.pk)
+        return {**status(tenant.pk), **report}
+
+    def _build(self, namespace_id: uuid.UUID) -> None:
+        """Lend a hand until nothing is missing, beside any running workers."""
+        with namespace(namespace_id):
+            reindex = reindexing.current(namespace_id)
+            if reindex is None:
+                raise reindexing.NoSuchReindex("No reindex has been started: name --profile.")
+            total = reindexing.progress(reindex).documents
+        with tqdm(total=total, desc="indexing", unit="doc", disable=not sys.stderr.isatty()) as bar:
+
+            def is_done() -> bool:
+                with namespace(namespace_id):
+                    now = reindexing.current(namespace_id)
+                    if now is None:
+                        raise reindexing.NoSuchReindex("The reindex was cancelled.")
+                    progress = reindexing.progress(now)
+                bar.total, bar.n = progress.documents, progress.done
+                bar.set_postfix_str(f"{now.stage}{_left(progress.seconds_left)}")
+                if now.error_code:
+                    bar.set_description_str(f"{now.error_code}: {now.error_message}")
+                return now.state != Reindex.State.BUILDING and not now.has_work
+
+            group = heartbeat.group()
+            while not is_done():
+                if job := jobs.claim(group):
+                    ingest(job)
+                elif at_hand := building.claim(group):
+                    building.build(at_hand, seconds=2)
+                else:  # others are at it, or it is put off for a while
+                    jobs.reap()
+                    time.sleep(0.5)
+
+    def _reclaim(self, namespace_id: uuid.UUID) -> None:
+        while True:
+            try:
+                return reindexing.reclaim(namespace_id)
+            except reindexing.TooEarly as error:
+                self.stderr.write(str(error))
+                time.sleep(5)
+
+    def _say(self, tenant: Namespace, report: dict[str, Any], *, as_json: bool) -> None:
+        if as_json:
+            self.stdout.write(json.dumps({"namespace": tenant.slug, **report}, default=str))
+            return
+        for name, value in report.items():
+            shown = (
+                ", ".join(f"{k} {v}" for k, v in value.items() if k != "least_alike")
+                if isinstance(value, dict)
+                else value
+            )
+            self.stdout.write(f"{tenant.slug}: {name}: {shown}")
+
+
+def status(namespace_id: uuid.UUID) -> dict[str, Any]:
+    with namespace(namespace_id):
+        tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
+        told: dict[str, Any] = {"active_profile": tenant.active_profile.name}
+        reindex = reindexing.current(namespace_id)
+        if reindex is not None:
+            told |= {"reindex": f"{reindex.replaces.name} → {reindex.profile.name}"}
+            told |= {"state": reindex.state, "progress": asdict(reindexing.progress(reindex))}
+            if reindex.failures:
+                told["failures"] = reindex.failures
+            if reindex.error_code:
+                told["error"] = f"{reindex.error_code}: {reindex.error_message}"
+    return told
+
+
+def _current(namespace_id: uuid.UUID) -> Reindex:
+    with namespace(namespace_id):
+        reindex = reindexing.current(namespace_id)
+    if reindex is None:
+        raise reindexing.NoSuchReindex("The reindex was cancelled.")
+    return reindex
+
+
+def _is_live(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
+    """Then there is nothing to build, only to switch back to or to reclaim from."""
+    with namespace(namespace_id):
+        reindex = reindexing.current(namespace_id)
+    return reindex is not None and reindex.state == "switched" and reindex.profile == profile
+
+
+def _left(seconds: float | None) -> str:
+    return "" if seconds is None else f", {seconds:.0f} s left"

@@ -1,0 +1,131 @@
+"""Two profiles side by side: do they find the same, and how do their scores differ?"""
+
+import random
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from documents.models import Chunk, Document, IndexProfile, Namespace, Reindex
+from ragsite.tenancy import namespace
+
+from .models import QueryLog
+from .requests import Hit, SearchRequest
+from .search import search_under
+
+QUESTIONS = 50
+FEWEST_QUESTIONS = 10  # of the log; fewer say nothing
+TOP = 10
+FEWEST_WORDS, MOST_WORDS = 6, 12
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One question under both profiles."""
+
+    question: str
+    overlap: float  # of the first ten places
+    documents: float  # of the documents among them
+    shift: float  # of the best hit's similarity
+
+
+def compare(reindex: Reindex) -> dict[str, Any]:
+    """The first report in PARITY_REPORTS that has something to go by; the reindex keeps it."""
+    reports = (import_string(source)(reindex) for source in settings.PARITY_REPORTS)
+    report = next(filter(None, reports), None) or {**report_on(reindex, []), "by": "nothing"}
+    with namespace(reindex.namespace_id):
+        Reindex.objects.filter(pk=reindex.pk).update(parity=report)
+    return report
+
+
+def on_logged_questions(reindex: Reindex) -> dict[str, Any] | None:
+    """By what people have asked lately."""
+    with namespace(reindex.namespace_id):
+        latest = QueryLog.objects.values_list("query", flat=True).order_by("-created_at")
+        asked = list(dict.fromkeys(latest[: 4 * QUESTIONS]))[:QUESTIONS]
+    if len(asked) < FEWEST_QUESTIONS:
+        return None
+    return {**report_on(reindex, asked), "by": "query log"}
+
+
+def on_sampled_passages(reindex: Reindex) -> dict[str, Any] | None:
+    """By words of the namespace's own texts, where nobody has written down what people ask."""
+    sampled = sampled_questions(reindex.namespace_id, QUESTIONS)
+    return {**report_on(reindex, sampled), "by": "sampled passages"} if sampled else None
+
+
+def report_on(reindex: Reindex, questions: Sequence[str]) -> dict[str, Any]:
+    pairs = [
+        compare_one(reindex.namespace_id, reindex.replaces, reindex.profile, question)
+        for question in questions
+    ]
+    return {
+        "questions": len(pairs),
+        "overlap_at_10": _mean([pair.overlap for pair in pairs]),
+        "documents_overlap_at_10": _mean([pair.documents for pair in pairs]),
+        "score_shift": _mean([pair.shift for pair in pairs]),
+        "least_alike": [
+            {"question": pair.question, "overlap": round(pair.overlap, 3)}
+            for pair in sorted(pairs, key=lambda pair: pair.overlap)[:5]
+        ],
+    }
+
+
+def compare_one(
+    namespace_id: uuid.UUID, old: IndexProfile, new: IndexProfile, question: str
+) -> Compared:
+    request = SearchRequest(query=question, k=TOP, rerank="none")
+    before = search_under(namespace_id, old, request).hits[:TOP]
+    after = search_under(namespace_id, new, request).hits[:TOP]
+    most = max(len(before), len(after)) or 1
+    documents = [{hit.candidate.document_id for hit in hits} for hits in (before, after)]
+    best = [_best(hits) for hits in (before, after)]
+    return Compared(
+        question,
+        overlap=sum(any(_same_place(hit, one) for one in before) for hit in after) / most,
+        documents=len(documents[0] & documents[1]) / (max(map(len, documents)) or 1),
+        shift=best[1] - best[0],
+    )
+
+
+def sampled_questions(namespace_id: uuid.UUID, number: int) -> list[str]:
+    """Some words in a row out of passages of the live profile, the same ones each time."""
+    chance = random.Random(str(namespace_id))  # noqa: S311
+    with namespace(namespace_id):
+        profile_id = Namespace.objects.values_list("active_profile_id", flat=True).get()
+        ids = list(
+            Document.objects.exclude(live_version=None).order_by("pk").values_list("pk", flat=True)
+        )
+        chosen = chance.sample(ids, min(number, len(ids)))
+        chunks = Chunk.objects.filter(document_id__in=chosen, profile_id=profile_id)
+        texts = chunks.order_by("document_id", "-tokens").distinct("document_id")
+        contents = list(texts.values_list("content", flat=True))
+    questions = []
+    for content in contents:
+        words = content.split()
+        length = min(len(words), chance.randint(FEWEST_WORDS, MOST_WORDS))
+        start = chance.randint(0, len(words) - length)
+        questions.append(" ".join(words[start : start + length]))
+    return [question for question in questions if any(map(str.isalnum, question))]
+
+
+def _same_place(one: Hit, other: Hit) -> bool:
+    """Chunks of two profiles never have the same id; what they quote may be the same text."""
+    return (
+        one.candidate.document_id == other.candidate.document_id
+        and one.document_version == other.document_version
+        and one.start < other.end
+        and other.start < one.end
+    )
+
+
+def _best(hits: Sequence[Hit]) -> float:
+    return max((hit.candidate.vector or 0.0 for hit in hits), default=0.0)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(fmean(values), 4) if values else None

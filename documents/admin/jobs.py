@@ -39,7 +39,7 @@ class IngestJobAdmin(LookOnlyAdmin):
 
     @admin.display(description="embedded")
     def cost(self, job: IngestJob) -> str:
-        money = f" ({job.embedding_cost:.4f})" if job.embedding_cost else ""
+        money = f" ({job.embedding_cost:.6f})" if job.embedding_cost else ""
         return f"{job.embedding_tokens:,} tokens{money}"
 
     @admin.action(description="Cancel", permissions=["operate"])

@@ -65,8 +65,8 @@ bench: $(VENV)/.bench $(PEERS)/.installed ## Beside the field: DATA=folder of BE
 bench-query: $(VENV)/.bench ## A query's speed against its floor: DATA=passages.jsonl.gz, ROWS=97768
 	$(BIN)/python -m evaluation.benchmarks.query --data "$(DATA)" --rows $(or $(ROWS),97768)
 
-bench-reindex: $(VENV)/.base ## Another profile built under querying clients and kills: CHUNKS=20000, EMBEDDER=other
-	$(BIN)/python -m evaluation.benchmarks.reindex --chunks $(or $(CHUNKS),20000) --embedder $(or $(EMBEDDER),other)
+bench-reindex: $(VENV)/.base ## Another profile built under querying clients and kills: CHUNKS=20000, FROM=hashing, EMBEDDER=other
+	$(BIN)/python -m evaluation.benchmarks.reindex --chunks $(or $(CHUNKS),20000) --from $(or $(FROM),hashing) --embedder $(or $(EMBEDDER),other)
 
 fuzz: $(VENV)/.base ## Mutated files through every reader, SECONDS=60 for each format
 	$(BIN)/python -m evaluation.benchmarks.fuzzing --seconds $(or $(SECONDS),60)

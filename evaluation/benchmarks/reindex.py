@@ -1,9 +1,9 @@
 """A profile with another dimension built beside the live one, under clients that ask all the time.
 
-    make bench-reindex [CHUNKS=20000] [EMBEDDER=other]
+    make bench-reindex [CHUNKS=20000] [FROM=hashing] [EMBEDDER=other]
 
 Empty answers, answers that mix profiles, the speed of queries before and during, and the same
-chunks in the end however often the builder is killed. EMBEDDER=default builds with the real model.
+chunks in the end however often the builder is killed. FROM=default EMBEDDER=bge: two real models.
 """
 
 import argparse
@@ -239,6 +239,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--chunks", type=int, default=20_000)
     parser.add_argument("--embedder", default="other", help="Of the new profile.")
+    parser.add_argument("--from", dest="old", choices=["hashing", "default"], default="hashing")
     parser.add_argument("--before", type=float, default=60, help="Seconds of queries beforehand.")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -254,7 +255,7 @@ def run(options: argparse.Namespace) -> int:
     from documents import keys, profiles, reindexing
     from ragsite.tenancy import operator
 
-    tenant = stage.new_namespace()
+    tenant = stage.new_namespace(options.old)
     started = time.monotonic()
     texts = fill(tenant, options.chunks)
     with operator():

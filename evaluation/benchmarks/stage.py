@@ -64,8 +64,8 @@ def set_up(home: Path | None = None, *, settings: str = "ragsite.settings") -> N
     call_command("migrate", verbosity=0)
 
 
-def new_namespace() -> Any:
-    """On a profile like the default one, but without a model."""
+def new_namespace(name: str = "hashing") -> Any:
+    """On a profile like the default one, but without a model; or on the default one itself."""
     from documents import keys
     from documents.models import IndexProfile
     from ragsite.tenancy import operator
@@ -83,7 +83,7 @@ def new_namespace() -> Any:
             },
         )
         created = keys.create_namespace(f"bench-{uuid.uuid4().hex[:8]}")
-        created.active_profile = profile
+        created.active_profile = profile if name == "hashing" else default
         created.save()
     return created
 

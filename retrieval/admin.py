@@ -7,8 +7,9 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 
 from documents import reindexing
 from documents.admin.readonly import LookOnlyAdmin
@@ -17,6 +18,22 @@ from documents.models import Reindex
 from ragsite.tenancy import namespace
 
 from . import parity
+
+SHOWN = (
+    "namespace",
+    "replaces",
+    "profile",
+    "state",
+    "bar",
+    "left",
+    "comparison",
+    "failed",
+    "chunks_built",
+    "created_at",
+    "built_at",
+    "switched_at",
+    "ended_at",
+)
 
 
 class ReindexForm(forms.ModelForm):
@@ -36,13 +53,46 @@ class ReindexAdmin(LookOnlyAdmin):
     list_display = ("namespace", "replaces", "profile", "state", "bar", "left", "alike")
     list_filter = ("state", "namespace", "profile")
     list_select_related = ("namespace", "profile", "replaces")
+    readonly_fields = ("bar", "left", "comparison", "failed")
     actions = ("compare", "switch", "roll_back", "reclaim", "cancel")
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_operate_permission(request)
 
     def get_fields(self, request: HttpRequest, obj: Reindex | None = None) -> Any:
-        return ("namespace", "profile") if obj is None else super().get_fields(request, obj)
+        return ("namespace", "profile") if obj is None else SHOWN
+
+    @admin.display(description="comparison")
+    def comparison(self, reindex: Reindex) -> SafeString | str:
+        told = reindex.parity
+        if not told:
+            return "not compared yet"
+        lines = [f"{told['questions']} questions of {told['by']}"]
+        lines += [f"passages in common: {told['overlap_at_10']:.0%} of the first ten"]
+        lines += [f"documents in common: {told['documents_overlap_at_10']:.0%}"]
+        lines += [f"best similarity: {told['score_shift']:+.3f}"]
+        for name, values in told.get("measures", {}).items():
+            lines.append(f"{name}: {values['before']:.3f} → {values['after']:.3f}")
+        for least in told.get("least_alike", ()):
+            lines.append(f"{least['overlap']:.0%} in common: {least['question']}")
+        return format_html_join(mark_safe("<br>"), "{}", ((line,) for line in lines))
+
+    @admin.display(description="failures")
+    def failed(self, reindex: Reindex) -> SafeString | str:
+        rows = reindex.failures.values()
+        return format_html_join(
+            mark_safe("<br>"),
+            '<a href="{}">{}</a>: {} {}',
+            (
+                (
+                    reverse("admin:documents_document_change", args=[row["document_id"]]),
+                    row["document_id"],
+                    row["code"],
+                    row["message"],
+                )
+                for row in rows
+            ),
+        )
 
     def save_model(self, request: HttpRequest, obj: Reindex, form: Any, change: bool) -> None:
         obj.pk = reindexing.start(obj.namespace_id, obj.profile).pk

@@ -90,4 +90,4 @@ class Reindex(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.replaces_id} → {self.profile_id} ({self.state})"
+        return f"{self.namespace} to {self.profile} ({self.state})"

@@ -209,7 +209,8 @@ def test_the_admin_begins_watches_and_switches(
     build()
     with operator():
         row = Reindex.objects.get()
-    assert boss.get(reverse("admin:documents_reindex_change", args=[row.pk])).status_code == 200
+    change = reverse("admin:documents_reindex_change", args=[row.pk])
+    assert "not compared yet" in boss.get(change).content.decode()
 
     def act(action: str) -> str:
         chosen = {"action": action, "_selected_action": [str(row.pk)]}
@@ -217,6 +218,7 @@ def test_the_admin_begins_watches_and_switches(
 
     assert "compared" in act("compare")
     assert "of 3 questions" in boss.get(page).content.decode()
+    assert "passages in common" in boss.get(change).content.decode()
     assert "Tenant: switched." in act("switch")
     assert "is switched" in act("cancel")
     assert "rolled back" in act("roll_back")

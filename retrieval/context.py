@@ -31,7 +31,8 @@ def assemble(hits: Sequence[Hit], *, budget: int, count_tokens: CountTokens) -> 
     costs = _costs(hits, blocks, count_tokens)
     chosen = range(len(hits)) if sum(costs) <= budget else _choose(hits, costs, budget)
     kept = sorted(chosen)
-    dropped = [hit.candidate for index, hit in enumerate(hits) if index not in set(kept)]
+    left_out = set(range(len(hits))).difference(kept)
+    dropped = [hits[index].candidate for index in sorted(left_out)]
     for candidate in dropped:
         candidate.dropped = "token_budget"
     return Context(

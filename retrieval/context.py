@@ -28,7 +28,7 @@ def assemble(hits: Sequence[Hit], *, budget: int, count_tokens: CountTokens) -> 
     their scores are close.
     """
     blocks = [f"{place_of(hit)}\n{hit.content}" for hit in hits]
-    costs = _costs(hits, blocks, count_tokens)
+    costs = _costs(hits, count_tokens)
     chosen = range(len(hits)) if sum(costs) <= budget else _choose(hits, costs, budget)
     kept = sorted(chosen)
     left_out = set(range(len(hits))).difference(kept)
@@ -43,15 +43,13 @@ def assemble(hits: Sequence[Hit], *, budget: int, count_tokens: CountTokens) -> 
     )
 
 
-def _costs(hits: Sequence[Hit], blocks: Sequence[str], count_tokens: CountTokens) -> list[int]:
+def _costs(hits: Sequence[Hit], count_tokens: CountTokens) -> list[int]:
     """Tokens of each block. A chunk's own were counted when it was indexed; only what stands above
-    it is counted here, with a number of three digits, because the real one is not known yet."""
-    texts = [
-        f"[999] {place_of(hit)}\n" if hit.tokens is not None else f"[999] {block}"
-        for hit, block in zip(hits, blocks, strict=True)
-    ]
+    it and around it is counted here, with a number of three digits, because the real one is not
+    known yet."""
+    texts = [f"[999] {place_of(hit)}\n{hit.uncounted}" for hit in hits]
     return [
-        (hit.tokens or 0) + tokens
+        hit.tokens + tokens
         for hit, tokens in zip(hits, count_tokens(texts) if texts else [], strict=True)
     ]
 

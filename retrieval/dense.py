@@ -1,15 +1,17 @@
 """The dense leg: chunks whose vectors lie nearest to the question's."""
 
-import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from documents import ann
 from documents.models import IndexProfile
 from ragsite.tenancy import current_connection
 
+from .lexical import Question
 from .requests import Candidate
 from .scope import Scope
 
@@ -35,7 +37,17 @@ _APPROXIMATE = """
         ORDER BY chunk.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions})
         LIMIT %(limit)s
     )
-    SELECT id, document_id, 1 - distance FROM near ORDER BY distance + 0, id
+    SELECT id, document_id, 1 - distance AS similarity FROM near ORDER BY distance + 0, id
+"""
+
+# What the words say of the nearest, while we are at it.
+_JUDGED = """
+    WITH nearest AS MATERIALIZED ({nearest})
+    SELECT nearest.id, nearest.document_id, nearest.similarity,
+           -(terms.impacts <#> %(weights)s::sparsevec),
+           %(required)s::text IS NULL OR terms.search_vector @@ %(required)s::tsquery
+    FROM nearest JOIN documents_chunkterms terms ON terms.chunk_id = nearest.id
+    ORDER BY nearest.similarity DESC, nearest.id
 """
 
 
@@ -63,7 +75,7 @@ def prepared(
     else's rows."""
     parameters = {
         **scope.parameters,
-        "vector": json.dumps(list(vector)),
+        "vector": written(vector),
         "namespace": namespace_id,
         "profile": profile.pk,
         "limit": limit,
@@ -94,8 +106,10 @@ def find(
     limit: int,
     exact_up_to: int,
     ef_search: int,
+    question: Question | None = None,
 ) -> tuple[list[Candidate], Plan]:
-    """Candidates with similarity and rank, and the plan taken. Inside namespace()."""
+    """Candidates with similarity and rank, and the plan taken. Inside namespace(). With the
+    question's words, each has its lexical score, too, and is marked if it is not wanted."""
     query = prepared(
         vector,
         namespace_id=namespace_id,
@@ -105,22 +119,37 @@ def find(
         exact_up_to=exact_up_to,
     )
     if query.plan == "exact":
-        return _run(query.statement, query.parameters), "exact"
+        return _run(query.statement, query.parameters, question), "exact"
     allow_iterative_scan(profile, ef_search)
-    found = _run(query.statement, query.parameters)
+    found = _run(query.statement, query.parameters, question)
     if len(found) == limit:
         return found, query.plan
     # The scan gave up before it had enough, which a selective filter can make it do.
-    return _run(query.exact_statement, query.parameters), f"{query.plan}, then exact"
+    found = _run(query.exact_statement, query.parameters, question)
+    return found, f"{query.plan}, then exact"
 
 
-def _run(statement: str, parameters: dict[str, Any]) -> list[Candidate]:
+def written(vector: Sequence[float]) -> str:
+    """As pgvector reads it."""
+    return orjson.dumps(vector).decode()
+
+
+def _run(statement: str, parameters: dict[str, Any], question: Question | None) -> list[Candidate]:
+    if question is not None:
+        statement = _JUDGED.format(nearest=statement)
+        words = {"weights": question.weights, "required": question.required or None}
+        parameters = {**parameters, **words}
     with current_connection().cursor() as cursor:
         cursor.execute(statement, parameters)
-        return [
-            Candidate(chunk_id, document_id, vector=float(similarity), vector_rank=rank)
-            for rank, (chunk_id, document_id, similarity) in enumerate(cursor.fetchall(), start=1)
-        ]
+        rows = cursor.fetchall()
+    found = []
+    for rank, (chunk_id, document_id, similarity, *of_words) in enumerate(rows, start=1):
+        candidate = Candidate(chunk_id, document_id, vector=similarity, vector_rank=rank)
+        if of_words:
+            candidate.lexical, is_wanted = of_words
+            candidate.dropped = "" if is_wanted else "query_syntax"
+        found.append(candidate)
+    return found
 
 
 def allow_iterative_scan(profile: IndexProfile, ef_search: int) -> None:

@@ -2,7 +2,7 @@
 
 import uuid
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,7 +28,7 @@ def diversify(
     candidates: Sequence[Candidate],
     rows: Mapping[uuid.UUID, Row],
     *,
-    twins: Collection[Pair],
+    twins: Container[Pair],
     vectors: Mapping[uuid.UUID, Vector],
     k: int,
     max_per_document: int,

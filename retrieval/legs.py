@@ -3,10 +3,12 @@ both are asked about what either has found."""
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from django.conf import settings
 
@@ -51,9 +53,14 @@ NO_PHRASE = "phrase_not_found: no passage has the quoted words as they stand, so
 
 
 def find_candidates(
-    tenant: Namespace, query: ParsedQuery, request: SearchRequest, clock: Clock
+    tenant: Namespace,
+    query: ParsedQuery,
+    request: SearchRequest,
+    clock: Clock,
+    transaction: ExitStack,
 ) -> Legs:
-    """Candidates of the legs that the mode asks for; the words alone if nothing can embed."""
+    """Candidates of the legs that the mode asks for; the words alone if nothing can embed. What it
+    reads after the question is embedded is read in `transaction`, which goes on."""
     scope = Scope(chunks=tenant.chunk_count)
     if not request.filters.is_empty:
         with namespace(tenant.pk):
@@ -61,39 +68,75 @@ def find_candidates(
     limit = max(settings.SEARCH["candidates"], request.k)
     # Phrases and exclusions are matters of words, whatever the mode.
     wants_words = request.mode != "semantic" or bool(query.phrases or query.excluded)
-    meanwhile: Future[Words] | None = None
+    beside: Beside | None = None
     vector: Sequence[float] | None = None
     fallbacks: tuple[str, ...] = ()
     if request.mode != "lexical":
         if wants_words:
-            meanwhile = side_thread.start(_words_beside, tenant, query, scope, limit, clock)
+            beside = _start_words(tenant, query, scope, limit, clock)
         vector, fallbacks = _embed(tenant, query.text, clock)
-    with namespace(tenant.pk):
-        near, plan = _near(tenant, vector, scope, limit, clock)
-        if meanwhile is not None:
-            words = meanwhile.result()
-        elif vector is None:
-            words = _words(tenant, query, scope, limit, clock)
-        else:
-            words = Words()
-        with clock("score"):
-            found = union(near, words.candidates)
-            scored = score(found, vector=vector, question=words.question)
+    transaction.enter_context(namespace(tenant.pk))
+    question = beside.question.result() if beside else None
+    near, plan = _near(tenant, vector, question, scope, limit, clock)
+    if beside is not None:
+        words = beside.words.result()
+    elif vector is None:
+        words = _words(tenant, query, scope, limit, clock)
+    else:
+        words = Words()
+    with clock("score"):
+        found = union(near, words.candidates)
+        scored = score(found, vector=vector)
     is_current = len(scored.candidates) + len(scored.refused) == len(found)
     return Legs(near, words, scored, vector, plan, fallbacks + words.fallbacks, is_current)
 
 
-def _words_beside(
+class Beside(NamedTuple):
+    """The lexical leg on its way: how it understands the question is known before it has found."""
+
+    question: "Future[lexical.Question | None]"
+    words: "Future[Words]"
+
+
+def _start_words(
     tenant: Namespace, query: ParsedQuery, scope: Scope, limit: int, clock: Clock
+) -> Beside:
+    understood: Future[lexical.Question | None] = Future()
+
+    def tell(question: lexical.Question | None) -> None:
+        if not understood.done():  # it is, if the work had to begin again
+            understood.set_result(question)
+
+    def work() -> Words:
+        with namespace(tenant.pk):
+            return _words(tenant, query, scope, limit, clock, tell)
+
+    words = side_thread.start(work)
+
+    def ended(words: "Future[Words]") -> None:
+        if error := words.exception():
+            if not understood.done():
+                understood.set_exception(error)
+        else:
+            tell(words.result().question)
+
+    words.add_done_callback(ended)
+    return Beside(understood, words)
+
+
+def _words(
+    tenant: Namespace,
+    query: ParsedQuery,
+    scope: Scope,
+    limit: int,
+    clock: Clock,
+    tell: Callable[[lexical.Question | None], None] = lambda question: None,
 ) -> Words:
-    with namespace(tenant.pk):
-        return _words(tenant, query, scope, limit, clock)
-
-
-def _words(tenant: Namespace, query: ParsedQuery, scope: Scope, limit: int, clock: Clock) -> Words:
     profile_id = tenant.active_profile.pk
     with clock("lexical"):
         question = lexical.analyse(query, namespace_id=tenant.pk, profile_id=profile_id)
+        if question is None or not question.phrases:  # else they may yet be given up
+            tell(question)
         if question is not None:
             return _counted_words(question, query, profile_id, scope, limit)
         if not tenant.chunk_count:
@@ -130,7 +173,12 @@ def _embed(
 
 
 def _near(
-    tenant: Namespace, vector: Sequence[float] | None, scope: Scope, limit: int, clock: Clock
+    tenant: Namespace,
+    vector: Sequence[float] | None,
+    question: lexical.Question | None,
+    scope: Scope,
+    limit: int,
+    clock: Clock,
 ) -> tuple[Sequence[Candidate], str]:
     if vector is None:
         return (), "none"
@@ -143,4 +191,5 @@ def _near(
             limit=limit,
             exact_up_to=settings.SEARCH["exact_scan_rows"],
             ef_search=max(settings.SEARCH["ef_search"], limit),
+            question=question,
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 from documents.languages import configuration
 from documents.lexemes import ParsedQuery, prepare
-from ragsite.tenancy import current_connection
+from ragsite.tenancy import current_connection, looked_up
 
 from . import bm25
 from .bm25 import Term
@@ -97,7 +97,7 @@ def analyse(
     """None if the namespace's words were never counted. Inside namespace()."""
     words = prepare(query.text, query=True)
     phrases = [*query.phrases, *query.excluded]
-    rows = _fetch(
+    rows = looked_up(
         _ANALYSE,
         {
             "namespace": namespace_id,

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models.functions import Length
 
 from documents.models import Chunk, DocumentVersion
-from ragsite.tenancy import current_connection
+from ragsite.tenancy import looked_up
 
 from .diversity import Pick
 from .requests import Hit
@@ -40,17 +40,13 @@ def _cut(picks: Sequence[Pick], rows: Mapping[uuid.UUID, Row]) -> dict[uuid.UUID
     if not picks:
         return {}
     ids = [pick.candidate.chunk_id for pick in picks]
-    with current_connection().cursor() as cursor:
-        cursor.execute(
-            _CUT,
-            {
-                "ids": ids,
-                "versions": [rows[chunk_id].version_id for chunk_id in ids],
-                "starts": [pick.start for pick in picks],
-                "ends": [pick.end for pick in picks],
-            },
-        )
-        return dict(cursor.fetchall())
+    wanted = {
+        "ids": ids,
+        "versions": [rows[chunk_id].version_id for chunk_id in ids],
+        "starts": [pick.start for pick in picks],
+        "ends": [pick.end for pick in picks],
+    }
+    return dict(looked_up(_CUT, wanted))
 
 
 def contents(chunk_ids: Sequence[uuid.UUID]) -> Mapping[uuid.UUID, str]:
@@ -92,6 +88,7 @@ def _section(
 
 def _hit(pick: Pick, row: Row, cut: Mapping[uuid.UUID, str]) -> Hit:
     content = cut.get(pick.candidate.chunk_id, row.content)
+    before, after = content[: row.start - pick.start], content[row.end - pick.start :]
     return Hit(
         candidate=pick.candidate,
         document_version=row.document_version,
@@ -107,6 +104,7 @@ def _hit(pick: Pick, row: Row, cut: Mapping[uuid.UUID, str]) -> Hit:
         metadata=row.metadata,
         tags=tuple(row.tags),
         language=row.language,
-        tokens=None if pick.candidate.chunk_id in cut else row.tokens,
+        tokens=row.tokens,
+        uncounted=f"{before} {after}".strip(),
         merged=tuple(pick.merged),
     )

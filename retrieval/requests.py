@@ -87,7 +87,8 @@ class Hit:
     metadata: Mapping[str, Any]
     tags: tuple[str, ...]
     language: str
-    tokens: int | None = None  # of the content; None where it was put together and not counted
+    tokens: int = 0  # of its chunk, counted when that was indexed
+    uncounted: str = ""  # what stands before and after the chunk in a passage put together
     highlights: tuple[Span, ...] = ()  # in the document's text, like start and end
     merged: tuple[uuid.UUID, ...] = ()  # neighbours that became one passage with it
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsite.tenancy import current_connection
+from ragsite.tenancy import id_array, looked_up
 
 Vector = NDArray[np.float32]
 
 _ROWS = """
     SELECT chunk.id, halfvec_send(chunk.embedding), chunk.version_id, version.number,
-           document.title, document.source_uri, document.metadata, document.tags,
-           document.language, chunk.metadata, chunk.section, chunk.page_start, chunk.kind,
+           document.title, document.source_uri, document.metadata::text, document.tags,
+           document.language, chunk.metadata::text, chunk.section, chunk.page_start, chunk.kind,
            chunk.start, chunk."end", chunk.ordinal, terms.words_hash, chunk.tokens, chunk.content
     FROM documents_chunk chunk
     JOIN documents_chunkterms terms ON terms.chunk_id = chunk.id
@@ -61,9 +61,7 @@ def fetch_rows(chunk_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Row]:
     """In one statement, under row-level security. Inside namespace()."""
     if not chunk_ids:
         return {}
-    with current_connection().cursor() as cursor:
-        cursor.execute(_ROWS, {"ids": list(chunk_ids)})
-        return {row[0]: Row(*row[1:]) for row in cursor.fetchall()}
+    return {row[0]: Row(*row[1:]) for row in looked_up(_ROWS, {"ids": id_array(chunk_ids)})}
 
 
 def vectors_of(rows: Mapping[uuid.UUID, Row]) -> dict[uuid.UUID, Vector]:

@@ -1,23 +1,19 @@
 """What both legs would say of every candidate, whichever of them found it."""
 
-import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from ragsite.tenancy import current_connection
+from ragsite.tenancy import current_connection, id_array, looked_up
 
 from . import bm25
+from .dense import written
 from .lexical import Question
 from .requests import Candidate, TermMatch
 
-_SCORES = """
-    SELECT chunk.id, 1 - (chunk.embedding <=> %(vector)s::halfvec),
-           -(terms.impacts <#> %(weights)s::sparsevec),
-           %(required)s::text IS NULL OR terms.search_vector @@ %(required)s::tsquery
-    FROM documents_chunk chunk JOIN documents_chunkterms terms ON terms.chunk_id = chunk.id
-    WHERE chunk.id = ANY (%(ids)s::uuid[])
+_SIMILARITIES = """
+    SELECT id, 1 - (embedding <=> %(vector)s::halfvec) FROM documents_chunk
+    WHERE id = ANY (%(ids)s::uuid[])
 """
 
 _MATCHES = """
@@ -51,31 +47,24 @@ def union(near: Iterable[Candidate], wordy: Iterable[Candidate]) -> list[Candida
     return list(merged.values())
 
 
-def score(
-    candidates: Sequence[Candidate],
-    *,
-    vector: Sequence[float] | None,
-    question: Question | None,
-) -> Scored:
-    """Inside namespace(): the chunks are read under row-level security, the second fence behind
-    the legs. A candidate that is not there any more was replaced a moment ago, and is left out."""
-    rows = _rows(candidates, vector, question)
+def score(candidates: Sequence[Candidate], *, vector: Sequence[float] | None) -> Scored:
+    """Inside namespace(). What the vector leg found was read under row-level security and has both
+    scores. What only the words have found is read so here, the second fence behind them, and
+    gets its similarity. If it is not there any more it was replaced a moment ago: it is left
+    out."""
+    wordy = [candidate.chunk_id for candidate in candidates if candidate.vector_rank is None]
+    similarities = _similarities(wordy, vector)
     kept: list[Candidate] = []
     refused: list[Candidate] = []
     for candidate in candidates:
-        row = rows.get(candidate.chunk_id)
-        if row is None:
-            continue
-        similarity, lexical, is_wanted = row
-        if vector is not None:
-            candidate.vector = similarity
-        if question is not None:
-            candidate.lexical = lexical
-        if is_wanted:
-            kept.append(candidate)
-        else:
-            candidate.dropped = "query_syntax"
+        if candidate.vector_rank is None:
+            if candidate.chunk_id not in similarities:
+                continue
+            candidate.vector = similarities[candidate.chunk_id]
+        if candidate.dropped:
             refused.append(candidate)
+        else:
+            kept.append(candidate)
     return Scored(tuple(kept), tuple(refused))
 
 
@@ -104,19 +93,11 @@ def matches(
     }
 
 
-def _rows(
-    candidates: Sequence[Candidate], vector: Sequence[float] | None, question: Question | None
-) -> dict[uuid.UUID, tuple[Any, ...]]:
-    if not candidates:
+def _similarities(
+    chunk_ids: Sequence[uuid.UUID], vector: Sequence[float] | None
+) -> dict[uuid.UUID, float | None]:
+    """Of those that are there; None for each without a vector to compare with."""
+    if not chunk_ids:
         return {}
-    with current_connection().cursor() as cursor:
-        cursor.execute(
-            _SCORES,
-            {
-                "vector": None if vector is None else json.dumps(list(vector)),
-                "weights": bm25.sparse(question.terms if question else ()),
-                "required": (question.required if question else "") or None,
-                "ids": [candidate.chunk_id for candidate in candidates],
-            },
-        )
-        return {row[0]: row[1:] for row in cursor.fetchall()}
+    told = None if vector is None else written(vector)
+    return dict(looked_up(_SIMILARITIES, {"vector": told, "ids": id_array(chunk_ids)}))

@@ -6,7 +6,9 @@ import unicodedata
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -16,7 +18,7 @@ from documents.errors import IngestError
 from documents.lexemes import ParsedQuery, parse_query
 from documents.models import Chunk, IndexProfile, Namespace
 from ragsite import replica
-from ragsite.tenancy import namespace
+from ragsite.tenancy import looked_up_in, namespace
 
 from . import fusion, reranking
 from .caching import State, search_cached
@@ -38,18 +40,20 @@ from .rerankers.base import Passage
 from .reranking import Chosen, Reranked
 from .rows import Row, fetch_rows, vectors_of
 from .scoring import matches
-from .twins import find_twins
+from .twins import Twins
 
 logger = logging.getLogger(__name__)
 
 MOST_TRIES = 3
 MORE_THAN_K = 30  # candidates that are looked at first: some are twins, or too many of one document
 
+# A row's place and the transaction that wrote it: together they change whenever it does.
 _TENANT = """
-    SELECT profile.*, namespace.revision, namespace.chunk_count, namespace.language
+    SELECT namespace.revision, namespace.chunk_count, namespace.language, profile.id,
+           profile.ctid::text || profile.xmin::text
     FROM documents_namespace namespace
     JOIN documents_indexprofile profile ON profile.id = namespace.active_profile_id
-    WHERE namespace.id = %s
+    WHERE namespace.id = %(namespace)s
 """
 
 NO_WORDS = "no_words: the question holds no letter and no digit, so nothing can be looked for"
@@ -119,15 +123,20 @@ def search_under(
 
 def _tenant(namespace_id: uuid.UUID) -> Namespace:
     """By hand: for Django to put this statement together takes longer than to run it."""
-    with namespace(namespace_id):
-        profile: Any = IndexProfile.objects.raw(_TENANT, [namespace_id])[0]
+    found = looked_up_in(namespace_id, _TENANT, {"namespace": namespace_id})
+    (revision, chunk_count, language, profile_id, written) = found[0]
     return Namespace(
         pk=namespace_id,
-        revision=profile.revision,
-        chunk_count=profile.chunk_count,
-        language=profile.language,
-        active_profile=profile,
+        revision=revision,
+        chunk_count=chunk_count,
+        language=language,
+        active_profile=_profile(profile_id, written),
     )
+
+
+@lru_cache
+def _profile(profile_id: uuid.UUID, written: str) -> IndexProfile:
+    return IndexProfile.objects.get(pk=profile_id)
 
 
 def _answer_of_one_moment(
@@ -151,23 +160,25 @@ def _answer(
     *,
     is_last: bool = False,
 ) -> SearchResult:
-    if any(character.isalnum() for character in query.text):
-        legs = find_candidates(tenant, query, request, clock)
-    else:
-        legs = replace(NO_LEGS, words=Words(notes=(NO_WORDS,)))
-    if not legs.is_current and not is_last:
-        raise _Outdated
-    question, refused = legs.words.question, legs.scored.refused
-    fused = _fuse(legs, request)
-    with clock("rerank"):
-        ranked, reranked = _rerank(tenant, query, fused, request, chosen)
-    good, weak = _above(request, ranked)
-    with namespace(tenant.pk), clock("read"):
-        picks, crowded, rows = _diversify(good, request)
-        hits = read(picks, rows)
-        if request.highlight and question:
-            hits = highlighted(hits, question)
-        terms = matches(ranked, question) if request.explain else {}
+    with ExitStack() as transaction:
+        if any(character.isalnum() for character in query.text):
+            legs = find_candidates(tenant, query, request, clock, transaction)
+        else:
+            legs = replace(NO_LEGS, words=Words(notes=(NO_WORDS,)))
+            transaction.enter_context(namespace(tenant.pk))
+        if not legs.is_current and not is_last:
+            raise _Outdated
+        question, refused = legs.words.question, legs.scored.refused
+        fused = _fuse(legs, request)
+        with clock("rerank"):
+            ranked, reranked = _rerank(tenant, query, fused, request, chosen, transaction)
+        good, weak = _above(request, ranked)
+        with clock("read"):
+            picks, crowded, rows = _diversify(good, request)
+            hits = read(picks, rows)
+            if request.highlight and question:
+                hits = highlighted(hits, question)
+            terms = matches(ranked, question) if request.explain else {}
     if any(candidate.chunk_id not in rows for candidate in good[: len(rows)]) and not is_last:
         raise _Outdated
     with clock("assemble"):
@@ -206,7 +217,7 @@ def _diversify(
         picks, dropped = diversify(
             likely,
             rows,
-            twins=find_twins(likely, rows, vectors),
+            twins=Twins(likely, rows, vectors),
             vectors=vectors,
             k=request.k,
             max_per_document=request.max_per_document,
@@ -239,19 +250,23 @@ def _rerank(
     fused: Sequence[Candidate],
     request: SearchRequest,
     chosen: Chosen,
+    transaction: ExitStack,
 ) -> tuple[list[Candidate], Reranked]:
     """The best of the fused order in the reranker's order; the rest stays behind them as it was."""
     best = fused[: settings.RERANK["top"]]
     texts: Mapping[uuid.UUID, str] = {}
-    if chosen.reranker not in ("none", "cosine"):  # neither of them reads
-        with namespace(tenant.pk):
-            texts = contents([candidate.chunk_id for candidate in best])
+    is_at_once = chosen.reranker in ("none", "cosine")  # neither of them reads
+    if not is_at_once:
+        texts = contents([candidate.chunk_id for candidate in best])
+        transaction.close()  # nobody waits for a model inside one
     result = reranking.rerank(
         query.text,
         [Passage(texts.get(c.chunk_id, ""), c.vector) for c in best],
         choice=request.rerank,
         speed="fast" if request.fast else "balanced",
     )
+    if not is_at_once:
+        transaction.enter_context(namespace(tenant.pk))
     if result.scores is None:
         return list(fused), result
     for candidate, score in zip(best, result.scores, strict=True):

@@ -6,11 +6,11 @@ one vector, and are not the same to anybody.
 
 import uuid
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from functools import cached_property
 
 import numpy as np
 
-from ragsite.tenancy import current_connection
+from ragsite.tenancy import id_array, looked_up
 
 from .requests import Candidate
 from .rows import Row, Vector
@@ -26,44 +26,41 @@ _WORDS = """
 """
 
 
-def find_twins(
-    candidates: Sequence[Candidate],
-    rows: Mapping[uuid.UUID, Row],
-    vectors: Mapping[uuid.UUID, Vector],
-) -> frozenset[Pair]:
-    """Pairs of which one is enough. Inside namespace(); a statement only if vectors are near."""
-    ids = [candidate.chunk_id for candidate in candidates if candidate.chunk_id in vectors]
-    if len(ids) < 2:
-        return frozenset()
-    matrix = np.stack([vectors[chunk_id] for chunk_id in ids])
-    # Not "@": for so little, BLAS would wake threads that then wait for each other.
-    likeness = np.einsum("ij,kj->ik", matrix, matrix)
-    near = np.argwhere(np.triu(likeness >= NEAR, k=1))
-    near_pairs = [
-        frozenset({ids[first], ids[second]})
-        for first, second in near.tolist()
-        if rows[ids[first]].kind == rows[ids[second]].kind
-    ]
-    return frozenset(_same_words(ids, rows) | _sharing_words(near_pairs))
+class Twins:
+    """Knows of any two of the candidates whether one is enough: `{one, other} in twins`.
 
+    Inside namespace(): the first pair with near vectors costs a statement, and no other does.
+    """
 
-def _same_words(ids: Sequence[uuid.UUID], rows: Mapping[uuid.UUID, Row]) -> set[Pair]:
-    """Whatever their vectors: under other titles the same text embeds differently."""
-    by_hash: dict[int, list[uuid.UUID]] = {}
-    for chunk_id in ids:
-        by_hash.setdefault(rows[chunk_id].words_hash, []).append(chunk_id)
-    return {frozenset(pair) for alike in by_hash.values() for pair in combinations(alike, 2)}
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        rows: Mapping[uuid.UUID, Row],
+        vectors: Mapping[uuid.UUID, Vector],
+    ) -> None:
+        self._rows = rows
+        ids = [candidate.chunk_id for candidate in candidates if candidate.chunk_id in vectors]
+        self._places = {chunk_id: place for place, chunk_id in enumerate(ids)}
+        matrix = np.stack([vectors[chunk_id] for chunk_id in ids]) if ids else np.empty((0, 1))
+        # Not "@": for so little, BLAS would wake threads that then wait for each other.
+        self._is_near = np.einsum("ij,kj->ik", matrix, matrix) >= NEAR
 
+    def __contains__(self, pair: object) -> bool:
+        if not isinstance(pair, frozenset) or not pair <= self._places.keys():
+            return False
+        one, other = pair
+        mine, theirs = self._rows[one], self._rows[other]
+        if mine.words_hash == theirs.words_hash:  # under other titles the same embeds differently
+            return True
+        if mine.kind != theirs.kind or not self._is_near[self._places[one], self._places[other]]:
+            return False
+        some, more = (self._words.get(chunk_id, frozenset()) for chunk_id in pair)
+        return len(some & more) >= SHARED * len(some | more)
 
-def _sharing_words(pairs: Sequence[Pair]) -> set[Pair]:
-    if not pairs:
-        return set()
-    with current_connection().cursor() as cursor:
-        cursor.execute(_WORDS, {"ids": list(frozenset().union(*pairs))})
-        words = {chunk_id: frozenset(lexemes) for chunk_id, lexemes in cursor.fetchall()}
-    sharing = set()
-    for pair in pairs:
-        one, other = (words.get(chunk_id, frozenset()) for chunk_id in pair)
-        if len(one & other) >= SHARED * len(one | other):
-            sharing.add(pair)
-    return sharing
+    @cached_property
+    def _words(self) -> dict[uuid.UUID, frozenset[str]]:
+        """Of all that have somebody near."""
+        has_company = self._is_near.sum(axis=1) > 1  # everybody is near itself
+        ids = [chunk_id for chunk_id, place in self._places.items() if has_company[place]]
+        found = looked_up(_WORDS, {"ids": id_array(ids)})
+        return {chunk_id: frozenset(lexemes) for chunk_id, lexemes in found}

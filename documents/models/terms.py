@@ -42,7 +42,9 @@ class ChunkTerms(models.Model):
     class Meta:
         verbose_name_plural = "chunk terms"
         indexes = [
-            GinIndex(fields=["search_vector", "place"], name="chunk_words"),
+            GinIndex(
+                fields=["search_vector", "place"], name="chunk_words", gin_pending_list_limit=512
+            ),
             models.Index(fields=["namespace", "profile"], name="terms_of_profile"),
         ]
 

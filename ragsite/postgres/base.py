@@ -4,7 +4,9 @@ from typing import Any
 
 from django.conf import settings
 from django.db.backends.postgresql import base
+from django.db.backends.utils import CursorWrapper
 from django.db.utils import OperationalError
+from psycopg.pq import Format
 
 from ragsite.embedded import EmbeddedServerError
 
@@ -17,3 +19,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
             except EmbeddedServerError as error:  # so that callers see a database that is away
                 raise OperationalError(str(error)) from error
         return super().get_new_connection(conn_params)
+
+    def prepared_cursor(self) -> CursorWrapper:
+        """Sends parameters apart from the statement, which the server then plans once and keeps.
+
+        For statements that look rows up by their keys: others may deserve another plan each time.
+        """
+        self.close_if_health_check_failed()
+        self.ensure_connection()
+        of_psycopg: Any = base.ServerBindingCursor
+        with self.wrap_database_errors:
+            cursor = of_psycopg(self.connection)
+            cursor.format = Format.BINARY  # so that ids and vectors need not be read as text
+        return self.make_debug_cursor(cursor) if self.queries_logged else self.make_cursor(cursor)

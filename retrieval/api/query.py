@@ -9,7 +9,7 @@ from documents.api.views import caller_of
 from retrieval import query_log
 from retrieval.search import search
 
-from .serializers import QueryAnswerSerializer, QuerySerializer, answer_of
+from .serializers import QueryAnswerSerializer, QuerySerializer, answer_of, request_of
 
 
 class QueryView(APIView):
@@ -19,9 +19,7 @@ class QueryView(APIView):
     def post(self, request: Request) -> Response:
         """Every result says where it stands: `text[span.start:span.end]` of the document's
         version is its `content`, to the character."""
-        form = QuerySerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        namespace_id, asked = caller_of(request).namespace_id, form.to_request()
+        namespace_id, asked = caller_of(request).namespace_id, request_of(request.data)
         result = search(namespace_id, asked)
         query_log.note(namespace_id, asked, result, filters=dict(request.data).get("filters"))
         return Response(answer_of(result))

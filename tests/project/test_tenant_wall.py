@@ -12,7 +12,7 @@ from evaluation.models import GoldenSet
 from evaluation.options import Options
 from evaluation.runner import measure_now
 from ragsite import roles
-from ragsite.tenancy import namespace, operator
+from ragsite.tenancy import looked_up_in, namespace, operator
 from retrieval import query_log
 
 from ..client import Api
@@ -201,3 +201,33 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
         other = IndexProfile.objects.get(name="default")
         Reindex.objects.create(namespace=tenant, profile=other, replaces=tenant.active_profile)
     assert uuid.UUID(str(tenant.pk))
+
+
+def test_one_statement_that_names_its_tenant_sees_no_other_and_forgets_it(
+    tenant: Namespace, other_tenant: Namespace
+):
+    everybody = "SELECT id FROM documents_namespace"
+    for _ in range(10):  # its plan is kept after some: that must not keep the tenant, too
+        for one in (tenant, other_tenant):
+            assert looked_up_in(one.pk, everybody, {}) == [(one.pk,)]
+            assert not current_tenant()
+    assert looked_up_in(uuid.uuid4(), everybody, {}) == []
+    assert rows(everybody, alias="default") == []
+    with namespace(tenant.pk), pytest.raises(RuntimeError, match="cannot switch"):
+        looked_up_in(other_tenant.pk, everybody, {})
+
+
+def test_statements_are_planned_once_unless_the_operator_forbids_it(tenant: Namespace):
+    def kept() -> int:
+        return rows("SELECT count(*) FROM pg_prepared_statements", alias="default")[0][0]
+
+    try:
+        for threshold, expected in ((None, 0), (3, 1)):
+            connection.close()
+            connection.ensure_connection()
+            connection.connection.prepare_threshold = threshold
+            for _ in range(5):
+                looked_up_in(tenant.pk, "SELECT 1 AS one", {})
+            assert kept() == expected
+    finally:
+        connection.close()

@@ -2,13 +2,14 @@
 
 import uuid
 from dataclasses import fields
+from itertools import combinations
 
 import numpy as np
 
 from retrieval.diversity import diversify
 from retrieval.requests import Candidate
 from retrieval.rows import Row
-from retrieval.twins import find_twins
+from retrieval.twins import Twins
 
 Scene = tuple[list[Candidate], dict[uuid.UUID, Row], dict[uuid.UUID, np.ndarray]]
 
@@ -56,7 +57,9 @@ def test_of_twins_only_the_better_stays():
 
 def test_the_same_words_are_twins_whatever_their_vectors():
     candidates, rows, vectors = scene({"words": 5}, {"words": 5}, {"words": 5}, {})
-    assert len(find_twins(candidates, rows, vectors)) == 3
+    twins = Twins(candidates, rows, vectors)
+    pairs = (frozenset(pair) for pair in combinations([c.chunk_id for c in candidates], 2))
+    assert [pair in twins for pair in pairs] == [True, True, False, True, False, False]
 
 
 def test_neighbours_of_one_section_become_one_passage():

@@ -12,6 +12,7 @@ from ragsite.backends import load_backend
 from retrieval import search as pipeline
 
 from ..client import Api
+from ..threads import at_once
 
 
 @pytest.fixture(autouse=True)
@@ -79,12 +80,15 @@ def test_documents_replaced_in_the_middle_of_a_search_make_it_look_again(
     found = pipeline.find_candidates
     replaced = threading.Event()
 
+    def replace(_: int) -> None:
+        replaced.set()
+        library.upload(("harbour.md", "# Trade\n\nFishing boats leave at midnight."))
+        work()
+
     def and_then_replace(*args: Any) -> Any:
         legs = found(*args)
         if not replaced.is_set():
-            replaced.set()
-            library.upload(("harbour.md", "# Trade\n\nFishing boats leave at midnight."))
-            work()
+            at_once(1, replace)  # not in this thread, which has a transaction open
         return legs
 
     monkeypatch.setattr(pipeline, "find_candidates", and_then_replace)

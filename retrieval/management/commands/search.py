@@ -5,10 +5,11 @@ import uuid
 from typing import Any
 
 from django.core.management import BaseCommand, CommandError, CommandParser
+from rest_framework.exceptions import ValidationError
 
 from documents.management.commands.api_key import find_namespace
 from ragsite.tenancy import operator
-from retrieval.api.serializers import QuerySerializer, answer_of
+from retrieval.api.serializers import answer_of, request_of
 from retrieval.context import place_of
 from retrieval.search import search
 
@@ -28,10 +29,11 @@ class Command(BaseCommand):
         with operator():
             namespace_id: uuid.UUID = find_namespace(options["namespace"]).pk
         asked = {"query": options["question"], "k": options["k"], "mode": options["mode"]}
-        form = QuerySerializer(data=asked | {"filters": filters_from(options)})
-        if not form.is_valid():
-            raise CommandError(json.dumps(form.errors))
-        result = search(namespace_id, form.to_request())
+        try:
+            request = request_of(asked | {"filters": filters_from(options)})
+        except ValidationError as error:
+            raise CommandError(json.dumps(error.detail)) from None
+        result = search(namespace_id, request)
         if options["json"]:
             self.stdout.write(json.dumps(answer_of(result), default=str, indent=2))
             return

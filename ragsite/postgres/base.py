@@ -13,12 +13,15 @@ from ragsite.embedded import EmbeddedServerError
 
 class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        if settings.EMBEDDED_SERVER is not None:
+        if settings.EMBEDDED_SERVER is not None and not self._has_idle_connection():
             try:
                 settings.EMBEDDED_SERVER.ensure_running()
             except EmbeddedServerError as error:  # so that callers see a database that is away
                 raise OperationalError(str(error)) from error
         return super().get_new_connection(conn_params)
+
+    def _has_idle_connection(self) -> bool:
+        return self.pool is not None and self.pool.get_stats()["pool_available"] > 0
 
     def prepared_cursor(self) -> CursorWrapper:
         """Sends parameters apart from the statement, which the server then plans once and keeps.

@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help run install test test-offline test-faults lint format schema clean python-ok \
         bench bench-chunking bench-embedding bench-files bench-ingest bench-quality bench-query \
-        bench-reindex fuzz
+        bench-reindex bench-rendered fuzz
 
 PYTHON ?= python3
 VENV   := .venv
@@ -57,6 +57,9 @@ bench-ingest: $(VENV)/.base ## Speed against the bare libraries, memory, a folde
 
 bench-quality: $(VENV)/.bench ## Ranking beside bm25s: DATA=folder of BEIR sets, SETS="scifact cisi cacm"
 	$(BIN)/python -m evaluation.benchmarks.quality --data "$(DATA)" --sets $(or $(SETS),scifact cisi cacm)
+
+bench-rendered: $(VENV)/.bench ## A collection as text and as PDFs, asked the same: DATA=folder of BEIR sets, SETS="cisi cacm"
+	$(BIN)/python -m evaluation.benchmarks.rendered --data "$(DATA)" --sets $(or $(SETS),cisi cacm)
 
 bench: $(VENV)/.bench $(PEERS)/.installed ## Beside the field: DATA=folder of BEIR sets, SETS="scifact cisi cacm", SCALE=passages.jsonl.gz
 	$(BIN)/python -m evaluation.benchmarks.field --python $(PEERS)/bin/python --sets $(or $(SETS),scifact cisi cacm) \

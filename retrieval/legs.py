@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import TypeVar
 
 from django.conf import settings
 
@@ -25,6 +25,8 @@ from .scope import Scope, resolve
 from .scoring import NOTHING, Scored, score, union
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +63,18 @@ def find_candidates(
 ) -> Legs:
     """Candidates of the legs that the mode asks for; the words alone if nothing can embed. What it
     reads after the question is embedded is read in `transaction`, which goes on."""
-    scope = Scope(chunks=tenant.chunk_count)
-    if not request.filters.is_empty:
-        with namespace(tenant.pk):
-            scope = resolve(request.filters, tenant, few=settings.SEARCH["exact_scan_rows"])
     limit = max(settings.SEARCH["candidates"], request.k)
     # Phrases and exclusions are matters of words, whatever the mode.
     wants_words = request.mode != "semantic" or bool(query.phrases or query.excluded)
-    beside: Beside | None = None
+    beside: _Beside | None = None
     vector: Sequence[float] | None = None
     fallbacks: tuple[str, ...] = ()
     if request.mode != "lexical":
         if wants_words:
-            beside = _start_words(tenant, query, scope, limit, clock)
+            beside = _Beside(tenant, query, request, limit, clock)
         vector, fallbacks = _embed(tenant, query.text, clock)
     transaction.enter_context(namespace(tenant.pk))
+    scope = beside.scope.result() if beside else _scope(tenant, request)
     question = beside.question.result() if beside else None
     near, plan = _near(tenant, vector, question, scope, limit, clock)
     if beside is not None:
@@ -91,37 +90,52 @@ def find_candidates(
     return Legs(near, words, scored, vector, plan, fallbacks + words.fallbacks, is_current)
 
 
-class Beside(NamedTuple):
-    """The lexical leg on its way: how it understands the question is known before it has found."""
+class _Beside:
+    """The lexical leg on its way, in another thread. Where it looks and how it understands the
+    question is known before it has found anything."""
 
-    question: "Future[lexical.Question | None]"
-    words: "Future[Words]"
+    def __init__(
+        self,
+        tenant: Namespace,
+        query: ParsedQuery,
+        request: SearchRequest,
+        limit: int,
+        clock: Clock,
+    ) -> None:
+        self.scope: Future[Scope] = Future()
+        self.question: Future[lexical.Question | None] = Future()
+
+        def find() -> Words:
+            with namespace(tenant.pk):
+                scope = _scope(tenant, request)
+                _settle(self.scope, scope)
+                return _words(tenant, query, scope, limit, clock, self._understood)
+
+        self.words = side_thread.start(find)
+        self.words.add_done_callback(self._ended)
+
+    def _understood(self, question: lexical.Question | None) -> None:
+        _settle(self.question, question)
+
+    def _ended(self, words: "Future[Words]") -> None:
+        error = words.exception()
+        if error is None:
+            return self._understood(words.result().question)
+        for waited_for in (self.scope, self.question):
+            if not waited_for.done():
+                waited_for.set_exception(error)
 
 
-def _start_words(
-    tenant: Namespace, query: ParsedQuery, scope: Scope, limit: int, clock: Clock
-) -> Beside:
-    understood: Future[lexical.Question | None] = Future()
+def _settle(future: "Future[T]", value: T) -> None:
+    if not future.done():  # it is, if the work had to begin again
+        future.set_result(value)
 
-    def tell(question: lexical.Question | None) -> None:
-        if not understood.done():  # it is, if the work had to begin again
-            understood.set_result(question)
 
-    def work() -> Words:
-        with namespace(tenant.pk):
-            return _words(tenant, query, scope, limit, clock, tell)
-
-    words = side_thread.start(work)
-
-    def ended(words: "Future[Words]") -> None:
-        if error := words.exception():
-            if not understood.done():
-                understood.set_exception(error)
-        else:
-            tell(words.result().question)
-
-    words.add_done_callback(ended)
-    return Beside(understood, words)
+def _scope(tenant: Namespace, request: SearchRequest) -> Scope:
+    """Inside namespace()."""
+    if request.filters.is_empty:
+        return Scope(chunks=tenant.chunk_count)
+    return resolve(request.filters, tenant, few=settings.SEARCH["exact_scan_rows"])
 
 
 def _words(

@@ -54,13 +54,17 @@ def sparse(terms: Sequence[Term]) -> str:
 
 def choose_share(terms: Sequence[Term], *, total: int, budget: int) -> int:
     """The lowest of SHARES, as its index, that leaves at most about `budget` chunks."""
-    rare = _for_pruning(terms)
-    for index, share in enumerate(SHARES):
-        need = share * sum(term.weight for term in rare)
-        chance = _chance(rare, terms, need, total)
-        if chance * total <= budget:
-            return index
+    for step in range(len(SHARES)):
+        if expected(terms, step=step, total=total) <= budget:
+            return step
     return len(SHARES) - 1
+
+
+def expected(terms: Sequence[Term], *, step: int, total: int) -> float:
+    """About so many chunks hold the share that stands there in SHARES."""
+    rare = _for_pruning(terms)
+    need = SHARES[step] * sum(term.weight for term in rare)
+    return _chance(rare, terms, need, total) * total
 
 
 def candidates_query(terms: Sequence[Term], *, share: float) -> str:

@@ -63,7 +63,6 @@ def find_candidates(
 ) -> Legs:
     """Candidates of the legs that the mode asks for; the words alone if nothing can embed. What it
     reads after the question is embedded is read in `transaction`, which goes on."""
-    limit = max(settings.SEARCH["candidates"], request.k)
     # Phrases and exclusions are matters of words, whatever the mode.
     wants_words = request.mode != "semantic" or bool(query.phrases or query.excluded)
     beside: _Beside | None = None
@@ -71,16 +70,16 @@ def find_candidates(
     fallbacks: tuple[str, ...] = ()
     if request.mode != "lexical":
         if wants_words:
-            beside = _Beside(tenant, query, request, limit, clock)
+            beside = _Beside(tenant, query, request, clock)
         vector, fallbacks = _embed(tenant, query.text, clock)
     transaction.enter_context(namespace(tenant.pk))
     scope = beside.scope.result() if beside else _scope(tenant, request)
     question = beside.question.result() if beside else None
-    near, plan = _near(tenant, vector, question, scope, limit, clock)
+    near, plan = _near(tenant, vector, question, scope, request, clock)
     if beside is not None:
         words = beside.words.result()
     elif vector is None:
-        words = _words(tenant, query, scope, limit, clock)
+        words = _words(tenant, query, scope, request, clock)
     else:
         words = Words()
     with clock("score"):
@@ -95,12 +94,7 @@ class _Beside:
     question is known before it has found anything."""
 
     def __init__(
-        self,
-        tenant: Namespace,
-        query: ParsedQuery,
-        request: SearchRequest,
-        limit: int,
-        clock: Clock,
+        self, tenant: Namespace, query: ParsedQuery, request: SearchRequest, clock: Clock
     ) -> None:
         self.scope: Future[Scope] = Future()
         self.question: Future[lexical.Question | None] = Future()
@@ -109,7 +103,7 @@ class _Beside:
             with namespace(tenant.pk):
                 scope = _scope(tenant, request)
                 _settle(self.scope, scope)
-                return _words(tenant, query, scope, limit, clock, self._understood)
+                return _words(tenant, query, scope, request, clock, self._understood)
 
         self.words = side_thread.start(find)
         self.words.add_done_callback(self._ended)
@@ -131,6 +125,11 @@ def _settle(future: "Future[T]", value: T) -> None:
         future.set_result(value)
 
 
+def _candidates_for(request: SearchRequest) -> int:
+    """That each leg brings."""
+    return max(settings.SEARCH["candidates"], request.k)
+
+
 def _scope(tenant: Namespace, request: SearchRequest) -> Scope:
     """Inside namespace()."""
     if request.filters.is_empty:
@@ -142,7 +141,7 @@ def _words(
     tenant: Namespace,
     query: ParsedQuery,
     scope: Scope,
-    limit: int,
+    request: SearchRequest,
     clock: Clock,
     tell: Callable[[lexical.Question | None], None] = lambda question: None,
 ) -> Words:
@@ -152,21 +151,35 @@ def _words(
         if question is None or not question.phrases:  # else they may yet be given up
             tell(question)
         if question is not None:
-            return _counted_words(question, query, profile_id, scope, limit)
+            return _counted_words(question, query, profile_id, scope, request)
         if not tenant.chunk_count:
             return Words()
         found = lexical.find_plainly(
-            query, profile_id=profile_id, scope=scope, limit=limit, language=tenant.language
+            query,
+            profile_id=profile_id,
+            scope=scope,
+            limit=_candidates_for(request),
+            language=tenant.language,
         )
         return Words(found, None, ("plain_full_text: words_not_counted",))
 
 
 def _counted_words(
-    question: lexical.Question, query: ParsedQuery, profile_id: uuid.UUID, scope: Scope, limit: int
+    question: lexical.Question,
+    query: ParsedQuery,
+    profile_id: uuid.UUID,
+    scope: Scope,
+    request: SearchRequest,
 ) -> Words:
     """A phrase nobody wrote, beside other words, should not leave the question without answer."""
-    budget = settings.SEARCH["lexical_budget"]
-    find = partial(lexical.find, profile_id=profile_id, scope=scope, limit=limit, budget=budget)
+    find = partial(
+        lexical.find,
+        profile_id=profile_id,
+        scope=scope,
+        limit=_candidates_for(request),
+        budget=settings.SEARCH["lexical_budget"],
+        enough=request.k,
+    )
     found = find(question)
     if found or not question.phrases or query.is_all_phrases:
         return Words(found, question)
@@ -191,7 +204,7 @@ def _near(
     vector: Sequence[float] | None,
     question: lexical.Question | None,
     scope: Scope,
-    limit: int,
+    request: SearchRequest,
     clock: Clock,
 ) -> tuple[Sequence[Candidate], str]:
     if vector is None:
@@ -202,8 +215,8 @@ def _near(
             namespace_id=tenant.pk,
             profile=tenant.active_profile,
             scope=scope,
-            limit=limit,
+            limit=_candidates_for(request),
             exact_up_to=settings.SEARCH["exact_scan_rows"],
-            ef_search=max(settings.SEARCH["ef_search"], limit),
+            ef_search=max(settings.SEARCH["ef_search"], _candidates_for(request)),
             question=question,
         )

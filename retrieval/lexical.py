@@ -65,6 +65,8 @@ _PLAIN = """
     ORDER BY found.score DESC, found.chunk_id LIMIT %(limit)s
 """
 
+WORTH_WHILE = 4  # times the budget, for candidates beyond those that were asked for
+
 # A filter that is joined to what the function returns sees so many for each that is wanted. If that
 # does not leave enough, it sees everything.
 DEPTH = 50
@@ -144,12 +146,19 @@ def analyse(
 
 
 def find(
-    question: Question, *, profile_id: uuid.UUID, scope: Scope, limit: int, budget: int
+    question: Question,
+    *,
+    profile_id: uuid.UUID,
+    scope: Scope,
+    limit: int,
+    budget: int,
+    enough: int | None = None,
 ) -> list[Candidate]:
     """Candidates with lexical score and rank. Inside namespace().
 
     Looks at about `budget` chunks first. If too few are left of them, because the words hardly
-    ever stand together or because a filter takes most away, it looks at more.
+    ever stand together or because a filter takes most away, it looks at more: at however many
+    for the sake of `enough`, and at a few times the budget for the rest.
     """
     if not question.terms:
         return []
@@ -164,6 +173,9 @@ def find(
         if step == 0:
             break
         step = max(0, step - 2)
+        more = bm25.expected(question.terms, step=step, total=question.chunks)
+        if len(found) >= (enough or limit) and more > WORTH_WHILE * budget:
+            return found
     if scope.condition:
         return _candidates(question, wanted, profile_id, scope, limit, depth=EVERYTHING)
     return found

@@ -84,6 +84,7 @@ class Bench:
             scope=scope,
             limit=CANDIDATES,
             budget=budget or settings.SEARCH["lexical_budget"],
+            enough=TOP,
         )
 
     def nearest(self, vector: Sequence[float], rows: np.ndarray | None = None) -> set[int]:

@@ -8,7 +8,7 @@ from django.db import connection, connections
 
 from documents.models import IndexProfile, Namespace
 from ragsite.tenancy import namespace, operator
-from retrieval import dense, lexical, plans
+from retrieval import bm25, dense, lexical, plans
 from retrieval.requests import Filters
 from retrieval.scope import Scope, resolve
 
@@ -192,3 +192,23 @@ def test_the_words_index_serves_the_definer_and_only_the_definer(
         as_application = explained(sql, None)
     # Why the definer function exists; if this ever changes, it can go.
     assert "chunk_words" not in as_application
+
+
+@pytest.mark.parametrize(("enough", "found"), [(5, 6), (7, 50)])
+def test_common_words_are_not_read_through_for_more_than_was_asked(
+    crowd: tuple[Namespace, IndexProfile], enough: int, found: int
+):
+    """Six chunks have the rare word, all three thousand the other one."""
+    tenant, profile = crowd
+    rare = bm25.Term(("word7",), (1,), chunks=6, weight=6.0)
+    common = bm25.Term(("common",), (2,), chunks=ROWS, weight=0.01)
+    with namespace(tenant.pk):
+        candidates = lexical.find(
+            lexical.Question((rare, common), "", "", ROWS, ("english",)),
+            profile_id=profile.pk,
+            scope=Scope(chunks=ROWS),
+            limit=50,
+            budget=100,
+            enough=enough,
+        )
+    assert len(candidates) == found

@@ -7,8 +7,10 @@ job is next; a lost bell is rung again by `reap`, which the supervisor calls eve
 import logging
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any
 
 from django.db import connection
 from django.db.models import F
@@ -74,15 +76,18 @@ def claim(worker: str) -> Claim | None:
     return None
 
 
-def fail(claim: Claim, error: Exception) -> bool:
+def fail(claim: Claim, error: Exception, *, at: Mapping[str, Any] = MappingProxyType({})) -> bool:
     """End an attempt that went wrong: for good if the next would only fail too, or was the last.
 
-    False if the job was not ours any more: cancelled, deleted or taken over meanwhile.
+    `at` is what its row does not say yet of how far it came (leases.py). False if the job was not
+    ours any more: cancelled, deleted or taken over meanwhile.
     """
     with namespace(claim.namespace_id):
         job = _lock(claim.job_id)
         if job is None or job.lease_token != claim.token or job.state != State.RUNNING:
             return False
+        if at:
+            IngestJob.objects.filter(pk=job.pk).update(**at)
         code = error.code if isinstance(error, IngestError) else "internal_error"
         sentence = str(error) if isinstance(error, IngestError) else our_fault(error)
         is_final = isinstance(error, IngestError) and error.is_final

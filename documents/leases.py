@@ -63,8 +63,12 @@ class BuildClaim(Claim):
         return reindexes.filter(state__in=Reindex.OPEN)
 
 
+def lease_length() -> timedelta:
+    return timedelta(seconds=settings.JOB_LEASE_SECONDS)
+
+
 def lease_end() -> CombinedExpression:
-    return Now() + timedelta(seconds=settings.JOB_LEASE_SECONDS)
+    return Now() + lease_length()
 
 
 @dataclass

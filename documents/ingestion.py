@@ -35,9 +35,10 @@ def ingest(claim: Claim) -> None:
         jobs_and_more = IngestJob.objects.select_related(
             "version", "document", "namespace__active_profile"
         )
-        job = jobs_and_more.filter(pk=claim.job_id).first()
-    if job is None:
-        return  # deleted since we claimed it
+        try:
+            job = jobs_and_more.get(pk=claim.job_id)
+        except IngestJob.DoesNotExist:
+            return  # deleted since we claimed it
     about = {"job_id": str(job.pk), "document_id": str(job.document_id), "attempt": job.attempts}
     with request_id(job.request_id or str(job.pk)):
         lease = Lease(claim)

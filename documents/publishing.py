@@ -63,7 +63,7 @@ def publish(
     ProfileSwitched, with nothing written, if that is another one by now.
     """
     with namespace(version.namespace_id):
-        document = Document.objects.select_for_update().filter(pk=version.document_id).first()
+        document = _locked(version.document_id)
         if document is None:
             raise LeaseLost(lease.claim.job_id)
         active = hold_pointer(version.namespace_id)
@@ -113,7 +113,7 @@ def publish_beside(
 ) -> bool:
     """The live version's chunks under one more profile; False if it is not live any more."""
     with namespace(version.namespace_id):
-        document = Document.objects.select_for_update().filter(pk=version.document_id).first()
+        document = _locked(version.document_id)
         if document is None or document.live_version != version.number:
             return False
         active = hold_pointer(version.namespace_id)
@@ -126,6 +126,13 @@ def publish_beside(
                 revision=F("revision") + 1, chunk_count=F("chunk_count") + len(passages) - removed
             )
         return True
+
+
+def _locked(document_id: uuid.UUID) -> Document | None:
+    try:
+        return Document.objects.select_for_update().get(pk=document_id)
+    except Document.DoesNotExist:
+        return None
 
 
 def hold_pointer(namespace_id: uuid.UUID) -> Pointer:

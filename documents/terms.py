@@ -66,7 +66,8 @@ def store(
     language: str,
 ) -> None:
     """Inside namespace(). Title and section weigh more than what the chunk itself says."""
-    places = [prepare(chunk.place) for chunk in chunks]
+    prepared = {place: prepare(place) for place in {chunk.place for chunk in chunks}}
+    places = [prepared[chunk.place] for chunk in chunks]
     contents = [prepare(chunk.content) for chunk in chunks]
     with connection.cursor() as cursor:
         cursor.execute(

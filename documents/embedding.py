@@ -6,7 +6,7 @@ from itertools import islice
 
 from django.db import connection
 
-from ragsite.tenancy import namespace
+from ragsite.tenancy import looked_up_in
 
 from .leases import Lease
 from .metering import MeteredEmbedder
@@ -16,7 +16,8 @@ LOOK_UP = 1000  # hashes per query
 
 _FIND = """
     SELECT text_sha256, embedding::text FROM documents_embeddingcache
-    WHERE namespace_id = %s AND model_identity = %s AND text_sha256 = ANY (%s)
+    WHERE namespace_id = %(namespace)s AND model_identity = %(model)s
+      AND text_sha256 = ANY (%(digests)s::bytea[])
 """
 # Nothing for a document that was deleted meanwhile: the lease tells of it.
 _REMEMBER = """
@@ -65,11 +66,10 @@ def _cached(
     version: DocumentVersion, embedder: MeteredEmbedder, hashes: Sequence[bytes]
 ) -> dict[bytes, str]:
     found: dict[bytes, str] = {}
-    with namespace(version.namespace_id), connection.cursor() as cursor:
-        for start in range(0, len(hashes), LOOK_UP):
-            some = list(hashes[start : start + LOOK_UP])
-            cursor.execute(_FIND, [version.namespace_id, embedder.identity, some])
-            found.update((bytes(digest), vector) for digest, vector in cursor)
+    whose = {"namespace": version.namespace_id, "model": embedder.identity}
+    for start in range(0, len(hashes), LOOK_UP):
+        some = {**whose, "digests": list(hashes[start : start + LOOK_UP])}
+        found.update(looked_up_in(version.namespace_id, _FIND, some))
     return found
 
 

@@ -75,7 +75,7 @@ def test_a_small_document_takes_few_statements(
     taken = statements(lambda: submit(tenant, "# One\n\nPassage.", "b.md"))
     assert len(taken) <= 9, taken
     worked = statements(lambda: ingest(claimed()))
-    assert len(worked) <= 21, worked
+    assert len(worked) <= 20, worked
     transactions = [sql for sql in worked if "set_config" in sql]
     assert len(transactions) <= 5, worked
 

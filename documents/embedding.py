@@ -4,21 +4,37 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from ragsite.tenancy import namespace
+from django.db import connection
 
-from .embedders import Embedder
+from ragsite.tenancy import looked_up_in
+
 from .leases import Lease
-from .models import DocumentVersion, EmbeddingCache
-
-Vector = Sequence[float]
+from .metering import MeteredEmbedder
+from .models import DocumentVersion
 
 LOOK_UP = 1000  # hashes per query
 
+_FIND = """
+    SELECT text_sha256, embedding::text FROM documents_embeddingcache
+    WHERE namespace_id = %(namespace)s AND model_identity = %(model)s
+      AND text_sha256 = ANY (%(digests)s::bytea[])
+"""
+# Nothing for a document that was deleted meanwhile: the lease tells of it.
+_REMEMBER = """
+    INSERT INTO documents_embeddingcache
+        (namespace_id, document_id, model_identity, text_sha256, embedding)
+    SELECT %(namespace)s, document.id, %(model)s, cached.digest, cached.vector::vector
+    FROM (SELECT id FROM documents_document WHERE id = %(document)s FOR KEY SHARE) document
+    CROSS JOIN unnest(%(digests)s::bytea[], %(vectors)s::text[]) AS cached (digest, vector)
+    ON CONFLICT DO NOTHING
+"""
+
 
 def embed(
-    version: DocumentVersion, texts: Sequence[str], embedder: Embedder, lease: Lease
-) -> list[Vector]:
-    """One vector per text, in order. Each batch is saved as it comes, so a retry resumes."""
+    version: DocumentVersion, texts: Sequence[str], embedder: MeteredEmbedder, lease: Lease
+) -> list[str]:
+    """One vector per text, in order, as PostgreSQL writes them. Each batch is saved as it comes,
+    so a retry resumes."""
     hashes = [hashlib.sha256(text.encode()).digest() for text in texts]
     known = _cached(version, embedder, hashes)
     missing = {
@@ -29,42 +45,47 @@ def embed(
     missing = dict(sorted(missing.items(), key=lambda item: len(item[1]), reverse=True))
     lease.progress(done, len(texts))
     digests = iter(missing)
-    for vectors in embedder.embed_documents(list(missing.values())):
-        batch = dict(zip(islice(digests, len(vectors)), vectors, strict=True))
-        _remember(version, embedder, batch)
-        known.update(batch)
+    for vectors, tokens in embedder.embed_unbooked(list(missing.values())):
+        batch = dict(zip(islice(digests, len(vectors)), map(as_text, vectors), strict=True))
         done += len(batch)
-        lease.progress(done, len(texts))
+        with lease.advancing(done, len(texts)):
+            _remember(version, embedder, batch)
+            embedder.book(tokens)
+        embedder.require_room()
+        known.update(batch)
     return [known[digest] for digest in hashes]
 
 
+def as_text(vector: Sequence[float]) -> str:
+    """By hand, because it is made once and stored twice. Nine digits are all that single precision
+    has."""
+    return "[" + ",".join(["%.9g"] * len(vector)) % tuple(vector) + "]"
+
+
 def _cached(
-    version: DocumentVersion, embedder: Embedder, hashes: Sequence[bytes]
-) -> dict[bytes, Vector]:
-    found: dict[bytes, Vector] = {}
-    with namespace(version.namespace_id):
-        for start in range(0, len(hashes), LOOK_UP):
-            rows = EmbeddingCache.objects.filter(
-                model_identity=embedder.identity,
-                text_sha256__in=hashes[start : start + LOOK_UP],
-            )
-            for digest, vector in rows.values_list("text_sha256", "embedding"):
-                found[bytes(digest)] = vector
+    version: DocumentVersion, embedder: MeteredEmbedder, hashes: Sequence[bytes]
+) -> dict[bytes, str]:
+    found: dict[bytes, str] = {}
+    whose = {"namespace": version.namespace_id, "model": embedder.identity}
+    for start in range(0, len(hashes), LOOK_UP):
+        some = {**whose, "digests": list(hashes[start : start + LOOK_UP])}
+        found.update(looked_up_in(version.namespace_id, _FIND, some))
     return found
 
 
-def _remember(version: DocumentVersion, embedder: Embedder, batch: Mapping[bytes, Vector]) -> None:
-    with namespace(version.namespace_id):
-        EmbeddingCache.objects.bulk_create(
-            [
-                EmbeddingCache(
-                    namespace_id=version.namespace_id,
-                    document_id=version.document_id,
-                    model_identity=embedder.identity,
-                    text_sha256=digest,
-                    embedding=vector,
-                )
-                for digest, vector in sorted(batch.items())  # one order, so no deadlocks
-            ],
-            ignore_conflicts=True,
+def _remember(
+    version: DocumentVersion, embedder: MeteredEmbedder, batch: Mapping[bytes, str]
+) -> None:
+    """Inside namespace()."""
+    digests = sorted(batch)  # one order for all, so no deadlocks
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _REMEMBER,
+            {
+                "namespace": version.namespace_id,
+                "document": version.document_id,
+                "model": embedder.identity,
+                "digests": digests,
+                "vectors": [batch[digest] for digest in digests],
+            },
         )

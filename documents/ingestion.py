@@ -10,7 +10,7 @@ from ragsite.tenancy import namespace
 
 from . import jobs, originals, profiles, terms
 from .embedders import Embedder
-from .embedding import Vector, embed
+from .embedding import embed
 from .errors import IngestError
 from .extraction import extract
 from .headers import with_headers
@@ -35,13 +35,15 @@ def ingest(claim: Claim) -> None:
         jobs_and_more = IngestJob.objects.select_related(
             "version", "document", "namespace__active_profile"
         )
-        job = jobs_and_more.filter(pk=claim.job_id).first()
-    if job is None:
-        return  # deleted since we claimed it
+        try:
+            job = jobs_and_more.get(pk=claim.job_id)
+        except IngestJob.DoesNotExist:
+            return  # deleted since we claimed it
     about = {"job_id": str(job.pk), "document_id": str(job.document_id), "attempt": job.attempts}
     with request_id(job.request_id or str(job.pk)):
+        lease = Lease(claim)
         try:
-            with Lease(claim) as lease:
+            with lease:
                 passages = _index(job, lease)
             logger.info(
                 "ingest.done", extra={**about, "passages": passages, "times_ms": lease.times_ms}
@@ -49,10 +51,11 @@ def ingest(claim: Claim) -> None:
         except LeaseLost:
             logger.info("ingest.stopped", extra=about)
         except TimeoutException:
-            jobs.fail(claim, TookTooLong("Indexing took longer than JOB_TIMEOUT allows."))
+            late = TookTooLong("Indexing took longer than JOB_TIMEOUT allows.")
+            jobs.fail(claim, late, at=lease.unwritten)
         except Exception as error:
             code = error.code if isinstance(error, IngestError) else "internal_error"
-            if jobs.fail(claim, error):
+            if jobs.fail(claim, error, at=lease.unwritten):
                 ours = not (isinstance(error, IngestError) and error.is_final)
                 logger.warning("ingest.failed", extra={**about, "code": code}, exc_info=ours)
             else:
@@ -72,11 +75,12 @@ def _index(job: IngestJob, lease: Lease) -> int:
             vectors = embed_passages(profile, job.document, version, extracted, passages, lease)
         try:
             with lease.stage(Stage.STORE):
-                publish(lease, version, profile, extracted, passages, vectors)
+                is_stale = publish(lease, version, profile, extracted, passages, vectors)
             break
         except ProfileSwitched as switched:  # while we embedded: under the new one, then
             profile = switched.profile
-    terms.count_if_stale(version.namespace_id, profile, because_of=version.document_id)
+    if is_stale:
+        terms.count(version.namespace_id, profile)
     return len(passages)
 
 
@@ -97,7 +101,7 @@ def embed_passages(
     extracted: Extracted,
     passages: Sequence[Passage],
     lease: Lease,
-) -> list[Vector]:
+) -> list[str]:
     embedder = metered(profile, lease)
     texts = [passage.text for passage in passages]
     if profile.contextual_header:
@@ -110,6 +114,6 @@ def embed_passages(
     return embed(version, texts, embedder, lease)
 
 
-def metered(profile: IndexProfile, lease: Lease) -> Embedder:
+def metered(profile: IndexProfile, lease: Lease) -> MeteredEmbedder:
     claim = lease.claim
     return MeteredEmbedder(profiles.embedder_of(profile), claim.namespace_id, claim.job_id)

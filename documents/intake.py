@@ -73,7 +73,8 @@ def accept(namespace_id: uuid.UUID, submission: Submission) -> Receipt:
     """Take one document in. When this returns, a crash cannot lose it any more."""
     checked = _check(submission)
     with namespace(namespace_id):
-        if known := _known(checked):  # the common case of a repeat: nothing is stored
+        known, _ = _look_up(checked)
+        if known:  # the common case of a repeat: nothing is stored
             return _warned(known, checked)
     key = originals.store(submission.content, namespace_id=namespace_id)
     try:
@@ -137,9 +138,9 @@ def _default_uri(file_name: str, sha256: str) -> str:
 def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Receipt, bool]:
     """Write document, version and job; says whether the stored original is now in use."""
     _one_at_a_time(namespace_id, checked)
-    if known := _known(checked):
+    known, document = _look_up(checked)
+    if known:
         return known, False
-    document = _document_by_source(checked.source_uri)
     if document is None:
         document = _create_document(namespace_id, checked)
     else:
@@ -156,13 +157,32 @@ def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Recei
         storage_key=key,
         file_name=checked.submission.file_name,
     )
-    job = jobs.enqueue(document, version)
+    job = jobs.put_in(document, version)
     return Receipt(document.pk, version.number, Status.QUEUED, job_id=job.pk), True
 
 
-def _known(checked: _Checked) -> Receipt | None:
-    """The answer if these bytes are here already and need no work; None if they do."""
+def _look_up(checked: _Checked) -> tuple[Receipt | None, Document | None]:
+    """The answer if these bytes are here already and need no work; the source's document, if any,
+    if they do."""
+    if _is_new(checked):
+        return None, None
     document = _document_by_source(checked.source_uri)
+    return _known(checked, document), document
+
+
+def _is_new(checked: _Checked) -> bool:
+    """Neither the source nor the bytes are here: so it mostly is, and one look tells."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT NOT EXISTS (SELECT FROM documents_document "
+            "WHERE md5(source_uri) = %s OR content_sha256 = %s)",
+            [_source_hash(checked.source_uri), checked.sha256],
+        )
+        is_new: bool = cursor.fetchone()[0]
+    return is_new
+
+
+def _known(checked: _Checked, document: Document | None) -> Receipt | None:
     if document is not None:
         if document.content_sha256 != checked.sha256:
             return None
@@ -244,9 +264,13 @@ def _one_at_a_time(namespace_id: uuid.UUID, checked: _Checked) -> None:
         )
 
 
+def _source_hash(source_uri: str) -> str:
+    """What the unique index holds."""
+    return hashlib.md5(source_uri.encode(), usedforsecurity=False).hexdigest()
+
+
 def _document_by_source(source_uri: str) -> Document | None:
-    # By its hash, because that is what the unique index holds.
-    digest = hashlib.md5(source_uri.encode(), usedforsecurity=False).hexdigest()
+    digest = _source_hash(source_uri)
     documents = Document.objects.select_for_update().alias(source_hash=MD5("source_uri"))
     return documents.filter(source_hash=digest, source_uri=source_uri).first()
 
@@ -275,6 +299,8 @@ def _say(document: Document, checked: _Checked) -> None:
     document.media_type = checked.media_type
     document.source_type = checked.source_type
     document.byte_size = checked.size
+    document.status = Status.QUEUED
+    document.error_code = document.error_message = ""
     document.updated_at = Now()
     document.save()
 

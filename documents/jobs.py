@@ -7,11 +7,12 @@ job is next; a lost bell is rung again by `reap`, which the supervisor calls eve
 import logging
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any
 
 from django.db import connection
-from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 from django_q.models import OrmQ
@@ -21,7 +22,7 @@ from ragsite.logs import current_request_id
 from ragsite.tenancy import namespace
 
 from .errors import IngestError
-from .leases import Claim, lease_end
+from .leases import Claim, lease_length
 from .models import Document, DocumentVersion, IngestJob
 
 logger = logging.getLogger(__name__)
@@ -30,16 +31,50 @@ State, Stage = IngestJob.State, IngestJob.Stage
 OPEN_STATES = (State.QUEUED, State.RUNNING)
 MAX_BELLS = 100  # more would only queue up behind the same workers
 
+# In one statement, because it comes with every document. The document's row is locked before the
+# job's, as everywhere (_lock); the attempt counts before the work starts; version and document are
+# told (_tell).
+_CLAIM = """
+    WITH document AS (
+        SELECT document.id
+        FROM documents_ingestjob job, documents_document document
+        WHERE job.id = %(job)s AND document.id = job.document_id
+        FOR UPDATE OF document SKIP LOCKED
+    ), job AS (
+        UPDATE documents_ingestjob job
+        SET state = 'running', attempts = attempts + 1, lease_token = %(token)s,
+            lease_until = now() + %(lease)s, worker = %(worker)s, started_at = now(),
+            passages_done = 0
+        FROM document
+        WHERE job.id = %(job)s AND job.document_id = document.id AND job.state = 'queued'
+        RETURNING job.id, job.version_id
+    ), told AS (
+        UPDATE documents_documentversion version SET state = 'processing'
+        FROM job WHERE version.id = job.version_id AND version.state <> 'live'
+    ), shown AS (
+        UPDATE documents_document document
+        SET status = 'processing', error_code = '', error_message = '', updated_at = now()
+        FROM job JOIN documents_documentversion version ON version.id = job.version_id
+        WHERE document.id = version.document_id AND document.document_version = version.number
+    )
+    SELECT id FROM job
+"""
+
 
 def enqueue(document: Document, version: DocumentVersion) -> IngestJob:
-    """Queue the work and ring, in the caller's transaction: both happen or neither."""
+    """Queue a version once more and ring, in the caller's transaction: both happen or neither."""
+    _tell(version, DocumentVersion.State.QUEUED, Document.Status.QUEUED)
+    return put_in(document, version)
+
+
+def put_in(document: Document, version: DocumentVersion) -> IngestJob:
+    """The same for a version that was recorded as queued in this transaction."""
     job = IngestJob.objects.create(
         namespace_id=document.namespace_id,
         document=document,
         version=version,
         request_id=current_request_id(),
     )
-    _tell(version, DocumentVersion.State.QUEUED, Document.Status.QUEUED)
     ring()
     return job
 
@@ -55,34 +90,27 @@ def claim(worker: str) -> Claim | None:
         cursor.execute("SELECT job_id, namespace_id FROM ragsite.next_jobs(16)")
         candidates = cursor.fetchall()
     for job_id, namespace_id in candidates:
-        with namespace(namespace_id):
-            job = _lock(job_id, skip_locked=True)
-            if job is None or job.state != State.QUEUED:
-                continue  # another worker was faster
-            token = uuid.uuid4()
-            IngestJob.objects.filter(pk=job_id).update(
-                state=State.RUNNING,
-                attempts=F("attempts") + 1,  # counts before the work starts
-                lease_token=token,
-                lease_until=lease_end(),
-                worker=worker,
-                started_at=Now(),
-                passages_done=0,
-            )
-            _tell(job.version, DocumentVersion.State.PROCESSING, Document.Status.PROCESSING)
-            return Claim(job_id, namespace_id, token)
+        token = uuid.uuid4()
+        taken = {"job": job_id, "token": token, "worker": worker, "lease": lease_length()}
+        with namespace(namespace_id), connection.cursor() as cursor:
+            cursor.execute(_CLAIM, taken)
+            if cursor.fetchone():  # else another worker was faster
+                return Claim(job_id, namespace_id, token)
     return None
 
 
-def fail(claim: Claim, error: Exception) -> bool:
+def fail(claim: Claim, error: Exception, *, at: Mapping[str, Any] = MappingProxyType({})) -> bool:
     """End an attempt that went wrong: for good if the next would only fail too, or was the last.
 
-    False if the job was not ours any more: cancelled, deleted or taken over meanwhile.
+    `at` is what its row does not say yet of how far it came (leases.py). False if the job was not
+    ours any more: cancelled, deleted or taken over meanwhile.
     """
     with namespace(claim.namespace_id):
         job = _lock(claim.job_id)
         if job is None or job.lease_token != claim.token or job.state != State.RUNNING:
             return False
+        if at:
+            IngestJob.objects.filter(pk=job.pk).update(**at)
         code = error.code if isinstance(error, IngestError) else "internal_error"
         sentence = str(error) if isinstance(error, IngestError) else our_fault(error)
         is_final = isinstance(error, IngestError) and error.is_final

@@ -61,6 +61,7 @@ _ONE_LANGUAGE_SCRIPTS = {
     "my": regex.compile(r"\p{Myanmar}"),
 }
 _LETTER = regex.compile(r"\p{L}")
+_BEYOND_ASCII = regex.compile(r"[^\x00-\x7f]+")
 _PROSE = regex.compile(r"(?<!\S)[(\"'“„«¿¡]*\p{L}[\p{L}\p{M}'’-]*+(?=[\s.,;:!?)\"'”“»؟،।]|$)")
 _SAME = {"ary": "ar", "arz": "ar", "nb": "no", "nn": "no"}
 
@@ -87,8 +88,10 @@ def _sample(text: str) -> str:
 
 def _by_script(sample: str) -> str:
     letters = len(_LETTER.findall(sample))
+    beyond_ascii = "".join(_BEYOND_ASCII.findall(sample))  # where all of these scripts are
     found = {
-        language: len(script.findall(sample)) for language, script in _ONE_LANGUAGE_SCRIPTS.items()
+        language: len(script.findall(beyond_ascii))
+        for language, script in _ONE_LANGUAGE_SCRIPTS.items()
     }
     if not letters or sum(found.values()) < letters / 4:
         return UNSURE

@@ -25,6 +25,8 @@ from .models import IngestJob, Reindex
 
 logger = logging.getLogger(__name__)
 
+SHOW_EVERY = 0.5  # seconds
+
 
 class LeaseLost(Exception):
     """The job was cancelled or deleted, or somebody else has it now: stop quietly."""
@@ -40,8 +42,11 @@ class Claim:
 
     def write(self, **fields: Any) -> None:
         """Update the job's row, inside namespace(); LeaseLost if it is not ours any more."""
-        if not self._held().update(**fields):
+        if not self.try_write(**fields):
             raise LeaseLost(self.job_id)
+
+    def try_write(self, **fields: Any) -> bool:
+        return bool(self._held().update(**fields))
 
     def _held(self) -> QuerySet[Any]:
         jobs = IngestJob.objects.filter(pk=self.job_id, lease_token=self.token)
@@ -58,16 +63,29 @@ class BuildClaim(Claim):
         return reindexes.filter(state__in=Reindex.OPEN)
 
 
+def lease_length() -> timedelta:
+    return timedelta(seconds=settings.JOB_LEASE_SECONDS)
+
+
 def lease_end() -> CombinedExpression:
-    return Now() + timedelta(seconds=settings.JOB_LEASE_SECONDS)
+    return Now() + lease_length()
 
 
 @dataclass
 class Lease:
-    """Keeps a claim alive from a thread of its own while the work goes on."""
+    """Keeps a claim alive from a thread of its own while the work goes on.
+
+    How far the work is need not be in the row at once: it is written with the batches that are
+    stored anyway, else every half second. Most documents are done before that.
+    """
 
     claim: Claim
     times_ms: dict[str, float] = field(default_factory=dict)
+    # What the row should say and does not say yet.
+    unwritten: dict[str, Any] = field(default_factory=dict)
+    _writing: threading.Lock = field(default_factory=threading.Lock)
+    _written_at: float = field(default_factory=time.monotonic)
+    _is_lost: bool = False
     _released: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> Self:
@@ -86,29 +104,75 @@ class Lease:
 
     @contextmanager
     def stage(self, stage: IngestJob.Stage) -> Iterator[None]:
-        """Show the stage in the job's row and keep the time it took."""
-        self.write(stage=stage)
+        """Show the stage and keep the time it took."""
+        self._show(stage=stage)
         started = time.perf_counter()
         yield
         self.times_ms[stage] = round((time.perf_counter() - started) * 1000, 1)
 
     def progress(self, done: int, total: int) -> None:
-        self.write(passages_done=done, passages_total=total)
+        self._show(**self._counts(done, total))
+
+    @contextmanager
+    def advancing(self, done: int, total: int) -> Iterator[None]:
+        """A transaction to store a part of the work in, which shows the progress, too.
+
+        What was stored stays, also if the lease turns out to be lost.
+        """
+        with self._writing:
+            fields = {**self.unwritten, **self._counts(done, total)}
+            with namespace(self.claim.namespace_id):
+                yield
+                is_held = self.claim.try_write(lease_until=lease_end(), **fields)
+            self._written()
+        if not is_held:
+            raise LeaseLost(self.claim.job_id)
 
     def write(self, **fields: Any) -> None:
-        with namespace(self.claim.namespace_id):
-            self.claim.write(lease_until=lease_end(), **fields)
+        """Now, whatever is to be shown besides."""
+        with self._writing:
+            with namespace(self.claim.namespace_id):
+                self.claim.write(lease_until=lease_end(), **{**self.unwritten, **fields})
+            self._written()
+
+    def _show(self, **fields: Any) -> None:
+        """LeaseLost if the row has been looked at since it was lost, as it is after every step
+        that took longer than SHOW_EVERY."""
+        if self._is_lost:
+            raise LeaseLost(self.claim.job_id)
+        with self._writing:
+            self.unwritten |= fields
+        if time.monotonic() - self._written_at > SHOW_EVERY:
+            self.write()
+
+    def _written(self) -> None:
+        self.unwritten.clear()
+        self._written_at = time.monotonic()
+
+    def _counts(self, done: int, total: int) -> dict[str, int]:
+        return {"passages_done": done, "passages_total": total}
 
     def _keep_alive(self) -> None:
+        renew_every = settings.JOB_LEASE_SECONDS / 3
+        look_every = pause = min(SHOW_EVERY, renew_every)
+        renew_at = time.monotonic() + renew_every
         try:
-            while not self._released.wait(settings.JOB_LEASE_SECONDS / 3):
+            while not self._released.wait(pause):
+                pause = look_every
+                is_due = time.monotonic() >= renew_at
+                if not (is_due or self.unwritten):
+                    continue
                 try:
                     self.write()
-                    heartbeat.beat(heartbeat.group())
+                    if is_due:
+                        heartbeat.beat(heartbeat.group())
+                        renew_at = time.monotonic() + renew_every
                 except LeaseLost:
-                    return  # the work finds out at its next write
+                    self._is_lost = True  # the work finds out at its next step
+                    return
                 except DatabaseError:
                     logger.warning("lease.renewal_failed", extra={"job_id": str(self.claim.job_id)})
+                    pause = renew_every
         finally:
             connections.close_all()
 
@@ -116,5 +180,5 @@ class Lease:
 class BuildLease(Lease):
     """Of a reindex, which counts documents: their passages are not shown."""
 
-    def progress(self, done: int, total: int) -> None:
-        self.write()
+    def _counts(self, done: int, total: int) -> dict[str, int]:
+        return {}

@@ -83,16 +83,34 @@ def prepare(text: str, *, query: bool = False) -> Words:
 
     A query gets one thing more: neighbours joined, so that "node js" finds "nodejs".
     """
-    found = list(analysed(text))
-    running = [word for word in found if not word.extra]
-    extras = [word.text for word in found if word.extra]
-    if query and len(running) <= FEW_WORDS:
-        extras += [
-            one.text + two.text
-            for one, two in pairwise(running)
-            if text[one.end : two.start].isspace() and not (one.text + two.text).isdecimal()
-        ]
-    return Words(" ".join(word.text for word in running), " ".join(extras))
+    between_spaces = [
+        _prepared(token) if len(token) <= LONGEST_JOIN else _prepared.__wrapped__(token)
+        for token in text.split()
+    ]
+    running = " ".join([words.running for words in between_spaces if words.running])
+    extras = [words.extras for words in between_spaces if words.extras]
+    return Words(running, " ".join([*extras, *_neighbours_joined(text)] if query else extras))
+
+
+@lru_cache(maxsize=32768)
+def _prepared(token: str) -> Words:
+    """Of what stands between two spaces: no word reaches over one, and most are met again."""
+    found = list(analysed(token))
+    return Words(
+        " ".join(word.text for word in found if not word.extra),
+        " ".join(word.text for word in found if word.extra),
+    )
+
+
+def _neighbours_joined(text: str) -> list[str]:
+    running = [word for word in analysed(text) if not word.extra]
+    if len(running) > FEW_WORDS:
+        return []
+    return [
+        one.text + two.text
+        for one, two in pairwise(running)
+        if text[one.end : two.start].isspace() and not (one.text + two.text).isdecimal()
+    ]
 
 
 def word_spans(content: str) -> Iterator[tuple[str, int, int]]:

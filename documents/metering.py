@@ -6,7 +6,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from django.conf import settings
-from django.db.models import F, Sum
+from django.db import connection
+from django.db.models import Sum
 
 from ragsite.tenancy import namespace
 
@@ -16,6 +17,19 @@ from .errors import CostCap
 from .models import EmbeddingUsage, IngestJob
 
 MILLION = 1_000_000
+
+_BOOK = """
+    WITH job AS (
+        UPDATE documents_ingestjob SET embedding_tokens = embedding_tokens + %(tokens)s,
+                                       embedding_cost = embedding_cost + %(cost)s
+        WHERE id = %(job)s
+    )
+    INSERT INTO documents_embeddingusage AS so_far
+        (namespace_id, month, model_identity, tokens, cost)
+    VALUES (%(namespace)s, %(month)s, %(model)s, %(tokens)s, %(cost)s)
+    ON CONFLICT (namespace_id, month, model_identity) DO UPDATE
+        SET tokens = so_far.tokens + excluded.tokens, cost = so_far.cost + excluded.cost
+"""
 
 
 class MeteredEmbedder(Embedder):
@@ -47,43 +61,46 @@ class MeteredEmbedder(Embedder):
     def embed_documents(
         self, texts: Sequence[str], *, spend: Spend = unmetered
     ) -> Iterator[Vectors]:
-        def spent(tokens: int) -> None:
-            self._record(tokens)
+        for vectors, tokens in self.embed_unbooked(texts):
+            with namespace(self._namespace_id):
+                self.book(tokens)
+            self.require_room()
             spend(tokens)
+            yield vectors
 
-        if texts and any(settings.EMBEDDING_CAPS.values()):
-            self._require_room(sum(self.count_tokens(texts)))
-        yield from self._embedder.embed_documents(texts, spend=spent)
+    def embed_unbooked(self, texts: Sequence[str]) -> Iterator[tuple[Vectors, int]]:
+        """The vectors of each batch with the tokens they took, for whoever stores them and books
+        the tokens in the same transaction."""
+        if texts and any(settings.EMBEDDING_CAPS.values()):  # counting takes its time
+            self.require_room(sum(self.count_tokens(texts)))
+        spent: list[int] = []
+        for vectors in self._embedder.embed_documents(texts, spend=spent.append):
+            yield vectors, spent.pop()
+
+    def book(self, tokens: int) -> None:
+        """Inside namespace(). Not under the lease: what was spent was spent, whoever has the job
+        by now."""
+        with connection.cursor() as cursor:
+            cursor.execute(
+                _BOOK,
+                {
+                    "job": self._job_id,
+                    "namespace": self._namespace_id,
+                    "month": this_month(),
+                    "model": self.identity,
+                    "tokens": tokens,
+                    "cost": self._cost(tokens),
+                },
+            )
 
     def _cost(self, tokens: int) -> Decimal:
         return Decimal(tokens) * Decimal(str(self._embedder.price)) / MILLION
 
-    def _record(self, tokens: int) -> None:
-        cost = self._cost(tokens)
-        with namespace(self._namespace_id):
-            # Not under the lease: what was spent was spent, whoever has the job by now.
-            IngestJob.objects.filter(pk=self._job_id).update(
-                embedding_tokens=F("embedding_tokens") + tokens,
-                embedding_cost=F("embedding_cost") + cost,
-            )
-            rows = EmbeddingUsage.objects.filter(
-                namespace_id=self._namespace_id, month=this_month(), model_identity=self.identity
-            )
-            if not rows.update(tokens=F("tokens") + tokens, cost=F("cost") + cost):
-                _, is_new = EmbeddingUsage.objects.get_or_create(
-                    namespace_id=self._namespace_id,
-                    month=this_month(),
-                    model_identity=self.identity,
-                    defaults={"tokens": tokens, "cost": cost},
-                )
-                if not is_new:  # another worker was faster
-                    rows.update(tokens=F("tokens") + tokens, cost=F("cost") + cost)
-        if any(settings.EMBEDDING_CAPS.values()):
-            self._require_room(0)
-
-    def _require_room(self, tokens: int) -> None:
+    def require_room(self, tokens: int = 0) -> None:
         """That so many more tokens stay within every cap."""
         caps = settings.EMBEDDING_CAPS
+        if not any(caps.values()):
+            return
         with namespace(self._namespace_id):
             job = IngestJob.objects.filter(pk=self._job_id).first()
             month = usage_in(self._namespace_id, this_month())

@@ -26,11 +26,10 @@ FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::int[], %s::int[]
 def record_rows(
     document: Document, version: DocumentVersion, extracted: Extracted
 ) -> tuple[str, ...]:
-    """The version's rows as facts in the place of the former one's; none if nobody asked for them.
+    """The version's rows as facts; none if nobody asked for them.
 
     Returns what its reader should be warned of.
     """
-    Fact.objects.filter(document=document, source=Fact.Source.ROW).delete()
     if not (document.given.get("rows_as_facts") and extractor_for(version.media_type).has_rows):
         return ()
     limit = settings.FACTS_PER_DOCUMENT

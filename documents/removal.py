@@ -36,8 +36,8 @@ def remove(namespace_id: uuid.UUID, document_id: uuid.UUID) -> RemovalReceipt:
         versions = DocumentVersion.objects.filter(document=document)
         keys = list(versions.values_list("storage_key", flat=True))
         jobs = IngestJob.objects.filter(document=document).count()
-        profile = hold_pointer(namespace_id)
-        searchable = Chunk.objects.filter(document=document, profile=profile).count()
+        active = hold_pointer(namespace_id).profile_id
+        searchable = Chunk.objects.filter(document=document, profile=active).count()
         chunks, _ = Chunk.objects.filter(document=document).delete()
         facts, _ = Fact.objects.filter(document=document).delete()
         # The database's own cascade takes versions, jobs and cached embeddings; a job at work

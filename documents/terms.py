@@ -12,7 +12,7 @@ from ragsite.tenancy import namespace
 
 from .languages import configuration
 from .lexemes import prepare
-from .models import ChunkTerms, Document, IndexProfile, Namespace, TermFrequency, TermStatistics
+from .models import ChunkTerms, IndexProfile, Namespace, TermFrequency, TermStatistics
 from .passages import Passage
 
 # Counts may be off by a lot before an answer shows it, so they are made anew only when the
@@ -66,7 +66,8 @@ def store(
     language: str,
 ) -> None:
     """Inside namespace(). Title and section weigh more than what the chunk itself says."""
-    places = [prepare(chunk.place) for chunk in chunks]
+    prepared = {place: prepare(place) for place in {chunk.place for chunk in chunks}}
+    places = [prepared[chunk.place] for chunk in chunks]
     contents = [prepare(chunk.content) for chunk in chunks]
     with connection.cursor() as cursor:
         cursor.execute(
@@ -94,20 +95,22 @@ def _average_length(profile: IndexProfile) -> float:
     return profile.chunk_size * (STEMS_PER_CHARACTER if by_characters else STEMS_PER_TOKEN)
 
 
-def count_if_stale(
-    namespace_id: uuid.UUID, profile: IndexProfile, *, because_of: uuid.UUID
-) -> bool:
-    """Count again if enough has changed, or if the document's language is a new one."""
-    with namespace(namespace_id):
-        tenant = Namespace.objects.get(pk=namespace_id)
-        known = TermStatistics.objects.filter(namespace=tenant, profile=profile).first()
-        if known is not None:
-            changed = abs(_chunks_of(tenant, profile) - known.chunks)
-            languages = Document.objects.filter(pk=because_of).values_list("language", flat=True)
-            heard = all(configuration(code) in known.configurations for code in languages)
-            if changed <= STALE_SHARE * known.chunks and heard:
-                return False
-        return _count(tenant, profile)
+def grow(namespace_id: uuid.UUID, profile: IndexProfile, *, chunks: int, language: str) -> bool:
+    """Note so many more chunks under the live profile. Inside namespace().
+
+    Says whether to count the words again: because much has changed, or by a language that is new.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "WITH tenant AS (UPDATE documents_namespace SET revision = revision + 1, "
+            "                chunk_count = chunk_count + %s WHERE id = %s RETURNING chunk_count) "
+            "SELECT tenant.chunk_count, known.chunks, known.configurations ? %s FROM tenant "
+            "LEFT JOIN documents_termstatistics known "
+            "ON known.namespace_id = %s AND known.profile_id = %s",
+            [chunks, namespace_id, configuration(language), namespace_id, profile.pk],
+        )
+        total, counted, is_heard = cursor.fetchone()
+    return counted is None or not is_heard or abs(total - counted) > STALE_SHARE * counted
 
 
 def count_beside(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:

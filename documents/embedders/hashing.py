@@ -10,8 +10,8 @@ from functools import lru_cache
 from documents.embedders.base import Embedder, Vectors
 
 WORD = re.compile(r"\w+")
-TOKEN = re.compile(r"\w+|[^\w\s]")
 LONGEST_WORD = 100  # characters of a word that count as one token
+TOKEN = re.compile(rf"\w{{1,{LONGEST_WORD}}}|[^\w\s]")
 
 
 class HashingEmbedder(Embedder):
@@ -29,7 +29,7 @@ class HashingEmbedder(Embedder):
         return f"hashing/signed-words-1/{self.dimensions}/normalized"
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        return [sum(map(_token_weight, TOKEN.findall(text))) for text in texts]
+        return [len(TOKEN.findall(text)) for text in texts]
 
     def embed_batch(self, texts: list[str]) -> Vectors:
         return [self._embed(text) for text in texts]
@@ -44,10 +44,6 @@ class HashingEmbedder(Embedder):
         if not length:  # no words, or words that cancel out: a zero vector cannot be searched
             return [1.0] + [0.0] * (self.dimensions - 1)
         return [value / length for value in vector]
-
-
-def _token_weight(token: str) -> int:
-    return -(-len(token) // LONGEST_WORD)
 
 
 @lru_cache(maxsize=65536)

@@ -89,9 +89,9 @@ def test_after_a_failure_the_next_attempt_asks_only_for_what_is_missing(
     due()
     work()
     assert only(IngestJob).state == "succeeded"
-    asked = [text for request in Handler.seen for text in request["body"]["input"]]
-    assert len(asked) == 3
-    assert not set(asked) & set(paid)
+    asked = {text for request in Handler.seen for text in request["body"]["input"]}
+    assert len(asked) == 3  # one of them twice, if the first attempt's last batch came in late
+    assert not asked & set(paid)
 
 
 def test_the_same_texts_again_are_not_embedded_again(behaving: Behaving, work: Callable[[], int]):

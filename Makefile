@@ -13,6 +13,10 @@ PEERS  := .venv-peers
 TORCH_INDEX ?=
 TORCH_FLAGS := $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
+# As many at once as there are cores, each with a database server of its own; one after the other
+# where DATABASE_URL names a server for them.
+TESTERS := $(if $(DATABASE_URL),,-n auto --maxprocesses 4 --dist loadfile)
+
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
@@ -22,10 +26,10 @@ run: $(VENV)/.base ## Install, start database, worker and web server, print how 
 install: $(VENV)/.dev ## Install everything for running, testing and linting, and start nothing
 
 test: $(VENV)/.dev ## Run the whole suite with coverage
-	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest $(TESTERS) --cov --cov-report=term:skip-covered
 
 test-offline: $(VENV)/.dev ## Run the suite in a network namespace that has nothing but loopback
-	$(BIN)/python tests/without_network.py $(BIN)/python -m pytest
+	$(BIN)/python tests/without_network.py $(BIN)/python -m pytest $(TESTERS)
 
 test-faults: $(VENV)/.dev ## The slow fault trials: kill workers and databases while ingesting
 	$(BIN)/python -m pytest -m faults --no-header -v

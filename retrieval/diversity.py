@@ -2,16 +2,17 @@
 
 import uuid
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from .requests import Candidate
 from .rows import Row, Vector
-from .twins import Pair
 
 LONGEST_MERGE = 3  # chunks in one passage
+
+HasTwin = Callable[[uuid.UUID, Container[uuid.UUID]], bool]  # a candidate, those before it
 
 
 @dataclass(slots=True)
@@ -28,7 +29,7 @@ def diversify(
     candidates: Sequence[Candidate],
     rows: Mapping[uuid.UUID, Row],
     *,
-    twins: Container[Pair],
+    has_twin: HasTwin,
     vectors: Mapping[uuid.UUID, Vector],
     k: int,
     max_per_document: int,
@@ -36,15 +37,17 @@ def diversify(
 ) -> tuple[list[Pick], list[Candidate]]:
     """(the best k that add something, what was dropped on the way and why). What is left over
     after k is neither."""
-    picks: list[Pick] = []
+    picks: dict[uuid.UUID, Pick] = {}
+    by_stretch: dict[object, list[Pick]] = {}
     dropped: list[Candidate] = []
     seen: Counter[uuid.UUID] = Counter()
     waiting = [candidate for candidate in candidates if candidate.chunk_id in rows]
     while waiting and len(picks) < k:
-        candidate = waiting.pop(_next(waiting, picks, vectors, mmr_lambda))
-        if neighbour := _touching(candidate, picks, rows):
+        candidate = waiting.pop(_next(waiting, list(picks.values()), vectors, mmr_lambda))
+        row = rows[candidate.chunk_id]
+        if neighbour := _touching(row, by_stretch.get(row.stretch, ()), rows):
             _merge(neighbour, candidate, rows)
-        elif any(frozenset({candidate.chunk_id, c.candidate.chunk_id}) in twins for c in picks):
+        elif has_twin(candidate.chunk_id, picks):
             candidate.dropped = "duplicate"
             dropped.append(candidate)
         elif seen[candidate.document_id] >= max_per_document:
@@ -52,9 +55,10 @@ def diversify(
             dropped.append(candidate)
         else:
             seen[candidate.document_id] += 1
-            row = rows[candidate.chunk_id]
-            picks.append(Pick(candidate, row.start, row.end))
-    return picks, dropped
+            pick = picks[candidate.chunk_id] = Pick(candidate, row.start, row.end)
+            if row.stretch is not None:
+                by_stretch.setdefault(row.stretch, []).append(pick)
+    return list(picks.values()), dropped
 
 
 def _next(
@@ -78,15 +82,12 @@ def _next(
     return known[int(np.argmax(gains))] if known else 0
 
 
-def _touching(
-    candidate: Candidate, picks: Sequence[Pick], rows: Mapping[uuid.UUID, Row]
-) -> Pick | None:
-    """The pick of running text that this one overlaps with or stands right beside."""
-    own = rows[candidate.chunk_id]
+def _touching(own: Row, picks: Sequence[Pick], rows: Mapping[uuid.UUID, Row]) -> Pick | None:
+    """The pick of the same running text that this one overlaps with or stands right beside."""
     for pick in picks:
-        other = rows[pick.candidate.chunk_id]
-        if len(pick.merged) + 1 < LONGEST_MERGE and own.stretch == other.stretch is not None:
-            reach = [other.ordinal, *(rows[chunk_id].ordinal for chunk_id in pick.merged)]
+        if len(pick.merged) + 1 < LONGEST_MERGE:
+            whole = (pick.candidate.chunk_id, *pick.merged)
+            reach = [rows[chunk_id].ordinal for chunk_id in whole]
             if min(reach) - 1 <= own.ordinal <= max(reach) + 1:
                 return pick
     return None

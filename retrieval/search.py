@@ -45,7 +45,6 @@ from .twins import Twins
 logger = logging.getLogger(__name__)
 
 MOST_TRIES = 3
-MORE_THAN_K = 30  # candidates that are looked at first: some are twins, or too many of one document
 
 # A row's place and the transaction that wrote it: together they change whenever it does.
 _TENANT = """
@@ -209,15 +208,17 @@ def _diversify(
 ) -> tuple[list[Pick], list[Candidate], dict[uuid.UUID, Row]]:
     """(what is shown, what is not and why, the rows that were looked at). Only the first few are
     looked at, and more if those do not give enough; with MMR any candidate may come next."""
-    looked_at = len(candidates) if request.mmr_lambda < 1 else request.k + MORE_THAN_K
+    # More than k: some are twins, or too many of one document.
+    looked_at = len(candidates) if request.mmr_lambda < 1 else 2 * request.k + 20
+    rows: dict[uuid.UUID, Row] = {}
     while True:
         likely = candidates[:looked_at]
-        rows = fetch_rows([candidate.chunk_id for candidate in likely])
+        rows |= fetch_rows([c.chunk_id for c in likely if c.chunk_id not in rows])
         vectors = vectors_of(rows)
         picks, dropped = diversify(
             likely,
             rows,
-            twins=Twins(likely, rows, vectors),
+            has_twin=Twins(likely, rows, vectors).has_one,
             vectors=vectors,
             k=request.k,
             max_per_document=request.max_per_document,

@@ -5,7 +5,7 @@ one vector, and are not the same to anybody.
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -18,8 +18,6 @@ from .rows import Row, Vector
 NEAR = 0.97  # cosine similarity
 SHARED = 0.9  # of all words of both
 
-Pair = frozenset[uuid.UUID]
-
 _WORDS = """
     SELECT chunk_id, tsvector_to_array(ts_filter(search_vector, '{d}'))
     FROM documents_chunkterms WHERE chunk_id = ANY (%(ids)s::uuid[])
@@ -27,9 +25,9 @@ _WORDS = """
 
 
 class Twins:
-    """Knows of any two of the candidates whether one is enough: `{one, other} in twins`.
+    """Knows of the candidates which of them say the same.
 
-    Inside namespace(): the first pair with near vectors costs a statement, and no other does.
+    Inside namespace(): the first two with near vectors cost a statement, and no others do.
     """
 
     def __init__(
@@ -38,29 +36,49 @@ class Twins:
         rows: Mapping[uuid.UUID, Row],
         vectors: Mapping[uuid.UUID, Vector],
     ) -> None:
-        self._rows = rows
         ids = [candidate.chunk_id for candidate in candidates if candidate.chunk_id in vectors]
-        self._places = {chunk_id: place for place, chunk_id in enumerate(ids)}
-        matrix = np.stack([vectors[chunk_id] for chunk_id in ids]) if ids else np.empty((0, 1))
-        # Not "@": for so little, BLAS would wake threads that then wait for each other.
-        self._is_near = np.einsum("ij,kj->ik", matrix, matrix) >= NEAR
+        self._rows = rows
+        self._near = _near(ids, vectors)
+        self._same: dict[int, list[uuid.UUID]] = {}
+        for chunk_id in ids:  # under other titles the same words embed differently
+            self._same.setdefault(rows[chunk_id].words_hash, []).append(chunk_id)
 
-    def __contains__(self, pair: object) -> bool:
-        if not isinstance(pair, frozenset) or not pair <= self._places.keys():
-            return False
-        one, other = pair
-        mine, theirs = self._rows[one], self._rows[other]
-        if mine.words_hash == theirs.words_hash:  # under other titles the same embeds differently
+    def has_one(self, chunk_id: uuid.UUID, among: Container[uuid.UUID]) -> bool:
+        """Whether any of those says what this one says."""
+        mine = self._rows[chunk_id]
+        if any(
+            other in among for other in self._same.get(mine.words_hash, ()) if other != chunk_id
+        ):
             return True
-        if mine.kind != theirs.kind or not self._is_near[self._places[one], self._places[other]]:
-            return False
-        some, more = (self._words.get(chunk_id, frozenset()) for chunk_id in pair)
+        return any(
+            other in among
+            and self._rows[other].kind == mine.kind
+            and self._share_words(chunk_id, other)
+            for other in self._near.get(chunk_id, ())
+        )
+
+    def _share_words(self, one: uuid.UUID, other: uuid.UUID) -> bool:
+        some, more = (self._words.get(chunk_id, frozenset()) for chunk_id in (one, other))
         return len(some & more) >= SHARED * len(some | more)
 
     @cached_property
     def _words(self) -> dict[uuid.UUID, frozenset[str]]:
         """Of all that have somebody near."""
-        has_company = self._is_near.sum(axis=1) > 1  # everybody is near itself
-        ids = [chunk_id for chunk_id, place in self._places.items() if has_company[place]]
-        found = looked_up(_WORDS, {"ids": id_array(ids)})
+        found = looked_up(_WORDS, {"ids": id_array(self._near)})
         return {chunk_id: frozenset(lexemes) for chunk_id, lexemes in found}
+
+
+def _near(
+    ids: Sequence[uuid.UUID], vectors: Mapping[uuid.UUID, Vector]
+) -> dict[uuid.UUID, list[uuid.UUID]]:
+    """Of each that has others near it, those others."""
+    if not ids:
+        return {}
+    matrix = np.stack([vectors[chunk_id] for chunk_id in ids])
+    # Not "@": for so little, BLAS would wake threads that then wait for each other.
+    is_near = np.einsum("ij,kj->ik", matrix, matrix) >= NEAR
+    np.fill_diagonal(is_near, val=False)
+    near: dict[uuid.UUID, list[uuid.UUID]] = {}
+    for one, other in np.argwhere(is_near).tolist():
+        near.setdefault(ids[one], []).append(ids[other])
+    return near

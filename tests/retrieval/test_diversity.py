@@ -40,8 +40,12 @@ def scene(*wishes: dict) -> Scene:
     return candidates, rows, vectors
 
 
+def lonely(chunk_id: uuid.UUID, among: object) -> bool:
+    return False
+
+
 def picked(scene: Scene, **options: object) -> tuple[list[int], list[str]]:
-    settings = {"k": 10, "max_per_document": 9, "mmr_lambda": 1.0, "twins": ()} | options
+    settings = {"k": 10, "max_per_document": 9, "mmr_lambda": 1.0, "has_twin": lonely} | options
     candidates, rows, vectors = scene
     picks, dropped = diversify(candidates, rows, vectors=vectors, **settings)
     return (
@@ -51,15 +55,16 @@ def picked(scene: Scene, **options: object) -> tuple[list[int], list[str]]:
 
 
 def test_of_twins_only_the_better_stays():
-    twins = {frozenset({uuid.UUID(int=1), uuid.UUID(int=2)})}
-    assert picked(scene({}, {}, {}), twins=twins) == ([0, 2], ["1: duplicate"])
+    told = scene({"words": 5}, {"words": 5}, {})
+    assert picked(told, has_twin=Twins(*told).has_one) == ([0, 2], ["1: duplicate"])
 
 
 def test_the_same_words_are_twins_whatever_their_vectors():
     candidates, rows, vectors = scene({"words": 5}, {"words": 5}, {"words": 5}, {})
     twins = Twins(candidates, rows, vectors)
-    pairs = (frozenset(pair) for pair in combinations([c.chunk_id for c in candidates], 2))
-    assert [pair in twins for pair in pairs] == [True, True, False, True, False, False]
+    pairs = combinations([candidate.chunk_id for candidate in candidates], 2)
+    alike = [twins.has_one(one, {other}) for one, other in pairs]
+    assert alike == [True, True, False, True, False, False]
 
 
 def test_neighbours_of_one_section_become_one_passage():
@@ -69,7 +74,7 @@ def test_neighbours_of_one_section_become_one_passage():
     picks, _ = diversify(
         candidates,
         rows,
-        twins=(),
+        has_twin=lonely,
         vectors=vectors,
         k=10,
         max_per_document=2,

@@ -37,6 +37,8 @@ def printed_headings(pages: Sequence[Sequence[Line]]) -> tuple[str, Headings]:
     on_first = [span for index, span in found if index == 0]
     place = max(on_first, key=lambda span: pages[0][span[0]].height, default=None)
     title = joiner.one_line(pages[0][slice(*place)]) if place else ""
+    if not usual:
+        title = _nothing_but_a_title(pages, joiner)
     if NO_TITLE.match(title):
         title, place = "", None
     others = [(index, span) for index, span in found if (index, span) != (0, place)]
@@ -47,6 +49,15 @@ def printed_headings(pages: Sequence[Sequence[Line]]) -> tuple[str, Headings]:
         own = [Heading(*place, 0, title), *headings.get(0, ())]
         headings[0] = sorted(own, key=lambda heading: heading.start)
     return title, headings
+
+
+def _nothing_but_a_title(pages: Sequence[Sequence[Line]], joiner: Joiner) -> str:
+    """What the whole document says, if it could be a title: a cover, a sign, a catalogue's card."""
+    lines = [line for page in pages for line in page]
+    if not lines or lines[0].box or not _is_heading(lines):
+        return ""
+    said = joiner.one_line(lines)
+    return "" if SENTENCES.search(said) or said.endswith(".") else said
 
 
 def _by_page(

@@ -7,28 +7,28 @@ in one of several layouts. The same questions are asked of both.
 import argparse
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from evaluation.benchmarks import stage
 from evaluation.benchmarks.beir import Article, Collection
 from evaluation.benchmarks.quality import MEASURES, Service, interval, judge, open_service, say
-from evaluation.benchmarks.rendering import LAYOUTS, as_pdf
+from evaluation.benchmarks.rendering import LAYOUTS, Layout, as_pdf
 
 BATCH = 50
 MOST_LOST = 0.01  # of nDCG@10, by the PDFs
 PACKAGES = ("Django", "pypdfium2", "pypdf", "reportlab", "ir-measures")
 
 
-def as_text(article: Article, number: int) -> bytes:
+def as_text(article: Article) -> bytes:
     return f"{article.title}\n\n{article.text}".strip().encode()
 
 
-FORMS: dict[str, Callable[[Article, int], bytes]] = {"txt": as_text, "pdf": as_pdf}
-
-
-def take_in(service: Service, collection: Collection, suffix: str) -> None:
+def take_in(
+    service: Service, collection: Collection, suffix: str, layouts: Sequence[Layout] = ()
+) -> None:
+    """As text files, or as PDFs in these layouts, one after the other."""
     from django.core.files.uploadedfile import SimpleUploadedFile
 
     from documents import terms
@@ -36,7 +36,10 @@ def take_in(service: Service, collection: Collection, suffix: str) -> None:
     numbered = list(enumerate(collection.articles))
     for start in range(0, len(numbered), BATCH):
         files = [
-            SimpleUploadedFile(f"{article.name}.{suffix}", FORMS[suffix](article, number))
+            SimpleUploadedFile(
+                f"{article.name}.{suffix}",
+                as_pdf(article, layouts[number % len(layouts)]) if layouts else as_text(article),
+            )
             for number, article in numbered[start : start + BATCH]
         ]
         answer = service.client.post(
@@ -66,6 +69,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="Folder that holds the sets.")
     parser.add_argument("--sets", nargs="+", default=["cisi", "cacm"])
+    parser.add_argument(
+        "--layouts",
+        nargs="+",
+        type=int,
+        choices=range(len(LAYOUTS)),
+        default=list(range(len(LAYOUTS))),
+        help="By their numbers in rendering.py (default: all, in turns).",
+    )
     parser.add_argument("--home", type=Path, help="Keep the database here for the next run.")
     options = parser.parse_args(arguments)
     os.environ |= {
@@ -80,20 +91,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     embedders: dict[str, Any] = settings.EMBEDDERS
     embedders["default"]["BACKEND"] = "evaluation.benchmarks.vectors.KeptEmbedder"
     say(stage.machine(PACKAGES))
-    say(f"PDFs in {len(LAYOUTS)} layouts in turn\n")
+    layouts = [LAYOUTS[number] for number in options.layouts]
+    say(f"PDFs in layouts {options.layouts} in turn\n")
     say("| | " + " | ".join(f"{measure}, text → PDF" for measure in MEASURES) + " | ratio |")
     say("|---|" + "--:|" * (len(MEASURES) + 1))
     kept = True
     for name in options.sets:
         collection = Collection(options.data / name)
         scores = {}
-        for suffix in FORMS:
+        for suffix, wanted in (("txt", []), ("pdf", layouts)):
             service = open_service(f"{name}-{suffix}")
-            take_in(service, collection, suffix)
+            take_in(service, collection, suffix, wanted)
             scores[suffix] = found_by(service, collection, suffix)
         first = str(MEASURES[0])
         low, high = interval(scores["pdf"][first], scores["txt"][first])
-        means = {suffix: scores[suffix][first].mean() for suffix in FORMS}
+        means = {suffix: scores[suffix][first].mean() for suffix in scores}
         pairs = " | ".join(
             f"{scores['txt'][str(m)].mean():.4f} → {scores['pdf'][str(m)].mean():.4f}"
             for m in MEASURES

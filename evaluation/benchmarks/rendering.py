@@ -40,10 +40,9 @@ LAYOUTS = (
 )
 
 
-def as_pdf(article: Article, number: int) -> bytes:
-    """In the layout that is its turn; without document information, as many a real file is."""
+def as_pdf(article: Article, layout: Layout) -> bytes:
+    """Without document information, as many a real file is."""
     _load_fonts()
-    layout = LAYOUTS[number % len(LAYOUTS)]
     buffer = io.BytesIO()
     canvas = Canvas(buffer, pagesize=layout.page, invariant=True)
     width, height = layout.page

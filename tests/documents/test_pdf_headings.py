@@ -48,6 +48,18 @@ def test_a_title_broken_at_a_hyphen_is_whole():
     assert extracted.title == "A history of information"
 
 
+@pytest.mark.parametrize(
+    ("lines", "title"),
+    [
+        (("Tides of the", "northern sea"), "Tides of the northern sea"),
+        (("The harbour opens when the tide allows it.",), ""),
+        (("1 2 3 4 5",), ""),
+    ],
+)
+def test_a_document_that_is_nothing_but_a_title_has_it(lines: tuple[str, ...], title: str):
+    assert read(page(*lines, top=700)).title == title
+
+
 def test_what_the_file_says_of_its_title_counts_more():
     data = make_pdf([[*large(*TITLE, top=790), *page(*PROSE, top=730)]])
     assert PdfExtractor().extract(changed(data, info={"/Title": "Fees"})).title == "Fees"

@@ -1,10 +1,13 @@
-"""What can be wrong with golden sets and runs; each with a stable code."""
+"""What can be wrong with golden sets, runs and feedback; each with a stable code."""
+
+from typing import Any
 
 
 class EvaluationError(Exception):
     """The message says what to do."""
 
     code = "evaluation_failed"
+    details: Any = None
 
 
 class BadGoldenSet(EvaluationError):
@@ -23,3 +26,11 @@ class NothingToMeasure(EvaluationError):
 
 class BadOptions(EvaluationError):
     code = "bad_options"
+
+
+class UnknownQuery(EvaluationError):
+    code = "unknown_query"
+
+
+class UnknownChunks(EvaluationError):
+    code = "unknown_chunks"

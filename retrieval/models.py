@@ -34,6 +34,9 @@ class QueryLog(models.Model):
     class Meta:
         verbose_name_plural = "query log"
         ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(fields=["namespace", "id"], name="query_log_in_namespace")
+        ]
         indexes = [
             models.Index(fields=["namespace", "-created_at", "-id"], name="query_log_newest")
         ]

@@ -27,25 +27,61 @@ logger = logging.getLogger(__name__)
 
 MOST_WAITING = 1000  # lines; beyond, they are dropped: a log must not eat the memory
 GATHERING = 1.0  # seconds that lines are gathered for, to be written at once
+ON_ITS_WAY = 2 * GATHERING  # seconds after which a line is written, or never will be
+LOOK_AGAIN = 0.1  # seconds
 
 _waiting: list[QueryLog] = []
 _lock = threading.Lock()
+_hurry = threading.Event()
 
 
 def note(
     namespace_id: uuid.UUID, request: SearchRequest, result: SearchResult, *, filters: Any
-) -> None:
-    """Leave the line for the one thread that writes. `filters`: as they were sent."""
+) -> uuid.UUID | None:
+    """Leave the line for the one thread that writes. `filters`: as they were sent.
+
+    Returns the id that the line will have, for the client to come back with; none without a line.
+    """
     if settings.QUERY_LOG_DAYS <= 0:
-        return
+        return None
     line = _line(namespace_id, current_request_id(), request, result, filters)
     with _lock:
         if len(_waiting) == MOST_WAITING:
-            return
+            return None
         _waiting.append(line)
         is_first = len(_waiting) == 1
     if is_first:
         _writer().submit(_write_all)
+    return line.pk
+
+
+def find(namespace_id: uuid.UUID, query_id: uuid.UUID) -> QueryLog | None:
+    """The namespace's line of that id, also while it is on its way: one that waits here is written
+    now, one that another process has noted is waited for, as long as its id is that young."""
+    if line := _written(namespace_id, query_id):
+        return line
+    flush()
+    while (line := _written(namespace_id, query_id)) is None and _is_young(query_id):
+        time.sleep(LOOK_AGAIN)
+    return line
+
+
+def _written(namespace_id: uuid.UUID, query_id: uuid.UUID) -> QueryLog | None:
+    with namespace(namespace_id):
+        return QueryLog.objects.filter(pk=query_id).first()
+
+
+def _new_id() -> uuid.UUID:
+    """A version 7 UUID (RFC 9562): it begins with the millisecond it was made in, so that an id
+    tells whether its line can still be on its way."""
+    milliseconds = time.time_ns() // 1_000_000
+    return uuid.UUID(int=milliseconds << 80 | 7 << 76 | uuid.uuid4().int & (1 << 76) - 1)
+
+
+def _is_young(query_id: uuid.UUID) -> bool:
+    """Made within the last moments; or in the next ones, by another machine's clock."""
+    age = time.time() - (query_id.int >> 80) / 1000
+    return query_id.version == 7 and -ON_ITS_WAY < age < ON_ITS_WAY
 
 
 def _line(
@@ -57,6 +93,7 @@ def _line(
 ) -> QueryLog:
     told = result.diagnostics
     return QueryLog(
+        id=_new_id(),
         namespace_id=namespace_id,
         request_id=request_id,
         query=text(request.query),
@@ -83,12 +120,14 @@ def _best(scores: Any) -> float | None:
 
 
 def flush() -> None:
-    """Return when what was noted so far is written."""
+    """Return when what was noted so far is written, which is now begun with."""
+    _hurry.set()
     _writer().submit(lambda: None).result()
 
 
 def _write_all() -> None:
-    time.sleep(GATHERING)
+    _hurry.wait(GATHERING)
+    _hurry.clear()
     with _lock:
         lines = list(_waiting)
         _waiting.clear()

@@ -16,6 +16,8 @@ def enveloped() -> Iterator[None]:
         yield
     except EvaluationError as error:
         http_status = STATUS.get(error.code, 422)
-        raise ApiError(error.code, str(error), http_status=http_status) from None
+        raise ApiError(
+            error.code, str(error), http_status=http_status, details=error.details
+        ) from None
     except UnknownMeasure as error:
         raise ApiError("bad_options", str(error), http_status=422) from None

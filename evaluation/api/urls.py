@@ -1,8 +1,9 @@
 from django.urls import path
 
-from . import golden, runs
+from . import feedback, golden, runs
 
 urlpatterns = [
+    path("feedback", feedback.FeedbackListView.as_view(), name="feedback"),
     path("golden-sets", golden.GoldenSetListView.as_view(), name="golden-sets"),
     path("golden-sets/<uuid:pk>", golden.GoldenSetView.as_view(), name="golden-set"),
     path(

@@ -18,8 +18,9 @@ class QueryView(APIView):
     @extend_schema(operation_id="query", request=QuerySerializer, responses=QueryAnswerSerializer)
     def post(self, request: Request) -> Response:
         """Every result says where it stands: `text[span.start:span.end]` of the document's
-        version is its `content`, to the character."""
+        version is its `content`, to the character. `query_id` is what `POST /feedback` takes."""
         namespace_id, asked = caller_of(request).namespace_id, request_of(request.data)
         result = search(namespace_id, asked)
-        query_log.note(namespace_id, asked, result, filters=dict(request.data).get("filters"))
-        return Response(answer_of(result))
+        filters = dict(request.data).get("filters")
+        query_id = query_log.note(namespace_id, asked, result, filters=filters)
+        return Response({"query_id": query_id, **answer_of(result)})

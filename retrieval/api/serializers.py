@@ -235,6 +235,10 @@ class DiagnosticsSerializer(serializers.Serializer):
 
 
 class QueryAnswerSerializer(serializers.Serializer):
+    query_id = serializers.UUIDField(
+        allow_null=True,
+        help_text="Of this request, for `POST /feedback`; null where no query log is kept.",
+    )
     query = serializers.CharField()
     results = HitSerializer(many=True)
     context = ContextSerializer()  # type: ignore[assignment]

@@ -16,10 +16,18 @@ from ..client import Answer, Api
 SCHEMA = yaml.safe_load((Path(settings.BASE_DIR) / "docs" / "openapi.yaml").read_text())
 BODIES = {
     "/query": {"query": "harbour"},
+    "/feedback": {"query": "harbour", "useful": True},
     "/documents/{id}": {"tags": ["x"]},
     "/golden-sets/{id}/queries": {"query": "lights?"},
     "/golden-queries/{id}": {"notes": "x"},
     "/golden-queries/{id}/judgements": {"source_uri": "upload:harbour.md"},
+}
+
+# Where a scope is not the usual one: read for GET, write for the rest.
+SCOPES = {
+    ("POST", "/query"): "read",
+    ("POST", "/feedback"): "read",
+    ("GET", "/feedback"): "write",
 }
 
 
@@ -91,8 +99,8 @@ def test_every_route_wants_a_key_and_the_right_scope(
     assert nobody.call(method, filled, body).status == 401
     assert nobody.call(method, filled, body).code == "not_authenticated"
     assert nobody.call(method, filled, body).headers["WWW-Authenticate"].startswith("Bearer")
-    reads = method == "GET" or path == "/query"
-    wrong = api_of(tenant, ("write",) if reads else ("read",))
+    needed = SCOPES.get((method, path), "read" if method == "GET" else "write")
+    wrong = api_of(tenant, ("write",) if needed == "read" else ("read",))
     refused = wrong.call(method, filled, body)
     assert (refused.status, refused.code) == (403, "insufficient_scope")
 

@@ -13,7 +13,6 @@ from evaluation.options import Options
 from evaluation.runner import measure_now
 from ragsite import roles
 from ragsite.tenancy import looked_up_in, namespace, operator
-from retrieval import query_log
 
 from ..client import Api
 
@@ -195,8 +194,10 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
         harbour = Document.objects.get(source_uri="upload:harbour.md")
         judge(query, harbour, grade=3, quote="twelve lights")
     assert measure_now(golden, Options()).state == "succeeded"
-    api.query("harbour lights")
-    query_log.flush()
+    answer = api.query("harbour lights").body
+    chosen = [answer["results"][0]["chunk_id"]]
+    said = {"query_id": answer["query_id"], "selected_chunk_ids": chosen, "useful": True}
+    assert api.post("feedback", said).status == 201
     with operator():
         other = IndexProfile.objects.get(name="default")
         Reindex.objects.create(namespace=tenant, profile=other, replaces=tenant.active_profile)

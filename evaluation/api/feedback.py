@@ -1,0 +1,163 @@
+"""POST /feedback: what somebody says of an answer; GET /feedback: what was said, for curating."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from documents.api.serializers import SpanSerializer, StrictSerializer
+from documents.api.views import NamespacedListView, caller_of
+from evaluation.feedback import give
+from evaluation.models import Feedback, SelectedPassage
+from ragsite.tenancy import namespace
+from retrieval.api.filters import FiltersSerializer, MomentField
+
+from .errors import enveloped
+from .serializers import LONGEST_QUERY
+
+MOST_SELECTED = 100  # as many as a query returns at most
+LONGEST_COMMENT = 4000
+USEFUL = {"true": True, "false": False, "unsaid": None}
+
+
+class FeedbackFormSerializer(StrictSerializer):
+    """Of the question that was answered with `query_id`, or of a question by its text."""
+
+    query_id = serializers.UUIDField(
+        required=False, allow_null=True, help_text="As `POST /query` answered."
+    )
+    query = serializers.CharField(
+        max_length=LONGEST_QUERY,
+        required=False,
+        allow_null=True,
+        help_text="Instead of query_id: the question itself.",
+    )
+    filters = serializers.JSONField(
+        required=False, help_text="With `query`: the filters it was asked with."
+    )
+    selected_chunk_ids = serializers.ListField(
+        child=serializers.UUIDField(),
+        max_length=MOST_SELECTED,
+        default=list,
+        help_text="What was clicked on, copied, cited: chunk_id of the results.",
+    )
+    useful = serializers.BooleanField(allow_null=True, default=None)
+    comment = serializers.CharField(max_length=LONGEST_COMMENT, default="", allow_blank=True)
+
+    def validate_filters(self, filters: Any) -> Any:
+        form = FiltersSerializer(data=filters)
+        form.is_valid(raise_exception=True)
+        return filters
+
+    def validate(self, fields: dict[str, Any]) -> dict[str, Any]:
+        fields = {name: value for name, value in fields.items() if value is not None}
+        if "query_id" not in fields and "query" not in fields:
+            raise ValidationError("Name the question by query_id or query.", code="no_question")
+        if "query_id" in fields and fields.keys() & {"query", "filters"}:
+            raise ValidationError(
+                "With query_id the question and its filters are known: send no query, no filters.",
+                code="two_questions",
+            )
+        if not fields["selected_chunk_ids"] and not fields["comment"] and "useful" not in fields:
+            raise ValidationError(
+                "Say something: selected_chunk_ids, useful or comment.", code="nothing_said"
+            )
+        return fields
+
+
+class SelectedPassageSerializer(serializers.ModelSerializer):
+    source_uri = serializers.CharField(source="document.source_uri")
+    span = SpanSerializer(source="*")
+    quote = serializers.CharField(help_text="What the chunk said; finds it in later versions.")
+
+    class Meta:
+        model = SelectedPassage
+        fields = ["chunk_id", "document_id", "source_uri", "span", "quote"]
+        read_only_fields = fields
+
+
+class FeedbackSerializer(serializers.ModelSerializer):
+    query_id = serializers.UUIDField(
+        source="query_log_id",
+        allow_null=True,
+        help_text="Null without one, and once the query log is swept.",
+    )
+    filters = serializers.JSONField()
+    selected = serializers.SerializerMethodField(
+        help_text="The selected chunks by document and place; not those of deleted documents."
+    )
+
+    class Meta:
+        model = Feedback
+        fields = [
+            "id",
+            "query_id",
+            "query",
+            "filters",
+            "selected_chunk_ids",
+            "selected",
+            "useful",
+            "comment",
+            "request_id",
+            "created_at",
+        ]
+        read_only_fields = fields
+
+    @extend_schema_field(SelectedPassageSerializer(many=True))
+    def get_selected(self, said: Feedback) -> Any:
+        return SelectedPassageSerializer(said.selected.all(), many=True).data
+
+
+class FeedbackFilterSerializer(serializers.Serializer):
+    useful = serializers.ChoiceField(choices=list(USEFUL), required=False)
+    since = MomentField(required=False)
+
+
+class FeedbackListView(NamespacedListView):
+    serializer_class = FeedbackSerializer
+    filter_names = frozenset({"useful", "since"})
+    # Whoever may search may say what it was worth. What others asked and said is for curators.
+    scopes = {"POST": "read", "GET": "write"}
+
+    def get_queryset(self) -> QuerySet[Feedback]:
+        form = FeedbackFilterSerializer(data=self.request.query_params)
+        form.is_valid(raise_exception=True)
+        asked = form.validated_data
+        feedback = Feedback.objects.prefetch_related("selected__document")
+        if "useful" in asked:
+            feedback = feedback.filter(useful=USEFUL[asked["useful"]])
+        if "since" in asked:
+            feedback = feedback.filter(created_at__gte=asked["since"])
+        return feedback
+
+    @extend_schema(
+        operation_id="feedback_list",
+        parameters=[
+            OpenApiParameter("useful", str, enum=list(USEFUL)),
+            OpenApiParameter("since", datetime, description="A date or a time in ISO 8601."),
+        ],
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Newest first. Needs the scope `write`, as curating does."""
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(
+        operation_id="feedback_create",
+        request=FeedbackFormSerializer,
+        responses={201: FeedbackSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Say which passages were chosen and whether the answer was of use. A question can get
+        several: clicks come one at a time."""
+        form = FeedbackFormSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        namespace_id = caller_of(request).namespace_id
+        with enveloped():
+            said = give(namespace_id, **form.validated_data)
+        with namespace(namespace_id):
+            return Response(FeedbackSerializer(said).data, status=201)

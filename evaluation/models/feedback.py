@@ -1,0 +1,95 @@
+"""What people said of an answer: which passages they chose, and whether it was of use."""
+
+import uuid
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from documents.models import Document, Namespace
+from retrieval.models import QueryLog
+
+
+class Feedback(models.Model):
+    """One thing said of one question; a question may get several, such as a click at a time.
+
+    It keeps the question itself and stays when the query log is swept: it is what golden sets are
+    made of.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    namespace = models.ForeignKey(
+        Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    # Null where the question was sent instead, and once the line is swept.
+    query_log = models.ForeignKey(
+        QueryLog,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        null=True,
+        related_name="feedback",
+        verbose_name="line of the query log",
+    )
+    query = models.TextField()
+    filters = models.JSONField(default=dict, help_text="As in POST /query.")
+    # As they were sent. Chunks come and go: what they said is in SelectedPassage.
+    selected_chunk_ids = ArrayField(models.UUIDField(), default=list)
+    useful = models.BooleanField(null=True, help_text="Unknown: nobody said.")
+    comment = models.TextField(blank=True)
+    request_id = models.CharField(max_length=128, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        verbose_name_plural = "feedback"
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(fields=["namespace", "id"], name="feedback_in_namespace"),
+            models.CheckConstraint(
+                condition=Q(useful__isnull=False) | ~Q(comment="") | ~Q(selected_chunk_ids=[]),
+                name="feedback_says_something",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["namespace", "-created_at", "-id"], name="feedback_newest"),
+            models.Index(fields=["namespace", "query_log"], name="feedback_of_query"),
+        ]
+
+    def __str__(self) -> str:
+        return self.query[:100]
+
+
+class SelectedPassage(models.Model):
+    """A chunk that somebody chose, as a judgement would name it: by its document, its place and
+    what stands there. With the document it goes, because it quotes it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    namespace = models.ForeignKey(
+        Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    feedback = models.ForeignKey(
+        Feedback,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        related_name="selected",
+    )
+    chunk_id = models.UUIDField()
+    document = models.ForeignKey(
+        Document, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+"
+    )
+    start = models.PositiveIntegerField()
+    end = models.PositiveIntegerField()
+    quote = models.TextField()
+
+    class Meta:
+        ordering = ["start", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["feedback", "chunk_id"], name="selected_once"),
+            models.CheckConstraint(condition=Q(end__gt=F("start")), name="selected_span_forward"),
+        ]
+        indexes = [models.Index(fields=["namespace", "feedback"], name="selected_of_feedback")]
+
+    def __str__(self) -> str:
+        return self.quote[:100]

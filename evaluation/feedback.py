@@ -3,13 +3,18 @@
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
 
 from documents.metadata import storable
 from documents.models import Chunk
 from ragsite.logs import current_request_id
 from ragsite.tenancy import namespace
 from retrieval import query_log
+from retrieval.models import QueryLog
 
 from .curating import add_query, judge, placed
 from .errors import BadGoldenSet, UnknownChunks, UnknownQuery
@@ -17,8 +22,11 @@ from .matching import Judged, Passage, meets
 from .models import Feedback, GoldenQuery, GoldenSet, SelectedPassage
 
 TAG = "from-feedback"
+USEFUL = {"yes": True, "no": False, "unsaid": None}  # as people name it
 # What a selected passage is worth. A click says that it looked right; 3 is left to people who read.
 GRADES = {True: 2, None: 1, False: 0}
+TIME_TO_CHOOSE = timedelta(minutes=10)
+NEARBY = timedelta(days=1)
 
 
 def give(
@@ -143,3 +151,27 @@ def _judge_selected(query: GoldenQuery, all_said: Sequence[Feedback], curated: C
             )
             judged.append(Judged(str(made.pk), document.source_uri, grade, start, end))
             curated.judgements += 1
+
+
+def disliked(lines: QuerySet[QueryLog]) -> QuerySet[QueryLog]:
+    """Questions whose answer somebody found of no use."""
+    return lines.filter(Exists(Feedback.objects.filter(query_log=OuterRef("pk"), useful=False)))
+
+
+def unchosen(lines: QuerySet[QueryLog]) -> QuerySet[QueryLog]:
+    """Questions that were answered and nothing chosen of it, nor found useful, while others' were:
+    a namespace whose clients send no selections says nothing by their absence."""
+    selecting = Feedback.objects.exclude(selected_chunk_ids=[])
+    sent_then = selecting.filter(
+        namespace=OuterRef("namespace"),
+        query_log__isnull=False,
+        created_at__gte=OuterRef("created_at") - NEARBY,
+        created_at__lte=OuterRef("created_at") + NEARBY,
+    )
+    content = Feedback.objects.filter(~Q(selected_chunk_ids=[]) | Q(useful=True))
+    return lines.filter(
+        Exists(sent_then),
+        ~Exists(content.filter(query_log=OuterRef("pk"))),
+        hits__gt=0,
+        created_at__lt=Now() - TIME_TO_CHOOSE,
+    )

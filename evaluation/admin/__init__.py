@@ -1,5 +1,5 @@
-"""The operator's pages: curate golden sets, search and judge, look at runs and compare them."""
+"""The operator's pages: curate golden sets, search and judge, feedback, runs and comparing them."""
 
-from . import golden, query_log, runs
+from . import feedback, golden, query_log, runs
 
-__all__ = ["golden", "query_log", "runs"]
+__all__ = ["feedback", "golden", "query_log", "runs"]

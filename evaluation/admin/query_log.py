@@ -2,17 +2,20 @@
 
 from typing import Any
 
-from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import ActionForm
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from documents.admin.readonly import LookOnlyAdmin
-from evaluation import curating
+from evaluation import curating, feedback
 from evaluation.errors import BadGoldenSet
-from evaluation.models import GoldenSet
+from evaluation.models import Feedback
 from retrieval.models import QueryLog
+
+from .choosing import SetChoiceForm, chosen_set
 
 LOWEST = 10  # percent of the questions, by their best hit's similarity
 TAG = "from-query-log"
@@ -27,6 +30,8 @@ class DifficultFilter(admin.SimpleListFilter):
             ("nothing", "No hits"),
             ("fallback", "Answered with a fallback"),
             ("far", f"Best hit far away (lowest {LOWEST} %)"),
+            ("negative", "Negative feedback"),
+            ("unchosen", "Nothing was chosen"),
         ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[QueryLog]) -> QuerySet[QueryLog]:
@@ -39,17 +44,11 @@ class DifficultFilter(admin.SimpleListFilter):
             last = max(1, near.count() * LOWEST // 100)
             bound = near.values_list("best_vector", flat=True)[last - 1 : last].first()
             return near.filter(best_vector__lte=bound) if bound is not None else near
+        if self.value() == "negative":
+            return feedback.disliked(queryset)
+        if self.value() == "unchosen":
+            return feedback.unchosen(queryset)
         return queryset
-
-
-class SetChoiceForm(ActionForm):
-    golden_set = forms.ModelChoiceField(GoldenSet.objects.none(), required=False, label="Set:")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        field = self.fields["golden_set"]
-        assert isinstance(field, forms.ModelChoiceField)  # noqa: S101
-        field.queryset = GoldenSet.objects.all()
 
 
 @admin.register(QueryLog)
@@ -61,6 +60,7 @@ class QueryLogAdmin(LookOnlyAdmin):
         "similarity",
         "bm25",
         "fallbacks",
+        "said",
         "milliseconds",
         "created_at",
     )
@@ -71,6 +71,20 @@ class QueryLogAdmin(LookOnlyAdmin):
     show_full_result_count = False
     action_form = SetChoiceForm
     actions = ("add_to_golden_set",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[QueryLog]:
+        said = Feedback.objects.only("query_log_id", "useful")
+        return super().get_queryset(request).prefetch_related(Prefetch("feedback", said))
+
+    @admin.display(description="feedback")
+    def said(self, line: QueryLog) -> SafeString | str:
+        usefuls = [said.useful for said in line.feedback.all()]
+        if not usefuls:
+            return ""
+        negative = f" ({usefuls.count(False)} not useful)" if False in usefuls else ""
+        address = reverse("admin:evaluation_feedback_changelist")
+        link = '<a href="{}?query_log__id__exact={}">{}{}</a>'
+        return format_html(link, address, line.pk, len(usefuls), negative)
 
     @admin.display(ordering="best_vector")
     def similarity(self, line: QueryLog) -> str:
@@ -86,10 +100,8 @@ class QueryLogAdmin(LookOnlyAdmin):
 
     @admin.action(description="Add to the golden set …", permissions=["operate"])
     def add_to_golden_set(self, request: HttpRequest, queryset: QuerySet[QueryLog]) -> None:
-        chosen = request.POST.get("golden_set")
-        golden_set = GoldenSet.objects.filter(pk=chosen).first() if chosen else None
+        golden_set = chosen_set(request)
         if golden_set is None:
-            self.message_user(request, "Choose the set beside the action.", messages.WARNING)
             return
         added = 0
         for line in queryset.filter(namespace=golden_set.namespace_id):

@@ -1,0 +1,97 @@
+"""What people said of answers, to be looked at and put into golden sets."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.template.defaultfilters import truncatechars
+
+from documents.admin.readonly import LookOnly, LookOnlyAdmin
+from evaluation.feedback import USEFUL, Curated, curate
+from evaluation.models import Feedback, SelectedPassage
+
+from .choosing import SetChoiceForm, chosen_set
+
+
+class UsefulFilter(admin.SimpleListFilter):
+    title = "useful"
+    parameter_name = "useful"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("yes", "Yes"), ("no", "No"), ("unsaid", "Nobody said")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Feedback]) -> QuerySet[Feedback]:
+        value = self.value()
+        return queryset.filter(useful=USEFUL[value]) if value in USEFUL else queryset
+
+
+class SelectionFilter(admin.SimpleListFilter):
+    title = "selection"
+    parameter_name = "selection"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("yes", "Passages were selected"), ("no", "None")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Feedback]) -> QuerySet[Feedback]:
+        if self.value() == "yes":
+            return queryset.exclude(selected_chunk_ids=[])
+        return queryset.filter(selected_chunk_ids=[]) if self.value() == "no" else queryset
+
+
+class SelectedInline(LookOnly, admin.TabularInline):
+    model = SelectedPassage
+    fields = ("document", "start", "end", "quote")
+    verbose_name_plural = "selected passages"
+
+
+@admin.register(Feedback)
+class FeedbackAdmin(LookOnlyAdmin):
+    list_display = ("query", "namespace", "useful", "selection", "said", "created_at")
+    list_filter = (UsefulFilter, SelectionFilter, "namespace")
+    list_select_related = ("namespace",)
+    search_fields = ("query", "comment")
+    date_hierarchy = "created_at"
+    show_full_result_count = False
+    inlines = (SelectedInline,)
+    action_form = SetChoiceForm
+    actions = ("add_to_golden_set",)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return admin.ModelAdmin.has_delete_permission(self, request, obj)  # nothing sweeps it
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Feedback]:
+        return super().get_queryset(request).prefetch_related("selected__document")
+
+    @admin.display(description="selected")
+    def selection(self, said: Feedback) -> str:
+        """Where, of what is still there; deleted documents took theirs along."""
+        if not said.selected_chunk_ids:
+            return ""
+        sources = dict.fromkeys(chosen.document.source_uri for chosen in said.selected.all())
+        return f"{len(said.selected_chunk_ids)}: {', '.join(sources) or 'gone'}"
+
+    @admin.display(description="comment")
+    def said(self, said: Feedback) -> str:
+        return truncatechars(said.comment, 100)
+
+    @admin.action(description="Add to the golden set …", permissions=["operate"])
+    def add_to_golden_set(self, request: HttpRequest, queryset: QuerySet[Feedback]) -> None:
+        if golden_set := chosen_set(request):
+            curated = curate(golden_set, queryset)
+            for warning in _warnings(curated):
+                self.message_user(request, warning, messages.WARNING)
+            self.message_user(
+                request,
+                f"{curated.queries} queries are in {golden_set.name}, with {curated.judgements} "
+                "new judgements; look at them now.",
+            )
+
+
+def _warnings(curated: Curated) -> list[str]:
+    counted = {
+        f"{curated.judged_already} passages were judged already.": curated.judged_already,
+        f"{curated.gone} passages are no longer in their documents.": curated.gone,
+        f"{curated.foreign} are of another namespace.": curated.foreign,
+    }
+    return [*curated.refused, *(sentence for sentence, count in counted.items() if count)]

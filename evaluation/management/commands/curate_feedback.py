@@ -1,0 +1,57 @@
+"""`manage.py curate_feedback NAME`: what people said of answers, into a golden set."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError, CommandParser
+from rest_framework.exceptions import ValidationError
+
+from evaluation.feedback import USEFUL, curate
+from evaluation.management.options import tenant_named
+from evaluation.models import Feedback, GoldenSet
+from ragsite.tenancy import namespace
+from retrieval.api.filters import MomentField
+
+
+class Command(BaseCommand):
+    help = (
+        "Make golden queries of feedback: each question becomes a query, each selected passage a "
+        "judgement (grade 2 where the answer was useful, 1 where nobody said, a hard negative "
+        "where it was not). What is judged already stays as it is, so it can be run again. The "
+        "set is made if there is none of that name."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="Of the golden set.")
+        parser.add_argument("--namespace", default="default", help="Slug (default: default).")
+        parser.add_argument("--since", help="Only feedback from this date or ISO 8601 time on.")
+        parser.add_argument("--useful", choices=list(USEFUL), help="Only what was said to be so.")
+        parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        tenant = tenant_named(options["namespace"])
+        wanted: dict[str, Any] = {}
+        if options["since"]:
+            try:
+                wanted["created_at__gte"] = MomentField().run_validation(options["since"])
+            except ValidationError as error:
+                raise CommandError(f"--since: {error.detail[0]}") from None  # type: ignore[index]
+        if options["useful"]:
+            wanted["useful"] = USEFUL[options["useful"]]
+        with namespace(tenant.pk):
+            feedback = list(Feedback.objects.filter(namespace=tenant, **wanted))
+            if not feedback:
+                raise CommandError("There is no such feedback.")
+            golden_set, _ = GoldenSet.objects.get_or_create(namespace=tenant, name=options["name"])
+            curated = curate(golden_set, feedback)
+        if options["json"]:
+            self.stdout.write(json.dumps({"golden_set": golden_set.name, **asdict(curated)}))
+            return
+        for line in curated.refused:
+            self.stderr.write(self.style.WARNING(line))
+        self.stdout.write(
+            f"{curated.queries} queries with {curated.judgements} new judgements in "
+            f"{golden_set.name!r}; {curated.judged_already} passages were judged already, "
+            f"{curated.gone} are no longer in their documents"
+        )

@@ -53,6 +53,7 @@ class FeedbackAdmin(LookOnlyAdmin):
     search_fields = ("query", "comment")
     date_hierarchy = "created_at"
     show_full_result_count = False
+    readonly_fields = ("created_at",)
     inlines = (SelectedInline,)
     action_form = SetChoiceForm
     actions = ("add_to_golden_set",)

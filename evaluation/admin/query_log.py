@@ -81,10 +81,11 @@ class QueryLogAdmin(LookOnlyAdmin):
         usefuls = [said.useful for said in line.feedback.all()]
         if not usefuls:
             return ""
-        negative = f" ({usefuls.count(False)} not useful)" if False in usefuls else ""
+        negative = usefuls.count(False)
+        shown = f"{len(usefuls)}, {negative} not useful" if negative else str(len(usefuls))
         address = reverse("admin:evaluation_feedback_changelist")
-        link = '<a href="{}?query_log__id__exact={}">{}{}</a>'
-        return format_html(link, address, line.pk, len(usefuls), negative)
+        link = '<a href="{}?query_log__id__exact={}">{}</a>'
+        return format_html(link, address, line.pk, shown)
 
     @admin.display(ordering="best_vector")
     def similarity(self, line: QueryLog) -> str:

@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
                         base_field=models.UUIDField(), default=list, size=None
                     ),
                 ),
-                ("useful", models.BooleanField(help_text="Unknown: nobody said.", null=True)),
+                ("useful", models.BooleanField(help_text="?: nobody said.", null=True)),
                 ("comment", models.TextField(blank=True)),
                 ("request_id", models.CharField(blank=True, max_length=128)),
                 (

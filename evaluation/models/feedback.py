@@ -36,7 +36,7 @@ class Feedback(models.Model):
     filters = models.JSONField(default=dict, help_text="As in POST /query.")
     # As they were sent. Chunks come and go: what they said is in SelectedPassage.
     selected_chunk_ids = ArrayField(models.UUIDField(), default=list)
-    useful = models.BooleanField(null=True, help_text="Unknown: nobody said.")
+    useful = models.BooleanField(null=True, help_text="?: nobody said.")
     comment = models.TextField(blank=True)
     request_id = models.CharField(max_length=128, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)

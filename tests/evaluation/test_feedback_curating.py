@@ -209,7 +209,7 @@ def test_difficult_questions_are_found_by_what_people_said_or_did_not(
         lines.update(created_at=timezone.now() - timedelta(days=2))
         assert not unchosen(lines).exists()  # in those days nobody sent what was chosen
     shown = page(boss, LOG)
-    assert ">1 (1 not useful)</a>" in shown
+    assert ">1, 1 not useful</a>" in shown
     with operator():
         line = QueryLog.objects.get(query="kiln glaze")
     assert f"?query_log__id__exact={line.pk}" in shown

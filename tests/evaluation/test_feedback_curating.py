@@ -19,6 +19,7 @@ from evaluation.models import Feedback, GoldenSet, Judgement
 from evaluation.options import Options
 from evaluation.runner import measure_now
 from ragsite.tenancy import namespace, operator
+from retrieval import query_log
 from retrieval.models import QueryLog
 
 from ..client import Api
@@ -194,6 +195,7 @@ def test_difficult_questions_are_found_by_what_people_said_or_did_not(
     theirs.upload(("a.md", "# Harbour\n\nOther lights."))
     assert work() == 1
     ask("other harbour", theirs)
+    query_log.flush()
 
     def found(difficult: str) -> list[str]:
         shown = page(boss, LOG, difficult=difficult)

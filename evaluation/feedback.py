@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from django.db import IntegrityError
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
@@ -44,6 +45,21 @@ def give(
     if query_id and line is None:
         raise UnknownQuery("No question of this id was asked here, or it is no longer in the log.")
     chunk_ids = list(dict.fromkeys(selected_chunk_ids))
+    try:
+        return _written(namespace_id, line, query, filters, chunk_ids, useful, comment)
+    except IntegrityError:  # a document was deleted in this very moment
+        raise _unknown(chunk_ids) from None
+
+
+def _written(
+    namespace_id: uuid.UUID,
+    line: QueryLog | None,
+    query: str,
+    filters: Mapping[str, Any] | None,
+    chunk_ids: Sequence[uuid.UUID],
+    useful: bool | None,
+    comment: str,
+) -> Feedback:
     with namespace(namespace_id):
         chunks = _chunks(chunk_ids)
         said = Feedback.objects.create(
@@ -51,7 +67,7 @@ def give(
             query_log=line,
             query=line.query if line else query,
             filters=line.filters if line else storable(filters or {}),
-            selected_chunk_ids=chunk_ids,
+            selected_chunk_ids=list(chunk_ids),
             useful=useful,
             comment=comment,
             request_id=current_request_id(),
@@ -74,13 +90,18 @@ def give(
 def _chunks(chunk_ids: Sequence[uuid.UUID]) -> list[Chunk]:
     """Raises UnknownChunks, which names those that are not here."""
     found = Chunk.objects.only("document_id", "start", "end", "content").in_bulk(chunk_ids)
-    if missing := [str(chunk_id) for chunk_id in chunk_ids if chunk_id not in found]:
-        error = UnknownChunks(
-            f"There are no such chunks here, or their document has changed: {', '.join(missing)}."
-        )
-        error.details = {"chunk_ids": missing}
-        raise error
+    if missing := [chunk_id for chunk_id in chunk_ids if chunk_id not in found]:
+        raise _unknown(missing)
     return list(found.values())
+
+
+def _unknown(chunk_ids: Sequence[uuid.UUID]) -> UnknownChunks:
+    names = [str(chunk_id) for chunk_id in chunk_ids]
+    error = UnknownChunks(
+        f"There are no such chunks here, or their document has changed: {', '.join(names)}."
+    )
+    error.details = {"chunk_ids": names}
+    return error
 
 
 @dataclass

@@ -13,12 +13,14 @@ from django.utils import timezone
 
 from documents import reindexing
 from documents.models import Chunk, Document, IndexProfile, Namespace
+from evaluation import feedback
 from evaluation.models import Feedback, SelectedPassage
 from ragsite.tenancy import namespace, operator
 from retrieval import query_log
 from retrieval.models import QueryLog
 
 from ..client import Answer, Api
+from ..threads import at_once
 
 LIGHTS = "how many lights does the harbour have?"
 
@@ -258,3 +260,19 @@ def test_it_goes_with_its_namespace(
         Namespace.objects.filter(pk=tenant.pk).delete()
         assert not Feedback.objects.exists()
         assert not SelectedPassage.objects.exists()
+
+
+def test_a_document_deleted_in_the_very_moment_is_no_fault_of_ours(
+    api: Api, asked: Answer, monkeypatch: pytest.MonkeyPatch
+):
+    read = feedback._chunks
+    document = asked.body["results"][0]["document_id"]
+
+    def and_then_delete(chunk_ids: Any) -> Any:
+        found = read(chunk_ids)
+        at_once(1, lambda _: api.delete(f"documents/{document}"))
+        return found
+
+    monkeypatch.setattr(feedback, "_chunks", and_then_delete)
+    answer = api.post("feedback", {"query": LIGHTS, "selected_chunk_ids": [chunk_of(asked)]})
+    assert (answer.status, answer.code) == (422, "unknown_chunks")

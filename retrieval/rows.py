@@ -65,15 +65,11 @@ def fetch_rows(chunk_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Row]:
 
 
 def vectors_of(rows: Mapping[uuid.UUID, Row]) -> dict[uuid.UUID, Vector]:
-    """Of length one."""
-    return {chunk_id: _unit(_unpacked(row.packed_vector)) for chunk_id, row in rows.items()}
-
-
-def _unpacked(packed: bytes) -> Vector:
-    """pgvector's wire format: two bytes of dimensions, two unused, then half-precision numbers."""
-    return np.frombuffer(packed, dtype=">f2", offset=4).astype(np.float32)
-
-
-def _unit(vector: Vector) -> Vector:
-    length = np.linalg.norm(vector)
-    return vector / length if length else vector
+    """Of length one. All are of one profile, and so of one number of dimensions."""
+    if not rows:
+        return {}
+    # pgvector's wire format: two bytes of dimensions, two unused, then half-precision numbers.
+    packed = b"".join([row.packed_vector[4:] for row in rows.values()])
+    matrix = np.frombuffer(packed, dtype=">f2").reshape(len(rows), -1).astype(np.float32)
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return dict(zip(rows, matrix / np.where(lengths, lengths, 1), strict=True))

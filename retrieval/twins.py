@@ -75,8 +75,7 @@ def _near(
     if not ids:
         return {}
     matrix = np.stack([vectors[chunk_id] for chunk_id in ids])
-    # Not "@": for so little, BLAS would wake threads that then wait for each other.
-    is_near = np.einsum("ij,kj->ik", matrix, matrix) >= NEAR
+    is_near = matrix @ matrix.T >= NEAR
     np.fill_diagonal(is_near, val=False)
     near: dict[uuid.UUID, list[uuid.UUID]] = {}
     for one, other in np.argwhere(is_near).tolist():

@@ -31,7 +31,7 @@ ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
 # A cell with content: its column and row. Styled but empty cells close themselves.
 CELL = re.compile(
     rb"<(?:\w{1,20}:)?c\s(?:[^<>]{0,200}?\s)?"
-    rb"r=[\"']([A-Z]{1,3})(\d{1,7})[\"'][^<>]{0,500}(?<!/)>"
+    rb"r=[\"']([A-Za-z]{1,200})(\d{1,20})[\"'][^<>]{0,500}(?<!/)>"
 )
 # Tens of millions of strings or styles, promised in advance: the library believes it, asks for
 # that much memory and takes the process down with it.
@@ -120,7 +120,7 @@ def _area(content: bytes) -> int:
     columns: set[bytes] = set()
     top, bottom = 1 << 30, 0
     for found in CELL.finditer(content):
-        columns.add(found[1])
+        columns.add(found[1].upper())
         row = int(found[2])
         top, bottom = min(top, row), max(bottom, row)
     if not columns:

@@ -152,14 +152,23 @@ def test_what_cannot_be_read(data, error):
         extract(data)
 
 
-def test_an_announced_billion_of_strings_is_refused_before_memory_is_set_aside():
+@pytest.mark.parametrize(
+    ("part", "old", "new"),
+    [
+        ("xl/sharedStrings.xml", b'Count="2"', b'Count="99999999999"'),
+        ("xl/worksheets/sheet1.xml", b'r="A1"', b'r="' + b"A" * 51 + b'17"'),
+        ("xl/worksheets/sheet1.xml", b'r="A1"', b'r="xfd1"'),
+        ("xl/worksheets/sheet1.xml", b'r="A1"', b'r="A99999999999"'),
+    ],
+)
+def test_an_announced_universe_is_refused_before_memory_is_set_aside(
+    part: str, old: bytes, new: bytes
+):
     changed = io.BytesIO()
-    original = io.BytesIO(workbook(S=[["a"]]))
-    with zipfile.ZipFile(original) as old, zipfile.ZipFile(changed, "w") as new:
-        for name in old.namelist():
-            content = old.read(name)
-            if name == "xl/sharedStrings.xml":
-                content = content.replace(b'ount="1"', b'ount="99999999999"')
-            new.writestr(name, content)
+    original = io.BytesIO(workbook(S=[["a"], *[["b"]] * 400]))
+    with zipfile.ZipFile(original) as book, zipfile.ZipFile(changed, "w") as copy:
+        for name in book.namelist():
+            content = book.read(name)
+            copy.writestr(name, content.replace(old, new) if name == part else content)
     with pytest.raises(TooComplex):
         extract(changed.getvalue())

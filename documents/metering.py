@@ -1,20 +1,24 @@
 """What embedding takes in tokens and money: written down as it is spent, stopped at the caps."""
 
+import logging
 import uuid
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from django.conf import settings
+from django.db import Error as DatabaseError
 from django.db import connection
 from django.db.models import Sum
 
-from ragsite.tenancy import namespace
+from ragsite.tenancy import namespace, reading_from
 
 from .embedders import Embedder
 from .embedders.base import Spend, Vectors, unmetered
 from .errors import CostCap
 from .models import EmbeddingUsage, IngestJob
+
+logger = logging.getLogger(__name__)
 
 MILLION = 1_000_000
 
@@ -80,21 +84,7 @@ class MeteredEmbedder(Embedder):
     def book(self, tokens: int) -> None:
         """Inside namespace(). Not under the lease: what was spent was spent, whoever has the job
         by now."""
-        with connection.cursor() as cursor:
-            cursor.execute(
-                _BOOK,
-                {
-                    "job": self._job_id,
-                    "namespace": self._namespace_id,
-                    "month": this_month(),
-                    "model": self.identity,
-                    "tokens": tokens,
-                    "cost": self._cost(tokens),
-                },
-            )
-
-    def _cost(self, tokens: int) -> Decimal:
-        return Decimal(tokens) * Decimal(str(self._embedder.price)) / MILLION
+        _book(self._embedder, self._namespace_id, self._job_id, tokens)
 
     def require_room(self, tokens: int = 0) -> None:
         """That so many more tokens stay within every cap."""
@@ -111,12 +101,46 @@ class MeteredEmbedder(Embedder):
                     f"Embedding this document would take the {scope} to {spent + tokens:,} tokens, "
                     f"and {caps[f'{scope}_tokens']:,} are allowed."
                 )
-            cost = paid + self._cost(tokens)
+            cost = paid + _cost(self._embedder, tokens)
             if caps[f"{scope}_cost"] and cost > Decimal(str(caps[f"{scope}_cost"])):
                 raise CostCap(
                     f"Embedding this document would take the {scope}'s cost to {cost:.4f}, and "
                     f"{caps[f'{scope}_cost']} is allowed."
                 )
+
+
+def book_question(embedder: Embedder, namespace_id: uuid.UUID, text: str) -> None:
+    """Of a provider that costs money. A question counts like a document, but is never refused: a
+    search must not fail for a cap. Nor for the books, so it says when it could not write."""
+    if not embedder.price:
+        return
+    tokens = sum(embedder.count_tokens([text]))
+    try:
+        with reading_from("default"), namespace(namespace_id):  # not a replica, which only reads
+            _book(embedder, namespace_id, None, tokens)
+    except DatabaseError:
+        logger.warning("metering.question_not_booked", exc_info=True)
+
+
+def _book(
+    embedder: Embedder, namespace_id: uuid.UUID, job_id: uuid.UUID | None, tokens: int
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _BOOK,
+            {
+                "job": job_id,
+                "namespace": namespace_id,
+                "month": this_month(),
+                "model": embedder.identity,
+                "tokens": tokens,
+                "cost": _cost(embedder, tokens),
+            },
+        )
+
+
+def _cost(embedder: Embedder, tokens: int) -> Decimal:
+    return Decimal(tokens) * Decimal(str(embedder.price)) / MILLION
 
 
 def usage_in(namespace_id: uuid.UUID, month: date) -> tuple[int, Decimal]:

@@ -1,11 +1,13 @@
 """A question's vector, by the very model that its index was made with: cached, and asked for once
 by however many who ask the same."""
 
+import uuid
 from functools import cache
 
 from documents import profiles
 from documents.embedders import Embedder
 from documents.errors import ProviderAway, ProviderError
+from documents.metering import book_question
 from documents.models import Namespace
 from ragsite.breaker import Breaker
 
@@ -21,13 +23,13 @@ def embed_question(tenant: Namespace, text: str) -> list[float]:
     vector, _ = embed_query_cached(
         embedder.identity,
         text,
-        lambda: _ask(profile.embedder, embedder, text),
+        lambda: _ask(profile.embedder, embedder, text, tenant.pk),
         namespace_id=tenant.pk,
     )
     return vector
 
 
-def _ask(alias: str, embedder: Embedder, text: str) -> list[float]:
+def _ask(alias: str, embedder: Embedder, text: str, namespace_id: uuid.UUID) -> list[float]:
     """Not a provider that keeps failing: every search would wait for its deadline."""
     breaker = _breaker(alias)
     if breaker.is_open:
@@ -38,6 +40,7 @@ def _ask(alias: str, embedder: Embedder, text: str) -> list[float]:
         breaker.failed()
         raise
     breaker.worked()
+    book_question(embedder, namespace_id, text)
     return vector
 
 

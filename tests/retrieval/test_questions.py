@@ -2,14 +2,16 @@
 
 import time
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.test import Client
 
 from documents.errors import IngestError
+from documents.metering import this_month, usage_in
 from documents.models import IndexProfile, Namespace
-from ragsite.tenancy import operator
+from ragsite.tenancy import namespace, operator
 from retrieval import questions
 from retrieval.questions import embed_question
 
@@ -118,3 +120,24 @@ def test_a_question_is_never_embedded_with_other_dimensions(behaving: Behaving):
     with pytest.raises(IngestError) as caught:
         embed_question(with_profile(tenant), "how cold?")
     assert caught.value.code == "profile_mismatch"
+
+
+def test_a_question_that_costs_money_is_booked_once_and_never_refused(
+    behaving: Behaving, settings: Any
+):
+    settings.EMBEDDING_CAPS = {**settings.EMBEDDING_CAPS, "month_tokens": 1}
+    tenant = with_profile(behaving("good", price=2.0))
+    for _ in range(2):  # the second time it is known
+        embed_question(tenant, "how hot does it get?")
+    with namespace(tenant.pk):
+        tokens, cost = usage_in(tenant.pk, this_month())
+    assert tokens >= 5
+    assert cost == Decimal(tokens) * 2 / 1_000_000
+    embed_question(tenant, "and how cold?")
+
+
+def test_a_free_one_is_not(behaving: Behaving):
+    tenant = with_profile(behaving("good"))
+    embed_question(tenant, "how hot does it get?")
+    with namespace(tenant.pk):
+        assert usage_in(tenant.pk, this_month()) == (0, 0)

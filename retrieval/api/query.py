@@ -23,4 +23,4 @@ class QueryView(APIView):
         result = search(namespace_id, asked)
         filters = dict(request.data).get("filters")
         query_id = query_log.note(namespace_id, asked, result, filters=filters)
-        return Response({"query_id": query_id, **answer_of(result)})
+        return Response(answer_of(result, query_id))

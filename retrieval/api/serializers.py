@@ -1,5 +1,6 @@
 """The shapes of a question and its answer on the wire."""
 
+import uuid
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -246,8 +247,9 @@ class QueryAnswerSerializer(serializers.Serializer):
     diagnostics = DiagnosticsSerializer()
 
 
-def answer_of(result: SearchResult) -> dict[str, Any]:
-    """The answer as plain data. By hand, because a serializer would be the slowest stage."""
+def answer_of(result: SearchResult, query_id: uuid.UUID | None = None) -> dict[str, Any]:
+    """The answer as plain data. By hand, because a serializer would be the slowest stage. What is
+    not in the query log has no `query_id`."""
     told = result.diagnostics
     diagnostics = {
         "profile": told.profile,
@@ -268,6 +270,7 @@ def answer_of(result: SearchResult) -> dict[str, Any]:
         diagnostics["terms"] = told.terms
         diagnostics["candidates"] = [_candidate(e) for e in told.candidates]
     return {
+        "query_id": query_id,
         "query": result.query,
         "results": [_hit(hit) for hit in result.hits],
         "context": {"text": result.context, "tokens": result.context_tokens},

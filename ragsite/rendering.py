@@ -9,6 +9,7 @@ from rest_framework.utils.encoders import JSONEncoder
 
 # Dates go to DRF's encoder, which ends them in "Z".
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_NON_STR_KEYS
+_ENCODER = JSONEncoder()
 
 
 class QuickJSONRenderer(JSONRenderer):
@@ -21,6 +22,6 @@ class QuickJSONRenderer(JSONRenderer):
         if data is None or self.get_indent(accepted_media_type or "", renderer_context or {}):
             return super().render(data, accepted_media_type, renderer_context)
         try:
-            return orjson.dumps(data, default=JSONEncoder().default, option=_OPTIONS)
+            return orjson.dumps(data, default=_ENCODER.default, option=_OPTIONS)
         except orjson.JSONEncodeError:  # numbers beyond 64 bits, for one
             return super().render(data, accepted_media_type, renderer_context)

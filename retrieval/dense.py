@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from documents import ann
+from documents.embedding import as_text
 from documents.models import IndexProfile
 from ragsite.tenancy import current_connection
 
@@ -75,7 +74,7 @@ def prepared(
     else's rows."""
     parameters = {
         **scope.parameters,
-        "vector": written(vector),
+        "vector": as_text(vector),
         "namespace": namespace_id,
         "profile": profile.pk,
         "limit": limit,
@@ -127,11 +126,6 @@ def find(
     # The scan gave up before it had enough, which a selective filter can make it do.
     found = _run(query.exact_statement, query.parameters, question)
     return found, f"{query.plan}, then exact"
-
-
-def written(vector: Sequence[float]) -> str:
-    """As pgvector reads it."""
-    return orjson.dumps(vector).decode()
 
 
 def _run(statement: str, parameters: dict[str, Any], question: Question | None) -> list[Candidate]:

@@ -4,10 +4,10 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from documents.embedding import as_text
 from ragsite.tenancy import current_connection, id_array, looked_up
 
 from . import bm25
-from .dense import written
 from .lexical import Question
 from .requests import Candidate, TermMatch
 
@@ -99,5 +99,5 @@ def _similarities(
     """Of those that are there; None for each without a vector to compare with."""
     if not chunk_ids:
         return {}
-    told = None if vector is None else written(vector)
+    told = None if vector is None else as_text(vector)
     return dict(looked_up(_SIMILARITIES, {"vector": told, "ids": id_array(chunk_ids)}))

@@ -44,11 +44,9 @@ class Twins:
             self._same.setdefault(rows[chunk_id].words_hash, []).append(chunk_id)
 
     def has_one(self, chunk_id: uuid.UUID, among: Container[uuid.UUID]) -> bool:
-        """Whether any of those says what this one says."""
+        """Whether any of those, of which it is none, says what this one says."""
         mine = self._rows[chunk_id]
-        if any(
-            other in among for other in self._same.get(mine.words_hash, ()) if other != chunk_id
-        ):
+        if any(other in among for other in self._same[mine.words_hash]):
             return True
         return any(
             other in among

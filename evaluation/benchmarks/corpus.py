@@ -7,11 +7,14 @@ the indexes are dropped while rows come in and built afterwards, which is many t
 import gzip
 import hashlib
 import json
+import multiprocessing
+import os
+import random
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,8 @@ from ragsite.tenancy import namespace
 SEPARATOR = "\n\n"
 DOCUMENTS_AT_ONCE = 200
 CHUNKS_AT_ONCE = 1000
+# Of its words, where a passage is another turn's of one that is there already.
+REPLACED = 0.3
 # Share of the documents that a tag of this name finds.
 SHARES = {"half": 0.5, "tenth": 0.1, "hundredth": 0.01, "thousandth": 0.001}
 
@@ -82,19 +87,36 @@ class Corpus:
 
 def read_pages(path: Path, *, rows: int, owner: uuid.UUID) -> list[Page]:
     """Passages that follow one another under one title are one document. Where more rows are asked
-    for than the file has, it is read again, as other documents."""
+    for than the file has, it is read again, as other documents: some of their words are others, as
+    often as they are anywhere, or they would all be twins and share one place in the index."""
+    with gzip.open(path, "rt") as lines:
+        passages = [json.loads(line) for line in lines]
+    words = [word for passage in passages for word in passage["text"].split()]
     pages: list[Page] = []
     wanted, turn = rows, 0
-    while wanted:
-        with gzip.open(path, "rt") as lines:
-            passages = (json.loads(line) for line in islice(lines, wanted))
-            groups = groupby(passages, key=lambda row: (row["_id"].split("#")[0], row["title"]))
-            for (place, title), group in groups:
-                texts = tuple(row["text"] for row in group)
-                pages.append(Page(f"{turn}/{len(pages)}/{place}", title, texts, owner))
-                wanted -= len(texts)
+    while wanted > 0:
+        groups = groupby(
+            passages[:wanted], key=lambda row: (row["_id"].split("#")[0], row["title"])
+        )
+        for (place, title), group in groups:
+            name = f"{turn}/{len(pages)}/{place}"
+            texts = tuple(row["text"] for row in group)
+            if turn:
+                texts = _like(texts, words, random.Random(name))  # noqa: S311
+            pages.append(Page(name, title, texts, owner))
+        wanted -= len(passages)
         turn += 1
     return pages
+
+
+def _like(texts: Sequence[str], words: Sequence[str], chance: random.Random) -> tuple[str, ...]:
+    return tuple(
+        " ".join(
+            words[int(chance.random() * len(words))] if chance.random() < REPLACED else word
+            for word in text.split()
+        )
+        for text in texts
+    )
 
 
 def load(corpus: Corpus) -> None:
@@ -106,14 +128,32 @@ def load(corpus: Corpus) -> None:
 
 
 def insert(corpus: Corpus) -> None:
-    vectors, pages, tenant = iter(corpus.matrix), iter(corpus.pages), corpus.tenant
-    while batch := list(islice(pages, DOCUMENTS_AT_ONCE)):
-        with namespace(tenant.pk):
-            _insert(batch, vectors, corpus)
+    """By a process for each core: most of it is reading words."""
+    tenant, shares = corpus.tenant, len(os.sched_getaffinity(0))
+    connections.close_all()
+    context = multiprocessing.get_context("fork")
+    hands = [context.Process(target=_insert_share, args=(corpus, n, shares)) for n in range(shares)]
+    for hand in hands:
+        hand.start()
+    for hand in hands:
+        hand.join()
+    if any(hand.exitcode for hand in hands):
+        raise SystemExit("The corpus could not be stored.")
     with namespace(tenant.pk):
         tenant.chunk_count, tenant.revision = len(corpus.ids), tenant.revision + 1
         tenant.save(update_fields=["chunk_count", "revision"])
     terms.count(tenant.pk, corpus.profile)
+
+
+def _insert_share(corpus: Corpus, share: int, shares: int) -> None:
+    first = 0
+    for number, start in enumerate(range(0, len(corpus.pages), DOCUMENTS_AT_ONCE)):
+        pages = corpus.pages[start : start + DOCUMENTS_AT_ONCE]
+        rows = sum(len(page.texts) for page in pages)
+        if number % shares == share:
+            with namespace(corpus.tenant.pk):
+                _insert(pages, iter(corpus.matrix[first : first + rows]), corpus)
+        first += rows
 
 
 def first_of(corpus: Corpus, tenant: Namespace, *, share: float) -> Corpus:
@@ -207,8 +247,9 @@ def _without_indexes(*tables: str) -> Iterator[None]:
         indexes = cursor.fetchall()
         for name, _ in indexes:
             cursor.execute(f'DROP INDEX "{name}"')
-        yield
-        cursor.execute("SET maintenance_work_mem = '1GB'")
+    yield
+    with connections["owner"].cursor() as cursor:
+        cursor.execute("SET maintenance_work_mem = '4GB'")
         for _, definition in indexes:
             cursor.execute(definition)
 

@@ -13,6 +13,7 @@ from documents.embedders.base import Embedder, Vectors
 from documents.embedders.sentence_transformers import SentenceTransformersEmbedder
 
 LOOK_UP = 500
+AT_ONCE = 10_000
 
 
 class KeptVectors:
@@ -99,10 +100,18 @@ class WordVectors:
         self.common: np.ndarray | None = None
 
     def of(self, texts: Sequence[str]) -> np.ndarray:
-        encoded = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        means = np.stack([self.table[e.ids or [0]].mean(axis=0) for e in encoded])
+        means = np.concatenate(
+            [
+                self._means(texts[start : start + AT_ONCE])
+                for start in range(0, len(texts), AT_ONCE)
+            ]
+        )
         if self.common is None:
             self.common = means.mean(axis=0)
         means -= self.common
-        unit: np.ndarray = means / np.linalg.norm(means, axis=1, keepdims=True)
-        return unit
+        means /= np.linalg.norm(means, axis=1, keepdims=True)
+        return means
+
+    def _means(self, texts: Sequence[str]) -> np.ndarray:
+        encoded = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return np.stack([self.table[each.ids or [0]].mean(axis=0) for each in encoded])

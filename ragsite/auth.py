@@ -16,7 +16,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from .errors import CHALLENGE, ApiError
-from .tenancy import namespace
+from .tenancy import looked_up, namespace
 
 if TYPE_CHECKING:  # DRF itself loads this module while it loads its views
     from rest_framework.views import APIView
@@ -78,16 +78,14 @@ def _refused(code: str, message: str) -> ApiError:
 
 def _find(prefix: str, secret: str) -> Caller | None:
     """Look the key up past the tenant wall: no tenant is known before this answers."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT key_id, namespace_id, secret_sha256, scopes, expires_at, revoked_at, "
-            "last_used_at FROM ragsite.find_api_key(%s)",
-            [prefix],
-        )
-        row = cursor.fetchone()
-    if row is None:
+    rows = looked_up(
+        "SELECT key_id, namespace_id, secret_sha256, scopes, expires_at, revoked_at, "
+        "last_used_at FROM ragsite.find_api_key(%(prefix)s)",
+        {"prefix": prefix},
+    )
+    if not rows:
         return None
-    key_id, namespace_id, stored, scopes, expires_at, revoked_at, last_used_at = row
+    key_id, namespace_id, stored, scopes, expires_at, revoked_at, last_used_at = rows[0]
     if not hmac.compare_digest(hashlib.sha256(secret.encode()).hexdigest(), stored):
         return None
     now = timezone.now()

@@ -156,6 +156,7 @@ def _role_database(kind: str, own_url: str) -> dict[str, Any]:
     # that django-q2 makes its workers with.
     if env.str("RAGSITE_PROCESS", default="") == "web":
         options["pool"] = {"min_size": 1, "max_size": DATABASE_POOL_SIZE, "timeout": 10}
+        database["CONN_HEALTH_CHECKS"] = False  # ragsite/postgres/base.py looks more quickly
     else:
         database["CONN_MAX_AGE"] = 600
     return {**database, "OPTIONS": options}

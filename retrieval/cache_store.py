@@ -1,13 +1,12 @@
 """Django's cache as caching.py uses it: bounded entries, locks, and failures that are misses."""
 
-import json
 import logging
 import pickle
 import secrets
 import threading
 from collections import Counter
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -75,7 +74,7 @@ class CacheStore:
 
     @property
     def _cache(self) -> BaseCache:
-        return _client(self.alias, json.dumps(settings.CACHES[self.alias], sort_keys=True))
+        return _client(self.alias, AsItIs(settings.CACHES[self.alias]))
 
     def _try(self, act: Callable[[], Any]) -> Any:
         """What `act` gives, or None if the cache is down."""
@@ -94,8 +93,24 @@ class CacheStore:
         return done
 
 
-@cache
-def _client(alias: str, described: str) -> BaseCache:
+class AsItIs:
+    """A setting to remember something by. It is the same while it is the same object: nobody
+    changes one in place, and to write it out for each request takes longer than the rest."""
+
+    __slots__ = ("setting",)
+
+    def __init__(self, setting: Any) -> None:
+        self.setting = setting
+
+    def __hash__(self) -> int:
+        return id(self.setting)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AsItIs) and self.setting is other.setting
+
+
+@lru_cache(maxsize=8)
+def _client(alias: str, described: AsItIs) -> BaseCache:
     """One for all threads. Django makes one per thread, and a thread here lives for a request:
     each would connect to Redis anew."""
     return caches.create_connection(alias)

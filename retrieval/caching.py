@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal, TypeVar
 
 from django.conf import settings
 
 from . import requests
-from .cache_store import MISSING, CacheStore
+from .cache_store import MISSING, AsItIs, CacheStore
 from .fingerprints import fingerprint
 from .requests import SearchRequest, SearchResult
 from .single_flight import SingleFlight
@@ -149,8 +149,13 @@ def _shapes() -> str:
 
 def _ranking_settings() -> str:
     """What an operator may change between two identical requests; never a key."""
-    rerankers = {
+    return _described(*map(AsItIs, (settings.SEARCH, settings.RERANK, settings.RERANKERS)))
+
+
+@lru_cache(maxsize=4)
+def _described(search: AsItIs, rerank: AsItIs, rerankers: AsItIs) -> str:
+    named = {
         name: {k: v for k, v in entry.get("OPTIONS", {}).items() if k != "key"}
-        for name, entry in settings.RERANKERS.items()
+        for name, entry in rerankers.setting.items()
     }
-    return json.dumps([settings.SEARCH, settings.RERANK, rerankers], sort_keys=True, default=str)
+    return json.dumps([search.setting, rerank.setting, named], sort_keys=True, default=str)

@@ -1,7 +1,9 @@
 """Django's PostgreSQL engine, which sees to it that the embedded server runs before it connects."""
 
+import select
 from typing import Any
 
+import psycopg
 from django.conf import settings
 from django.db.backends.postgresql import base
 from django.db.backends.utils import CursorWrapper
@@ -18,7 +20,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 settings.EMBEDDED_SERVER.ensure_running()
             except EmbeddedServerError as error:  # so that callers see a database that is away
                 raise OperationalError(str(error)) from error
-        return super().get_new_connection(conn_params)
+        connection = super().get_new_connection(conn_params)
+        while self.pool is not None and not _is_alive(connection):
+            connection.close()
+            self.pool.putconn(connection)  # which makes another one in its place
+            connection = super().get_new_connection(conn_params)
+        return connection
 
     def _has_idle_connection(self) -> bool:
         return self.pool is not None and self.pool.get_stats()["pool_available"] > 0
@@ -35,3 +42,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
             cursor = of_psycopg(self.connection)
             cursor.format = Format.BINARY  # so that ids and vectors need not be read as text
         return self.make_debug_cursor(cursor) if self.queries_logged else self.make_cursor(cursor)
+
+
+def _is_alive(connection: Any) -> bool:
+    """Without a trip to the server, which every request would make: one that hangs up says so, and
+    who has nothing to say is there."""
+    heard = select.poll()
+    try:
+        heard.register(connection.fileno(), select.POLLIN)
+        if heard.poll(0):
+            connection.execute("")
+    except psycopg.OperationalError:
+        return False
+    return True

@@ -100,7 +100,8 @@ def test_a_line_that_another_process_is_about_to_write_is_waited_for(
 
     def write() -> None:
         time.sleep(0.4)
-        query_log._write(tenant.pk, [line])
+        with namespace(tenant.pk):
+            line.save(force_insert=True)
         connections.close_all()
 
     writer = Thread(target=write)

@@ -22,7 +22,7 @@ from .clock import Clock
 from .questions import embed_question
 from .requests import Candidate, SearchRequest
 from .scope import Scope, resolve
-from .scoring import NOTHING, Scored, score, union
+from .scoring import NOTHING, Scored, compare, score, union
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +72,8 @@ def find_candidates(
         if wants_words:
             beside = _Beside(tenant, query, request, clock)
         vector, fallbacks = _embed(tenant, query.text, clock)
+        if beside is not None:
+            beside.vector = vector
     transaction.enter_context(namespace(tenant.pk))
     scope = beside.scope.result() if beside else _scope(tenant, request)
     question = beside.question.result() if beside else None
@@ -98,12 +100,16 @@ class _Beside:
     ) -> None:
         self.scope: Future[Scope] = Future()
         self.question: Future[lexical.Question | None] = Future()
+        self.vector: Sequence[float] | None = None  # as soon as it is known
 
         def find() -> Words:
             with namespace(tenant.pk):
                 scope = _scope(tenant, request)
                 _settle(self.scope, scope)
-                return _words(tenant, query, scope, request, clock, self._understood)
+                words = _words(tenant, query, scope, request, clock, self._understood)
+                if self.vector is not None:  # whoever asked for it looks for what is near it now
+                    compare(words.candidates, self.vector)
+                return words
 
         self.words = side_thread.start(find)
         self.words.add_done_callback(self._ended)

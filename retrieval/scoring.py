@@ -1,7 +1,7 @@
 """What both legs would say of every candidate, whichever of them found it."""
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from documents.embedding import as_text
@@ -50,17 +50,15 @@ def union(near: Iterable[Candidate], wordy: Iterable[Candidate]) -> list[Candida
 def score(candidates: Sequence[Candidate], *, vector: Sequence[float] | None) -> Scored:
     """Inside namespace(). What the vector leg found was read under row-level security and has both
     scores. What only the words have found is read so here, the second fence behind them, and
-    gets its similarity. If it is not there any more it was replaced a moment ago: it is left
-    out."""
-    wordy = [candidate.chunk_id for candidate in candidates if candidate.vector_rank is None]
-    similarities = _similarities(wordy, vector)
+    gets its similarity, unless it has been (`compare`). If it is not there any more it was
+    replaced a moment ago: it is left out."""
+    unread = [candidate for candidate in candidates if candidate.vector is None]
+    there = compare(unread, vector)
     kept: list[Candidate] = []
     refused: list[Candidate] = []
     for candidate in candidates:
-        if candidate.vector_rank is None:
-            if candidate.chunk_id not in similarities:
-                continue
-            candidate.vector = similarities[candidate.chunk_id]
+        if candidate.vector is None and candidate.chunk_id not in there:
+            continue
         if candidate.dropped:
             refused.append(candidate)
         else:
@@ -93,11 +91,13 @@ def matches(
     }
 
 
-def _similarities(
-    chunk_ids: Sequence[uuid.UUID], vector: Sequence[float] | None
-) -> dict[uuid.UUID, float | None]:
-    """Of those that are there; None for each without a vector to compare with."""
-    if not chunk_ids:
-        return {}
+def compare(candidates: Sequence[Candidate], vector: Sequence[float] | None) -> Set[uuid.UUID]:
+    """Give each its similarity to the vector, if there is one. Returns who is there."""
+    if not candidates:
+        return frozenset()
     told = None if vector is None else as_text(vector)
-    return dict(looked_up(_SIMILARITIES, {"vector": told, "ids": id_array(chunk_ids)}))
+    ids = id_array(candidate.chunk_id for candidate in candidates)
+    similarities = dict(looked_up(_SIMILARITIES, {"vector": told, "ids": ids}))
+    for candidate in candidates:
+        candidate.vector = similarities.get(candidate.chunk_id)
+    return similarities.keys()

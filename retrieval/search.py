@@ -45,6 +45,7 @@ from .twins import Twins
 logger = logging.getLogger(__name__)
 
 MOST_TRIES = 3
+SPARE = 10  # candidates to look at beyond those that are asked for
 
 # A row's place and the transaction that wrote it: together they change whenever it does.
 _TENANT = """
@@ -208,8 +209,7 @@ def _diversify(
 ) -> tuple[list[Pick], list[Candidate], dict[uuid.UUID, Row]]:
     """(what is shown, what is not and why, the rows that were looked at). Only the first few are
     looked at, and more if those do not give enough; with MMR any candidate may come next."""
-    # More than k: some are twins, or too many of one document.
-    looked_at = len(candidates) if request.mmr_lambda < 1 else 2 * request.k + 20
+    looked_at = len(candidates) if request.mmr_lambda < 1 else _likely(candidates, request)
     rows: dict[uuid.UUID, Row] = {}
     while True:
         likely = candidates[:looked_at]
@@ -230,6 +230,18 @@ def _diversify(
     if request.expand == "section":
         widen(picks, rows)
     return picks, dropped, rows
+
+
+def _likely(candidates: Sequence[Candidate], request: SearchRequest) -> int:
+    """How many to look at for k passages: others are too many of one document, which is known
+    already, or twins or neighbours, which is not."""
+    wanted, seen = request.k + SPARE, Counter[uuid.UUID]()
+    for place, candidate in enumerate(candidates, start=1):
+        seen[candidate.document_id] += 1
+        wanted -= seen[candidate.document_id] <= request.max_per_document
+        if not wanted:
+            return place
+    return len(candidates)
 
 
 def _fuse(legs: Legs, request: SearchRequest) -> list[Candidate]:

@@ -336,7 +336,7 @@ CACHE_SECONDS = {
 
 def _cache(name: str, entries: int) -> dict[str, Any]:
     if not CACHE_URL:
-        backend = "django.core.cache.backends.locmem.LocMemCache"
+        backend = "ragsite.memory_cache.MemoryCache"
         return {"BACKEND": backend, "LOCATION": name, "OPTIONS": {"MAX_ENTRIES": entries}}
     return {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",

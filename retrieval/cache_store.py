@@ -16,6 +16,7 @@ from django.core.cache.backends.dummy import DummyCache
 from django.core.cache.backends.locmem import LocMemCache
 
 from ragsite.breaker import Breaker
+from ragsite.memory_cache import MemoryCache
 
 logger = logging.getLogger(__name__)
 
@@ -44,17 +45,20 @@ class CacheStore:
 
     def get(self, key: str) -> Any:
         """MISSING also for an entry that belongs to another key, whoever put it there."""
-        packed = self._try(lambda: self._cache.get(key))
+        kept = self._try(lambda: self._cache.get(key))
         try:
-            own, value = pickle.loads(packed)  # noqa: S301  (signed where it leaves the process)
+            if isinstance(kept, bytes):
+                kept = pickle.loads(kept)  # noqa: S301  (signed where it leaves the process)
+            own, value = kept
         except Exception:  # nothing there, or written by a release that pickled otherwise
             return MISSING
         return value if own == key else MISSING
 
     def set(self, key: str, value: Any, ttl: float) -> None:
         packed = pickle.dumps((key, value), pickle.HIGHEST_PROTOCOL)
+        kept = (key, value) if isinstance(self._cache, MemoryCache) else packed
         if len(packed) <= LARGEST:
-            self._try(lambda: self._cache.set(key, packed, ttl))
+            self._try(lambda: self._cache.set(key, kept, ttl))
 
     def lock(self, key: str) -> bool:
         """Whether it is for us to compute; where the cache is ours alone, it always is."""

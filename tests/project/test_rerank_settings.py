@@ -56,6 +56,6 @@ def test_keys_are_handed_over_but_never_printed():
 
 def test_a_cache_url_moves_our_caches_and_no_other_to_redis():
     code = "print(*(c['BACKEND'].split('.')[-1] for c in settings.CACHES.values()))"
-    assert printed(code) == "LocMemCache LocMemCache LocMemCache"
+    assert printed(code) == "LocMemCache MemoryCache MemoryCache"
     expected = "LocMemCache RedisCache RedisCache"
     assert printed(code, CACHE_URL="redis://127.0.0.1:6379/0") == expected

@@ -13,6 +13,7 @@ import pytest
 from django.core.cache import caches
 from fakeredis import TcpFakeServer
 
+from ragsite.memory_cache import MemoryCache
 from ragsite.signed_pickle import SignedPickle
 from retrieval import cache_store, caching
 from retrieval.caching import embed_query_cached, get_or_compute, search_cached
@@ -29,7 +30,7 @@ def empty() -> Iterator[None]:
     yield
     cache_store._breaker.cache_clear()
     for alias in ("results", "queries"):
-        if "LocMem" in type(caches[alias]).__name__:
+        if isinstance(caches[alias], MemoryCache):
             caches[alias].clear()
 
 

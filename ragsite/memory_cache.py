@@ -1,0 +1,37 @@
+"""A cache in the process's own memory that keeps what it is given, where Django's keeps a copy.
+
+Only for what nobody changes afterwards: everybody gets the same object.
+"""
+
+from typing import Any
+
+from django.core.cache.backends.base import DEFAULT_TIMEOUT
+from django.core.cache.backends.locmem import LocMemCache
+
+
+class MemoryCache(LocMemCache):
+    # Its parent's, which the types of Django leave out.
+    _lock: Any
+    _cache: Any
+    _set: Any
+    _delete: Any
+    _has_expired: Any
+
+    def get(self, key: Any, default: Any = None, version: int | None = None) -> Any:
+        name = self.make_key(key, version=version)
+        with self._lock:
+            if self._has_expired(name):
+                self._delete(name)
+                return default
+            self._cache.move_to_end(name, last=False)
+            return self._cache[name]
+
+    def set(
+        self,
+        key: Any,
+        value: Any,
+        timeout: Any = DEFAULT_TIMEOUT,
+        version: int | None = None,
+    ) -> None:
+        with self._lock:
+            self._set(self.make_key(key, version=version), value, timeout)

@@ -156,6 +156,12 @@ def test_what_is_not_worth_keeping_is_not_kept():
         assert outcome == (42, "miss")
 
 
+def test_in_the_process_itself_what_is_kept_is_not_copied():
+    kept = ["anything"]
+    assert get_or_compute("results", "whole", 60, lambda: kept)[0] is kept
+    assert get_or_compute("results", "whole", 60, list)[0] is kept
+
+
 def test_memory_is_bounded_by_number_and_by_size():
     assert caches["results"]._max_entries * cache_store.LARGEST <= 100 * 2**20
     large = Counting("x" * (cache_store.LARGEST + 1))

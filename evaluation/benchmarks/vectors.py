@@ -101,10 +101,7 @@ class WordVectors:
 
     def of(self, texts: Sequence[str]) -> np.ndarray:
         means = np.concatenate(
-            [
-                self._means(texts[start : start + AT_ONCE])
-                for start in range(0, len(texts), AT_ONCE)
-            ]
+            [self._means(texts[start : start + AT_ONCE]) for start in range(0, len(texts), AT_ONCE)]
         )
         if self.common is None:
             self.common = means.mean(axis=0)

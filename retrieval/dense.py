@@ -16,7 +16,7 @@ from .scope import Scope
 
 # Where a filter takes some of what the index finds, it looks for so many times as much at first:
 # going on for want of results finds some, but not always the nearest.
-WIDER = 3
+WIDER = 4
 MOST_EF_SEARCH = 1000  # that pgvector takes
 
 Plan = str  # "exact", the profile's method, or "…, then exact"
@@ -138,7 +138,7 @@ def find(
     )
     if query.plan == "exact":
         return _run(query.statement, query.parameters, question), "exact"
-    allow_iterative_scan(profile, breadth(ef_search, scope))
+    allow_iterative_scan(profile, ef_search, scope)
     found = _run(query.statement, query.parameters, question)
     if len(found) == limit:
         return found, query.plan
@@ -165,14 +165,11 @@ def _run(statement: str, parameters: dict[str, Any], question: Question | None) 
     return found
 
 
-def breadth(ef_search: int, scope: Scope) -> int:
-    """How many the index looks for at a time."""
-    return ef_search if scope.share == 1 else min(MOST_EF_SEARCH, WIDER * ef_search)
-
-
-def allow_iterative_scan(profile: IndexProfile, ef_search: int) -> None:
+def allow_iterative_scan(profile: IndexProfile, ef_search: int, scope: Scope) -> None:
     """Without it a filter, or rows deleted and not yet vacuumed, can empty the result."""
     if profile.ann_method == IndexProfile.Ann.HNSW:
+        if scope.share < 1:
+            ef_search = min(MOST_EF_SEARCH, WIDER * ef_search)
         wanted = {"hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": str(ef_search)}
     elif profile.ann_method == IndexProfile.Ann.IVFFLAT:
         probes = ann.probes(profile.ann_options, profile.index_facts)

@@ -70,7 +70,8 @@ _LOOKED_THROUGH = """
     SELECT found.chunk_id, found.document_id, -(found.impacts <#> %(weights)s::sparsevec)
     FROM {few} passing (id) CROSS JOIN LATERAL (
         SELECT terms.chunk_id, terms.document_id, terms.impacts FROM documents_chunkterms terms
-        WHERE terms.{key} = passing.id AND terms.profile_id = %(profile)s
+        WHERE terms.{key} = passing.id
+          AND terms.namespace_id = %(tenant)s AND terms.profile_id = %(profile)s
           AND terms.search_vector @@ %(wanted)s::tsquery
           AND (%(kinds)s::text[] IS NULL OR terms.kind = ANY (%(kinds)s::text[]))
         OFFSET 0
@@ -79,13 +80,14 @@ _LOOKED_THROUGH = """
 """
 
 _CHUNKS_OF_KINDS = """
-    (SELECT id FROM documents_chunk WHERE namespace_id = ragsite.current_namespace()
+    (SELECT id FROM documents_chunk WHERE namespace_id = %(tenant)s
      AND profile_id = %(profile)s AND kind = ANY (%(kinds)s::text[]))
 """
 
 WORTH_WHILE = 4  # times the budget, for candidates beyond those that were asked for
 # Times the budget, for what a filter leaves to be as much as there is without one.
 WIDEST = 4
+FEW_OF_MANY = 0.1  # of the namespace: its words would find mostly what does not pass
 # A filter that is joined to what the function returns sees so many times as many as should do. If
 # that does not leave enough, it sees everything.
 DEPTH = 2
@@ -183,8 +185,9 @@ def find(
         return []
     if is_looked_through(scope, budget):
         return _found(*look_through(question, profile_id=profile_id, scope=scope, limit=limit))
-    step = first_step(question, scope, budget)
-    depth = int(limit * DEPTH / scope.share)
+    budget = wider(budget, scope)
+    step = bm25.choose_share(question.terms, total=question.chunks, budget=budget)
+    depth = int(limit * DEPTH / max(scope.share, 0.001))
     statement = _CANDIDATES.format(join=scope.join("found"))
     while True:
         wanted = bm25.candidates_query(question.terms, share=bm25.SHARES[step])
@@ -203,13 +206,12 @@ def is_looked_through(scope: Scope, budget: int) -> bool:
     """Few chunks, or few of many: going to each costs less than finding them by their words."""
     if scope.documents is None and (not scope.kinds or scope.through_index):
         return False
-    return scope.chunks <= 2 * budget or scope.share < 1 / (2 * WIDEST)
+    return scope.chunks <= 2 * budget or scope.share < FEW_OF_MANY
 
 
-def first_step(question: Question, scope: Scope, budget: int) -> int:
-    """Which of bm25.SHARES to begin with."""
-    wide = budget * min(WIDEST, 1 / max(scope.share, 1e-9))
-    return bm25.choose_share(question.terms, total=question.chunks, budget=int(wide))
+def wider(budget: int, scope: Scope) -> int:
+    """As many to look at as leave the budget after the filter; not without end."""
+    return int(budget / max(scope.share, 1 / WIDEST))
 
 
 def restricted(question: Question, wanted: str) -> str:

@@ -20,9 +20,9 @@ _BOUND = """
 """
 
 # Ids are random: the first documents are as good as any to guess from how many pass. Every document
-# is looked at only if that seem to be few. The condition is compiled: it names columns and
+# is looked at only if those seem to be few. The condition is compiled: it names columns and
 # parameters, and holds nothing a user wrote.
-SAMPLE = 500
+SAMPLE = 1000
 _DOCUMENTS = """
     WITH bound AS MATERIALIZED ({bound}), sampled AS MATERIALIZED (
         SELECT chunks_count, {condition} AS passes FROM documents_document document
@@ -88,20 +88,29 @@ class Scope:
 
 def resolve(filters: Filters, tenant: Namespace, *, few: int) -> Scope:
     """Inside namespace()."""
-    scope = Scope(chunks=tenant.chunk_count)
+    scope = Scope(chunks=tenant.chunk_count, parameters={"tenant": tenant.pk})
     condition, parameters = compile_filters(filters)
     if condition:
-        scope = passing(condition, parameters, tenant, few=few)
+        # Documents by name are found by their keys: there is nothing to guess.
+        sample = 0 if filters.document_ids else SAMPLE
+        scope = passing(condition, parameters, tenant, few=few, sample=sample)
     if filters.kinds:
         scope = _of_kinds(replace(scope, kinds=tuple(filters.kinds)), tenant, few)
     return scope
 
 
-def passing(condition: str, parameters: dict[str, Any], tenant: Namespace, *, few: int) -> Scope:
+def passing(
+    condition: str,
+    parameters: dict[str, Any],
+    tenant: Namespace,
+    *,
+    few: int,
+    sample: int = SAMPLE,
+) -> Scope:
     """A filter that leaves few chunks is turned into its documents: then each leg can look at
     exactly those, by rule instead of by the planner's guess. Inside namespace()."""
     statement = _DOCUMENTS.format(condition=condition, bound=_BOUND)
-    guessed, counted, documents = _row(statement, tenant, few, **parameters, sample=SAMPLE)
+    guessed, counted, documents = _row(statement, tenant, few, **parameters, sample=sample)
     chunks = counted if documents is not None else max(guessed, counted)
     return Scope(
         chunks,

@@ -63,7 +63,7 @@ class Command(BaseCommand):
         self._heading(f"Dense leg: {query.plan}")
         with namespace(tenant.pk):
             ef_search = max(settings.SEARCH["ef_search"], limit)
-            dense.allow_iterative_scan(tenant.active_profile, dense.breadth(ef_search, scope))
+            dense.allow_iterative_scan(tenant.active_profile, ef_search, scope)
             self.stdout.write(plans.explain(query.statement, query.parameters, analyse=True))
 
     def _lexical(self, tenant: Namespace, question: str, scope: Scope, limit: int) -> None:
@@ -87,7 +87,9 @@ class Command(BaseCommand):
             with namespace(tenant.pk):
                 self.stdout.write(plans.explain(*query, analyse=True))
             return
-        share = bm25.SHARES[lexical.first_step(asked, scope, budget)]
+        budget = lexical.wider(budget, scope)
+        step = bm25.choose_share(asked.terms, total=asked.chunks, budget=budget)
+        share = bm25.SHARES[step]
         self._heading(f"Lexical leg: chunks with at least {share:.0%} of the words' weight")
         wanted = lexical.restricted(asked, bm25.candidates_query(asked.terms, share=share))
         self.stdout.write(

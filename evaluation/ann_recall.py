@@ -5,7 +5,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 
@@ -13,7 +13,7 @@ from documents import profiles
 from documents.models import Chunk, Namespace
 from ragsite.tenancy import current_connection, namespace
 from retrieval import dense
-from retrieval.scope import Scope
+from retrieval.scope import Scope, passing
 
 from .metrics import percentiles
 from .models import GoldenQuery
@@ -95,13 +95,15 @@ def _measured(
     k: int,
     always_index: bool,
 ) -> AnnRecall:
-    condition = "" if share >= 1 else CONDITION
-    scope = Scope(chunks=left, condition=condition, parameters={"share": share})
     rule = 0 if always_index else settings.SEARCH["exact_scan_rows"]
+    scope = Scope(chunks=tenant.chunk_count)
+    if share < 1:
+        with namespace(tenant.pk):
+            scope = passing(CONDITION, {"share": share}, tenant, few=rule)
     plans: Counter[str] = Counter()
     recalls, times, exact_times = [], [], []
     for vector in vectors:
-        exact, _, took = _find(tenant, vector, scope, k, EVERYTHING)
+        exact, _, took = _find(tenant, vector, replace(scope, through_index=False), k, EVERYTHING)
         exact_times.append(took)
         found, plan, took = _find(tenant, vector, scope, k, rule)
         times.append(took)

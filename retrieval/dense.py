@@ -14,12 +14,31 @@ from .lexical import Question
 from .requests import Candidate
 from .scope import Scope
 
+# Where a filter takes some of what the index finds, it looks for so many times as much at first:
+# going on for want of results finds some, but not always the nearest.
+WIDER = 4
+MOST_EF_SEARCH = 1000  # that pgvector takes
+
 Plan = str  # "exact", the profile's method, or "…, then exact"
 
 _EXACT = """
     SELECT chunk.id, chunk.document_id, 1 - (chunk.embedding <=> %(vector)s::halfvec) AS similarity
     FROM documents_chunk chunk {join}
     WHERE chunk.namespace_id = %(namespace)s AND chunk.profile_id = %(profile)s {narrowed}
+    ORDER BY chunk.embedding <=> %(vector)s::halfvec, chunk.id
+    LIMIT %(limit)s
+"""
+
+# Document by document: for some thousands of ids the planner takes milliseconds to think about
+# "= ANY", and then reads the whole namespace's entries of another index beside them.
+_OF_DOCUMENTS = """
+    SELECT chunk.id, chunk.document_id, 1 - (chunk.embedding <=> %(vector)s::halfvec) AS similarity
+    FROM unnest(%(documents)s::uuid[]) passing (id) CROSS JOIN LATERAL (
+        SELECT chunk.id, chunk.document_id, chunk.embedding FROM documents_chunk chunk
+        WHERE chunk.document_id = passing.id
+          AND chunk.namespace_id = %(namespace)s AND chunk.profile_id = %(profile)s {narrowed}
+        OFFSET 0
+    ) chunk
     ORDER BY chunk.embedding <=> %(vector)s::halfvec, chunk.id
     LIMIT %(limit)s
 """
@@ -71,7 +90,7 @@ def prepared(
 ) -> Prepared:
     """Where few chunks are left they are scanned exactly by rule: that is right and fast, and the
     planner, left to itself, prefers the shared index, which then has to step over everybody
-    else's rows."""
+    else's rows. Which few that is, for a filter, scope.py says."""
     parameters = {
         **scope.parameters,
         "vector": as_text(vector),
@@ -80,16 +99,16 @@ def prepared(
         "limit": limit,
     }
     narrowed = ""
-    if scope.documents is not None:
-        narrowed += " AND chunk.document_id = ANY (%(documents)s::uuid[])"
-        parameters["documents"] = list(scope.documents)
     if scope.kinds:
-        narrowed += " AND chunk.kind = ANY (%(kinds)s::text[])"
+        narrowed = "AND chunk.kind = ANY (%(kinds)s::text[])"
         parameters["kinds"] = list(scope.kinds)
     parts = {"join": scope.join("chunk"), "narrowed": narrowed}
     exact = _EXACT.format(**parts)
+    if scope.documents is not None:
+        exact = _OF_DOCUMENTS.format(narrowed=narrowed)
+        parameters["documents"] = scope.documents
     method = ann.METHODS.get(profile.ann_method)
-    if method is None or scope.chunks <= exact_up_to:
+    if method is None or (scope.chunks <= exact_up_to and not scope.through_index):
         return Prepared(exact, parameters, "exact", exact)
     # As the index was made: with another type or dimension it could not be used.
     cast = {"type": method.type, "dimensions": profile.dimensions}
@@ -119,7 +138,7 @@ def find(
     )
     if query.plan == "exact":
         return _run(query.statement, query.parameters, question), "exact"
-    allow_iterative_scan(profile, ef_search)
+    allow_iterative_scan(profile, ef_search, scope)
     found = _run(query.statement, query.parameters, question)
     if len(found) == limit:
         return found, query.plan
@@ -146,9 +165,11 @@ def _run(statement: str, parameters: dict[str, Any], question: Question | None) 
     return found
 
 
-def allow_iterative_scan(profile: IndexProfile, ef_search: int) -> None:
+def allow_iterative_scan(profile: IndexProfile, ef_search: int, scope: Scope) -> None:
     """Without it a filter, or rows deleted and not yet vacuumed, can empty the result."""
     if profile.ann_method == IndexProfile.Ann.HNSW:
+        if scope.share < 1:
+            ef_search = min(MOST_EF_SEARCH, WIDER * ef_search)
         wanted = {"hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": str(ef_search)}
     elif profile.ann_method == IndexProfile.Ann.IVFFLAT:
         probes = ann.probes(profile.ann_options, profile.index_facts)

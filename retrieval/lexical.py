@@ -52,7 +52,7 @@ _EXPAND = """
 _CANDIDATES = """
     SELECT found.chunk_id, found.document_id, found.score
     FROM ragsite.lexical_candidates(%(wanted)s::tsquery, %(weights)s::sparsevec, %(profile)s,
-                                    %(kinds)s::text[], %(documents)s::uuid[], %(depth)s) found
+                                    %(kinds)s::text[], NULL, %(depth)s) found
     {join}
     ORDER BY found.score DESC, found.chunk_id LIMIT %(limit)s
 """
@@ -60,16 +60,37 @@ _CANDIDATES = """
 _PLAIN = """
     SELECT found.chunk_id, found.document_id, found.score
     FROM ragsite.plain_candidates(%(wanted)s::tsquery, %(profile)s, %(kinds)s::text[],
-                                  %(documents)s::uuid[], %(depth)s) found
+                                  NULL, %(depth)s) found
     {join}
     ORDER BY found.score DESC, found.chunk_id LIMIT %(limit)s
 """
 
-WORTH_WHILE = 4  # times the budget, for candidates beyond those that were asked for
+# All that few documents, or the few chunks of a kind, have of the words.
+_LOOKED_THROUGH = """
+    SELECT found.chunk_id, found.document_id, -(found.impacts <#> %(weights)s::sparsevec)
+    FROM {few} passing (id) CROSS JOIN LATERAL (
+        SELECT terms.chunk_id, terms.document_id, terms.impacts FROM documents_chunkterms terms
+        WHERE terms.{key} = passing.id
+          AND terms.namespace_id = %(tenant)s AND terms.profile_id = %(profile)s
+          AND terms.search_vector @@ %(wanted)s::tsquery
+          AND (%(kinds)s::text[] IS NULL OR terms.kind = ANY (%(kinds)s::text[]))
+        OFFSET 0
+    ) found {join}
+    ORDER BY found.impacts <#> %(weights)s::sparsevec, found.chunk_id LIMIT %(limit)s
+"""
 
-# A filter that is joined to what the function returns sees so many for each that is wanted. If that
-# does not leave enough, it sees everything.
-DEPTH = 50
+_CHUNKS_OF_KINDS = """
+    (SELECT id FROM documents_chunk WHERE namespace_id = %(tenant)s
+     AND profile_id = %(profile)s AND kind = ANY (%(kinds)s::text[]))
+"""
+
+WORTH_WHILE = 4  # times the budget, for candidates beyond those that were asked for
+# Times the budget, for what a filter leaves to be as much as there is without one.
+WIDEST = 4
+FEW_OF_MANY = 0.1  # of the namespace: its words would find mostly what does not pass
+# A filter that is joined to what the function returns sees so many times as many as should do. If
+# that does not leave enough, it sees everything.
+DEPTH = 2
 EVERYTHING = 1_000_000
 
 
@@ -162,23 +183,35 @@ def find(
     """
     if not question.terms:
         return []
+    if is_looked_through(scope, budget):
+        return _found(*look_through(question, profile_id=profile_id, scope=scope, limit=limit))
+    budget = wider(budget, scope)
     step = bm25.choose_share(question.terms, total=question.chunks, budget=budget)
-    if scope.documents is not None:
-        step = 0  # few enough to look at all of them
+    depth = int(limit * DEPTH / max(scope.share, 0.001))
+    statement = _CANDIDATES.format(join=scope.join("found"))
     while True:
         wanted = bm25.candidates_query(question.terms, share=bm25.SHARES[step])
-        found = _candidates(question, wanted, profile_id, scope, limit)
-        if len(found) >= limit:
+        parameters = _parameters(question, wanted, profile_id, scope, limit)
+        found = _found(statement, {**parameters, "depth": depth if scope.condition else limit})
+        is_all = step == 0 and (depth == EVERYTHING or not scope.condition)
+        if len(found) >= limit or is_all:
             return found
-        if step == 0:
-            break
-        step = max(0, step - 2)
+        step, depth = max(0, step - 2), EVERYTHING
         more = bm25.expected(question.terms, step=step, total=question.chunks)
         if len(found) >= (enough or limit) and more > WORTH_WHILE * budget:
             return found
-    if scope.condition:
-        return _candidates(question, wanted, profile_id, scope, limit, depth=EVERYTHING)
-    return found
+
+
+def is_looked_through(scope: Scope, budget: int) -> bool:
+    """Few chunks, or few of many: going to each costs less than finding them by their words."""
+    if scope.documents is None and (not scope.kinds or scope.through_index):
+        return False
+    return scope.chunks <= 2 * budget or scope.share < FEW_OF_MANY
+
+
+def wider(budget: int, scope: Scope) -> int:
+    """As many to look at as leave the budget after the filter; not without end."""
+    return int(budget / max(scope.share, 1 / WIDEST))
 
 
 def restricted(question: Question, wanted: str) -> str:
@@ -201,7 +234,17 @@ def find_plainly(
     if not stems:
         return []
     wanted = " | ".join(bm25.quoted(lexeme) for (lexeme,) in stems)
-    return _run(_PLAIN, {"wanted": wanted, "profile": profile_id}, scope, limit, EVERYTHING)
+    return _found(
+        _PLAIN.format(join=scope.join("found")),
+        {
+            **scope.parameters,
+            "wanted": wanted,
+            "profile": profile_id,
+            "kinds": list(scope.kinds) or None,
+            "depth": EVERYTHING if scope.condition else limit,
+            "limit": limit,
+        },
+    )
 
 
 def _term(forms: Sequence[tuple[str, int, int]], total: int, times: int = 1) -> Term:
@@ -230,39 +273,38 @@ def _either(queries: Sequence[str], forms: int) -> list[str]:
     return ["(" + " | ".join(f"({text})" for text in texts) + ")" for texts in each if texts]
 
 
-def _candidates(
-    question: Question,
-    wanted: str,
-    profile_id: uuid.UUID,
-    scope: Scope,
-    limit: int,
-    depth: int | None = None,
-) -> list[Candidate]:
-    parameters = {
+def look_through(
+    question: Question, *, profile_id: uuid.UUID, scope: Scope, limit: int
+) -> tuple[str, dict[str, Any]]:
+    """The statement that goes to each chunk, and its parameters."""
+    few, key, join = _CHUNKS_OF_KINDS, "chunk_id", scope.join("found")
+    if scope.documents is not None:
+        few, key, join = "unnest(%(documents)s::uuid[])", "document_id", ""
+    wanted = bm25.candidates_query(question.terms, share=0)
+    parameters = _parameters(question, wanted, profile_id, scope, limit)
+    return _LOOKED_THROUGH.format(few=few, key=key, join=join), parameters
+
+
+def _parameters(
+    question: Question, wanted: str, profile_id: uuid.UUID, scope: Scope, limit: int
+) -> dict[str, Any]:
+    return {
+        **scope.parameters,
         "wanted": restricted(question, wanted),
         "weights": question.weights,
         "profile": profile_id,
+        "kinds": list(scope.kinds) or None,
+        "documents": scope.documents,
+        "limit": limit,
     }
-    return _run(_CANDIDATES, parameters, scope, limit, depth or limit * DEPTH)
 
 
-def _run(
-    statement: str, parameters: dict[str, Any], scope: Scope, limit: int, depth: int
-) -> list[Candidate]:
-    rows = _fetch(
-        statement.format(join=scope.join("found")),
-        {
-            **parameters,
-            **scope.parameters,
-            "kinds": list(scope.kinds) or None,
-            "documents": list(scope.documents) if scope.documents is not None else None,
-            "depth": depth if scope.condition else limit,
-            "limit": limit,
-        },
-    )
+def _found(statement: str, parameters: dict[str, Any]) -> list[Candidate]:
     return [
         Candidate(chunk_id, document_id, lexical=float(score), lexical_rank=rank)
-        for rank, (chunk_id, document_id, score) in enumerate(rows, start=1)
+        for rank, (chunk_id, document_id, score) in enumerate(
+            _fetch(statement, parameters), start=1
+        )
     ]
 
 

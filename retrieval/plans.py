@@ -38,10 +38,7 @@ def explain_candidates(
         "weights": (question.weights, "sparsevec"),
         "in_profile": (str(profile_id), "uuid"),
         "in_kinds": (list(scope.kinds) or None, "text[]"),
-        "in_documents": (
-            None if scope.documents is None else [str(pk) for pk in scope.documents],
-            "uuid[]",
-        ),
+        "in_documents": (None, "uuid[]"),
         "at_most": (limit, "int"),
     }
     owner = connections["owner"]

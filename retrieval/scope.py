@@ -1,7 +1,7 @@
-"""Where to look: the whole namespace, a few documents by their ids, or all that pass a filter."""
+"""Where to look: the whole namespace, or what passes a filter, and how much of it that is."""
 
-import uuid
-from dataclasses import dataclass, field
+import json
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from documents.models import Namespace
@@ -9,19 +9,55 @@ from ragsite.tenancy import current_connection
 
 from .filters import Filters, compile_filters
 
-# The condition is compiled: it names columns and parameters, and holds nothing a user wrote.
+# Up to so many chunks of a large namespace it is quicker to look at each than to go through the
+# vector index, which has to step over all that do not pass, everybody's: for a hundred candidates
+# over a hundred times the table's rows for each that passes. So the bound grows with the root of
+# the table, to SEARCH_EXACT_SCAN_ROWS at a million. docs/decisions/0015-retrieval.md
+_BOUND = """
+    SELECT CASE WHEN %(chunks)s <= %(few)s THEN %(few)s
+                ELSE least(%(few)s, sqrt(400 * greatest(reltuples, %(chunks)s))) END::int AS chunks
+    FROM pg_class WHERE oid = 'documents_chunk'::regclass
+"""
+
+# Ids are random: the first documents are as good as any to guess from how many pass. Every document
+# is looked at only if those seem to be few. The condition is compiled: it names columns and
+# parameters, and holds nothing a user wrote.
+SAMPLE = 1000
 _DOCUMENTS = """
-    WITH passing AS MATERIALIZED (
+    WITH bound AS MATERIALIZED ({bound}), sampled AS MATERIALIZED (
+        SELECT chunks_count, {condition} AS passes FROM documents_document document
+        WHERE namespace_id = %(tenant)s AND live_version IS NOT NULL AND %(chunks)s > %(few)s
+        ORDER BY id LIMIT %(sample)s
+    ), guessed AS MATERIALIZED (
+        SELECT coalesce(sum(chunks_count) FILTER (WHERE passes) * %(chunks)s::float8
+                        / nullif(sum(chunks_count), 0), 0)::int AS chunks
+        FROM sampled
+    ), passing AS MATERIALIZED (
         SELECT id, chunks_count FROM documents_document document
         WHERE namespace_id = %(tenant)s AND live_version IS NOT NULL AND {condition}
-        LIMIT %(few)s + 1
+          AND (SELECT guessed.chunks <= bound.chunks FROM guessed, bound)
+        LIMIT (SELECT chunks + 1 FROM bound)
     ), counted AS (
         SELECT count(*) AS documents, coalesce(sum(chunks_count), 0)::int AS chunks FROM passing
     )
-    SELECT documents, chunks,
-           CASE WHEN documents <= %(few)s AND chunks <= %(few)s
-                THEN ARRAY(SELECT id FROM passing) END
-    FROM counted
+    SELECT guessed.chunks, counted.chunks,
+           CASE WHEN greatest(guessed.chunks, counted.chunks, counted.documents) <= bound.chunks
+                THEN ARRAY(SELECT id FROM passing)::text END
+    FROM guessed, bound, counted
+"""
+
+_OF_KINDS = """
+    SELECT count(*), (SELECT chunks FROM ({bound}) bound) FROM (
+        SELECT FROM documents_chunk WHERE namespace_id = %(tenant)s
+        AND profile_id = %(profile)s AND kind = ANY (%(kinds)s)
+        LIMIT (SELECT chunks + 1 FROM ({bound}) bound)
+    ) counted
+"""
+
+# What the planner believes is enough to choose how hard to look.
+_KINDS_BY_STATISTICS = """
+    EXPLAIN (FORMAT JSON) SELECT FROM documents_chunk WHERE namespace_id = %(tenant)s
+    AND profile_id = %(profile)s AND kind = ANY (%(kinds)s)
 """
 
 
@@ -29,58 +65,85 @@ _DOCUMENTS = """
 class Scope:
     """What a filter leaves of a namespace, the same for both legs."""
 
-    chunks: int  # at most about so many are left
+    chunks: int  # about so many are left
+    share: float = 1.0  # of the namespace's chunks; 1 without a filter
     kinds: tuple[str, ...] = ()
-    documents: tuple[uuid.UUID, ...] | None = None  # these and no others; None: see condition
     condition: str = ""  # SQL over `document`
     parameters: dict[str, Any] = field(default_factory=dict)
+    # What passes the condition, if it is few: the ids of documents, as PostgreSQL writes an array.
+    documents: str | None = None
+    # Too much to look at each, though it may be less than SEARCH_EXACT_SCAN_ROWS.
+    through_index: bool = False
 
     def join(self, row: str) -> str:
-        """The filter as a join, for statements that do not take the documents' ids."""
+        """The filter as a join, for statements that do not take the documents' ids. It names the
+        namespace though row-level security does: said once, it need not be asked of every row."""
         if not self.condition:
             return ""
         return (
-            f"JOIN documents_document document "
-            f"ON document.id = {row}.document_id AND {self.condition}"
+            f"JOIN documents_document document ON document.id = {row}.document_id "
+            f"AND document.namespace_id = %(tenant)s AND {self.condition}"
         )
 
 
 def resolve(filters: Filters, tenant: Namespace, *, few: int) -> Scope:
-    """Inside namespace(). A filter that leaves at most `few` chunks is turned into its documents:
-    then each leg can look at exactly those, by rule instead of by the planner's guess."""
-    scope = Scope(chunks=tenant.chunk_count, kinds=tuple(filters.kinds))
+    """Inside namespace()."""
+    scope = Scope(chunks=tenant.chunk_count, parameters={"tenant": tenant.pk})
     condition, parameters = compile_filters(filters)
     if condition:
-        scope = _documents(condition, parameters, scope, tenant, few)
-    if scope.kinds and scope.chunks > few:
-        scope = _of_kinds(scope, tenant, few)
+        # Documents by name are found by their keys: there is nothing to guess.
+        sample = 0 if filters.document_ids else SAMPLE
+        scope = passing(condition, parameters, tenant, few=few, sample=sample)
+    if filters.kinds:
+        scope = _of_kinds(replace(scope, kinds=tuple(filters.kinds)), tenant, few)
     return scope
 
 
-def _documents(
-    condition: str, parameters: dict[str, Any], scope: Scope, tenant: Namespace, few: int
+def passing(
+    condition: str,
+    parameters: dict[str, Any],
+    tenant: Namespace,
+    *,
+    few: int,
+    sample: int = SAMPLE,
 ) -> Scope:
-    with current_connection().cursor() as cursor:
-        # A document has at least one chunk: beyond `few` documents it cannot be few chunks.
-        cursor.execute(
-            _DOCUMENTS.format(condition=condition),
-            {**parameters, "tenant": tenant.pk, "few": few},
-        )
-        documents, chunks, ids = cursor.fetchone()
-    if ids is not None:
-        return Scope(chunks, scope.kinds, documents=tuple(ids))
-    at_most = chunks if documents <= few else tenant.chunk_count
-    return Scope(at_most, scope.kinds, condition=condition, parameters=parameters)
+    """A filter that leaves few chunks is turned into its documents: then each leg can look at
+    exactly those, by rule instead of by the planner's guess. Inside namespace()."""
+    statement = _DOCUMENTS.format(condition=condition, bound=_BOUND)
+    guessed, counted, documents = _row(statement, tenant, few, **parameters, sample=sample)
+    chunks = counted if documents is not None else max(guessed, counted)
+    return Scope(
+        chunks,
+        _share(chunks, tenant),
+        condition=condition,
+        parameters={**parameters, "tenant": tenant.pk},
+        documents=documents,
+        through_index=documents is None,
+    )
 
 
 def _of_kinds(scope: Scope, tenant: Namespace, few: int) -> Scope:
-    with current_connection().cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM (SELECT FROM documents_chunk WHERE namespace_id = %s "
-            "AND profile_id = %s AND kind = ANY (%s) LIMIT %s + 1) counted",
-            [tenant.pk, tenant.active_profile_id, list(scope.kinds), few],
-        )
-        (chunks,) = cursor.fetchone()
-    if chunks > few:
+    """With the chunk's own kind asked for, too."""
+    if scope.documents is not None:
         return scope
-    return Scope(chunks, scope.kinds, scope.documents, scope.condition, scope.parameters)
+    kinds = {"kinds": list(scope.kinds), "profile": tenant.active_profile_id}
+    chunks, bound = _row(_OF_KINDS.format(bound=_BOUND), tenant, few, **kinds)
+    if chunks <= bound:
+        return replace(scope, chunks=chunks, share=_share(chunks, tenant), through_index=False)
+    (plan,) = _row(_KINDS_BY_STATISTICS, tenant, few, **kinds)
+    believed = json.loads(plan) if isinstance(plan, str) else plan
+    of_kinds = _share(max(chunks, believed[0]["Plan"]["Plan Rows"]), tenant)
+    share = scope.share * of_kinds
+    return replace(scope, chunks=int(tenant.chunk_count * share), share=share, through_index=True)
+
+
+def _row(statement: str, tenant: Namespace, few: int, **parameters: Any) -> tuple[Any, ...]:
+    common: dict[str, Any] = {"tenant": tenant.pk, "chunks": tenant.chunk_count, "few": few}
+    with current_connection().cursor() as cursor:
+        cursor.execute(statement, {**parameters, **common})
+        row: tuple[Any, ...] = cursor.fetchone()
+        return row
+
+
+def _share(chunks: int, tenant: Namespace) -> float:
+    return min(1.0, chunks / max(tenant.chunk_count, 1))

@@ -80,7 +80,7 @@ def asked(tenant: Namespace, profile: IndexProfile, **options: Any) -> dict[str,
 def plan_of(tenant: Namespace, profile: IndexProfile) -> str:
     with namespace(tenant.pk):
         query = dense.prepared(**asked(tenant, profile))
-        dense.allow_iterative_scan(profile, 100)
+        dense.allow_iterative_scan(profile, 100, Scope(chunks=ROWS))
         return plans.explain(query.statement, query.parameters)
 
 
@@ -108,7 +108,7 @@ def test_ivfflat_asks_for_its_probes_and_goes_on_past_deleted_rows(
     vector_indexes.ensure(profile)
     assert profile.index_facts == {"lists": 30, "rows": ROWS}
     with namespace(tenant.pk), connections["default"].cursor() as cursor:
-        dense.allow_iterative_scan(profile, 100)
+        dense.allow_iterative_scan(profile, 100, Scope(chunks=ROWS))
         cursor.execute(
             "SELECT current_setting('ivfflat.probes'), current_setting('ivfflat.iterative_scan')"
         )

@@ -122,7 +122,7 @@ def test_a_broad_filter_keeps_the_vector_index(crowd: tuple[Namespace, IndexProf
             limit=50,
             exact_up_to=0,
         )
-        dense.allow_iterative_scan(profile, 100)
+        dense.allow_iterative_scan(profile, 100, scope)
         plan = plans.explain(query.statement, query.parameters)
     assert query.plan == "hnsw"
     assert f"Index Scan using chunk_vectors_{profile.pk.hex}" in plan

@@ -45,10 +45,10 @@ class Command(BaseCommand):
     def _scope(self, tenant: Namespace, scope: Scope) -> None:
         self._heading("Scope")
         if scope.documents is not None:
-            left = f"{len(scope.documents)} documents by id"
+            left = "what passes the filter, by its documents' ids"
         else:
-            left = "what passes the filter" if scope.condition else "the whole namespace"
-        self.stdout.write(f"{left}: at most {scope.chunks} of {tenant.chunk_count} chunks")
+            left = "what passes the filter" if scope.share < 1 else "the whole namespace"
+        self.stdout.write(f"{left}: about {scope.chunks} of {tenant.chunk_count} chunks")
 
     def _dense(self, tenant: Namespace, question: str, scope: Scope, limit: int) -> None:
         vector = embedder_of(tenant.active_profile).embed_query(parse_query(prepare(question)).text)
@@ -63,7 +63,7 @@ class Command(BaseCommand):
         self._heading(f"Dense leg: {query.plan}")
         with namespace(tenant.pk):
             ef_search = max(settings.SEARCH["ef_search"], limit)
-            dense.allow_iterative_scan(tenant.active_profile, ef_search)
+            dense.allow_iterative_scan(tenant.active_profile, ef_search, scope)
             self.stdout.write(plans.explain(query.statement, query.parameters, analyse=True))
 
     def _lexical(self, tenant: Namespace, question: str, scope: Scope, limit: int) -> None:
@@ -77,15 +77,20 @@ class Command(BaseCommand):
                 "Lexical leg: " + ("words not counted yet" if asked is None else "no words")
             )
             return
-        step = 0
-        if scope.documents is None:
-            step = bm25.choose_share(
-                asked.terms, total=asked.chunks, budget=settings.SEARCH["lexical_budget"]
-            )
-        share = bm25.SHARES[step]
-        self._heading(f"Lexical leg: chunks with at least {share:.0%} of the words' weight")
+        self._heading("Words")
         for term in asked.terms:
             self.stdout.write(f"  {term.label}: weight {term.weight:.2f}, in {term.chunks} chunks")
+        budget = settings.SEARCH["lexical_budget"]
+        if lexical.is_looked_through(scope, budget):
+            self._heading("Lexical leg: every chunk that passes")
+            query = lexical.look_through(asked, profile_id=profile_id, scope=scope, limit=limit)
+            with namespace(tenant.pk):
+                self.stdout.write(plans.explain(*query, analyse=True))
+            return
+        budget = lexical.wider(budget, scope)
+        step = bm25.choose_share(asked.terms, total=asked.chunks, budget=budget)
+        share = bm25.SHARES[step]
+        self._heading(f"Lexical leg: chunks with at least {share:.0%} of the words' weight")
         wanted = lexical.restricted(asked, bm25.candidates_query(asked.terms, share=share))
         self.stdout.write(
             plans.explain_candidates(

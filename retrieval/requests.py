@@ -48,6 +48,7 @@ class Candidate:
     lexical: float | None = None  # BM25
     lexical_normal: float | None = None
     lexical_rank: int | None = None
+    support: float | None = None  # mean of what its neighbours among the candidates are worth
     fused: float = 0.0
     fused_rank: int = 0
     rerank: float | None = None

@@ -25,6 +25,10 @@ _ROWS = """
     WHERE chunk.id = ANY (%(ids)s::uuid[])
 """
 
+_VECTORS = """
+    SELECT id, halfvec_send(embedding) FROM documents_chunk WHERE id = ANY (%(ids)s::uuid[])
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -65,11 +69,20 @@ def fetch_rows(chunk_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Row]:
 
 
 def vectors_of(rows: Mapping[uuid.UUID, Row]) -> dict[uuid.UUID, Vector]:
+    return _unpacked({chunk_id: row.packed_vector for chunk_id, row in rows.items()})
+
+
+def fetch_vectors(chunk_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Vector]:
+    """Of those that are there, and nothing else of them. Inside namespace()."""
+    return _unpacked(dict(looked_up(_VECTORS, {"ids": id_array(chunk_ids)}))) if chunk_ids else {}
+
+
+def _unpacked(packed: Mapping[uuid.UUID, bytes]) -> dict[uuid.UUID, Vector]:
     """Of length one. All are of one profile, and so of one number of dimensions."""
-    if not rows:
+    if not packed:
         return {}
     # pgvector's wire format: two bytes of dimensions, two unused, then half-precision numbers.
-    packed = b"".join([row.packed_vector[4:] for row in rows.values()])
-    matrix = np.frombuffer(packed, dtype=">f2").reshape(len(rows), -1).astype(np.float32)
+    numbers = b"".join([vector[4:] for vector in packed.values()])
+    matrix = np.frombuffer(numbers, dtype=">f2").reshape(len(packed), -1).astype(np.float32)
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return dict(zip(rows, matrix / np.where(lengths, lengths, 1), strict=True))
+    return dict(zip(packed, matrix / np.where(lengths, lengths, 1), strict=True))

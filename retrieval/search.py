@@ -38,7 +38,7 @@ from .requests import (
 )
 from .rerankers.base import Passage
 from .reranking import Chosen, Reranked
-from .rows import Row, fetch_rows, vectors_of
+from .rows import Row, fetch_rows, fetch_vectors, vectors_of
 from .scoring import matches
 from .twins import Twins
 
@@ -169,7 +169,8 @@ def _answer(
         if not legs.is_current and not is_last:
             raise _Outdated
         question, refused = legs.words.question, legs.scored.refused
-        fused = _fuse(legs, request)
+        with clock("fuse"):
+            fused = _fuse(legs, request)
         with clock("rerank"):
             ranked, reranked = _rerank(tenant, query, fused, request, chosen, transaction)
         good, weak = _above(request, ranked)
@@ -245,7 +246,7 @@ def _likely(candidates: Sequence[Candidate], request: SearchRequest) -> int:
 
 
 def _fuse(legs: Legs, request: SearchRequest) -> list[Candidate]:
-    """A leg that did not run has no say, whatever the weights are."""
+    """A leg that did not run has no say, whatever the weights are. Inside namespace()."""
     candidates = legs.scored.candidates
     if request.fusion == "rrf":
         return fusion.rrf(candidates, k=request.rrf_k)
@@ -254,7 +255,10 @@ def _fuse(legs: Legs, request: SearchRequest) -> list[Candidate]:
         semantic, lexical = 0.0, 1.0
     elif request.mode == "semantic":
         semantic, lexical = 1.0, 0.0
-    return fusion.weighted(candidates, semantic=semantic, lexical=lexical)
+    fused = fusion.weighted(candidates, semantic=semantic, lexical=lexical)
+    if not semantic or not lexical:
+        return fused  # the order of one leg is what was asked for
+    return fusion.supported(fused, fetch_vectors([c.chunk_id for c in fused]))
 
 
 def _rerank(

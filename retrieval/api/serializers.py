@@ -200,6 +200,9 @@ class CandidateSerializer(serializers.Serializer):
     document_id = serializers.UUIDField()
     scores = ScoresSerializer()
     normalised = NormalisedSerializer(help_text="0…1 among the candidates.")
+    support = serializers.FloatField(
+        allow_null=True, help_text="What the candidates most like it are worth; null if unasked."
+    )
     ranks = RanksSerializer()
     terms = TermSerializer(many=True)
     dropped = serializers.CharField(help_text="Why it is not among the results; blank if it is.")
@@ -319,6 +322,7 @@ def _candidate(explanation: Explanation) -> dict[str, Any]:
         "document_id": candidate.document_id,
         **_judged(candidate),
         "normalised": {"vector": candidate.vector_normal, "lexical": candidate.lexical_normal},
+        "support": candidate.support,
         "terms": [{"term": match.term, "score": match.score} for match in explanation.terms],
         "dropped": candidate.dropped,
     }

@@ -3,13 +3,15 @@
 import uuid
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval import fusion
-from retrieval.fusion import weighted
+from retrieval.fusion import NEIGHBOURS, SUPPORT, supported, weighted
 from retrieval.requests import Candidate
+from retrieval.rows import Vector
 from retrieval.scoring import union
 
 IDS = [uuid.UUID(int=n) for n in range(1, 9)]
@@ -100,3 +102,62 @@ def test_a_smaller_k_lets_the_first_ranks_count_more():
     one_leg_first = fusion.rrf(union(near(0, 1, 2), wordy(3, 2, 1)), k=1)
     assert order(one_leg_first)[0] in (1, 2)
     assert fusion.rrf(near(0), k=1)[0].fused == 0.5
+
+
+def fused_candidates(*scores: float) -> list[Candidate]:
+    return [
+        Candidate(uuid.UUID(int=n), DOCUMENT, fused=score)
+        for n, score in enumerate(scores, start=1)
+    ]
+
+
+def around(angle: float, spread: float = 0.01) -> Vector:
+    """A direction in the plane; those of one angle are neighbours."""
+    turned = angle + spread
+    return np.array([np.cos(turned), np.sin(turned)], dtype=np.float32)
+
+
+# Eleven good ones lie together, eleven bad ones lie together; two of the same score join them.
+GOOD, BAD = NEIGHBOURS + 1, NEIGHBOURS + 1
+CROWD = (*[0.9] * GOOD, *[0.1] * BAD, 0.5, 0.5)
+PLACES = [around(0, n / 1000) for n in range(GOOD)] + [around(1.5, n / 1000) for n in range(BAD)]
+PLACES += [around(1.4), around(0.1)]
+
+
+def crowd() -> tuple[list[Candidate], dict[uuid.UUID, Vector]]:
+    candidates = fused_candidates(*CROWD)
+    return candidates, {c.chunk_id: place for c, place in zip(candidates, PLACES, strict=True)}
+
+
+def test_of_two_alike_the_one_among_better_ones_comes_first():
+    candidates, vectors = crowd()
+    among_bad, among_good = candidates[-2:]
+    ranked = supported(candidates, vectors)
+    assert ranked.index(among_good) < ranked.index(among_bad)
+    assert among_good.support == pytest.approx(0.9)
+    assert among_good.fused == pytest.approx((1 - SUPPORT) * 0.5 + SUPPORT * 0.9)
+    assert among_bad.fused == pytest.approx((1 - SUPPORT) * 0.5 + SUPPORT * 0.1)
+    assert [c.fused_rank for c in ranked] == list(range(1, len(ranked) + 1))
+
+
+def test_where_all_are_neighbours_of_all_nobody_supports_anybody():
+    candidates, vectors = crowd()
+    few = candidates[-(NEIGHBOURS + 1) :]
+    assert supported(few, vectors) == few
+    assert {c.support for c in few} == {None}
+
+
+def test_a_candidate_that_is_gone_keeps_its_own_score():
+    candidates, vectors = crowd()
+    gone = candidates[-1]
+    del vectors[gone.chunk_id]
+    assert gone in supported(candidates, vectors)
+    assert (gone.fused, gone.support) == (0.5, None)
+
+
+@given(st.lists(st.floats(0, 1), min_size=len(CROWD), max_size=len(CROWD)))
+def test_supported_scores_stay_between_nothing_and_one(scores: list[float]):
+    _, vectors = crowd()
+    ranked = supported(fused_candidates(*scores), vectors)
+    assert all(-1e-6 <= c.fused <= 1 + 1e-6 for c in ranked)
+    assert [c.fused for c in ranked] == sorted((c.fused for c in ranked), reverse=True)

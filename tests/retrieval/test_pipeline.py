@@ -146,6 +146,40 @@ def test_explain_shows_raw_and_normalised_scores_ranks_words_filters_and_fate(li
     assert [c["dropped"] for c in fates].count("") == 1
 
 
+@pytest.fixture
+def tides(api: Api, work: Callable[[], int]) -> Api:
+    """More notes than a passage has neighbours."""
+    notes = {
+        f"{n}.txt": f"Note {n}. High tide at {n} o'clock, low {'water ' * n}" for n in range(14)
+    }
+    api.upload(*notes.items())
+    assert work() == len(notes)
+    return api
+
+
+def test_explain_shows_what_the_neighbours_of_a_candidate_add(tides: Api):
+    candidates = diagnostics(tides, "high water", explain=True)["candidates"]
+    assert len(candidates) == 14
+    for told in candidates:
+        own = (told["normalised"]["vector"] + told["normalised"]["lexical"]) / 2
+        assert 0 < told["support"] < 1
+        assert told["scores"]["fused"] == pytest.approx(0.8 * own + 0.2 * told["support"])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"mode": "lexical"},
+        {"mode": "semantic"},
+        {"fusion": "rrf"},
+        {"weights": {"semantic": 0, "lexical": 1}},
+    ],
+)
+def test_the_order_of_one_leg_or_of_ranks_stays_as_it_is(tides: Api, options: dict[str, Any]):
+    candidates = diagnostics(tides, "high water", explain=True, **options)["candidates"]
+    assert {told["support"] for told in candidates} == {None}
+
+
 @pytest.mark.parametrize("stage", ["vector", "lexical", "fused", "final"])
 def test_a_threshold_is_on_the_stage_it_names(library: Api, stage: str):
     hits = library.query("the lamp turned", max_per_document=9).body["results"]

@@ -58,15 +58,19 @@ _APPROXIMATE = """
     SELECT id, document_id, 1 - distance AS similarity FROM near ORDER BY distance + 0, id
 """
 
-# What the words say of the nearest, while we are at it.
-_JUDGED = """
+# The nearest with their vectors, and with what the words say of them, while we are at it.
+_RANKED = """
     WITH nearest AS MATERIALIZED ({nearest})
-    SELECT nearest.id, nearest.document_id, nearest.similarity,
-           -(terms.impacts <#> %(weights)s::sparsevec),
-           %(required)s::text IS NULL OR terms.search_vector @@ %(required)s::tsquery
-    FROM nearest JOIN documents_chunkterms terms ON terms.chunk_id = nearest.id
+    SELECT nearest.id, nearest.document_id, nearest.similarity, halfvec_send(chunk.embedding)
+           {judged}
+    FROM nearest JOIN documents_chunk chunk ON chunk.id = nearest.id {words}
     ORDER BY nearest.similarity DESC, nearest.id
 """
+_JUDGED = """
+    , -(terms.impacts <#> %(weights)s::sparsevec),
+    %(required)s::text IS NULL OR terms.search_vector @@ %(required)s::tsquery
+"""
+_WORDS = "JOIN documents_chunkterms terms ON terms.chunk_id = nearest.id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +152,18 @@ def find(
 
 
 def _run(statement: str, parameters: dict[str, Any], question: Question | None) -> list[Candidate]:
+    judged = words = ""
     if question is not None:
-        statement = _JUDGED.format(nearest=statement)
-        words = {"weights": question.weights, "required": question.required or None}
-        parameters = {**parameters, **words}
+        judged, words = _JUDGED, _WORDS
+        asked = {"weights": question.weights, "required": question.required or None}
+        parameters = {**parameters, **asked}
+    statement = _RANKED.format(nearest=statement, judged=judged, words=words)
     with current_connection().cursor() as cursor:
         cursor.execute(statement, parameters)
         rows = cursor.fetchall()
     found = []
-    for rank, (chunk_id, document_id, similarity, *of_words) in enumerate(rows, start=1):
-        candidate = Candidate(chunk_id, document_id, vector=similarity, vector_rank=rank)
+    for rank, (chunk_id, document_id, similarity, packed, *of_words) in enumerate(rows, start=1):
+        candidate = Candidate(chunk_id, document_id, packed, vector=similarity, vector_rank=rank)
         if of_words:
             candidate.lexical, is_wanted = of_words
             candidate.dropped = "" if is_wanted else "query_syntax"

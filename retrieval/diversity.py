@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .requests import Candidate
-from .rows import Row, Vector
+from .rows import Row
+from .vectors import Vector
 
 LONGEST_MERGE = 3  # chunks in one passage
 

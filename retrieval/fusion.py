@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .requests import Candidate
-from .rows import Vector
+from .vectors import Vector
 
 NEIGHBOURS = 10
 SUPPORT = 0.2  # of a score that is decided by its neighbours'

@@ -42,6 +42,7 @@ class Candidate:
 
     chunk_id: uuid.UUID
     document_id: uuid.UUID
+    packed: bytes = b""  # its own vector, on the way only: answers are kept, and it is large
     vector: float | None = None  # cosine similarity
     vector_normal: float | None = None  # 0…1 among the candidates
     vector_rank: int | None = None

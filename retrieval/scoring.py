@@ -12,8 +12,8 @@ from .lexical import Question
 from .requests import Candidate, TermMatch
 
 _SIMILARITIES = """
-    SELECT id, 1 - (embedding <=> %(vector)s::halfvec) FROM documents_chunk
-    WHERE id = ANY (%(ids)s::uuid[])
+    SELECT id, 1 - (embedding <=> %(vector)s::halfvec), halfvec_send(embedding)
+    FROM documents_chunk WHERE id = ANY (%(ids)s::uuid[])
 """
 
 _MATCHES = """
@@ -92,12 +92,13 @@ def matches(
 
 
 def compare(candidates: Sequence[Candidate], vector: Sequence[float] | None) -> Set[uuid.UUID]:
-    """Give each its similarity to the vector, if there is one. Returns who is there."""
+    """Give each its own vector, and its similarity to this one if there is one. Returns who is
+    there."""
     if not candidates:
         return frozenset()
     told = None if vector is None else as_text(vector)
     ids = id_array(candidate.chunk_id for candidate in candidates)
-    similarities = dict(looked_up(_SIMILARITIES, {"vector": told, "ids": ids}))
+    there = {row[0]: row[1:] for row in looked_up(_SIMILARITIES, {"vector": told, "ids": ids})}
     for candidate in candidates:
-        candidate.vector = similarities.get(candidate.chunk_id)
-    return similarities.keys()
+        candidate.vector, candidate.packed = there.get(candidate.chunk_id, (None, b""))
+    return there.keys()

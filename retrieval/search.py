@@ -38,9 +38,10 @@ from .requests import (
 )
 from .rerankers.base import Passage
 from .reranking import Chosen, Reranked
-from .rows import Row, fetch_rows, fetch_vectors, vectors_of
+from .rows import Row, fetch_rows
 from .scoring import matches
 from .twins import Twins
+from .vectors import Vector, vectors_of
 
 logger = logging.getLogger(__name__)
 
@@ -170,12 +171,13 @@ def _answer(
             raise _Outdated
         question, refused = legs.words.question, legs.scored.refused
         with clock("fuse"):
-            fused = _fuse(legs, request)
+            vectors = vectors_of(legs.scored.candidates)
+            fused = _fuse(legs, vectors, request)
         with clock("rerank"):
             ranked, reranked = _rerank(tenant, query, fused, request, chosen, transaction)
         good, weak = _above(request, ranked)
         with clock("read"):
-            picks, crowded, rows = _diversify(good, request)
+            picks, crowded, rows = _diversify(good, vectors, request)
             hits = read(picks, rows)
             if request.highlight and question:
                 hits = highlighted(hits, question)
@@ -189,6 +191,8 @@ def _answer(
             count_tokens=_token_counter(tenant.active_profile),
         )
     dropped = [*context.dropped, *crowded, *weak, *refused]
+    for candidate in (*ranked, *refused):
+        candidate.packed = b""
     diagnostics = Diagnostics(
         profile=tenant.active_profile.name,
         mode=request.mode,
@@ -206,7 +210,9 @@ def _answer(
 
 
 def _diversify(
-    candidates: Sequence[Candidate], request: SearchRequest
+    candidates: Sequence[Candidate],
+    vectors: Mapping[uuid.UUID, Vector],
+    request: SearchRequest,
 ) -> tuple[list[Pick], list[Candidate], dict[uuid.UUID, Row]]:
     """(what is shown, what is not and why, the rows that were looked at). Only the first few are
     looked at, and more if those do not give enough; with MMR any candidate may come next."""
@@ -215,7 +221,6 @@ def _diversify(
     while True:
         likely = candidates[:looked_at]
         rows |= fetch_rows([c.chunk_id for c in likely if c.chunk_id not in rows])
-        vectors = vectors_of(rows)
         picks, dropped = diversify(
             likely,
             rows,
@@ -245,8 +250,10 @@ def _likely(candidates: Sequence[Candidate], request: SearchRequest) -> int:
     return len(candidates)
 
 
-def _fuse(legs: Legs, request: SearchRequest) -> list[Candidate]:
-    """A leg that did not run has no say, whatever the weights are. Inside namespace()."""
+def _fuse(
+    legs: Legs, vectors: Mapping[uuid.UUID, Vector], request: SearchRequest
+) -> list[Candidate]:
+    """A leg that did not run has no say, whatever the weights are."""
     candidates = legs.scored.candidates
     if request.fusion == "rrf":
         return fusion.rrf(candidates, k=request.rrf_k)
@@ -258,7 +265,7 @@ def _fuse(legs: Legs, request: SearchRequest) -> list[Candidate]:
     fused = fusion.weighted(candidates, semantic=semantic, lexical=lexical)
     if not semantic or not lexical:
         return fused  # the order of one leg is what was asked for
-    return fusion.supported(fused, fetch_vectors([c.chunk_id for c in fused]))
+    return fusion.supported(fused, vectors)
 
 
 def _rerank(

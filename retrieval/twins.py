@@ -13,7 +13,8 @@ import numpy as np
 from ragsite.tenancy import id_array, looked_up
 
 from .requests import Candidate
-from .rows import Row, Vector
+from .rows import Row
+from .vectors import Vector
 
 NEAR = 0.97  # cosine similarity
 SHARED = 0.9  # of all words of both
@@ -36,9 +37,9 @@ class Twins:
         rows: Mapping[uuid.UUID, Row],
         vectors: Mapping[uuid.UUID, Vector],
     ) -> None:
-        ids = [candidate.chunk_id for candidate in candidates if candidate.chunk_id in vectors]
+        ids = [candidate.chunk_id for candidate in candidates if candidate.chunk_id in rows]
         self._rows = rows
-        self._near = _near(ids, vectors)
+        self._near = _near([chunk_id for chunk_id in ids if chunk_id in vectors], vectors)
         self._same: dict[int, list[uuid.UUID]] = {}
         for chunk_id in ids:  # under other titles the same words embed differently
             self._same.setdefault(rows[chunk_id].words_hash, []).append(chunk_id)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from retrieval import fusion
 from retrieval.fusion import NEIGHBOURS, SUPPORT, supported, weighted
 from retrieval.requests import Candidate
-from retrieval.rows import Vector
 from retrieval.scoring import union
+from retrieval.vectors import Vector
 
 IDS = [uuid.UUID(int=n) for n in range(1, 9)]
 DOCUMENT = uuid.UUID(int=99)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 # A boolean tree over more words than these makes the index slower than what it saves.
-MOST_PRUNING_TERMS = 7
+MOST_PRUNING_TERMS = 6
 SHARES = (0.0, 0.15, 0.25, 0.35, 0.42, 0.5, 0.6, 0.7, 0.85, 0.999)
 
 

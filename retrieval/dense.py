@@ -21,26 +21,29 @@ MOST_EF_SEARCH = 1000  # that pgvector takes
 
 Plan = str  # "exact", the profile's method, or "…, then exact"
 
+# The distance stands there once, or it would be worked out twice for every row.
 _EXACT = """
-    SELECT chunk.id, chunk.document_id, 1 - (chunk.embedding <=> %(vector)s::halfvec) AS similarity
-    FROM documents_chunk chunk {join}
-    WHERE chunk.namespace_id = %(namespace)s AND chunk.profile_id = %(profile)s {narrowed}
-    ORDER BY chunk.embedding <=> %(vector)s::halfvec, chunk.id
-    LIMIT %(limit)s
+    SELECT id, document_id, 1 - distance AS similarity FROM (
+        SELECT chunk.id, chunk.document_id, chunk.embedding <=> %(vector)s::halfvec AS distance
+        FROM documents_chunk chunk {join}
+        WHERE chunk.namespace_id = %(namespace)s AND chunk.profile_id = %(profile)s {narrowed}
+        ORDER BY distance, id LIMIT %(limit)s
+    ) near
 """
 
 # Document by document: for some thousands of ids the planner takes milliseconds to think about
 # "= ANY", and then reads the whole namespace's entries of another index beside them.
 _OF_DOCUMENTS = """
-    SELECT chunk.id, chunk.document_id, 1 - (chunk.embedding <=> %(vector)s::halfvec) AS similarity
-    FROM unnest(%(documents)s::uuid[]) passing (id) CROSS JOIN LATERAL (
-        SELECT chunk.id, chunk.document_id, chunk.embedding FROM documents_chunk chunk
-        WHERE chunk.document_id = passing.id
-          AND chunk.namespace_id = %(namespace)s AND chunk.profile_id = %(profile)s {narrowed}
-        OFFSET 0
-    ) chunk
-    ORDER BY chunk.embedding <=> %(vector)s::halfvec, chunk.id
-    LIMIT %(limit)s
+    SELECT id, document_id, 1 - distance AS similarity FROM (
+        SELECT chunk.id, chunk.document_id, chunk.embedding <=> %(vector)s::halfvec AS distance
+        FROM unnest(%(documents)s::uuid[]) passing (id) CROSS JOIN LATERAL (
+            SELECT chunk.id, chunk.document_id, chunk.embedding FROM documents_chunk chunk
+            WHERE chunk.document_id = passing.id
+              AND chunk.namespace_id = %(namespace)s AND chunk.profile_id = %(profile)s {narrowed}
+            OFFSET 0
+        ) chunk
+        ORDER BY distance, id LIMIT %(limit)s
+    ) near
 """
 
 # The iterative scan returns its rows roughly in order: the outer query puts them right. The "+ 0"

@@ -295,6 +295,20 @@ def compile_filters(filters: Filters, *, alias: str = "document") -> tuple[str, 
     return " AND ".join(conditions), sql.parameters
 
 
+def indexed(filters: Filters) -> tuple[str, list[str]] | None:
+    """A call of the function that finds by an index what may pass, and what to call it with. What
+    it finds is some of the filter's conditions, never the whole of it."""
+    if filters.tags:
+        return "ragsite.documents_tagged({}::text[])", list(filters.tags)
+    if filters.tags_all:
+        return "ragsite.documents_tagged_all({}::text[])", list(filters.tags_all)
+    condition = filters.metadata
+    for part in condition.parts if isinstance(condition, All) else (condition,):
+        if isinstance(part, OneOf | Contains):
+            return "ragsite.documents_holding({}::jsonb[])", _shapes(part)
+    return None
+
+
 class _Sql:
     """Collects parameters. Whatever a user wrote, keys included, goes through `parameter`."""
 
@@ -322,12 +336,9 @@ class _Sql:
                 return f"(NOT {self.condition(part)})"
             case Exists(path):
                 return f"({self.at(path)} IS NOT NULL)"
-            case Contains(path, value):
-                return f"({column} @> {self.parameter(_within(path, value))}::jsonb)"
-            case OneOf(path, values):
+            case Contains() | OneOf():
                 # @> and not #>, because the index on metadata knows no other operator.
-                shapes = [_within(path, v) for value in values for v in (value, f"[{value}]")]
-                return f"({column} @> ANY ({self.parameter(shapes)}::jsonb[]))"
+                return f"({column} @> ANY ({self.parameter(_shapes(condition))}::jsonb[]))"
             case Compares(path, operator, operand):
                 found, search = self.at(path), COMPARISONS[operator]
                 variables = self.parameter(_within(("operand",), operand))
@@ -338,6 +349,14 @@ class _Sql:
         """What stands there. Not by #>, which would take the key "0" for a place in a list."""
         keys = "".join(f" -> {self.parameter(key)}::text" for key in path)
         return f"({self.alias}.metadata{keys})"
+
+
+def _shapes(condition: Contains | OneOf) -> list[Json]:
+    """What metadata must contain, any of them."""
+    if isinstance(condition, Contains):
+        return [_within(condition.path, condition.value)]
+    wanted = (v for value in condition.values for v in (value, f"[{value}]"))
+    return [_within(condition.path, value) for value in wanted]
 
 
 def _within(path: Path, value: Json) -> Json:

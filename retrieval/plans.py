@@ -3,6 +3,7 @@ them."""
 
 import re
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import connections, transaction
@@ -31,8 +32,7 @@ def explain_candidates(
     limit: int,
     analyse: bool = False,
 ) -> str:
-    """What goes on inside ragsite.lexical_candidates: PostgreSQL shows a function as one line, so
-    its body is explained by itself, as the role and with the settings it runs with."""
+    """What goes on inside ragsite.lexical_candidates."""
     arguments = {
         "wanted": (wanted, "tsquery"),
         "weights": (question.weights, "sparsevec"),
@@ -41,11 +41,22 @@ def explain_candidates(
         "in_documents": (None, "uuid[]"),
         "at_most": (limit, "int"),
     }
+    return explain_inside("lexical_candidates", arguments, namespace_id, analyse=analyse)
+
+
+def explain_inside(
+    function: str,
+    arguments: Mapping[str, tuple[Any, str]],
+    namespace_id: uuid.UUID,
+    *,
+    analyse: bool = False,
+) -> str:
+    """PostgreSQL shows a function as one line, so its body is explained by itself, as the role and
+    with the settings it runs with. `arguments`: by name, the value and its type."""
     owner = connections["owner"]
     with transaction.atomic(using="owner"), owner.cursor() as cursor:
         cursor.execute(
-            "SELECT prosrc, proconfig FROM pg_proc "
-            "WHERE oid = 'ragsite.lexical_candidates'::regproc"
+            "SELECT prosrc, proconfig FROM pg_proc WHERE oid = %s::regproc", [f"ragsite.{function}"]
         )
         body, settings = cursor.fetchone()
         cursor.execute(f"SET LOCAL ROLE {role('definer')}")

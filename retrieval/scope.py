@@ -7,21 +7,21 @@ from typing import Any
 from documents.models import Namespace
 from ragsite.tenancy import current_connection
 
-from .filters import Filters, compile_filters
+from .filters import Filters, compile_filters, indexed
 
 # Up to so many chunks of a large namespace it is quicker to look at each than to go through the
 # vector index, which has to step over all that do not pass, everybody's: for a hundred candidates
 # over a hundred times the table's rows for each that passes. So the bound grows with the root of
-# the table, to SEARCH_EXACT_SCAN_ROWS at a million. docs/decisions/0015-retrieval.md
+# the table, to SEARCH_EXACT_SCAN_ROWS. docs/decisions/0015-retrieval.md
 _BOUND = """
     SELECT CASE WHEN %(chunks)s <= %(few)s THEN %(few)s
-                ELSE least(%(few)s, sqrt(400 * greatest(reltuples, %(chunks)s))) END::int AS chunks
+                ELSE least(%(few)s, sqrt(1600 * greatest(reltuples, %(chunks)s))) END::int AS chunks
     FROM pg_class WHERE oid = 'documents_chunk'::regclass
 """
 
 # Ids are random: the first documents are as good as any to guess from how many pass. Every document
-# is looked at only if those seem to be few. The condition is compiled: it names columns and
-# parameters, and holds nothing a user wrote.
+# is looked at only if those seem to be few, or every one that an index finds. The condition is
+# compiled: it names columns and parameters, and holds nothing a user wrote.
 SAMPLE = 1000
 _DOCUMENTS = """
     WITH bound AS MATERIALIZED ({bound}), sampled AS MATERIALIZED (
@@ -33,7 +33,7 @@ _DOCUMENTS = """
                         / nullif(sum(chunks_count), 0), 0)::int AS chunks
         FROM sampled
     ), passing AS MATERIALIZED (
-        SELECT id, chunks_count FROM documents_document document
+        SELECT id, chunks_count FROM {found} documents_document document {by}
         WHERE namespace_id = %(tenant)s AND live_version IS NOT NULL AND {condition}
           AND (SELECT guessed.chunks <= bound.chunks FROM guessed, bound)
         LIMIT (SELECT chunks + 1 FROM bound)
@@ -93,7 +93,8 @@ def resolve(filters: Filters, tenant: Namespace, *, few: int) -> Scope:
     if condition:
         # Documents by name are found by their keys: there is nothing to guess.
         sample = 0 if filters.document_ids else SAMPLE
-        scope = passing(condition, parameters, tenant, few=few, sample=sample)
+        index = indexed(filters)
+        scope = passing(condition, parameters, tenant, few=few, sample=sample, index=index)
     if filters.kinds:
         scope = _of_kinds(replace(scope, kinds=tuple(filters.kinds)), tenant, few)
     return scope
@@ -106,11 +107,15 @@ def passing(
     *,
     few: int,
     sample: int = SAMPLE,
+    index: tuple[str, list[str]] | None = None,
 ) -> Scope:
     """A filter that leaves few chunks is turned into its documents: then each leg can look at
     exactly those, by rule instead of by the planner's guess. Inside namespace()."""
-    statement = _DOCUMENTS.format(condition=condition, bound=_BOUND)
-    guessed, counted, documents = _row(statement, tenant, few, **parameters, sample=sample)
+    function, wanted = index or ("", None)
+    own = {"sample": sample, "wanted": wanted}
+    guessed, counted, documents = _row(
+        statement(condition, function), tenant, few, **parameters, **own
+    )
     chunks = counted if documents is not None else max(guessed, counted)
     return Scope(
         chunks,
@@ -119,6 +124,16 @@ def passing(
         parameters={**parameters, "tenant": tenant.pk},
         documents=documents,
         through_index=documents is None,
+    )
+
+
+def statement(condition: str, function: str) -> str:
+    """With a function that finds by an index, only what that finds is looked at."""
+    return _DOCUMENTS.format(
+        condition=condition,
+        bound=_BOUND,
+        found=f"{function.format('%(wanted)s')} found JOIN" if function else "",
+        by="ON document.id = found.document_id" if function else "",
     )
 
 
@@ -137,10 +152,10 @@ def _of_kinds(scope: Scope, tenant: Namespace, few: int) -> Scope:
     return replace(scope, chunks=int(tenant.chunk_count * share), share=share, through_index=True)
 
 
-def _row(statement: str, tenant: Namespace, few: int, **parameters: Any) -> tuple[Any, ...]:
+def _row(asked: str, tenant: Namespace, few: int, **parameters: Any) -> tuple[Any, ...]:
     common: dict[str, Any] = {"tenant": tenant.pk, "chunks": tenant.chunk_count, "few": few}
     with current_connection().cursor() as cursor:
-        cursor.execute(statement, {**parameters, **common})
+        cursor.execute(asked, {**parameters, **common})
         row: tuple[Any, ...] = cursor.fetchone()
         return row
 

@@ -9,11 +9,17 @@ import pytest
 from django.db import connections
 
 from documents.models import IndexProfile, Namespace
-from ragsite.tenancy import namespace, operator
+from ragsite.tenancy import current_connection, namespace, operator
 from retrieval import dense, lexical, plans
 from retrieval.bm25 import Term, weight
-from retrieval.filters import NO_FILTERS, Filters, compile_filters
-from retrieval.scope import _BOUND, _DOCUMENTS, SAMPLE, Scope, resolve
+from retrieval.filters import (
+    NO_FILTERS,
+    Filters,
+    compile_filters,
+    indexed,
+    parse_metadata,
+)
+from retrieval.scope import SAMPLE, Scope, resolve, statement
 
 DOCUMENTS, EACH = 1200, 3  # more than are sampled
 ROWS = DOCUMENTS * EACH
@@ -194,12 +200,69 @@ def test_how_much_a_filter_leaves_decides_how_it_is_found(library: Namespace):
 
 def test_a_broad_filter_is_not_asked_of_every_document(library: Namespace):
     def passing(tag: str) -> str:
-        condition, parameters = compile_filters(Filters(tags=(tag,)))
-        statement = _DOCUMENTS.format(condition=condition, bound=_BOUND)
+        filters = Filters(tags=(tag,))
+        condition, parameters = compile_filters(filters)
+        function, wanted = indexed(filters) or ("", None)
         common = {"tenant": library.pk, "chunks": ROWS, "few": FEW, "sample": SAMPLE}
-        plan = plans.explain(statement, {**parameters, **common}, analyse=True)
+        asked = {**parameters, **common, "wanted": wanted}
+        plan = plans.explain(statement(condition, function), asked, analyse=True)
         return plan.partition("CTE passing")[2].partition("CTE counted")[0]
 
     with namespace(library.pk):
         assert "(never executed)" in passing("half")
         assert "(never executed)" not in passing("twentieth")
+
+
+@pytest.mark.parametrize(
+    ("filters", "used"),
+    [
+        (Filters(tags=("hundredth",)), "document_tags"),
+        (Filters(tags_all=("half", "hundredth")), "document_tags"),
+        (Filters(metadata=parse_metadata({"n": 7})), "document_metadata"),
+        (Filters(metadata=parse_metadata({"n": {"$in": [7, 8]}})), "document_metadata"),
+        (Filters(metadata=parse_metadata({"n": 7, "m": {"$gt": 1}})), "document_metadata"),
+    ],
+)
+def test_rare_tags_and_metadata_are_found_by_their_index(
+    library: Namespace, filters: Filters, used: str
+):
+    found = indexed(filters)
+    assert found is not None
+    function, wanted = found
+    name, _, kind = function.removeprefix("ragsite.").removesuffix(")").partition("({}::")
+    plan = plans.explain_inside(name, {"wanted": (wanted, kind)}, library.pk)
+    assert f"Bitmap Index Scan on {used}" in plan
+    assert "Seq Scan" not in plan
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        Filters(tags_none=("half",)),
+        Filters(source_types=("md",)),
+        Filters(metadata=parse_metadata({"$or": [{"n": 7}, {"m": 1}]})),
+        Filters(metadata=parse_metadata({"n": {"$ne": 7}})),
+    ],
+)
+def test_what_no_index_narrows_is_asked_of_every_document(filters: Filters):
+    assert indexed(filters) is None
+
+
+def test_documents_are_found_by_index_in_ones_own_namespace_only(
+    library: Namespace, other_tenant: Namespace
+):
+    def found(call: str) -> int:
+        with current_connection().cursor() as cursor:
+            cursor.execute(f"SELECT count(*) FROM {call}")
+            return int(cursor.fetchone()[0])
+
+    calls = (
+        "ragsite.documents_tagged('{half}')",
+        "ragsite.documents_tagged_all('{half}')",
+        """ragsite.documents_holding(ARRAY['{"n": 2}'::jsonb])""",
+    )
+    with namespace(library.pk):
+        assert [found(call) for call in calls] == [DOCUMENTS // 2, DOCUMENTS // 2, 1]
+    with namespace(other_tenant.pk):
+        assert [found(call) for call in calls] == [0, 0, 0]
+    assert [found(call) for call in calls] == [0, 0, 0]

@@ -47,12 +47,16 @@ def supported(fused: Sequence[Candidate], vectors: Mapping[uuid.UUID, Vector]) -
     known = [candidate for candidate in fused if candidate.chunk_id in vectors]
     if len(known) <= NEIGHBOURS + 1:  # everybody would be everybody's neighbour
         return list(fused)
-    matrix = np.stack([vectors[candidate.chunk_id] for candidate in known])
-    likeness = matrix @ matrix.T
-    np.fill_diagonal(likeness, val=-1.0)
-    least = np.partition(likeness, -NEIGHBOURS, axis=1)[:, -NEIGHBOURS, np.newaxis]
-    shares = np.where(likeness >= least, likeness.clip(min=1e-6), 0.0)
-    means = shares @ np.array([c.fused for c in known]) / shares.sum(axis=1)
+    # np.stack would take longer than the product.
+    matrix = np.concatenate([vectors[c.chunk_id] for c in known]).reshape(len(known), -1)
+    shares = matrix @ matrix.T
+    np.fill_diagonal(shares, val=-1.0)
+    least = np.partition(shares, -NEIGHBOURS, axis=1)[:, -NEIGHBOURS, np.newaxis]
+    is_neighbour = shares >= least
+    np.maximum(shares, 1e-6, out=shares)
+    shares *= is_neighbour
+    scores = np.array([c.fused for c in known], dtype=np.float32)
+    means = shares @ scores / shares.sum(axis=1)
     for candidate, mean in zip(known, means.tolist(), strict=True):
         candidate.support = mean
     return _ordered([_Fused(c, _leaning(c), c.vector_normal, c.lexical_normal) for c in fused])

@@ -19,6 +19,6 @@ def vectors_of(candidates: Sequence[Candidate]) -> dict[uuid.UUID, Vector]:
     # pgvector's wire format: two bytes of dimensions, two unused, then half-precision numbers.
     numbers = b"".join([candidate.packed[4:] for candidate in known])
     matrix = np.frombuffer(numbers, dtype=">f2").reshape(len(known), -1).astype(np.float32)
-    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))[:, np.newaxis]
     matrix /= np.where(lengths, lengths, 1)
-    return {c.chunk_id: vector for c, vector in zip(known, matrix, strict=True)}
+    return dict(zip([c.chunk_id for c in known], matrix, strict=True))

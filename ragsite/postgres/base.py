@@ -5,7 +5,7 @@ from typing import Any
 
 import psycopg
 from django.conf import settings
-from django.db.backends.postgresql import base
+from django.db.backends.postgresql import base, operations
 from django.db.backends.utils import CursorWrapper
 from django.db.utils import OperationalError
 from psycopg.pq import Format
@@ -13,7 +13,15 @@ from psycopg.pq import Format
 from ragsite.embedded import EmbeddedServerError
 
 
+class DatabaseOperations(operations.DatabaseOperations):
+    def last_executed_query(self, cursor: Any, sql: str, params: Any) -> str:
+        """Of a statement that is prepared nothing but its name is sent: tell what was written."""
+        return super().last_executed_query(cursor, sql, params) or sql
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
+    ops_class = DatabaseOperations
+
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         if settings.EMBEDDED_SERVER is not None and not self._has_idle_connection():
             try:

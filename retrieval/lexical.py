@@ -87,7 +87,7 @@ _CHUNKS_OF_KINDS = """
 WORTH_WHILE = 4  # times the budget, for candidates beyond those that were asked for
 # Times the budget, for what a filter leaves to be as much as there is without one.
 WIDEST = 4
-FEW_OF_MANY = 0.1  # of the namespace: its words would find mostly what does not pass
+FEW_OF_MANY = 0.13  # of the namespace: its words would find mostly what does not pass
 # A filter that is joined to what the function returns sees so many times as many as should do. If
 # that does not leave enough, it sees everything.
 DEPTH = 2

@@ -121,7 +121,7 @@ def _like(texts: Sequence[str], words: Sequence[str], chance: random.Random) -> 
 
 def load(corpus: Corpus) -> None:
     """Into empty tables."""
-    with _without_indexes("documents_chunk", "documents_chunkterms"):
+    with _without_indexes("documents_chunk", "documents_chunkterms", rows=len(corpus.ids)):
         insert(corpus)
     with connections["owner"].cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
@@ -236,7 +236,7 @@ def _chunks(page: Page, vectors: Iterator[np.ndarray], corpus: Corpus) -> Iterat
 
 
 @contextmanager
-def _without_indexes(*tables: str) -> Iterator[None]:
+def _without_indexes(*tables: str, rows: int) -> Iterator[None]:
     """Those that take their time with every row: HNSW and GIN."""
     with connections["owner"].cursor() as cursor:
         cursor.execute(
@@ -249,7 +249,8 @@ def _without_indexes(*tables: str) -> Iterator[None]:
             cursor.execute(f'DROP INDEX "{name}"')
     yield
     with connections["owner"].cursor() as cursor:
-        cursor.execute("SET maintenance_work_mem = '4GB'")
+        # A graph that does not fit is built many times more slowly; what is named here is taken.
+        cursor.execute(f"SET maintenance_work_mem = '{1 + rows // 300_000}GB'")
         for _, definition in indexes:
             cursor.execute(definition)
 

@@ -23,17 +23,21 @@ class DatabaseWrapper(base.DatabaseWrapper):
     ops_class = DatabaseOperations
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        if settings.EMBEDDED_SERVER is not None and not self._has_idle_connection():
-            try:
-                settings.EMBEDDED_SERVER.ensure_running()
-            except EmbeddedServerError as error:  # so that callers see a database that is away
-                raise OperationalError(str(error)) from error
-        connection = super().get_new_connection(conn_params)
-        while self.pool is not None and not _is_alive(connection):
+        while True:
+            self._see_that_the_server_runs()
+            connection = super().get_new_connection(conn_params)
+            if self.pool is None or _is_alive(connection):
+                return connection
             connection.close()
             self.pool.putconn(connection)  # which makes another one in its place
-            connection = super().get_new_connection(conn_params)
-        return connection
+
+    def _see_that_the_server_runs(self) -> None:
+        if settings.EMBEDDED_SERVER is None or self._has_idle_connection():
+            return
+        try:
+            settings.EMBEDDED_SERVER.ensure_running()
+        except EmbeddedServerError as error:  # so that callers see a database that is away
+            raise OperationalError(str(error)) from error
 
     def _has_idle_connection(self) -> bool:
         return self.pool is not None and self.pool.get_stats()["pool_available"] > 0

@@ -41,11 +41,10 @@ class Caller:
 
 class ApiKeyAuthentication(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[Caller, Caller] | None:
-        kind, _, key = request.headers.get("Authorization", "").partition(" ")
-        if not kind:
+        authorization = request.headers.get("Authorization", "")
+        if not authorization.partition(" ")[0]:
             return None
-        match = _KEY.fullmatch(key.strip()) if kind.lower() == "bearer" else None
-        caller = _find(*match.groups()) if match else None
+        caller = find_caller(authorization)
         if caller is None:
             raise _refused("invalid_key", "This API key is not valid.")
         return caller, caller
@@ -74,6 +73,22 @@ class HasScope(BasePermission):
 
 def _refused(code: str, message: str) -> ApiError:
     return ApiError(code, message, http_status=401)
+
+
+def is_well_formed(authorization: str) -> bool:
+    """Whether the header could hold a key of ours; nothing is looked up."""
+    return _parse(authorization) is not None
+
+
+def find_caller(authorization: str) -> Caller | None:
+    """Whoever the header's key belongs to. Raises ApiError for a key that has ended."""
+    match = _parse(authorization)
+    return _find(*match.groups()) if match else None
+
+
+def _parse(authorization: str) -> re.Match[str] | None:
+    kind, _, key = authorization.partition(" ")
+    return _KEY.fullmatch(key.strip()) if kind.lower() == "bearer" else None
 
 
 def _find(prefix: str, secret: str) -> Caller | None:

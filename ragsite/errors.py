@@ -26,12 +26,19 @@ class ApiError(exceptions.APIException):
     """An error with a code that clients can rely on."""
 
     def __init__(
-        self, code: str, message: str, *, http_status: int = 400, details: Any = None
+        self,
+        code: str,
+        message: str,
+        *,
+        http_status: int = 400,
+        details: Any = None,
+        retry_after: int | None = None,
     ) -> None:
         super().__init__(message, code)
         self.status_code = http_status
         self.code = code
         self.details = details
+        self.retry_after = retry_after  # seconds
 
 
 def envelope(code: str, message: str, details: Any = None) -> dict[str, Any]:
@@ -61,6 +68,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
         return Response(body, status=status.HTTP_500_INTERNAL_SERVER_ERROR)
     code, message, details = _described(error)
     headers = {"WWW-Authenticate": CHALLENGE} if error.status_code == 401 else {}
+    if retry_after := getattr(error, "retry_after", None):
+        headers["Retry-After"] = str(retry_after)
     return Response(envelope(code, message, details), status=error.status_code, headers=headers)
 
 

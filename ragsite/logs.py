@@ -32,8 +32,8 @@ def request_id(value: str) -> Iterator[None]:
         _request_id.reset(token)
 
 
-def _id_of(request: HttpRequest) -> str:
-    given = request.headers.get("X-Request-ID", "")
+def accepted_request_id(given: str) -> str:
+    """The caller's own id where it can be used, otherwise a new one."""
     return given if _ACCEPTED_ID.fullmatch(given) else str(uuid.uuid4())
 
 
@@ -44,7 +44,7 @@ def request_id_middleware(
 
     def answer(request: HttpRequest) -> HttpResponse:
         started = time.perf_counter()
-        with request_id(_id_of(request)):
+        with request_id(accepted_request_id(request.headers.get("X-Request-ID", ""))):
             return _finished(request, get_response(request), started)
 
     return answer

@@ -9,12 +9,14 @@ ERRORS = {
     "404": "There is no such thing in this namespace.",
     "405": "The address does not take this method.",
     "406": "None of the media types asked for can be given.",
+    "408": "The request body came too slowly.",
     "409": "It contradicts the present state.",
     "413": "The body or a file is too large.",
     "415": "This kind of content is not taken.",
     "422": "It was understood, but a field is not acceptable.",
+    "429": "Too much at once; Retry-After says when to try again.",
     "500": "Our fault.",
-    "503": "The database cannot be reached; try again shortly.",
+    "503": "The database cannot be reached, or too much is going on; try again shortly.",
     "507": "There is no room to store it.",
 }
 ERROR_SCHEMA = {
@@ -53,6 +55,7 @@ def _can_happen(code: str, path: str, method: str) -> bool:
     return {
         "400": with_body,
         "404": "{" in path or method == "get",
+        "408": with_body,
         "409": with_body or path.endswith("/text"),
         "413": with_body,
         "415": with_body,

@@ -24,6 +24,8 @@ def web() -> Program:
     argv = [sys.executable, "-m", "uvicorn", "ragsite.asgi:application"]
     argv += ["--host", settings.HOST, "--port", str(settings.PORT)]
     argv += ["--workers", str(settings.WEB_PROCESSES), "--timeout-graceful-shutdown", "10"]
+    argv += ["--http", "ragsite.platform.http_protocol:GuardedProtocol"]
+    argv += ["--ws-max-size", str(settings.BODIES["max_bytes"])]
     argv += ["--log-level", "warning", "--no-access-log"]
     return Program("web", argv, _environment("web"), stop_seconds=15)
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from ragsite import embedding_settings
+from ragsite import embedding_settings, web_settings
 from ragsite.api_settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 from ragsite.embedded import EmbeddedServer
 from ragsite.secret import Secret
@@ -207,8 +207,10 @@ INGEST_MAX_BATCH = env.int("INGEST_MAX_BATCH", default=100)
 REQUEST_MAX_BYTES = env.int("REQUEST_MAX_BYTES", default=4 * INGEST_MAX_BYTES)
 INGEST_MAX_WAIT = env.int("INGEST_MAX_WAIT", default=60)
 FACTS_PER_DOCUMENT = env.int("FACTS_PER_DOCUMENT", default=50_000)
-DATA_UPLOAD_MAX_MEMORY_SIZE = REQUEST_MAX_BYTES  # ragsite/body_limit.py is the real guard
+DATA_UPLOAD_MAX_MEMORY_SIZE = REQUEST_MAX_BYTES  # ragsite/platform/bodies.py is the real guard
 DATA_UPLOAD_MAX_NUMBER_FILES = INGEST_MAX_BATCH
+# What a client may hold open (ragsite/platform/).
+STREAMS, BODIES = web_settings.streams(env), web_settings.bodies(env)
 
 # -- reading files: the limits of one file (documents/extractors/cell.py) ---------
 EXTRACTION = {

@@ -18,6 +18,7 @@ from documents.errors import IngestError
 from documents.lexemes import ParsedQuery, parse_query
 from documents.models import Chunk, IndexProfile, Namespace
 from ragsite import replica
+from ragsite.platform.threads import release_connections
 from ragsite.tenancy import looked_up_in, namespace
 
 from . import fusion, reranking
@@ -283,6 +284,7 @@ def _rerank(
     if not is_at_once:
         texts = contents([candidate.chunk_id for candidate in best])
         transaction.close()  # nobody waits for a model inside one
+        release_connections()
     result = reranking.rerank(
         query.text,
         [Passage(texts.get(c.chunk_id, ""), c.vector) for c in best],

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from django.conf import settings
@@ -17,6 +18,7 @@ from documents.intake import Submission
 from documents.models import Document, Namespace
 from ragsite.errors import ApiError
 from ragsite.parsing import ShallowJSONParser
+from ragsite.platform.streams import waiting
 from ragsite.tenancy import namespace
 
 from .ingest_requests import (
@@ -57,11 +59,14 @@ class IngestView(APIView):
         nothing could be taken."""
         submissions, wait = _reader(request)(request.data)
         namespace_id = caller_of(request).namespace_id
-        results = [_take(namespace_id, n, item) for n, item in enumerate(submissions)]
-        if all(result["status"] == "rejected" for result in results):
-            raise _nothing_taken(results)
-        job_ids = [result["job_id"] for result in results if result["job_id"]]
-        jobs.wait(namespace_id, job_ids, seconds=min(wait, settings.INGEST_MAX_WAIT))
+        seconds = min(wait, settings.INGEST_MAX_WAIT)
+        # The slot comes first: a request that is refused must not have stored anything.
+        with waiting(request.headers["Authorization"]) if seconds else nullcontext():
+            results = [_take(namespace_id, n, item) for n, item in enumerate(submissions)]
+            if all(result["status"] == "rejected" for result in results):
+                raise _nothing_taken(results)
+            job_ids = [result["job_id"] for result in results if result["job_id"]]
+            jobs.wait(namespace_id, job_ids, seconds=seconds)
         return _answer(namespace_id, results)
 
 

@@ -11,6 +11,7 @@ from documents.fetching import Fetcher
 from documents.intake import Submission
 from documents.media_types import SAID_WITHOUT_MEANING
 from ragsite.errors import describe
+from ragsite.platform.threads import release_connections
 
 from .fields import ContentField, MetadataField, SaidOrNotField, TagsField
 from .serializers import StrictSerializer
@@ -124,6 +125,7 @@ def read_url(data: Any) -> tuple[list[Submission | IngestError], float]:
     form.is_valid(raise_exception=True)
     said = form.validated_data
     url, wait = said.pop("url"), said.pop("wait")
+    release_connections()  # a web site may take its time
     try:
         fetched = fetcher().fetch(url)
     except IngestError as error:

@@ -40,10 +40,10 @@ class OneThreadHandler(ASGIHandler):
         with body:
             set_script_prefix(get_script_prefix(scope))
             response: HttpResponseBase = await self.threads.run(self._answer, scope, body)
-            if not response.streaming:
-                await self.send_response(response, send)
-                return
-        # What was sent to us is done with: a stream does not keep it on disk.
+        # A client that reads slowly does not keep what it has sent on our disk.
+        if not response.streaming:
+            await self.send_response(response, send)
+            return
         async with ThreadSensitiveContext(executor=self.threads):
             await self._stream(response, receive, send)
 

@@ -20,7 +20,7 @@ from .slots import Slots, Taken
 PLAIN_ANSWER_BYTES = 1024 * 1024
 RETRY_AFTER = 5  # seconds
 CODE = "too_many_streams"
-POLICY_CLOSE = 1013  # WebSocket: try again later
+TRY_AGAIN_LATER = 1013  # how a WebSocket is closed
 
 open_streams = Slots(per_owner=settings.STREAMS["per_key"])
 
@@ -74,7 +74,7 @@ class _WebSocketExchange(_StreamExchange):
         await super().send(message)
 
     async def answer(self, refusal: Refusal) -> None:
-        close = {"type": "websocket.close", "code": POLICY_CLOSE, "reason": refusal.code}
+        close = {"type": "websocket.close", "code": TRY_AGAIN_LATER, "reason": refusal.code}
         await self._send(close)
 
 
@@ -113,4 +113,4 @@ def _key_owner(authorization: str) -> str:
 
 
 def _message(slots: Slots) -> str:
-    return f"This key already has {slots.per_owner} streams open; close one or try again later."
+    return f"At most {slots.per_owner} streams at once; close one or try again later."

@@ -82,8 +82,11 @@ def _send_part_by_part(response: StreamingHttpResponse) -> None:
     parts: Iterator[bytes] = iter(response.streaming_content)  # type: ignore[arg-type]
     end = object()
 
+    def next_part() -> Any:
+        return next(parts, end)
+
     async def one_by_one() -> AsyncIterator[Any]:
-        while (part := await sync_to_async(next)(parts, end)) is not end:
+        while (part := await sync_to_async(next_part)()) is not end:
             yield part
 
     response.streaming_content = one_by_one()

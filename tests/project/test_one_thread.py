@@ -26,8 +26,13 @@ seen: dict[str, Any] = {}
 @csrf_exempt
 def plain(request: HttpRequest) -> HttpResponse:
     seen["view"] = threading.get_ident()
-    seen.setdefault("threads", set()).add(seen["view"])
     return HttpResponse(request.body[::-1])
+
+
+def together(request: HttpRequest) -> HttpResponse:
+    """Answers only when another request is being answered too."""
+    seen["barrier"].wait(10)
+    return HttpResponse(str(threading.get_ident()))
 
 
 def stream(request: HttpRequest) -> StreamingHttpResponse:
@@ -67,6 +72,7 @@ def file(request: HttpRequest) -> HttpResponseBase:
 
 urlpatterns = [
     path("plain", plain),
+    path("together", together),
     path("stream", stream),
     path("held", held_stream),
     path("broken", broken_stream),
@@ -148,11 +154,13 @@ def test_all_of_a_request_is_in_one_thread_and_the_next_one_takes_it_again():
 def test_two_at_once_have_a_thread_each():
     handler = OneThreadHandler()
 
-    async def two() -> None:
-        await asyncio.gather(ask(handler, "/plain", b"a"), ask(handler, "/plain", b"b"))
+    async def two() -> list[list[Any]]:
+        seen["barrier"] = threading.Barrier(2)
+        return await asyncio.gather(ask(handler, "/together"), ask(handler, "/together"))
 
-    asyncio.run(two())
-    assert len(seen["threads"]) == 2
+    first, second = asyncio.run(two())
+    assert (first[0]["status"], second[0]["status"]) == (200, 200)
+    assert body_of(first) != body_of(second)
 
 
 def test_a_stream_ends_when_its_reader_leaves():

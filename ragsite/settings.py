@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from ragsite import embedding_settings
+from ragsite import embedding_settings, outbound_settings
 from ragsite.api_settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 from ragsite.embedded import EmbeddedServer
 from ragsite.secret import Secret
@@ -209,6 +209,9 @@ INGEST_MAX_WAIT = env.int("INGEST_MAX_WAIT", default=60)
 FACTS_PER_DOCUMENT = env.int("FACTS_PER_DOCUMENT", default=50_000)
 DATA_UPLOAD_MAX_MEMORY_SIZE = REQUEST_MAX_BYTES  # ragsite/body_limit.py is the real guard
 DATA_UPLOAD_MAX_NUMBER_FILES = INGEST_MAX_BATCH
+
+# -- fetching pages ---------------------------------------------------------------
+FETCHING = outbound_settings.fetching(env)
 
 # -- reading files: the limits of one file (documents/extractors/cell.py) ---------
 EXTRACTION = {

@@ -43,6 +43,7 @@ WORKERS = [
             "lines",
             "limits",
             "onnx_model",
+            "deadlines",
             "outrun",
             "provider",
         )

@@ -45,7 +45,7 @@ def extract(file: BinaryIO, *, media_type: str, name: str) -> Extracted:
     extractor = extractor_for(media_type)
     if extractor.is_harmless:
         return extractor.extract_file(file, name=name)
-    ocr = _ocr() if extractor.holds_pictures else None
+    ocr = ocr_options() if extractor.holds_pictures else None
     return shared_cell().extract(file, media_type=media_type, name=name, ocr=ocr)
 
 
@@ -55,7 +55,7 @@ def shared_cell() -> "Cell":
     return Cell(**settings.EXTRACTION)
 
 
-def _ocr() -> dict[str, Any] | None:
+def ocr_options() -> dict[str, Any] | None:
     """What the cell is told of it; nothing where no engine is set."""
     return {**settings.OCR, **settings.OCR_LIMITS} if settings.OCR["BACKEND"] else None
 

@@ -12,7 +12,7 @@ from documents.sandbox import kernel, landlock, reach, seccomp
 from documents.sandbox.users import Identity, can_change_user
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-OFF, AUTO, REQUIRED = "off", "auto", "required"
+OFF, AUTO, REQUIRED = MODES = ("off", "auto", "required")
 
 
 class SandboxFailed(Exception):
@@ -120,20 +120,26 @@ class Sandbox:
             found.missing["user"] = "only root can read files as somebody else"
             found.capabilities = True  # an ordinary user has none to begin with
             return
-        try:
-            identity = Identity.find(self.options.user)
-        except LookupError:
-            found.missing["user"] = f"there is no user {self.options.user!r}"
-        else:
-            problem = _in_fork(lambda: self._problem_as(identity.assume))
-            if problem is None:
-                found.user, found.capabilities = identity.name, True
-                return
-            found.missing["user"] = f"{identity.name} cannot read {problem}"
+        problem = self._problem_with_user()
+        if problem is None:
+            found.user, found.capabilities = self.options.user, True
+            return
+        found.missing["user"] = problem
         problem = _in_fork(lambda: self._problem_as(kernel.drop_capabilities))
         found.capabilities = problem is None
         if problem:
             found.missing["capabilities"] = f"without them {problem} cannot be read"
+
+    def _problem_with_user(self) -> str | None:
+        name = self.options.user
+        try:
+            identity = Identity.find(name)
+        except LookupError:
+            return f"there is no user {name!r}"
+        if identity.uid == 0:
+            return f"{name!r} is root"
+        unreadable = _in_fork(lambda: self._problem_as(identity.assume))
+        return f"{name} cannot read {unreadable}" if unreadable else None
 
     def _problem_as(self, become: Callable[[], None]) -> str | None:
         become()

@@ -1,8 +1,10 @@
 """Puts the layers together: tried once in a fork, then imposed on each fork that reads a file."""
 
+import json
 import os
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -13,6 +15,7 @@ from documents.sandbox.users import Identity, can_change_user
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OFF, AUTO, REQUIRED = MODES = ("off", "auto", "required")
+UNREADABLE = "unreadable"
 
 
 class SandboxFailed(Exception):
@@ -69,9 +72,10 @@ class Sandbox:
         if problem := _leave_network():
             found.missing["network_namespace"] = problem
         found.network_namespace = not problem
-        self._choose_user(found)
-        found.landlock = landlock.version() if self._holds("landlock", found) else 0
-        found.seccomp = self._holds("seccomp", found)
+        problems = self._with_least_rights(found)
+        found.landlock = 0 if "landlock" in problems else landlock.version()
+        found.seccomp = "seccomp" not in problems
+        found.missing |= {k: v for k, v in problems.items() if k != UNREADABLE}
         if self.options.mode == REQUIRED and not found.is_complete:
             raise SandboxFailed(f"EXTRACT_SANDBOX is required, but: {found.missing}")
         return found
@@ -115,52 +119,53 @@ class Sandbox:
         program = seccomp.build(own_pid=os.getpid(), may_run_programs=self.runs_programs)
         seccomp.install(program)
 
-    def _choose_user(self, found: Protection) -> None:
+    def _with_least_rights(self, found: Protection) -> dict[str, str]:
+        """Settles who reads files; what is wrong with the other layers then."""
         if not can_change_user():
             found.missing["user"] = "only root can read files as somebody else"
             found.capabilities = True  # an ordinary user has none to begin with
-            return
-        problem = self._problem_with_user()
-        if problem is None:
-            found.user, found.capabilities = self.options.user, True
-            return
+            return self._problems(lambda: None)
+        identity, problem = self._other_user()
+        if identity:
+            problems = self._problems(identity.assume)
+            if UNREADABLE not in problems:
+                found.user, found.capabilities = self.options.user, True
+                return problems
+            problem = f"{self.options.user} cannot read {problems[UNREADABLE]}"
         found.missing["user"] = problem
-        problem = _in_fork(lambda: self._problem_as(kernel.drop_capabilities))
-        found.capabilities = problem is None
-        if problem:
-            found.missing["capabilities"] = f"without them {problem} cannot be read"
+        problems = self._problems(kernel.drop_capabilities)
+        if UNREADABLE not in problems:
+            found.capabilities = True
+            return problems
+        found.missing["capabilities"] = f"without them {problems[UNREADABLE]} cannot be read"
+        return self._problems(lambda: None)
 
-    def _problem_with_user(self) -> str | None:
+    def _other_user(self) -> tuple[Identity | None, str]:
         name = self.options.user
         try:
             identity = Identity.find(name)
         except LookupError:
-            return f"there is no user {name!r}"
-        if identity.uid == 0:
-            return f"{name!r} is root"
-        unreadable = _in_fork(lambda: self._problem_as(identity.assume))
-        return f"{name} cannot read {unreadable}" if unreadable else None
+            return None, f"there is no user {name!r}"
+        return (None, f"{name!r} is root") if identity.uid == 0 else (identity, "")
 
-    def _problem_as(self, become: Callable[[], None]) -> str | None:
+    def _problems(self, become: Callable[[], None]) -> dict[str, str]:
+        """By layer, with the rights that `become` leaves; found out in a fork."""
+        with suppress(OSError):
+            self._ruleset  # noqa: B018  # made here, for all forks; those find out if it cannot be
+        return _in_fork(lambda: self._attempt(become))
+
+    def _attempt(self, become: Callable[[], None]) -> dict[str, str]:
         become()
-        return reach.first_unreadable(self._code, reach.loaded_files())
-
-    def _holds(self, layer: str, found: Protection) -> bool:
-        impose = {"landlock": self._restrict_files, "seccomp": self._filter_calls}[layer]
-
-        def attempt() -> None:
-            kernel.forbid_new_privileges()
-            impose()
-
-        try:
-            if layer == "landlock":
-                self._ruleset  # noqa: B018  # made here, for all forks
-            problem = _in_fork(attempt)
-        except OSError as error:
-            problem = error.strerror or str(error)
-        if problem:
-            found.missing[layer] = problem
-        return not problem
+        if unreadable := reach.first_unreadable(self._code, reach.loaded_files()):
+            return {UNREADABLE: unreadable}
+        kernel.forbid_new_privileges()
+        problems: dict[str, str] = {}
+        for name, layer in (("landlock", self._restrict_files), ("seccomp", self._filter_calls)):
+            try:
+                layer()
+            except OSError as error:
+                problems[name] = error.strerror or str(error)
+        return problems
 
 
 @cache
@@ -174,25 +179,25 @@ def _leave_network() -> str | None:
     return None
 
 
-def _in_fork(attempt: Callable[[], str | None]) -> str | None:
-    """What it returns or how it fails, without its effects on this process."""
+def _in_fork(attempt: Callable[[], dict[str, str]]) -> dict[str, str]:
+    """What it returns, without its effects on this process."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            answer = attempt() or ""
-        except OSError as error:
-            answer = error.strerror or str(error) or type(error).__name__
-        except BaseException as error:
+            os.write(writing, json.dumps(attempt()).encode())
+        except BaseException:
             traceback.print_exc()
-            answer = type(error).__name__
-        os.write(writing, answer.encode(errors="replace")[:500])
-        os._exit(0)
+        finally:
+            os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        answer = pipe.read().decode(errors="replace")
-    _, status = os.waitpid(child, 0)
-    return answer or (f"it ended with status {status}" if status else None)
+        answer = pipe.read()
+    os.waitpid(child, 0)
+    if not answer:  # a layer killed it, or it could not even begin
+        return dict.fromkeys((UNREADABLE, "landlock", "seccomp"), "the attempt failed")
+    problems: dict[str, str] = json.loads(answer)
+    return problems
 
 
 def as_json(protection: Protection) -> dict[str, Any]:

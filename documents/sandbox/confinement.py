@@ -60,7 +60,8 @@ class Sandbox:
         self.options = options
         self.runs_programs = runs_programs
         engine_paths = reach.paths_in((ocr or {}).get("OPTIONS", {}))
-        self._named = [*options.read_paths, *engine_paths]
+        named = (*options.read_paths, *engine_paths)
+        self._named = [path for path in named if os.path.exists(path)]
         self._code = reach.code_paths(ROOT)
 
     @cached_property
@@ -156,7 +157,7 @@ class Sandbox:
 
     def _attempt(self, become: Callable[[], None]) -> dict[str, str]:
         become()
-        if unreadable := reach.first_unreadable(self._code, reach.loaded_files()):
+        if unreadable := reach.first_unreadable((*self._code, *self._named), reach.loaded_files()):
             return {UNREADABLE: unreadable}
         kernel.forbid_new_privileges()
         problems: dict[str, str] = {}

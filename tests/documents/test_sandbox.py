@@ -461,6 +461,11 @@ def test_code_that_the_user_cannot_read_is_named(monkeypatch: pytest.MonkeyPatch
     protection = sandbox_here(monkeypatch).protection
     assert protection.missing["user"] == f"nobody cannot read {closed}"
     assert protection.capabilities
+    monkeypatch.setattr(reach, "code_paths", lambda root: [])
+    monkeypatch.setattr(reach, "loaded_files", list)
+    assert sandbox_here(monkeypatch).protection.user == "nobody"
+    needs_more = sandbox_here(monkeypatch, read_paths=(str(closed),))  # an OCR engine's models
+    assert needs_more.protection.missing["user"] == f"nobody cannot read {closed}"
 
 
 def test_where_it_is_required_and_missing_no_file_is_read():

@@ -31,6 +31,7 @@ WORKERS = [
     *Path(ROOT, "documents/extractors").glob("*.py"),
     *Path(ROOT, "documents/embedders").glob("*.py"),
     *Path(ROOT, "documents/ocr").glob("*.py"),
+    *Path(ROOT, "documents/sandbox").glob("*.py"),
     *Path(ROOT, "retrieval/rerankers").glob("*.py"),
     *(
         ROOT / "documents" / f"{name}.py"

@@ -171,8 +171,7 @@ class Sandbox:
 
 @cache
 def _leave_network() -> str | None:
-    """Once, for the server and all its forks: a network takes longer to make than a process.
-    What stood in the way, if anything."""
+    """Once, for the server and all forks that come from it. What stood in the way, if anything."""
     try:
         kernel.leave_network()
     except OSError as error:

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from ragsite import embedding_settings, web_settings
+from ragsite import embedding_settings, extraction_settings, outbound_settings, web_settings
 from ragsite.api_settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 from ragsite.embedded import EmbeddedServer
 from ragsite.secret import Secret
@@ -212,13 +212,11 @@ DATA_UPLOAD_MAX_NUMBER_FILES = INGEST_MAX_BATCH
 # What a client may hold open (ragsite/platform/).
 STREAMS, BODIES = web_settings.streams(env), web_settings.bodies(env)
 
+# -- fetching pages ---------------------------------------------------------------
+FETCHING = outbound_settings.fetching(env)
+
 # -- reading files: the limits of one file (documents/extractors/cell.py) ---------
-EXTRACTION = {
-    "memory_bytes": env.int("EXTRACT_MEMORY_MB", default=1024) * 2**20,
-    "output_bytes": env.int("EXTRACT_OUTPUT_MB", default=100) * 2**20,
-    "cpu_seconds": env.int("EXTRACT_CPU_SECONDS", default=120),
-    "wall_seconds": env.float("EXTRACT_WALL_SECONDS", default=180.0),
-}
+EXTRACTION = extraction_settings.extraction(env)
 
 # -- OCR: pictures of text, with limits of its own (documents/ocr/) ----------------
 OCR = {

@@ -138,7 +138,7 @@ def read_url(data: Any) -> tuple[list[Submission | IngestError], float]:
 
 
 def fetcher() -> Fetcher:
-    return Fetcher(max_bytes=settings.INGEST_MAX_BYTES)
+    return Fetcher(max_bytes=settings.INGEST_MAX_BYTES, **settings.FETCHING)
 
 
 def _read_item(data: Any, tags: list[str], common: dict[str, Any]) -> Submission | IngestError:

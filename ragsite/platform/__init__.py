@@ -1,4 +1,4 @@
-"""What every app stands on: the guards at the ASGI layer, and the threads that requests run in.
+"""What every app stands on and none of them owns: guards, limits, policies, and who is acting.
 
 Modules here know nothing of documents, retrieval or evaluation.
 """

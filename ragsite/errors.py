@@ -32,6 +32,7 @@ class ApiError(exceptions.APIException):
         self.status_code = http_status
         self.code = code
         self.details = details
+        self.headers: dict[str, str] = {}
 
 
 def envelope(code: str, message: str, details: Any = None) -> dict[str, Any]:
@@ -60,7 +61,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
         body = envelope("internal_error", "Something went wrong on our side.")
         return Response(body, status=status.HTTP_500_INTERNAL_SERVER_ERROR)
     code, message, details = _described(error)
-    headers = {"WWW-Authenticate": CHALLENGE} if error.status_code == 401 else {}
+    headers = dict(error.headers) if isinstance(error, ApiError) else {}
+    if error.status_code == 401:
+        headers["WWW-Authenticate"] = CHALLENGE
     return Response(envelope(code, message, details), status=error.status_code, headers=headers)
 
 

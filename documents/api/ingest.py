@@ -40,6 +40,7 @@ HTTP_STATUS = {
 
 
 class IngestView(APIView):
+    rate_class = "ingest"
     parser_classes = [MultiPartParser, ShallowJSONParser]
 
     @extend_schema(

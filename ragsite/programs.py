@@ -24,7 +24,8 @@ def web() -> Program:
     argv = [sys.executable, "-m", "uvicorn", "ragsite.asgi:application"]
     argv += ["--host", settings.HOST, "--port", str(settings.PORT)]
     argv += ["--workers", str(settings.WEB_PROCESSES), "--timeout-graceful-shutdown", "10"]
-    argv += ["--log-level", "warning", "--no-access-log"]
+    # X-Forwarded-For is ours to judge (TRUSTED_PROXIES): uvicorn would believe any local client.
+    argv += ["--log-level", "warning", "--no-access-log", "--no-proxy-headers"]
     return Program("web", argv, _environment("web"), stop_seconds=15)
 
 

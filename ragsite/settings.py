@@ -149,8 +149,10 @@ def _role_password(role: str) -> str:
 
 
 def _timeouts_of(kind: str) -> dict[str, float]:
-    app = "web" if env.str("RAGSITE_PROCESS", default="") == "web" else "worker"
-    return DATABASE_TIMEOUTS["operator" if kind == "operator" else app]
+    """Commands and jobs take their time, whoever they run as; those who wait for a page do not."""
+    if env.str("RAGSITE_PROCESS", default="") != "web":
+        return DATABASE_TIMEOUTS["worker"]
+    return DATABASE_TIMEOUTS["operator" if kind == "operator" else "web"]
 
 
 def _role_database(kind: str, own_url: str) -> dict[str, Any]:
@@ -194,7 +196,9 @@ DATABASE_ROUTERS = ["ragsite.tenancy.RoleRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Of each transaction, where a connection cannot carry them and the role's own are for the web.
-TRANSACTION_TIMEOUTS = {} if DATABASE_STARTUP_OPTIONS else _timeouts_of("app")
+TRANSACTION_TIMEOUTS: dict[str, str] = (
+    {} if DATABASE_STARTUP_OPTIONS else limit_settings.timeout_parameters(_timeouts_of("app"))
+)
 
 # -- limits (docs/limits.md) ---------------------------------------------------------
 RATE_LIMITS = limit_settings.rate_limits(env)

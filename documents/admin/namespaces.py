@@ -8,15 +8,37 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.html import format_html
 
-from documents import keys
+from documents import keys, quotas
 from documents.models import ApiKey, Namespace
 
 
 @admin.register(Namespace)
 class NamespaceAdmin(admin.ModelAdmin):
     list_display = ("slug", "name", "active_profile", "chunk_count", "created_at")
+    fields = (
+        "slug",
+        "name",
+        "language",
+        "max_documents",
+        "max_bytes",
+        "max_chunks",
+        "holds",
+        "active_profile",
+        "revision",
+        "chunk_count",
+        "created_at",
+    )
     search_fields = ("slug", "name")
-    readonly_fields = ("active_profile", "revision", "chunk_count", "created_at")
+    readonly_fields = ("holds", "active_profile", "revision", "chunk_count", "created_at")
+
+    @admin.display(description="usage")
+    def holds(self, tenant: Namespace) -> str:
+        if tenant.created_at is None:  # the form of a new one
+            return "–"
+        return ", ".join(
+            f"{usage.used:,} {name}" + (f" of {usage.quota:,}" if usage.quota else "")
+            for name, usage in quotas.usage_of(tenant.pk).items()
+        )
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # its documents have files: delete those first, one by one, with receipts

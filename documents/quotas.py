@@ -31,12 +31,12 @@ def usage_of(namespace_id: uuid.UUID) -> dict[str, Usage]:
         "usage__bytes",
         "chunk_count",
     ).get(pk=namespace_id)
-    used = {
-        "documents": row["usage__documents"] or 0,
-        "bytes": row["usage__bytes"] or 0,
-        "chunks": row["chunk_count"],
+    figures = {
+        "documents": (row["usage__documents"] or 0, row["max_documents"]),
+        "bytes": (row["usage__bytes"] or 0, row["max_bytes"]),
+        "chunks": (row["chunk_count"], row["max_chunks"]),
     }
-    return {name: Usage(used[name], _quota(name, row[f"max_{name}"])) for name in NAMES}
+    return {name: Usage(used, _quota(name, own)) for name, (used, own) in figures.items()}
 
 
 def _quota(name: str, own: int | None) -> int | None:

@@ -101,7 +101,7 @@ class DefinerFunction(Operation):
 
     def deconstruct(self) -> tuple[str, list[str], dict[str, object]]:
         arguments = [self.signature, self.returns, self.body]
-        keywords = {"options": self.options, "language": self.language}
+        keywords: dict[str, object] = {"options": self.options, "language": self.language}
         return type(self).__name__, arguments, keywords
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:

@@ -96,9 +96,11 @@ class ApiKeyAdmin(admin.ModelAdmin):
     def active(self, key: ApiKey) -> bool:
         return key.is_active
 
-    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
         kwargs["form"] = ApiKeyForm if obj is None else ApiKeyLimitsForm
-        return super().get_form(request, obj, **kwargs)
+        return super().get_form(request, obj, change, **kwargs)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         return () if obj is None else FIXED_FIELDS

@@ -16,6 +16,7 @@ from fakeredis import TcpFakeServer
 
 from documents import housekeeping, keys
 from documents.models import ApiKey, Namespace
+from ragsite import programs
 from ragsite.breaker import Breaker
 from ragsite.platform import rate_counters, rate_limits
 from ragsite.platform.client_address import client_address, network_of
@@ -267,6 +268,7 @@ def test_x_forwarded_for_is_believed_only_as_far_as_there_are_proxies(settings: 
     assert seen("203.0.113.9", 2) == "198.51.100.1"  # one did not come through both
     assert seen("6.6.6.6, nonsense", 1) == "unknown"
     assert seen("::ffff:203.0.113.9", 1) == "203.0.113.9"
+    assert "--no-proxy-headers" in programs.web().argv  # else uvicorn believes local clients
 
 
 def test_an_ipv6_client_is_known_by_its_network():

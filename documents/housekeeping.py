@@ -10,6 +10,7 @@ from django.core.files.storage import default_storage
 from django.db import connection
 from django.db.models.functions import Now
 
+from ragsite.platform import rate_counters
 from ragsite.tenancy import namespace
 
 from . import heartbeat, originals, reindexing, terms, vector_indexes
@@ -23,6 +24,7 @@ SWEPT_DAYS = range(2, 10)
 
 def tidy() -> None:
     heartbeat.forget_the_dead()
+    rate_counters.forget_old_counts()
     too_old = Now() - timedelta(days=settings.EMBEDDING_CACHE_DAYS)
     with connection.cursor() as cursor:
         cursor.execute("SELECT namespace_id FROM ragsite.namespace_ids()")

@@ -14,7 +14,7 @@ from django.db.models.functions import MD5, Now
 
 from ragsite.tenancy import namespace
 
-from . import jobs, media_types, originals
+from . import jobs, media_types, originals, quotas
 from .errors import BadFile, EmptyFile, TooLarge
 from .extractors import extractor_for
 from .models import Document, DocumentVersion, IngestJob, Namespace
@@ -73,9 +73,10 @@ def accept(namespace_id: uuid.UUID, submission: Submission) -> Receipt:
     """Take one document in. When this returns, a crash cannot lose it any more."""
     checked = _check(submission)
     with namespace(namespace_id):
-        known, _ = _look_up(checked)
+        known, document = _look_up(checked)
         if known:  # the common case of a repeat: nothing is stored
             return _warned(known, checked)
+        quotas.require_room(namespace_id, documents=document is None, bytes=checked.size)
     key = originals.store(submission.content, namespace_id=namespace_id)
     try:
         with namespace(namespace_id):
@@ -141,6 +142,7 @@ def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Recei
     known, document = _look_up(checked)
     if known:
         return known, False
+    is_new = document is None
     if document is None:
         document = _create_document(namespace_id, checked)
     else:
@@ -157,6 +159,7 @@ def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Recei
         storage_key=key,
         file_name=checked.submission.file_name,
     )
+    quotas.require_kept(namespace_id, documents=is_new, bytes=checked.size)
     job = jobs.put_in(document, version)
     return Receipt(document.pk, version.number, Status.QUEUED, job_id=job.pk), True
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from .models import ApiKey, IndexProfile, Namespace
@@ -29,6 +29,7 @@ def issue(
     scopes: Sequence[str],
     name: str = "",
     expires_at: datetime | None = None,
+    limits: Mapping[str, int] | None = None,
 ) -> tuple[ApiKey, str]:
     """A new key and its plain text, which nobody can ever read again. Inside operator()."""
     # Hexadecimal, because the prefix is cut off at the underscore.
@@ -40,10 +41,19 @@ def issue(
         secret_sha256=digest(secret),
         scopes=list(scopes),
         expires_at=expires_at,
+        limits=dict(limits or {}),
     )
     key.full_clean()
     key.save()
     return key, f"rs_{prefix}_{secret}"
+
+
+def change_limits(key: ApiKey, changes: Mapping[str, int | None]) -> None:
+    """Requests a minute by class; None: the installation's own again. Inside operator()."""
+    limits = {**key.limits, **changes}
+    key.limits = {name: value for name, value in limits.items() if value is not None}
+    key.full_clean()
+    key.save(update_fields=["limits"])
 
 
 def digest(secret: str) -> str:

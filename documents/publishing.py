@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from ragsite.tenancy import namespace
 
-from . import jobs, languages, terms
+from . import jobs, languages, quotas, terms
 from .leases import BuildLease, Lease, LeaseLost
 from .metadata import date_in
 from .models import (
@@ -60,7 +60,8 @@ def publish(
     Says whether the namespace's words should be counted again.
 
     Under the namespace's own profile; one that is kept beside it follows (building.py). Raises
-    ProfileSwitched, with nothing written, if that is another one by now.
+    ProfileSwitched, with nothing written, if that is another one by now, and QuotaExceeded, too, if
+    the namespace would have more chunks than it may.
     """
     with namespace(version.namespace_id):
         document = _locked(version.document_id)
@@ -95,12 +96,12 @@ def publish(
         if Reindex.objects.filter(state__in=Reindex.OPEN).update(has_work=True):
             jobs.ring()
         # Last, because it makes the namespace's publishers wait for one another.
-        return terms.grow(
-            version.namespace_id,
-            profile,
-            chunks=len(passages) - removed,
-            language=document.language,
+        added = len(passages) - removed
+        is_stale = terms.grow(
+            version.namespace_id, profile, chunks=added, language=document.language
         )
+        quotas.require_kept(version.namespace_id, chunks=added)
+        return is_stale
 
 
 def publish_beside(

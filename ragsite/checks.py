@@ -44,7 +44,23 @@ def settings_fit_together(app_configs: Sequence[Any] | None, **kwargs: Any) -> l
                 id="ragsite.E011",
             )
         )
+    if any(value < 0 for value in _limits()):
+        problems.append(
+            Error(
+                "TRUSTED_PROXIES, WRONG_KEYS_PER_MINUTE, the quotas (QUOTA_…) and the database "
+                "timeouts (DATABASE_…_SECONDS) must not be negative; 0 is none.",
+                id="ragsite.E012",
+            )
+        )
     return problems
+
+
+def _limits() -> list[float]:
+    timeouts = [
+        seconds for whose in settings.DATABASE_TIMEOUTS.values() for seconds in whose.values()
+    ]
+    limits = [settings.TRUSTED_PROXIES, settings.WRONG_KEYS_PER_MINUTE]
+    return [*limits, *settings.QUOTAS.values(), *timeouts]
 
 
 def _longest_reading() -> float:

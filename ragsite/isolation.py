@@ -79,23 +79,30 @@ class IsolateTenants(Operation):
 
 
 class DefinerFunction(Operation):
-    """A read-only SQL function that runs as the definer role, callable by the application role.
+    """A function that runs as the definer role, callable by the application role.
 
-    `signature` is "name(argument type, …)" inside schema ragsite; the body is one SELECT;
-    `options` are settings that hold while it runs.
+    `signature` is "name(argument type, …)" inside schema ragsite; the body is one SELECT that only
+    reads, unless `language` is "plpgsql VOLATILE"; `options` are settings that hold while it runs.
     """
 
     reversible = True
 
     def __init__(
-        self, signature: str, returns: str, body: str, *, options: dict[str, str] | None = None
+        self,
+        signature: str,
+        returns: str,
+        body: str,
+        *,
+        options: dict[str, str] | None = None,
+        language: str = "sql STABLE",
     ) -> None:
         self.signature, self.returns, self.body = signature, returns, body
-        self.options = options or {}
+        self.options, self.language = options or {}, language
 
     def deconstruct(self) -> tuple[str, list[str], dict[str, object]]:
         arguments = [self.signature, self.returns, self.body]
-        return type(self).__name__, arguments, {"options": self.options}
+        keywords: dict[str, object] = {"options": self.options, "language": self.language}
+        return type(self).__name__, arguments, keywords
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
         pass
@@ -110,7 +117,8 @@ class DefinerFunction(Operation):
         name = f"ragsite.{self.signature}"
         settings = "".join(f"SET {option} = {value} " for option, value in self.options.items())
         schema_editor.execute(
-            f"CREATE FUNCTION {name} RETURNS {self.returns} LANGUAGE sql STABLE SECURITY DEFINER "
+            f"CREATE FUNCTION {name} RETURNS {self.returns} "
+            f"LANGUAGE {self.language} SECURITY DEFINER "
             f"SET search_path = pg_catalog, public, pg_temp {settings}"
             f"AS $body$ {self.body} $body$"
         )

@@ -5,7 +5,7 @@ from typing import Any
 ERRORS = {
     "400": "The request cannot be parsed.",
     "401": "No valid API key was sent.",
-    "403": "The key lacks the scope.",
+    "403": "The key lacks the scope, or a quota is used up.",
     "404": "There is no such thing in this namespace.",
     "405": "The address does not take this method.",
     "406": "None of the media types asked for can be given.",
@@ -14,9 +14,10 @@ ERRORS = {
     "413": "The body or a file is too large.",
     "415": "This kind of content is not taken.",
     "422": "It was understood, but a field is not acceptable.",
-    "429": "Too much at once; Retry-After says when to try again.",
+    "429": "Too many requests, or too much at once; Retry-After says when to try again.",
     "500": "Our fault.",
-    "503": "The database cannot be reached, or too much is going on; try again shortly.",
+    "503": "The database cannot be reached or takes too long, or too much is going on; "
+    "try again shortly.",
     "507": "There is no room to store it.",
 }
 ERROR_SCHEMA = {

@@ -13,6 +13,7 @@ from django.db.backends.utils import CursorWrapper
 from psycopg import sql
 
 from .isolation import role
+from .platform.database_timeouts import give_to_roles
 
 OLDEST_POSTGRES = 150000
 OLDEST_PGVECTOR = (0, 8, 4)
@@ -26,6 +27,7 @@ OPERATORS_ONLY = {
     "auth_user_user_permissions",
     "django_admin_log",
     "django_session",
+    "documents_requestcount",  # counted by definer functions only
 }
 READ_ONLY = {"documents_indexprofile", "django_content_type", "auth_permission"}
 
@@ -91,6 +93,7 @@ def provision(connection: BaseDatabaseWrapper) -> None:
             _create_role(cursor, role(kind))
             if alias and settings.DATABASES[alias]["USER"] == role(kind):
                 _give_password(cursor, role(kind), settings.DATABASES[alias]["PASSWORD"])
+        give_to_roles(cursor)
         # To hand a function over to a role one must be a member of it.
         cursor.execute(_named("GRANT {definer} TO CURRENT_USER"))
         cursor.execute("CREATE SCHEMA IF NOT EXISTS ragsite")

@@ -13,10 +13,16 @@ from urllib.parse import unquote
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from ragsite import embedding_settings, extraction_settings, outbound_settings, web_settings
+from ragsite import (
+    embedding_settings,
+    extraction_settings,
+    limit_settings,
+    outbound_settings,
+    rerank_settings,
+    web_settings,
+)
 from ragsite.api_settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 from ragsite.embedded import EmbeddedServer
-from ragsite.secret import Secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -51,6 +57,7 @@ WEB_PROCESSES = env.int("WEB_PROCESSES", default=1)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 BEHIND_TLS = env.bool("BEHIND_TLS", default=False)
+TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS
 if BEHIND_TLS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -84,6 +91,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "ragsite.logs.request_id_middleware",
+    "ragsite.platform.rate_limits.rate_limit_middleware",
     "ragsite.operators.operator_middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -123,6 +131,9 @@ DATABASE_ROLE_PREFIX = env.str("DATABASE_ROLE_PREFIX", default="ragsite")
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=20)
 # After so many times a statement is planned once and kept; 0: never, for poolers that cannot.
 DATABASE_PREPARE_AFTER = env.int("DATABASE_PREPARE_AFTER", default=3)
+DATABASE_TIMEOUTS = limit_settings.database_timeouts(env)
+# False for a pooler between us and the database that refuses startup options (docs/limits.md).
+DATABASE_STARTUP_OPTIONS = env.bool("DATABASE_STARTUP_OPTIONS", default=True)
 EMBEDDED_SERVER = None if DATABASE_URL else EmbeddedServer(HOME)
 
 
@@ -144,6 +155,13 @@ def _role_password(role: str) -> str:
     return hmac.new(SECRET_KEY.encode(), f"role:{role}".encode(), hashlib.sha256).hexdigest()
 
 
+def _timeouts_of(kind: str) -> dict[str, float]:
+    """Commands and jobs take their time, whoever they run as; those who wait for a page do not."""
+    if env.str("RAGSITE_PROCESS", default="") != "web":
+        return DATABASE_TIMEOUTS["worker"]
+    return DATABASE_TIMEOUTS["operator" if kind == "operator" else "web"]
+
+
 def _role_database(kind: str, own_url: str) -> dict[str, Any]:
     if own_url:
         database = {**_owner_database(), **env.db_url_config(own_url), "ENGINE": "ragsite.postgres"}
@@ -152,6 +170,8 @@ def _role_database(kind: str, own_url: str) -> dict[str, Any]:
         database = {**_owner_database(), "USER": role, "PASSWORD": _role_password(role)}
     options = dict(database.get("OPTIONS", {}))
     options["prepare_threshold"] = DATABASE_PREPARE_AFTER or None
+    if DATABASE_STARTUP_OPTIONS:
+        options = limit_settings.with_timeouts(options, _timeouts_of(kind))
     # A pool only where threads come and go (ragsite/asgi.py); it does not survive the fork
     # that django-q2 makes its workers with.
     if env.str("RAGSITE_PROCESS", default="") == "web":
@@ -181,6 +201,16 @@ if replica := env.str("DATABASE_REPLICA_URL", default=""):
     }
 DATABASE_ROUTERS = ["ragsite.tenancy.RoleRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Of each transaction, where a connection cannot carry them and the role's own are for the web.
+TRANSACTION_TIMEOUTS: dict[str, str] = (
+    {} if DATABASE_STARTUP_OPTIONS else limit_settings.timeout_parameters(_timeouts_of("app"))
+)
+
+# -- limits (docs/limits.md) ---------------------------------------------------------
+RATE_LIMITS = limit_settings.rate_limits(env)
+WRONG_KEYS_PER_MINUTE = env.int("WRONG_KEYS_PER_MINUTE", default=60)
+QUOTAS = limit_settings.quotas(env)
 
 # -- originals -------------------------------------------------------------------
 STORAGES = {
@@ -293,34 +323,7 @@ QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
 
 
 # -- reranking: only what is configured is there (retrieval/reranking.py) --------------
-def _rerankers() -> dict[str, Any]:
-    local = {
-        "max_length": env.int("RERANK_MAX_LENGTH", default=256),
-        "threads": env.int("RERANK_THREADS", default=1),
-    }
-    if batch_size := env.int("RERANK_BATCH_SIZE", default=0):
-        local["batch_size"] = batch_size
-    found: dict[str, Any] = {"cosine": {"BACKEND": "retrieval.rerankers.cosine.CosineReranker"}}
-    if directory := env.str("RERANK_ONNX_DIR", default=""):
-        backend = "retrieval.rerankers.onnx.OnnxReranker"
-        found["cross-encoder"] = {"BACKEND": backend, "OPTIONS": {"directory": directory, **local}}
-    elif model := env.str("RERANK_CROSS_ENCODER", default=""):
-        backend = "retrieval.rerankers.cross_encoder.CrossEncoderReranker"
-        found["cross-encoder"] = {"BACKEND": backend, "OPTIONS": {"model": model, **local}}
-    if url := env.str("RERANK_REMOTE_URL", default=""):
-        model = env.str("RERANK_REMOTE_MODEL", default="")
-        key = Secret(env.str("RERANK_REMOTE_KEY", default=""))
-        backend = "retrieval.rerankers.remote.RemoteReranker"
-        found["remote"] = {"BACKEND": backend, "OPTIONS": {"url": url, "model": model, "key": key}}
-    if url := env.str("RERANK_LLM_URL", default=""):
-        model = env.str("RERANK_LLM_MODEL", default="")
-        key = Secret(env.str("RERANK_LLM_KEY", default=""))
-        backend = "retrieval.rerankers.llm.LlmReranker"
-        found["llm"] = {"BACKEND": backend, "OPTIONS": {"url": url, "model": model, "key": key}}
-    return found
-
-
-RERANKERS = _rerankers()
+RERANKERS = rerank_settings.rerankers(env)
 RERANK = {
     "deadline_ms": env.int("RERANK_DEADLINE_MS", default=700),
     "top": env.int("RERANK_TOP", default=30),

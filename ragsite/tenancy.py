@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import Any, cast
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -58,7 +59,11 @@ def _set_tenant(value: str) -> None:
     with current_connection().cursor() as cursor:
         # The third argument makes it SET LOCAL. A session-wide setting would leak to whoever
         # gets this connection next.
-        cursor.execute("SELECT set_config('ragsite.namespace', %s, true)", [value])
+        wanted = {"ragsite.namespace": value, **settings.TRANSACTION_TIMEOUTS}
+        cursor.execute(
+            "SELECT " + ", ".join(["set_config(%s, %s, true)"] * len(wanted)),
+            [part for pair in wanted.items() for part in pair],
+        )
 
 
 def current_connection() -> BaseDatabaseWrapper:

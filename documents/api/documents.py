@@ -18,6 +18,7 @@ from documents import intake, removal
 from documents.amending import amend
 from documents.models import Chunk, Document, DocumentVersion
 from ragsite.errors import ApiError
+from ragsite.platform.rate_limits import BY_METHOD
 from ragsite.streaming import file_response
 from ragsite.tenancy import namespace
 
@@ -84,6 +85,8 @@ class DocumentListView(NamespacedListView):
 
 
 class DocumentView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="documents_get", responses=DocumentSerializer)
     @in_namespace
     def get(self, request: Request, pk: uuid.UUID) -> Response:
@@ -142,6 +145,8 @@ class VersionListView(NamespacedListView):
 
 
 class TextView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="documents_text", parameters=[VERSION], responses=TextSerializer)
     @in_namespace
     def get(self, request: Request, pk: uuid.UUID) -> Response:
@@ -164,6 +169,8 @@ class TextView(APIView):
 
 
 class OriginalView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(
         operation_id="documents_original",
         parameters=[VERSION],
@@ -188,6 +195,8 @@ class OriginalView(APIView):
 
 
 class ReindexView(APIView):
+    rate_class = "ingest"
+
     @extend_schema(
         operation_id="documents_reindex", request=None, responses={202: ResultSerializer}
     )

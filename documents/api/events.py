@@ -39,6 +39,7 @@ class WhateverIsAccepted(BaseContentNegotiation):
 
 
 class JobEventsView(APIView):
+    rate_class = "read"
     content_negotiation_class = WhateverIsAccepted
 
     @extend_schema(

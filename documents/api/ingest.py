@@ -38,10 +38,12 @@ HTTP_STATUS = {
     "type_mismatch": 415,
     "duplicate_content": 409,
     "storage_full": 507,
+    "quota_exceeded": 403,
 }
 
 
 class IngestView(APIView):
+    rate_class = "ingest"
     parser_classes = [MultiPartParser, ShallowJSONParser]
 
     @extend_schema(
@@ -93,7 +95,8 @@ def _nothing_taken(results: list[dict[str, Any]]) -> ApiError:
     if len(results) > 1:
         message = f"None of the {len(results)} documents could be taken; the first: {message}"
     http_status = HTTP_STATUS.get(code, 422)
-    return ApiError(code, message, http_status=http_status, details={"results": results})
+    details = {**results[0]["error"]["details"], "results": results}
+    return ApiError(code, message, http_status=http_status, details=details)
 
 
 def _answer(namespace_id: uuid.UUID, results: list[dict[str, Any]]) -> Response:

@@ -11,6 +11,13 @@ from documents.models import Document, DocumentVersion
 from .serializers import FailureSerializer
 
 
+class RejectionSerializer(FailureSerializer):
+    details = serializers.DictField(
+        required=False,
+        help_text="Of quota_exceeded: which quota, its limit, what is used and what was asked for.",
+    )
+
+
 class ResultSerializer(serializers.Serializer):
     index = serializers.IntegerField(help_text="The item's place in the request, from 0.")
     document_id = serializers.UUIDField(allow_null=True)
@@ -24,7 +31,7 @@ class ResultSerializer(serializers.Serializer):
         child=serializers.CharField(),
         help_text="About the request, then what the version's reading and indexing left to say.",
     )
-    error = FailureSerializer(allow_null=True)
+    error = RejectionSerializer(allow_null=True)
 
 
 class IngestAnswerSerializer(serializers.Serializer):
@@ -60,7 +67,7 @@ def rejection(index: int, error: IngestError) -> dict[str, Any]:
         "chunks_count": 0,
         "tokens_estimate": 0,
         "warnings": [],
-        "error": {"code": error.code, "message": str(error)},
+        "error": {"code": error.code, "message": str(error), "details": error.details or {}},
     }
 
 

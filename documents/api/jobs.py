@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 from documents import jobs
 from documents.models import IngestJob
 from ragsite.errors import ApiError
+from ragsite.platform.rate_limits import BY_METHOD
 
 from .serializers import JobSerializer
 from .views import NamespacedListView, in_namespace
@@ -52,6 +53,8 @@ class JobListView(NamespacedListView):
 
 
 class JobView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="jobs_get", responses=JobSerializer)
     @in_namespace
     def get(self, request: Request, pk: uuid.UUID) -> Response:
@@ -59,6 +62,8 @@ class JobView(APIView):
 
 
 class CancelView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="jobs_cancel", request=None, responses=JobSerializer)
     @in_namespace
     def post(self, request: Request, pk: uuid.UUID) -> Response:

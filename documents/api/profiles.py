@@ -15,6 +15,7 @@ from documents.ann import MOST_DIMENSIONS
 from documents.errors import IngestError
 from documents.models import IndexProfile
 from ragsite.errors import ApiError
+from ragsite.platform.rate_limits import BY_METHOD
 
 from .serializers import StrictSerializer
 
@@ -75,6 +76,7 @@ class NewProfileSerializer(StrictSerializer):
 
 class ProfileListView(APIView):
     scopes = {"POST": "admin"}
+    rate_class = {**BY_METHOD, "POST": "admin"}
 
     @extend_schema(operation_id="profiles_list", responses=ProfileListSerializer)
     def get(self, request: Request) -> Response:

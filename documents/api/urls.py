@@ -1,6 +1,6 @@
 from django.urls import path
 
-from . import documents, events, facts, ingest, jobs, profiles
+from . import documents, events, facts, ingest, jobs, profiles, usage
 
 urlpatterns = [
     path("ingest", ingest.IngestView.as_view(), name="ingest"),
@@ -19,6 +19,7 @@ urlpatterns = [
     path("documents/<uuid:pk>/reindex", documents.ReindexView.as_view(), name="document-reindex"),
     path("facts", facts.FactListView.as_view(), name="facts"),
     path("profiles", profiles.ProfileListView.as_view(), name="profiles"),
+    path("usage", usage.UsageView.as_view(), name="usage"),
     path("jobs", jobs.JobListView.as_view(), name="jobs"),
     path("jobs/<uuid:pk>", jobs.JobView.as_view(), name="job"),
     path("jobs/<uuid:pk>/events", events.JobEventsView.as_view(), name="job-events"),

@@ -1,6 +1,6 @@
 """What the API views of a namespace share: its transaction, its pages, its honest filters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, cast
 
@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from ragsite.auth import Caller
+from ragsite.platform.rate_limits import BY_METHOD
 from ragsite.tenancy import namespace
 
 from .pages import NewestFirst, Pages
@@ -33,6 +34,7 @@ def in_namespace(handler: Callable[..., Response]) -> Callable[..., Response]:
 class NamespacedListView(ListAPIView):
     """A cursor-paged list that refuses query parameters it does not know."""
 
+    rate_class: str | Mapping[str, str] = BY_METHOD
     pagination_class: type[Pages] = NewestFirst
     filter_names: frozenset[str] = frozenset()
 

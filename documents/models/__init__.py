@@ -5,7 +5,7 @@ from .documents import Document, DocumentVersion
 from .facts import Fact
 from .indexing import Chunk, EmbeddingCache, IndexProfile
 from .jobs import IngestJob, WorkerHeartbeat
-from .namespaces import ApiKey, Namespace
+from .namespaces import ApiKey, Namespace, NamespaceUsage
 from .reindexing import Reindex
 from .terms import ChunkTerms, TermFrequency, TermStatistics
 from .usage import EmbeddingUsage, ProviderPace
@@ -22,6 +22,7 @@ __all__ = [
     "IndexProfile",
     "IngestJob",
     "Namespace",
+    "NamespaceUsage",
     "ProviderPace",
     "Reindex",
     "TermFrequency",

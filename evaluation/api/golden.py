@@ -16,6 +16,7 @@ from documents.models import Document
 from evaluation import curating
 from evaluation.models import GoldenQuery, GoldenSet, Judgement
 from ragsite.errors import ApiError
+from ragsite.platform.rate_limits import BY_METHOD
 from ragsite.tenancy import namespace
 
 from .errors import enveloped
@@ -94,6 +95,8 @@ class GoldenSetListView(NamespacedListView):
 
 
 class GoldenSetView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="golden_sets_get", responses=GoldenSetSerializer)
     @in_namespace
     def get(self, request: Request, pk: uuid.UUID) -> Response:
@@ -142,6 +145,8 @@ class GoldenQueryListView(NamespacedListView):
 
 
 class GoldenQueryView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="golden_queries_get", responses=GoldenQuerySerializer)
     @in_namespace
     def get(self, request: Request, pk: uuid.UUID) -> Response:
@@ -181,6 +186,8 @@ class GoldenQueryView(APIView):
 
 
 class JudgementListView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(
         operation_id="judgements_create",
         request=JudgementFormSerializer,
@@ -198,6 +205,8 @@ class JudgementListView(APIView):
 
 
 class JudgementView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="judgements_delete", request=None, responses={204: None})
     @in_namespace
     def delete(self, request: Request, pk: uuid.UUID) -> Response:

@@ -17,6 +17,7 @@ from evaluation.comparing import MEASURE, as_data, compare
 from evaluation.models import EvaluationRun, GoldenSet, QueryScore
 from evaluation.options import Options
 from ragsite.errors import ApiError
+from ragsite.platform.rate_limits import BY_METHOD
 
 from .errors import enveloped
 from .golden import find
@@ -66,6 +67,8 @@ class RunListView(NamespacedListView):
 
 
 class RunView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="evaluations_get", responses=RunSerializer)
     @in_namespace
     def get(self, request: Request, pk: uuid.UUID) -> Response:
@@ -73,6 +76,8 @@ class RunView(APIView):
 
 
 class CancelRunView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="evaluations_cancel", request=None, responses=RunSerializer)
     @in_namespace
     def post(self, request: Request, pk: uuid.UUID) -> Response:
@@ -96,6 +101,8 @@ class ScoreListView(NamespacedListView):
 
 
 class CompareView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(
         operation_id="evaluations_compare",
         parameters=[

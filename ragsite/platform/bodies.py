@@ -9,6 +9,7 @@ import asyncio
 import errno
 import time
 from collections.abc import Callable, Hashable
+from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from importlib import import_module
 
@@ -22,6 +23,7 @@ from ragsite.errors import ApiError
 from ragsite.tenancy import operator
 
 from .asgi_types import Application, Message, Receive, Scope, Send, header_of
+from .client_address import address_of_scope
 from .refusals import Exchange, Refusal
 from .routes import STRANGER_BYTES, Proof, body_rule
 from .slots import Slots, Taken
@@ -147,14 +149,17 @@ class _BodyExchange(Exchange):
         try:
             if self.rule.proof is Proof.KEY:
                 authorization = header_of(self.scope, b"authorization")
-                caller = await self.threads.run(find_caller, authorization)
-                if caller is not None:
-                    return caller.namespace_id
-                self.refuse(Refusal(401, "invalid_key", "This API key is not valid."))
+                address = address_of_scope(self.scope)
+                caller = await self.threads.run(
+                    partial(find_caller, authorization, address=address)
+                )
+                return caller.namespace_id
             if await self.threads.run(_is_signed_in, header_of(self.scope, b"cookie")):
                 return OPERATORS
-        except ApiError as error:  # the key has expired or was revoked
-            self.refuse(Refusal(error.status_code, error.code, str(error.detail)))
+        except ApiError as error:  # the key is not valid, or too many of those have come
+            wait = error.retry_after or 0
+            refusal = Refusal(error.status_code, error.code, str(error.detail), retry_after=wait)
+            self.refuse(refusal)
         except (OperationalError, InterfaceError, PoolTimeout):
             message = "The database cannot be reached right now; try again shortly."
             self.refuse(Refusal(503, "unavailable", message, retry_after=RETRY_AFTER))

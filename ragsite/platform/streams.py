@@ -13,6 +13,7 @@ from django.conf import settings
 from ragsite.errors import ApiError
 
 from .asgi_types import Application, Message, Receive, Scope, Send, header_of
+from .client_address import address_of_scope, network_of
 from .refusals import Exchange, Refusal
 from .routes import needs_key
 from .slots import Slots, Taken
@@ -102,8 +103,7 @@ def _owner_of(scope: Scope) -> str:
     authorization = header_of(scope, b"authorization")
     if authorization and needs_key(scope["path"]):
         return _key_owner(authorization)  # the application has answered, so the key is valid
-    client = scope.get("client")
-    return f"address:{client[0] if client else ''}"
+    return f"address:{network_of(address_of_scope(scope))}"
 
 
 def _key_owner(authorization: str) -> str:

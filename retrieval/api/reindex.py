@@ -169,6 +169,7 @@ def _profile(name: str) -> IndexProfile:
 
 class ReindexView(APIView):
     scopes = {"GET": "admin", "POST": "admin"}
+    rate_class = "admin"
 
     @extend_schema(operation_id="reindex_status", responses=ReindexAnswerSerializer)
     def get(self, request: Request) -> Response:

@@ -9,8 +9,10 @@ import pytest
 
 from documents import keys
 from documents.models import Namespace
+from ragsite.auth import enter
 from ragsite.platform.asgi_types import Message, Receive, Scope, Send
 from ragsite.platform.bodies import BodyGuard, Pace
+from ragsite.platform.client_address import address_of_scope
 from ragsite.platform.guard import guarded
 from ragsite.platform.routes import Proof, body_rule
 from ragsite.platform.send_deadline import SendDeadline
@@ -261,6 +263,46 @@ def test_a_revoked_key_is_refused_before_its_large_body(tenant: Namespace):
     guard = guarded(reads_all, threads=RequestThreads())
     asyncio.run(guard(sent, client.receive, client.send))
     assert (client.status, client.code) == (401, "key_revoked")
+
+
+@pytest.mark.usefixtures("db")
+def test_wrong_keys_are_limited_before_their_large_bodies_too(settings: Any):
+    settings.WRONG_KEYS_PER_MINUTE = 2
+    guard = guarded(reads_all, threads=RequestThreads())
+    codes = []
+    for _ in range(4):
+        client = Client(b"")
+        sent = scope(authorization=KEY, content_length="1000000")
+        asyncio.run(guard(sent, client.receive, client.send))
+        codes.append(client.code)
+    assert codes == ["invalid_key"] * 2 + ["rate_limited"] * 2
+    assert b"retry-after" in dict(client.got[0]["headers"])
+
+
+@pytest.mark.usefixtures("db")
+def test_the_look_at_a_key_before_its_large_body_is_no_request(tenant: Namespace):
+    with operator():
+        _, key = keys.issue(tenant, scopes=("write",))
+    client = Client(b"x" * 100_000)
+    sent = scope(authorization=f"Bearer {key}", content_length="100000")
+    guard = guarded(reads_all, threads=RequestThreads())
+    asyncio.run(guard(sent, client.receive, client.send))
+    assert client.status == 200
+    entry = enter(f"Bearer {key}", rate_class="read", address="::1")
+    assert entry.admission is not None
+    assert entry.admission.remaining == entry.admission.limit - 1
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "proxies", "expected"),
+    [([b"203.0.113.9"], 0, "::1"), ([b"6.6.6.6", b"203.0.113.9"], 1, "203.0.113.9")],
+)
+def test_the_address_is_the_same_before_django_has_made_a_request(
+    settings: Any, forwarded: list[bytes], proxies: int, expected: str
+):
+    settings.TRUSTED_PROXIES = proxies
+    sent = scope() | {"headers": [(b"x-forwarded-for", value) for value in forwarded]}
+    assert address_of_scope(sent) == expected
 
 
 def test_a_full_disk_is_told():

@@ -1,19 +1,22 @@
-"""`manage.py api_key create`: prints the new key and nothing else, once. Also list, revoke."""
+"""`manage.py api_key create`: prints the new key, once. Also list, limits, revoke."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from documents import keys
 from documents.models import ApiKey, Namespace
+from ragsite.platform.rate_limits import RATE_CLASSES
 from ragsite.tenancy import operator
 
 
 class Command(BaseCommand):
-    help = "Create, list or revoke API keys."
+    help = "Create, list, limit or revoke API keys."
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
@@ -23,6 +26,21 @@ class Command(BaseCommand):
         create.add_argument("--name", default="", help="What the key is for.")
         create.add_argument(
             "--expires-in-days", type=int, metavar="N", help="From 1 to 3650; never, if left out."
+        )
+        create.add_argument(
+            "--limits",
+            default="",
+            metavar="CLASS=N,…",
+            help=f"Requests a minute where they are not the installation's, e.g. search=600. "
+            f"0: no limit. Classes: {', '.join(RATE_CLASSES)}.",
+        )
+        limits = actions.add_parser("limits", help="Show a key's limits, or change some of them.")
+        limits.add_argument("prefix", help="The key's prefix: in rs_PREFIX_…")
+        limits.add_argument(
+            "changes",
+            nargs="*",
+            metavar="CLASS=N",
+            help="Requests a minute; 0: no limit; CLASS=default: the installation's own again.",
         )
         listing = actions.add_parser("list", help="Print a namespace's keys, without secrets.")
         listing.add_argument("--namespace", required=True, help="The namespace's slug.")
@@ -43,6 +61,7 @@ class Command(BaseCommand):
                 scopes=[scope.strip() for scope in options["scopes"].split(",")],
                 name=options["name"],
                 expires_at=timezone.now() + timedelta(days=days) if days else None,
+                limits=_numbers(parse_limits(options["limits"].split(","))),
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
@@ -55,11 +74,43 @@ class Command(BaseCommand):
             scopes = ",".join(key.scopes)
             self.stdout.write(f"rs_{key.prefix}_…\t{scopes}\t{state}\tused {used}\t{key.name}")
 
+    def _limits(self, options: dict[str, Any]) -> None:
+        key = ApiKey.objects.filter(prefix=options["prefix"]).first()
+        if key is None:
+            raise CommandError(f"There is no key with the prefix {options['prefix']!r}.")
+        try:
+            if changes := parse_limits(options["changes"]):
+                keys.change_limits(key, changes)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        for name in RATE_CLASSES:
+            limit = key.limits.get(name, settings.RATE_LIMITS[name])
+            whose = "its own" if name in key.limits else "the installation's"
+            self.stdout.write(f"{name}\t{limit or 'no limit'}\t{whose}")
+
     def _revoke(self, options: dict[str, Any]) -> None:
         unrevoked = ApiKey.objects.filter(prefix=options["prefix"], revoked_at=None)
         if not unrevoked.update(revoked_at=timezone.now()):
             raise CommandError(f"There is no active key with the prefix {options['prefix']!r}.")
         self.stdout.write("Revoked.")
+
+
+def parse_limits(pairs: Iterable[str]) -> dict[str, int | None]:
+    """Of CLASS=N; None stands for `default`."""
+    limits: dict[str, int | None] = {}
+    for pair in filter(None, (pair.strip() for pair in pairs)):
+        name, _, value = pair.partition("=")
+        try:
+            limits[name] = None if value == "default" else int(value)
+        except ValueError:
+            raise CommandError(f"{pair!r} is not CLASS=N, as in search=600.") from None
+        if name not in RATE_CLASSES:
+            raise CommandError(f"There is no class {name!r}: use {', '.join(RATE_CLASSES)}.")
+    return limits
+
+
+def _numbers(limits: dict[str, int | None]) -> dict[str, int]:
+    return {name: value for name, value in limits.items() if value is not None}
 
 
 def find_namespace(slug: str) -> Namespace:

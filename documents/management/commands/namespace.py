@@ -1,21 +1,22 @@
-"""`manage.py namespace create SLUG` and `manage.py namespace list`."""
+"""`manage.py namespace create SLUG`, `… quotas SLUG` and `… list`."""
 
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from documents import keys, vector_indexes
+from documents import keys, quotas, vector_indexes
 from documents.models import Namespace
 from ragsite.tenancy import operator
 
+from .api_key import find_namespace
 from .profile import find_profile
 
 CREATED_WITH = ("slug", "name", "profile", "language", "exist_ok")
 
 
 class Command(BaseCommand):
-    help = "Create or list namespaces: the walls between tenants."
+    help = "Create, limit or list namespaces: the walls between tenants."
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
@@ -31,12 +32,20 @@ class Command(BaseCommand):
         create.add_argument(
             "--exist-ok", action="store_true", help="Succeed quietly if it is there already."
         )
+        quota = actions.add_parser("quotas", help="Show what it holds and may hold; change that.")
+        quota.add_argument("slug")
+        for name in quotas.NAMES:
+            quota.add_argument(
+                f"--{name}", metavar="N", help="0: no quota; default: the installation's own."
+            )
         actions.add_parser("list", help="Print every namespace with its number of documents.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         with operator():
             if options["action"] == "list":
                 self._list()
+            elif options["action"] == "quotas":
+                self._quotas(options["slug"], {name: options[name] for name in quotas.NAMES})
             else:
                 self._create(**{name: options[name] for name in CREATED_WITH})
 
@@ -50,6 +59,24 @@ class Command(BaseCommand):
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         self.stdout.write(f"Namespace {slug} created.")
+
+    def _quotas(self, slug: str, given: dict[str, str | None]) -> None:
+        found = find_namespace(slug)
+        try:
+            wanted = {
+                name: None if value == "default" else int(value)
+                for name, value in given.items()
+                if value is not None
+            }
+            if wanted:
+                quotas.set_quotas(found, wanted)
+        except ValueError:
+            raise CommandError("A quota is a whole number, or: default.") from None
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        for name, usage in quotas.usage_of(found.pk).items():
+            of = f"of {usage.quota:,}" if usage.quota else "no quota"
+            self.stdout.write(f"{name}\t{usage.used:,}\t{of}")
 
     def _list(self) -> None:
         for namespace in Namespace.objects.all():

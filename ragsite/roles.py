@@ -26,10 +26,15 @@ OPERATORS_ONLY = {
     "auth_user_user_permissions",
     "django_admin_log",
     "django_session",
+    "documents_loginthrottle",
 }
 READ_ONLY = {"documents_indexprofile", "django_content_type", "auth_permission"}
 # Rows that neither the application nor an operator changes or deletes once they are written.
 APPEND_ONLY = {"documents_auditevent"}
+# A row of django-q2's schedule names any function to be run: nobody who serves may write one.
+OWNERS_ONLY = {"django_q_schedule"}
+# The queue is the application's; operators look at its length.
+OPERATORS_LOOK = {"django_q_ormq", "django_q_task"}
 
 
 class UnsuitableDatabase(Exception):
@@ -127,6 +132,10 @@ def withhold(connection: BaseDatabaseWrapper) -> None:
             cursor.execute(_named(f"REVOKE INSERT, UPDATE, DELETE ON {table} FROM {{app}}"))
         for table in sorted(APPEND_ONLY & present):
             cursor.execute(_named(f"REVOKE UPDATE, DELETE ON {table} FROM {{app}}, {{operator}}"))
+        for table in sorted(OWNERS_ONLY & present):
+            cursor.execute(_named(f"REVOKE ALL ON {table} FROM {{app}}, {{operator}}"))
+        for table in sorted(OPERATORS_LOOK & present):
+            cursor.execute(_named(f"REVOKE INSERT, UPDATE, DELETE ON {table} FROM {{operator}}"))
 
 
 def _create_role(cursor: CursorWrapper, name: str) -> None:

@@ -69,7 +69,7 @@ INSTALLED_APPS = [
     "documents",
     "retrieval",
     "evaluation",
-    "django.contrib.admin",
+    "ragsite.admin_app.OperatorAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -249,7 +249,7 @@ Q_CLUSTER = {
     "recycle": 1000,
     "save_limit": 100,
     "catch_up": False,
-    "label": "Task queue",
+    "scheduler": False,  # a schedule names any function to be run
 }
 
 
@@ -360,6 +360,8 @@ CACHES = {
 
 # -- security (docs/security.md) ---------------------------------------------------------
 AUDIT_DAYS = security_settings.audit_days(env)
+LOGIN_THROTTLE = security_settings.login_throttle(env)
+AUTHENTICATION_BACKENDS = ["documents.signing_in.ThrottledBackend"]
 
 # -- logs ------------------------------------------------------------------------------
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")

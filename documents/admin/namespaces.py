@@ -10,9 +10,12 @@ from django.utils.html import format_html
 from documents import keys
 from documents.models import ApiKey, Namespace
 
+from .asking import asks_first
+from .audited import Audited
+
 
 @admin.register(Namespace)
-class NamespaceAdmin(admin.ModelAdmin):
+class NamespaceAdmin(Audited, admin.ModelAdmin):
     list_display = ("slug", "name", "active_profile", "chunk_count", "created_at")
     search_fields = ("slug", "name")
     readonly_fields = ("active_profile", "revision", "chunk_count", "created_at")
@@ -34,7 +37,8 @@ class ApiKeyForm(forms.ModelForm):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(admin.ModelAdmin):
+class ApiKeyAdmin(Audited, admin.ModelAdmin):
+    audits_additions = False  # keys.issue does
     form = ApiKeyForm
     list_display = ("shown", "namespace", "name", "scopes", "last_used_at", "expires_at", "active")
     list_filter = ("namespace",)
@@ -73,5 +77,9 @@ class ApiKeyAdmin(admin.ModelAdmin):
         return request.user.has_perm("documents.change_apikey")
 
     @admin.action(description="Revoke", permissions=["operate"])
+    @asks_first(
+        "Revoke {count} API keys?",
+        consequence="Whoever uses one of them is refused from then on. This cannot be undone.",
+    )
     def revoke(self, request: HttpRequest, queryset: Any) -> None:
         self.message_user(request, f"{keys.revoke(queryset)} keys revoked.")

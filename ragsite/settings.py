@@ -13,10 +13,9 @@ from urllib.parse import unquote
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from ragsite import embedding_settings, security_settings
+from ragsite import embedding_settings, rerank_settings, security_settings
 from ragsite.api_settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 from ragsite.embedded import EmbeddedServer
-from ragsite.secret import Secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -54,6 +53,12 @@ BEHIND_TLS = env.bool("BEHIND_TLS", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS
 if BEHIND_TLS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+_tls = security_settings.Tls(env, behind=BEHIND_TLS)
+SECURE_HSTS_SECONDS = _tls.hsts_seconds
+SECURE_HSTS_INCLUDE_SUBDOMAINS = _tls.hsts_subdomains
+SECURE_SSL_REDIRECT = _tls.redirect
+SECURE_REDIRECT_EXEMPT = _tls.not_redirected
+SILENCED_SYSTEM_CHECKS = _tls.silenced
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
 
@@ -85,6 +90,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "ragsite.logs.request_id_middleware",
     "ragsite.operators.operator_middleware",
+    "ragsite.platform.content_policy.content_policy_middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -113,10 +119,7 @@ TEMPLATES = [
     }
 ]
 
-AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
-]
+AUTH_PASSWORD_VALIDATORS = security_settings.PASSWORD_VALIDATORS
 
 # -- the database: one server, three roles (ragsite/roles.py) ------------------
 DATABASE_URL = env.str("DATABASE_URL", default="")
@@ -294,34 +297,7 @@ QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
 
 
 # -- reranking: only what is configured is there (retrieval/reranking.py) --------------
-def _rerankers() -> dict[str, Any]:
-    local = {
-        "max_length": env.int("RERANK_MAX_LENGTH", default=256),
-        "threads": env.int("RERANK_THREADS", default=1),
-    }
-    if batch_size := env.int("RERANK_BATCH_SIZE", default=0):
-        local["batch_size"] = batch_size
-    found: dict[str, Any] = {"cosine": {"BACKEND": "retrieval.rerankers.cosine.CosineReranker"}}
-    if directory := env.str("RERANK_ONNX_DIR", default=""):
-        backend = "retrieval.rerankers.onnx.OnnxReranker"
-        found["cross-encoder"] = {"BACKEND": backend, "OPTIONS": {"directory": directory, **local}}
-    elif model := env.str("RERANK_CROSS_ENCODER", default=""):
-        backend = "retrieval.rerankers.cross_encoder.CrossEncoderReranker"
-        found["cross-encoder"] = {"BACKEND": backend, "OPTIONS": {"model": model, **local}}
-    if url := env.str("RERANK_REMOTE_URL", default=""):
-        model = env.str("RERANK_REMOTE_MODEL", default="")
-        key = Secret(env.str("RERANK_REMOTE_KEY", default=""))
-        backend = "retrieval.rerankers.remote.RemoteReranker"
-        found["remote"] = {"BACKEND": backend, "OPTIONS": {"url": url, "model": model, "key": key}}
-    if url := env.str("RERANK_LLM_URL", default=""):
-        model = env.str("RERANK_LLM_MODEL", default="")
-        key = Secret(env.str("RERANK_LLM_KEY", default=""))
-        backend = "retrieval.rerankers.llm.LlmReranker"
-        found["llm"] = {"BACKEND": backend, "OPTIONS": {"url": url, "model": model, "key": key}}
-    return found
-
-
-RERANKERS = _rerankers()
+RERANKERS = rerank_settings.rerankers(env)
 RERANK = {
     "deadline_ms": env.int("RERANK_DEADLINE_MS", default=700),
     "top": env.int("RERANK_TOP", default=30),

@@ -11,10 +11,12 @@ from django.http import HttpRequest
 
 from documents import audit
 
+from .parameters import RefusesOddFilters
+
 LISTED_IDS = 100
 
 
-class Audited:
+class Audited(RefusesOddFilters):
     """Mixed into a ModelAdmin. `audits_additions = False` where the pipeline records them."""
 
     audits_additions = True

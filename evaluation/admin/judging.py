@@ -137,12 +137,19 @@ def _write(query: GoldenQuery, posted: Any) -> None:
     document = get_object_or_404(
         Document, pk=asked_uuid(posted["document"]), namespace_id=query.namespace_id
     )
-    span = (int(posted["start"]), int(posted["end"])) if posted.get("start") else None
-    is_negative = posted["grade"] == "negative"
+    span = (_number(posted, "start"), _number(posted, "end")) if posted.get("start") else None
+    is_negative = posted.get("grade") == "negative"
     curating.judge(
         query,
         document,
-        grade=0 if is_negative else int(posted["grade"]),
+        grade=0 if is_negative else _number(posted, "grade"),
         span=span,
         is_hard_negative=is_negative,
     )
+
+
+def _number(posted: Any, name: str) -> int:
+    value = str(posted.get(name, ""))
+    if not (value.isascii() and value.isdigit() and len(value) < 10):
+        raise BadGoldenSet(f"The {name} must be a whole number.")
+    return int(value)

@@ -168,3 +168,24 @@ def test_a_document_without_a_title_and_odd_text_can_be_recorded(tenant: Namespa
     audit.record("test.odd", namespace=tenant, target=odd, details={"n": float("nan")})
     assert events("test.odd")[0].target_label.startswith("ab")
     assert Document.objects.count() == 0
+
+
+def test_admin_keys_read_their_own_namespaces_log_and_no_other_keys_do(
+    api_of: Callable[..., Api], tenant: Namespace, other_tenant: Namespace
+):
+    audit.record("test.mine", namespace=tenant, details={"n": 1})
+    audit.record("test.theirs", namespace=other_tenant)
+    admin = api_of(tenant, ("admin",))
+    seen = admin.get("audit").body["results"]
+    assert {event["action"] for event in seen} == {"namespace.create", "test.mine", "key.create"}
+    (mine,) = admin.get("audit?action=test.mine").body["results"]
+    assert mine["details"] == {"n": 1}
+    assert admin.get("audit?actor_kind=key").status == 422
+    assert api_of(tenant, ("read", "write")).get("audit").code == "insufficient_scope"
+
+
+def test_deleting_a_golden_set_by_api_leaves_a_trace(api: Api):
+    made = api.post("golden-sets", {"name": "lights"}).body
+    assert api.delete(f"golden-sets/{made['id']}").status == 204
+    (event,) = events("goldenset.delete")
+    assert (event.actor_kind, event.target_label) == ("key", "lights")

@@ -36,6 +36,15 @@ class OperatorSite(AdminSite):
         context = {**(extra_context or {}), "work": work_status.look()}
         return super().index(request, context)
 
+    def password_change(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        response = super().password_change(request, extra_context)
+        if request.method == "POST" and response.status_code == 302:
+            name = request.user.get_username()
+            audit.record("user.password_change", target=audit.Target("user", label=name))
+        return response
+
     def logout(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:

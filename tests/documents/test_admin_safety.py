@@ -221,6 +221,15 @@ def test_a_new_password_is_traced_and_not_kept(boss: Client):
     assert "correct horse" not in repr(vars(event))
 
 
+def test_changing_ones_own_password_is_traced(boss: Client):
+    form = {"new_password1": "correct horse 9", "new_password2": "correct horse 9"}
+    assert boss.post("/admin/password_change/", {**form, "old_password": "no"}).status_code == 200
+    assert not events("user.password_change")
+    right = {**form, "old_password": "long enough"}
+    assert boss.post("/admin/password_change/", right).status_code == 302
+    assert [event.actor for event in events("user.password_change")] == ["boss"]
+
+
 def test_the_audit_log_can_be_searched_and_not_changed(boss: Client, api: Api, tenant: Namespace):
     audit.record("test.needle", namespace=tenant, target=audit.Target("thing", "7", "haystack"))
     audit.record("test.other", namespace=tenant)

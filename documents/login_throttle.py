@@ -20,16 +20,16 @@ from . import audit
 from .metadata import text
 from .models import LoginThrottle
 
-FORGOTTEN_AFTER = timedelta(hours=1)  # failures; locks in a row after a day
 KNOWN_FOR = timedelta(days=30)  # an address that the user has signed in from
 
 # A slot is taken before the password is looked at, so that a hundred guesses at once count as a
-# hundred. No row comes back while it is locked.
+# hundred. Failures are forgotten after an hour, locks in a row after a day. No row comes back
+# while it is locked.
 _TAKE = """
     INSERT INTO documents_loginthrottle AS t (key, failures, locks, last_attempt_at)
     VALUES (%(key)s, 1, 0, now())
     ON CONFLICT (key) DO UPDATE SET
-        failures = CASE WHEN t.last_attempt_at < now() - %(forgotten)s THEN 1
+        failures = CASE WHEN t.last_attempt_at < now() - interval '1 hour' THEN 1
                         ELSE t.failures + 1 END,
         locks = CASE WHEN t.last_attempt_at < now() - interval '1 day' THEN 0 ELSE t.locks END,
         last_attempt_at = now()
@@ -128,7 +128,7 @@ def _is_known(attempt: Attempt) -> bool:
 
 def _take(key: str, limit: int) -> bool:
     with connections["operator"].cursor() as cursor:
-        cursor.execute(_TAKE, {"key": key, "forgotten": FORGOTTEN_AFTER})
+        cursor.execute(_TAKE, {"key": key})
         taken = cursor.fetchone()
         if taken is None:
             return False

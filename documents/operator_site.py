@@ -5,7 +5,8 @@ from typing import Any
 
 from django.contrib.admin import AdminSite
 from django.db.models import Model
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
 
 from . import audit, work_status
 from .signing_in import SignInForm
@@ -32,13 +33,13 @@ class OperatorSite(AdminSite):
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    ) -> TemplateResponse:
         context = {**(extra_context or {}), "work": work_status.look()}
         return super().index(request, context)
 
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    ) -> TemplateResponse:
         response = super().password_change(request, extra_context)
         if request.method == "POST" and response.status_code == 302:
             name = request.user.get_username()
@@ -47,7 +48,7 @@ class OperatorSite(AdminSite):
 
     def logout(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    ) -> TemplateResponse:
         if request.method == "POST" and request.user.is_authenticated:
             name = request.user.get_username()
             audit.record("logout", target=audit.Target("login", label=name))

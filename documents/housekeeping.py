@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from ragsite.platform import rate_counters
 from ragsite.tenancy import namespace
 
-from . import heartbeat, originals, reindexing, terms, vector_indexes
+from . import audit, heartbeat, login_throttle, originals, reindexing, terms, vector_indexes
 from .models import DocumentVersion, EmbeddingCache, Namespace
 
 logger = logging.getLogger(__name__)
@@ -25,6 +25,8 @@ SWEPT_DAYS = range(2, 10)
 def tidy() -> None:
     heartbeat.forget_the_dead()
     rate_counters.forget_old_counts()
+    audit.prune()
+    login_throttle.forget_the_old()
     too_old = Now() - timedelta(days=settings.EMBEDDING_CACHE_DAYS)
     with connection.cursor() as cursor:
         cursor.execute("SELECT namespace_id FROM ragsite.namespace_ids()")

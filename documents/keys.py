@@ -5,6 +5,11 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from . import audit
 from .models import ApiKey, IndexProfile, Namespace
 
 PREFIX_BYTES = 6
@@ -19,7 +24,10 @@ def create_namespace(
     if profile is not None:
         namespace.active_profile = profile
     namespace.full_clean()
-    namespace.save()
+    with transaction.atomic(using="operator"):
+        namespace.save()
+        details = {"profile": namespace.active_profile.name}
+        audit.record("namespace.create", namespace=namespace, target=namespace, details=details)
     return namespace
 
 
@@ -44,7 +52,10 @@ def issue(
         limits=dict(limits or {}),
     )
     key.full_clean()
-    key.save()
+    details = {"scopes": key.scopes, "expires_at": expires_at and expires_at.isoformat()}
+    with transaction.atomic(using="operator"):
+        key.save()
+        audit.record("key.create", namespace=namespace, target=key, details=details)
     return key, f"rs_{prefix}_{secret}"
 
 
@@ -53,7 +64,21 @@ def change_limits(key: ApiKey, changes: Mapping[str, int | None]) -> None:
     limits = {**key.limits, **changes}
     key.limits = {name: value for name, value in limits.items() if value is not None}
     key.full_clean()
-    key.save(update_fields=["limits"])
+    with transaction.atomic(using="operator"):
+        key.save(update_fields=["limits"])
+        details = {"limits": key.limits}
+        audit.record("key.change", namespace=key.namespace, target=key, details=details)
+
+
+def revoke(keys: QuerySet[ApiKey]) -> int:
+    """Make these keys useless from now on; how many were not revoked before. Inside operator()."""
+    with transaction.atomic(using="operator"):
+        active = keys.filter(revoked_at=None).select_for_update(of=("self",))
+        revoked = list(active.select_related("namespace"))
+        ApiKey.objects.filter(pk__in=[key.pk for key in revoked]).update(revoked_at=timezone.now())
+        for key in revoked:
+            audit.record("key.revoke", namespace=key.namespace, target=key)
+    return len(revoked)
 
 
 def digest(secret: str) -> str:

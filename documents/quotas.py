@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.db import transaction
 
+from . import audit
 from .errors import QuotaExceeded
 from .models import Namespace
 
@@ -75,4 +77,6 @@ def set_quotas(namespace: Namespace, quotas: dict[str, int | None]) -> None:
     for field, value in fields.items():
         setattr(namespace, field, value)
     namespace.full_clean()
-    namespace.save(update_fields=list(fields))
+    with transaction.atomic(using="operator"):
+        namespace.save(update_fields=list(fields))
+        audit.record("namespace.change", namespace=namespace, target=namespace, details=fields)

@@ -2,7 +2,7 @@
 
 import uuid
 
-from . import building, heartbeat, jobs, reindexing
+from . import building, bulk_removal, heartbeat, jobs, reindexing
 from .ingestion import ingest
 
 
@@ -18,6 +18,12 @@ def answer_bell() -> None:
 
 def show_sign_of_life() -> None:
     heartbeat.beat(heartbeat.group())
+
+
+def remove_documents() -> None:
+    """Bells of their own: neither waits for a queue of the other."""
+    heartbeat.beat(heartbeat.group())
+    bulk_removal.work()
 
 
 def sweep_reindexed(namespace_id: str) -> None:

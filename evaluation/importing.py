@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from django.core.files.base import ContentFile
 from django.db.models import Q
 
-from documents import intake
+from documents import audit, intake
 from documents.errors import IngestError
 from documents.metadata import text as storable_text
 from documents.models import Document
@@ -67,6 +67,7 @@ def import_questions(
         texts: dict[uuid.UUID, str] = {}
         for start in range(0, len(questions), BATCH):
             _write(report, questions[start : start + BATCH], known, prefix, texts)
+        audit.record("goldenset.import", target=golden_set, count=len(questions))
     return report
 
 

@@ -28,6 +28,7 @@ SPECTACULAR_SETTINGS = {
         "ragsite.openapi.declare_errors",
     ],
     "ENUM_NAME_OVERRIDES": {
+        "ActorKind": "documents.models.AuditEvent.ActorKind",
         "DocumentStatus": "documents.models.Document.Status",
         "KindEnum": "documents.models.Chunk.Kind",
         "JobState": "documents.models.IngestJob.State",

@@ -18,6 +18,7 @@ from rest_framework.request import Request
 
 from .errors import CHALLENGE, ApiError
 from .platform import rate_counters, rate_limits
+from .platform.actor import KEY, set_actor
 from .platform.client_address import client_address, network_of
 from .platform.rate_limits import Admission, Count, RateLimited
 from .tenancy import looked_up, namespace
@@ -36,6 +37,7 @@ class Caller:
     key_id: UUID
     namespace_id: UUID
     scopes: frozenset[str]
+    prefix: str = ""
 
     is_authenticated = True  # what DRF asks of a user
 
@@ -66,6 +68,7 @@ class ApiKeyAuthentication(BaseAuthentication):
             # Where the middleware finds it: on Django's request, which DRF's wraps.
             request._request.admission = entry.admission  # type: ignore[attr-defined]
             rate_limits.require(entry.admission)
+        set_actor(KEY, entry.caller.prefix)
         return entry.caller, entry.caller
 
     def authenticate_header(self, request: Request) -> str:
@@ -179,7 +182,7 @@ def _find(prefix: str, secret: str, rate_class: str, *, counts: bool) -> Entry |
         raise _refused("key_expired", "This API key has expired.")
     if last_used_at is None or now - last_used_at > _USE_IS_WRITTEN_EVERY:
         _note_use(key_id, namespace_id)
-    caller = Caller(key_id, namespace_id, frozenset(scopes))
+    caller = Caller(key_id, namespace_id, frozenset(scopes), prefix)
     return Entry(caller, _admission(key_id, rate_class, *rows[0][7:]) if counts else None)
 
 

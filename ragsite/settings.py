@@ -17,8 +17,10 @@ from ragsite import (
     embedding_settings,
     extraction_settings,
     limit_settings,
+    log_settings,
     outbound_settings,
     rerank_settings,
+    security_settings,
     web_settings,
 )
 from ragsite.api_settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
@@ -61,6 +63,12 @@ TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS
 if BEHIND_TLS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+_tls = security_settings.Tls(env, behind=BEHIND_TLS)
+SECURE_HSTS_SECONDS = _tls.hsts_seconds
+SECURE_HSTS_INCLUDE_SUBDOMAINS = _tls.hsts_subdomains
+SECURE_SSL_REDIRECT = _tls.redirect
+SECURE_REDIRECT_EXEMPT = _tls.not_redirected
+SILENCED_SYSTEM_CHECKS = _tls.silenced
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
 
@@ -76,7 +84,7 @@ INSTALLED_APPS = [
     "documents",
     "retrieval",
     "evaluation",
-    "django.contrib.admin",
+    "ragsite.admin_app.OperatorAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -93,12 +101,14 @@ MIDDLEWARE = [
     "ragsite.logs.request_id_middleware",
     "ragsite.platform.rate_limits.rate_limit_middleware",
     "ragsite.operators.operator_middleware",
+    "ragsite.platform.content_policy.content_policy_middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "ragsite.platform.actor.actor_middleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -120,10 +130,7 @@ TEMPLATES = [
     }
 ]
 
-AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
-]
+AUTH_PASSWORD_VALIDATORS = security_settings.PASSWORD_VALIDATORS
 
 # -- the database: one server, three roles (ragsite/roles.py) ------------------
 DATABASE_URL = env.str("DATABASE_URL", default="")
@@ -278,7 +285,7 @@ Q_CLUSTER = {
     "recycle": 1000,
     "save_limit": 100,
     "catch_up": False,
-    "label": "Task queue",
+    "scheduler": False,  # a schedule names any function to be run
 }
 
 
@@ -360,34 +367,12 @@ CACHES = {
     "queries": _cache("queries", entries=2000),  # one vector each
 }
 
+# -- security (docs/security.md) ---------------------------------------------------------
+AUDIT_DAYS = security_settings.audit_days(env)
+LOGIN_THROTTLE = security_settings.login_throttle(env)
+AUTHENTICATION_BACKENDS = ["documents.signing_in.ThrottledBackend"]
+
 # -- logs ------------------------------------------------------------------------------
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 LOG_FORMAT = env.str("LOG_FORMAT", default="text" if sys.stderr.isatty() else "json")
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "filters": {
-        "request_id": {"()": "ragsite.logs.RequestIdFilter"},
-        "readiness": {"()": "ragsite.logs.ReadinessFilter"},
-    },
-    "formatters": {
-        "json": {"()": "ragsite.logs.json_formatter"},
-        "text": {"()": "ragsite.logs.TextFormatter"},
-    },
-    "handlers": {
-        "console": {
-            "class": "logging.StreamHandler",
-            "filters": ["request_id"],
-            "formatter": LOG_FORMAT,
-        }
-    },
-    "root": {"handlers": ["console"], "level": LOG_LEVEL},
-    "loggers": {
-        # Both are chatty about every bell and every file; their warnings are still heard.
-        "django-q": {"level": "WARNING"},
-        "django.request": {"level": "ERROR", "filters": ["readiness"]},
-        "httpx": {"level": "WARNING"},
-        "matplotlib": {"level": "WARNING"},
-        "sentence_transformers": {"level": "WARNING"},
-    },
-}
+LOGGING = log_settings.logging(level=LOG_LEVEL, format_=LOG_FORMAT)

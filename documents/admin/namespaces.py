@@ -5,15 +5,17 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.html import format_html
 
 from documents import keys, quotas
 from documents.models import ApiKey, Namespace
 
+from .asking import asks_first
+from .audited import Audited
+
 
 @admin.register(Namespace)
-class NamespaceAdmin(admin.ModelAdmin):
+class NamespaceAdmin(Audited, admin.ModelAdmin):
     list_display = ("slug", "name", "active_profile", "chunk_count", "created_at")
     fields = (
         "slug",
@@ -80,7 +82,8 @@ class ApiKeyForm(ApiKeyLimitsForm):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(admin.ModelAdmin):
+class ApiKeyAdmin(Audited, admin.ModelAdmin):
+    audits_additions = False  # keys.issue does
     form = ApiKeyForm
     list_display = ("shown", "namespace", "name", "scopes", "last_used_at", "expires_at", "active")
     list_filter = ("namespace",)
@@ -132,6 +135,9 @@ class ApiKeyAdmin(admin.ModelAdmin):
         return request.user.has_perm("documents.change_apikey")
 
     @admin.action(description="Revoke", permissions=["operate"])
+    @asks_first(
+        "Revoke {count} API keys?",
+        consequence="Whoever uses one of them is refused from then on. This cannot be undone.",
+    )
     def revoke(self, request: HttpRequest, queryset: Any) -> None:
-        count = queryset.filter(revoked_at=None).update(revoked_at=timezone.now())
-        self.message_user(request, f"{count} keys revoked.")
+        self.message_user(request, f"{keys.revoke(queryset)} keys revoked.")

@@ -11,6 +11,8 @@ from documents import profiles
 from documents.errors import IngestError
 from documents.models import IndexProfile
 
+from .audited import Audited
+
 
 class IndexProfileForm(forms.ModelForm):
     embedder = forms.ChoiceField(choices=lambda: [(alias, alias) for alias in settings.EMBEDDERS])
@@ -47,7 +49,7 @@ class IndexProfileForm(forms.ModelForm):
 
 
 @admin.register(IndexProfile)
-class IndexProfileAdmin(admin.ModelAdmin):
+class IndexProfileAdmin(Audited, admin.ModelAdmin):
     form = IndexProfileForm
     list_display = ("name", "embedder", "dimensions", "chunk_size", "chunk_overlap", "ann_method")
 

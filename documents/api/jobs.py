@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents import jobs
+from documents import audit, jobs
 from documents.models import IngestJob
 from ragsite.errors import ApiError
 from ragsite.platform.rate_limits import BY_METHOD
@@ -71,4 +71,5 @@ class CancelView(APIView):
         find_job(pk)
         if not jobs.cancel(pk):
             raise ApiError("job_ended", "This job has already ended.", http_status=409)
+        audit.record("job.cancel", target=audit.Target("ingestjob", str(pk)))
         return Response(JobSerializer(find_job(pk)).data)

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from . import documents, events, facts, ingest, jobs, profiles, usage
+from . import audit, documents, events, facts, ingest, jobs, profiles, usage
 
 urlpatterns = [
     path("ingest", ingest.IngestView.as_view(), name="ingest"),
@@ -18,6 +18,7 @@ urlpatterns = [
     ),
     path("documents/<uuid:pk>/reindex", documents.ReindexView.as_view(), name="document-reindex"),
     path("facts", facts.FactListView.as_view(), name="facts"),
+    path("audit", audit.AuditListView.as_view(), name="audit"),
     path("profiles", profiles.ProfileListView.as_view(), name="profiles"),
     path("usage", usage.UsageView.as_view(), name="usage"),
     path("jobs", jobs.JobListView.as_view(), name="jobs"),

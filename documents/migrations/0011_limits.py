@@ -183,7 +183,8 @@ class Migration(migrations.Migration):
                 SELECT fits, counted.previous, counted.current, windows - this_window;
             END
             """,
-            language="plpgsql VOLATILE",
+            language="plpgsql",
+            writes=True,
         ),
         # Who is calling, and may they? No tenant is known yet. It unlocks nothing, and counts
         # nothing, without the key's secret. (find_api_key, which it replaces, stays for processes
@@ -221,7 +222,8 @@ class Migration(migrations.Migration):
                 RETURN NEXT;
             END
             """,
-            language="plpgsql VOLATILE",
+            language="plpgsql",
+            writes=True,
         ),
         DefinerFunction(
             "forget_request_counts()",
@@ -235,6 +237,7 @@ class Migration(migrations.Migration):
                 RETURN forgotten;
             END
             """,
-            language="plpgsql VOLATILE",
+            language="plpgsql",
+            writes=True,
         ),
     ]

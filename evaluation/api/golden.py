@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from documents import audit
 from documents.api.views import NamespacedListView, caller_of, in_namespace
 from documents.models import Document
 from evaluation import curating
@@ -107,7 +108,10 @@ class GoldenSetView(APIView):
     @in_namespace
     def delete(self, request: Request, pk: uuid.UUID) -> Response:
         """With its queries, judgements and runs."""
-        find(GoldenSet, pk).delete()
+        golden_set = find(GoldenSet, pk)
+        queries = golden_set.queries.count()
+        audit.record("goldenset.delete", target=golden_set, details={"queries": queries})
+        golden_set.delete()
         return Response(status=204)
 
 
@@ -181,6 +185,7 @@ class GoldenQueryView(APIView):
     def delete(self, request: Request, pk: uuid.UUID) -> Response:
         query = find(GoldenQuery, pk)
         curating.touch(query.golden_set_id)
+        audit.record("goldenquery.delete", target=audit.Target("goldenquery", str(pk)))
         query.delete()
         return Response(status=204)
 
@@ -211,5 +216,6 @@ class JudgementView(APIView):
     @in_namespace
     def delete(self, request: Request, pk: uuid.UUID) -> Response:
         judgement = find(Judgement, pk)
+        audit.record("judgement.delete", target=audit.Target("judgement", str(pk)))
         judgement.delete()
         return Response(status=204)

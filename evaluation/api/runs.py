@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from documents import audit
 from documents.api.pages import InTheirOrder
 from documents.api.views import NamespacedListView, in_namespace
 from evaluation import run_lives
@@ -84,6 +85,7 @@ class CancelRunView(APIView):
         find(EvaluationRun, pk)
         if not run_lives.cancel(pk):
             raise ApiError("run_ended", "This run has already ended.", http_status=409)
+        audit.record("evaluationrun.cancel", target=audit.Target("evaluationrun", str(pk)))
         return Response(RunSerializer(find(EvaluationRun, pk)).data)
 
 

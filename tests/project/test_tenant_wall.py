@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from django.db import DatabaseError, ProgrammingError, connection, connections, transaction
 
+from documents import bulk_removal
 from documents.models import Document, IndexProfile, Namespace, Reindex
 from evaluation.curating import add_query, judge
 from evaluation.models import GoldenSet
@@ -198,6 +199,8 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
     chosen = [answer["results"][0]["chunk_id"]]
     said = {"query_id": answer["query_id"], "selected_chunk_ids": chosen, "useful": True}
     assert api.post("feedback", said).status == 201
+    removed = api.upload(("gone.md", "# Gone")).body["results"][0]["document_id"]
+    bulk_removal.request(tenant.pk, [uuid.UUID(removed)])
     with operator():
         other = IndexProfile.objects.get(name="default")
         Reindex.objects.create(namespace=tenant, profile=other, replaces=tenant.active_profile)

@@ -89,8 +89,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{name}\t{limit or 'no limit'}\t{whose}")
 
     def _revoke(self, options: dict[str, Any]) -> None:
-        unrevoked = ApiKey.objects.filter(prefix=options["prefix"], revoked_at=None)
-        if not unrevoked.update(revoked_at=timezone.now()):
+        if not keys.revoke(ApiKey.objects.filter(prefix=options["prefix"])):
             raise CommandError(f"There is no active key with the prefix {options['prefix']!r}.")
         self.stdout.write("Revoked.")
 

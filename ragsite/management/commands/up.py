@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
 from django.db import OperationalError, connections
 
-from documents import housekeeping, jobs
+from documents import bulk_removal, housekeeping, jobs
 from documents.models import Namespace
 from evaluation import run_lives
 from ragsite import bootstrap, preflight, programs
@@ -84,7 +84,11 @@ class Command(BaseCommand):
         if only != "web":
             keeper = WorkerKeeper(supervisor)
             chores += [(5, keeper.check), (5, keeper.reap), (3600, housekeeping.tidy)]
-            chores += [(30, run_lives.reap), (3600, query_log.forget_the_old)]
+            chores += [
+                (30, run_lives.reap),
+                (30, bulk_removal.wake_workers),
+                (3600, query_log.forget_the_old),
+            ]
         if only is None:
             chores.append((0.5, self._announce_once))
         return [(seconds, with_fresh_connections(chore)) for seconds, chore in chores]

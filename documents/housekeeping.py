@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from ragsite.tenancy import namespace
 
-from . import heartbeat, originals, reindexing, terms, vector_indexes
+from . import heartbeat, originals, reindexing, retiring, terms, vector_indexes
 from .models import DocumentVersion, EmbeddingCache, Namespace
 
 logger = logging.getLogger(__name__)
@@ -34,6 +34,7 @@ def tidy() -> None:
         terms.count(namespace_id, tenant.active_profile)
         _sweep(namespace_id)
         reindexing.sweep(namespace_id)
+    retiring.sweep()
     vector_indexes.sweep()
 
 

@@ -21,6 +21,7 @@ class IndexProfileForm(forms.ModelForm):
         model = IndexProfile
         fields = (
             "name",
+            "namespace",
             "chunker",
             "chunker_options",
             "chunk_size",
@@ -39,6 +40,7 @@ class IndexProfileForm(forms.ModelForm):
             embedder = profiles.load_embedder(fields["embedder"])
             self.instance.dimensions = embedder.dimensions
             wanted = IndexProfile(**fields, dimensions=embedder.dimensions)
+            profiles.require_free_name(wanted)
             wanted.clean()  # before asking whether it could work here
             profiles.require_fitting(wanted, embedder)
         except IngestError as error:
@@ -49,7 +51,16 @@ class IndexProfileForm(forms.ModelForm):
 @admin.register(IndexProfile)
 class IndexProfileAdmin(admin.ModelAdmin):
     form = IndexProfileForm
-    list_display = ("name", "embedder", "dimensions", "chunk_size", "chunk_overlap", "ann_method")
+    list_select_related = ("namespace",)
+    list_display = (
+        "name",
+        "namespace",
+        "embedder",
+        "dimensions",
+        "chunk_size",
+        "chunk_overlap",
+        "ann_method",
+    )
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # what was built with it would not fit any more

@@ -26,6 +26,15 @@ NEED_A_PROFILE = ("estimate", "build")
 
 
 class ReindexRequestSerializer(StrictSerializer):
+    schema_rules = {
+        "oneOf": [
+            {"required": ["profile"], "properties": {"action": {"enum": list(NEED_A_PROFILE)}}},
+            {
+                "required": ["action"],
+                "properties": {"action": {"not": {"enum": list(NEED_A_PROFILE)}}, "profile": False},
+            },
+        ]
+    }
     action = serializers.ChoiceField(
         choices=[
             "estimate",
@@ -166,7 +175,9 @@ def act(namespace_id: uuid.UUID, wish: dict[str, Any]) -> dict[str, Any]:
 def _profile(name: str, namespace_id: uuid.UUID) -> IndexProfile:
     profile = profiles.named_by_tenant(name, namespace_id=namespace_id)
     if profile is None:
-        raise ValidationError({"profile": "There is no such profile: see GET /profiles."})
+        raise ApiError(
+            "unknown_profile", "There is no such profile: see GET /profiles.", http_status=404
+        )
     return profile
 
 

@@ -15,6 +15,10 @@ LONGEST_QUERY = 4000
 
 
 class WeightsSerializer(StrictSerializer):
+    schema_rules = {
+        "anyOf": [{"properties": {leg: {"exclusiveMinimum": 0}}} for leg in ("semantic", "lexical")]
+    }
+
     semantic = serializers.FloatField(min_value=0, max_value=1)
     lexical = serializers.FloatField(min_value=0, max_value=1)
 

@@ -51,6 +51,7 @@ ERROR_SCHEMA = {
 _BLANKS = r"\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 NO_NUL = r"^[^\u0000]*$"
 NOT_BLANK = rf"^[^\u0000]*[^\u0000{_BLANKS}][^\u0000]*$"
+LONG_TEXT = 1000  # tools that make texts up from a pattern take for ever over long ones
 ANY_TEXT = r"^[\s\S]*$"  # for those that take NULs, too: a text with a pattern is left alone
 
 JSON_OBJECT, JSON_VALUE = "#/components/schemas/JsonObject", "#/components/schemas/JsonValue"
@@ -100,9 +101,20 @@ def _can_happen(code: str, path: str, method: str) -> bool:
 
 
 def declare_rules(result: Schema, **kwargs: Any) -> Schema:
-    """Rules between fields are put in last: other hooks would take them for fields."""
-    for schema in result["components"]["schemas"].values():
-        schema.update(schema.pop(RULES, {}))
+    """Rules between fields are put in last: other hooks would take them for fields. They demand
+    some field, so there has to be a body."""
+    ruled = set()
+    for name, schema in result["components"]["schemas"].items():
+        if rules := schema.pop(RULES, {}):
+            schema.update(rules)
+            ruled.add(f"#/components/schemas/{name}")
+    for operations in result["paths"].values():
+        for operation in operations.values():
+            body = operation.get("requestBody", {})
+            if any(
+                form["schema"].get("$ref") in ruled for form in body.get("content", {}).values()
+            ):
+                body["required"] = True
     return result
 
 
@@ -111,7 +123,8 @@ def declare_texts(result: Schema, **kwargs: Any) -> Schema:
     result["components"]["schemas"].update(JSON_SCHEMAS)
     for schema in _sent(result):
         if schema.get("type") == "string" and not schema.keys() & {"enum", "format", "pattern"}:
-            schema["pattern"] = NOT_BLANK if schema.get("minLength") else NO_NUL
+            is_short = schema.get("maxLength", LONG_TEXT) < LONG_TEXT
+            schema["pattern"] = NOT_BLANK if is_short and schema.get("minLength") else NO_NUL
     return result
 
 

@@ -10,6 +10,16 @@ from rest_framework import serializers
 from documents.metadata import LONGEST, storable, text
 from ragsite.openapi import ANY_TEXT, JSON_OBJECT
 
+
+class TextField(serializers.CharField):
+    """For values that no serializer has checked the JSON type of."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data))
+
+
 MOMENT = {  # a date alone, too
     "anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}]
 }

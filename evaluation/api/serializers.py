@@ -64,6 +64,8 @@ class SpanFormSerializer(StrictSerializer):
 class JudgementFormSerializer(StrictSerializer):
     """On the whole document, or on a part of it: by `span`, or by `quote`."""
 
+    schema_rules = {"oneOf": [{"required": [name]} for name in ("document_id", "source_uri")]}
+
     document_id = serializers.UUIDField(required=False)
     source_uri = serializers.CharField(
         max_length=2048, required=False, help_text="Instead of document_id."

@@ -41,14 +41,17 @@ _OPERATORS = {
 }
 _PATHS = {"patternProperties": {_PATH: _ref("MetadataOperand")}, "additionalProperties": False}
 
+# The service takes groups inside groups down to eight levels. Here they are written out for one:
+# tools that follow a schema into itself through several doors do not come back.
 SCHEMAS: dict[str, Schema] = {
     "MetadataFilter": {
         "type": "object",
-        "description": "Keys with values or operators. At most 8 levels deep, 100 conditions.",
+        "description": "Keys with values or operators. `$and`, `$or` and `$not` can stand inside "
+        "each other and under a key, too, up to 8 levels deep; 100 conditions at most.",
         "properties": _group("MetadataCondition"),
         **_PATHS,
     },
-    "MetadataCondition": {"allOf": [_ref("MetadataFilter"), {"minProperties": 1}]},
+    "MetadataCondition": {"type": "object", "minProperties": 1, **_PATHS},
     "MetadataOperand": {
         "anyOf": [
             _SCALAR,
@@ -60,7 +63,7 @@ SCHEMAS: dict[str, Schema] = {
     "MetadataOperators": {
         "type": "object",
         "minProperties": 1,
-        "properties": {**_OPERATORS, **_group("MetadataOperators")},
+        "properties": _OPERATORS,
         **_PATHS,
     },
     # Inside a list everything is data.

@@ -8,7 +8,7 @@ from django.utils.dateparse import parse_date, parse_datetime
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from documents.api.fields import MOMENT
+from documents.api.fields import MOMENT, TextField
 from documents.api.serializers import StrictSerializer
 from documents.metadata import text
 from retrieval.filters import Condition, Filters, InvalidFilter, parse_metadata
@@ -78,7 +78,7 @@ class DateRangeField(serializers.Field):
 
 
 def _tags() -> serializers.ListField:
-    child = serializers.CharField(max_length=LONGEST_TAG)
+    child = TextField(max_length=LONGEST_TAG)
     return serializers.ListField(child=child, required=False, max_length=MOST_TAGS)
 
 

@@ -47,17 +47,20 @@ def find_version(request: Request, document: Document) -> DocumentVersion:
     """The version asked for with ?version=N, else the one that search sees."""
     check_parameters(request, frozenset({"version"}))
     asked = request.query_params.get("version", document.live_version or document.document_version)
-    if not re.fullmatch(r"[0-9]{1,9}", str(asked)):
+    if not re.fullmatch(r"-?[0-9]+", str(asked)):
         raise ValidationError({"version": "A version is a whole number."})
+    if len(str(asked)) > LONGEST_VERSION:
+        raise NotFound
     try:
         return DocumentVersion.objects.get(document=document, number=int(asked))
     except DocumentVersion.DoesNotExist:
         raise NotFound from None
 
 
+LONGEST_VERSION = 9  # digits; the database has no larger numbers
 VERSION = OpenApiParameter(
     "version",
-    {"type": "integer", "minimum": 0, "maximum": 999_999_999},
+    int,
     description="A version number; the live one if left out.",
 )
 

@@ -29,10 +29,6 @@ class ProfileMismatch(IngestError):
     code = "profile_mismatch"
 
 
-class NameTaken(ValidationError):
-    """By a profile that whoever asks can see."""
-
-
 class UnknownProfile(IngestError):
     code = "unknown_profile"
 
@@ -85,8 +81,8 @@ def require_free_name(profile: IndexProfile) -> None:
         raise _name_taken()
 
 
-def _name_taken() -> NameTaken:
-    return NameTaken({"name": "There is an index profile of this name."})
+def _name_taken() -> ValidationError:
+    return ValidationError({"name": "There is an index profile of this name."})
 
 
 def visible_to(namespace_id: uuid.UUID) -> list[IndexProfile]:

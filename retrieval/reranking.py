@@ -101,7 +101,7 @@ def _require(choice: str) -> None:
     raise ApiError(
         "reranker_not_configured",
         f"The reranker {choice!r} is not set up here; there are {', '.join(available)}.",
-        http_status=409,
+        http_status=422,
         details={"available": available},
     )
 

@@ -105,10 +105,8 @@ class ProfileListView(APIView):
         try:
             owner = caller_of(request).namespace_id
             profile = profiles.create(fields.pop("name"), namespace_id=owner, **fields)
-        except profiles.NameTaken as error:
-            raise ApiError("name_taken", error.messages[0], http_status=409) from None
         except ModelError as error:
             raise ValidationError(error.message_dict) from None
-        except IngestError as error:  # not with this server's models and extensions
-            raise ApiError(error.code, str(error), http_status=409) from None
+        except IngestError as error:
+            raise ApiError(error.code, str(error), http_status=422) from None
         return Response(ProfileSerializer(profile).data, status=201)

@@ -7,12 +7,7 @@ from evaluation.errors import EvaluationError
 from evaluation.metrics import UnknownMeasure
 from ragsite.errors import ApiError
 
-STATUS = {
-    "not_found": 404,
-    "unknown_query": 404,
-    "unknown_chunks": 404,
-    "nothing_to_measure": 409,
-}
+STATUS = {"not_found": 404, "nothing_to_measure": 409}
 
 
 @contextmanager

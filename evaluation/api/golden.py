@@ -51,7 +51,7 @@ def judge(query: GoldenQuery, fields: dict[str, Any]) -> Judgement:
         found = dict(curating.by_source(query.namespace_id, [fields["source_uri"]]))
         document = found.get(fields["source_uri"])
     if document is None:
-        raise ApiError("unknown_document", "There is no such document here.", http_status=404)
+        raise ApiError("unknown_document", "There is no such document here.", http_status=422)
     span = fields.get("span")
     return curating.judge(
         query,

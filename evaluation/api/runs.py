@@ -59,7 +59,7 @@ class RunListView(NamespacedListView):
         golden_set_id, label = fields.pop("golden_set_id"), fields.pop("name")
         golden_set = GoldenSet.objects.filter(pk=golden_set_id).first()
         if golden_set is None:
-            raise ApiError("unknown_golden_set", "There is no such golden set.", http_status=404)
+            raise ApiError("unknown_golden_set", "There is no such golden set.", http_status=422)
         with enveloped():
             run = run_lives.create(golden_set, Options(**fields), label=label)
         return Response(RunSerializer(run).data, status=202)

@@ -175,9 +175,7 @@ def act(namespace_id: uuid.UUID, wish: dict[str, Any]) -> dict[str, Any]:
 def _profile(name: str, namespace_id: uuid.UUID) -> IndexProfile:
     profile = profiles.named_by_tenant(name, namespace_id=namespace_id)
     if profile is None:
-        raise ApiError(
-            "unknown_profile", "There is no such profile: see GET /profiles.", http_status=404
-        )
+        raise ValidationError({"profile": "There is no such profile: see GET /profiles."})
     return profile
 
 

@@ -52,8 +52,8 @@ def test_a_profile_is_seen_by_whoever_made_it_and_its_name_is_free_for_others(
     assert again.body["chunk_size"] == 50
     for api in (mine, theirs):
         twice = api.post("profiles", body)
-        assert (twice.status, twice.code) == (409, "name_taken")
-    assert mine.post("profiles", {**body, "name": "default"}).status == 409  # all can see that one
+        assert (twice.status, twice.body["error"]["details"]["fields"][0]["field"]) == (422, "name")
+    assert mine.post("profiles", {**body, "name": "default"}).status == 422  # all can see that one
 
 
 def test_anothers_profile_answers_like_one_that_nobody_has(

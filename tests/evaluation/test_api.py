@@ -83,7 +83,7 @@ def test_a_waiting_run_can_be_cancelled(api: Api, golden: str):
     ("body", "status", "code"),
     [
         ({"query": "x", "judgements": [{}]}, 422, "invalid_request"),
-        ({"query": "x", "judgements": [{"source_uri": "nowhere"}]}, 404, "unknown_document"),
+        ({"query": "x", "judgements": [{"source_uri": "nowhere"}]}, 422, "unknown_document"),
         ({"query": " "}, 422, "invalid_request"),
         ({"query": "x", "filters": {"colour": "red"}}, 422, "invalid_request"),
         ({"query": "x", "filters": [1]}, 422, "invalid_request"),
@@ -132,7 +132,7 @@ def test_bad_runs_are_refused(api: Api, golden: str):
         ({"profile": "other"}, "invalid_request"),
     ):
         answer = api.post("evaluations", {"golden_set_id": golden, **wrong})
-        assert (answer.status, answer.code) == (404 if code.startswith("unknown") else 422, code)
+        assert (answer.status, answer.code) == (422, code)
     assert api.get("evaluations/compare?a=x&b=y").status == 422
     assert api.get("evaluations?colour=red").status == 422
 
@@ -148,5 +148,5 @@ def test_another_tenants_documents_cannot_be_judged(
     kiln = str(library["kiln.md"].pk)
     body = {"query": "x", "judgements": [{"document_id": kiln}]}
     answer = stranger.post(f"golden-sets/{theirs}/queries", body)
-    assert (answer.status, answer.code) == (404, "unknown_document")
+    assert (answer.status, answer.code) == (422, "unknown_document")
     assert stranger.get("evaluations").body["results"] == []

@@ -171,11 +171,11 @@ def test_another_tenants_question_and_chunks_are_as_unknown_as_those_that_nobody
     query_log.flush()
     for query_id in (asked.body["query_id"], str(uuid.uuid4())):
         answer = stranger.post("feedback", {"query_id": query_id, "useful": True})
-        assert (answer.status, answer.code) == (404, "unknown_query")
+        assert (answer.status, answer.code) == (422, "unknown_query")
     nobodys = str(uuid.uuid4())
     wish = {"query": LIGHTS, "selected_chunk_ids": [chunk_of(asked), nobodys]}
     answer = stranger.post("feedback", wish)
-    assert (answer.status, answer.code) == (404, "unknown_chunks")
+    assert (answer.status, answer.code) == (422, "unknown_chunks")
     assert answer.body["error"]["details"] == {"chunk_ids": [chunk_of(asked), nobodys]}
     answer = api.post("feedback", wish)
     assert answer.body["error"]["details"] == {"chunk_ids": [nobodys]}
@@ -276,4 +276,4 @@ def test_a_document_deleted_in_the_very_moment_is_no_fault_of_ours(
 
     monkeypatch.setattr(feedback, "_chunks", and_then_delete)
     answer = api.post("feedback", {"query": LIGHTS, "selected_chunk_ids": [chunk_of(asked)]})
-    assert (answer.status, answer.code) == (404, "unknown_chunks")
+    assert (answer.status, answer.code) == (422, "unknown_chunks")

@@ -109,7 +109,7 @@ def test_cosine_reranks_by_similarity_and_every_stage_shows(library: Api):
 
 def test_a_reranker_that_is_not_set_up_is_refused_by_name(library: Api):
     answer = library.query("lamp", rerank="cross-encoder")
-    assert (answer.status, answer.code) == (409, "reranker_not_configured")
+    assert (answer.status, answer.code) == (422, "reranker_not_configured")
     assert diagnostics(library, "lamp", rerank="auto")["reranker"] == "none"
 
 

@@ -91,7 +91,7 @@ def test_none_means_none(configure: Callable, site: str):
 def test_a_reranker_that_is_not_there_is_refused(configure: Callable, choice: str):
     with pytest.raises(ApiError) as caught:
         rerank("kiln", PASSAGES, choice=choice)
-    assert (caught.value.code, caught.value.status_code) == ("reranker_not_configured", 409)
+    assert (caught.value.code, caught.value.status_code) == ("reranker_not_configured", 422)
     assert caught.value.details == {"available": ["auto", "none", "cosine"]}
 
 

@@ -81,7 +81,7 @@ def declare_errors(result: Schema, **kwargs: Any) -> Schema:
         for method, operation in operations.items():
             for code, description in ERRORS.items():
                 if _can_happen(code, path, method):
-                    answer = {"description": description, "content": content}
+                    answer: Schema = {"description": description, "content": content}
                     if code in HEADERS:
                         answer["headers"] = HEADERS[code]
                     operation["responses"].setdefault(code, answer)

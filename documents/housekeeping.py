@@ -13,7 +13,16 @@ from django.db.models.functions import Now
 from ragsite.platform import rate_counters
 from ragsite.tenancy import namespace
 
-from . import audit, heartbeat, login_throttle, originals, reindexing, terms, vector_indexes
+from . import (
+    audit,
+    heartbeat,
+    login_throttle,
+    originals,
+    reindexing,
+    retiring,
+    terms,
+    vector_indexes,
+)
 from .models import DocumentVersion, EmbeddingCache, Namespace
 
 logger = logging.getLogger(__name__)
@@ -38,6 +47,7 @@ def tidy() -> None:
         terms.count(namespace_id, tenant.active_profile)
         _sweep(namespace_id)
         reindexing.sweep(namespace_id)
+    retiring.sweep()
     vector_indexes.sweep()
 
 

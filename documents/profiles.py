@@ -1,11 +1,14 @@
 """Which embedder and splitter serve an index profile — and that no other embedder ever does."""
 
+import uuid
 from typing import Any
 
-from django.db import transaction
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from ragsite.backends import load_backend
-from ragsite.tenancy import operator
+from ragsite.tenancy import namespace, operator
 
 from . import audit
 from .chunking import splitter_for
@@ -27,9 +30,13 @@ class ProfileMismatch(IngestError):
     code = "profile_mismatch"
 
 
-def create(name: str, **fields: Any) -> IndexProfile:
-    """A new profile: what is not named follows from what is. Its vector index is made when the
-    first namespace needs it.
+class UnknownProfile(IngestError):
+    code = "unknown_profile"
+
+
+def create(name: str, *, namespace_id: uuid.UUID | None = None, **fields: Any) -> IndexProfile:
+    """A new profile, for one namespace or shared by all: what is not named follows from what is.
+    Its vector index is made when the first namespace needs it.
 
     Raises ValidationError for settings that make no sense, IngestError for those that cannot work
     here: an embedder or an index method that is not there.
@@ -43,14 +50,80 @@ def create(name: str, **fields: Any) -> IndexProfile:
         "chunk_size": size,
         "chunk_overlap": fields.get("chunk_size", size) * overlap // size,
     }
-    profile = IndexProfile(name=name, **{**unnamed, **fields})
+    profile = IndexProfile(name=name, namespace_id=namespace_id, **{**unnamed, **fields})
     with operator():
+        require_free_name(profile)
         profile.full_clean()
         require_fitting(profile, embedder)
-        with transaction.atomic(using="operator"):
-            profile.save(force_insert=True)
-            audit.record("profile.create", target=profile)
+        try:
+            with transaction.atomic(using="operator"):
+                profile.save(force_insert=True)
+                audit.record("profile.create", namespace=namespace_id, target=profile)
+        except IntegrityError:  # somebody was faster
+            raise _name_taken() from None
     return profile
+
+
+def assign(profile: IndexProfile, *, namespace_id: uuid.UUID | None) -> None:
+    """Let only this namespace, or all of them, see the profile; whoever uses it goes on seeing it.
+    Raises ValidationError where the name is taken."""
+    profile.namespace_id = namespace_id
+    with operator():
+        require_free_name(profile)
+        with transaction.atomic(using="operator"):
+            profile.save(update_fields=["namespace"])
+            audit.record("profile.assign", namespace=namespace_id, target=profile)
+
+
+def require_free_name(profile: IndexProfile) -> None:
+    """Looks only where the profile's owner may look: what others call theirs is not theirs to
+    know. As operator()."""
+    visible = Q(namespace=None)
+    if profile.namespace_id is not None:
+        visible |= Q(namespace=profile.namespace_id)
+    others = IndexProfile.objects.exclude(pk=profile.pk)
+    if others.filter(visible, name=profile.name).exists():
+        raise _name_taken()
+
+
+def _name_taken() -> ValidationError:
+    return ValidationError({"name": "There is an index profile of this name."})
+
+
+def visible_to(namespace_id: uuid.UUID) -> list[IndexProfile]:
+    """The namespace's own, the shared ones, and those it uses or has used."""
+    with namespace(namespace_id):
+        return list(IndexProfile.objects.all())  # row-level security leaves no others
+
+
+def named_by_tenant(name: str, *, namespace_id: uuid.UUID) -> IndexProfile | None:
+    """The one a tenant means: its own before a shared one before one it was given."""
+    found = [profile for profile in visible_to(namespace_id) if profile.name == name]
+    return min(found, key=lambda one: _distance(one, namespace_id), default=None)
+
+
+def named_by_operator(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
+    """By NAME or NAMESPACE/NAME: of the namespace at hand, else shared, else the only one of that
+    name. Raises UnknownProfile."""
+    slug, _, own_name = name.rpartition("/")
+    with operator():
+        found = list(IndexProfile.objects.filter(name=own_name).select_related("namespace"))
+    if slug:
+        found = [one for one in found if one.namespace is not None and one.namespace.slug == slug]
+    found.sort(key=lambda one: _distance(one, near))
+    if not found:
+        raise UnknownProfile(f"There is no index profile {name!r}; see manage.py profile list.")
+    if len(found) > 1 and _distance(found[0], near) == _distance(found[1], near):
+        raise UnknownProfile(
+            f"Several namespaces have an index profile {name!r}: name it as NAMESPACE/{name}."
+        )
+    return found[0]
+
+
+def _distance(profile: IndexProfile, namespace_id: uuid.UUID | None) -> int:
+    if profile.namespace_id is None:
+        return 1
+    return 0 if profile.namespace_id == namespace_id else 2
 
 
 def require_fitting(profile: IndexProfile, embedder: Embedder) -> None:

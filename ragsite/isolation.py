@@ -17,17 +17,25 @@ class IsolateTenants(Operation):
     The application role sees the current namespace's rows; the operator and the owner all of
     them; `definer_reads` lets our few SECURITY DEFINER functions look rows up across tenants
     (they return ids, never content). A constant policy keeps their plans free to use any index.
+    `also_visible` is an SQL condition for rows that a tenant may read though they are not its own.
     """
 
     reversible = True
 
     def __init__(
-        self, table: str, column: str = "namespace_id", *, definer_reads: bool = False
+        self,
+        table: str,
+        column: str = "namespace_id",
+        *,
+        definer_reads: bool = False,
+        also_visible: str = "",
     ) -> None:
         self.table, self.column, self.definer_reads = table, column, definer_reads
+        self.also_visible = also_visible
 
-    def deconstruct(self) -> tuple[str, list[str], dict[str, bool]]:
-        return type(self).__name__, [self.table, self.column], {"definer_reads": self.definer_reads}
+    def deconstruct(self) -> tuple[str, list[str], dict[str, object]]:
+        options = {"definer_reads": self.definer_reads, "also_visible": self.also_visible}
+        return type(self).__name__, [self.table, self.column], options
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
         pass  # nothing that models know of
@@ -44,7 +52,8 @@ class IsolateTenants(Operation):
         mine = f"{self.column} = ragsite.current_namespace()"
         schema_editor.execute(f"ALTER TABLE {self.table} ENABLE ROW LEVEL SECURITY")
         schema_editor.execute(f"ALTER TABLE {self.table} FORCE ROW LEVEL SECURITY")
-        self._policy(schema_editor, "tenant", role("app"), f"USING ({mine}) WITH CHECK ({mine})")
+        visible = f"{mine} OR {self.also_visible}" if self.also_visible else mine
+        self._policy(schema_editor, "tenant", role("app"), f"USING ({visible}) WITH CHECK ({mine})")
         everything = "USING (true) WITH CHECK (true)"
         self._policy(schema_editor, "operator", role("operator"), everything)
         self._policy(schema_editor, "owner", "CURRENT_USER", everything)

@@ -28,6 +28,8 @@ def logging(*, level: str, format_: str) -> dict[str, Any]:
             "django-q": {"level": "WARNING"},
             "django.request": {"level": "ERROR", "filters": ["readiness"]},
             "httpx": {"level": "WARNING"},
+            # Its own handler would write what clients send as it comes.
+            "uvicorn": {"handlers": ["console"], "level": "WARNING", "propagate": False},
             "matplotlib": {"level": "WARNING"},
             "sentence_transformers": {"level": "WARNING"},
         },

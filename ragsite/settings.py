@@ -25,6 +25,7 @@ from ragsite import (
 )
 from ragsite.api_settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 from ragsite.embedded import EmbeddedServer
+from ragsite.platform.private_files import make_folder
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -40,7 +41,7 @@ def _kept_secret(name: str) -> str:
     try:
         return path.read_text().strip()
     except FileNotFoundError:
-        HOME.mkdir(parents=True, exist_ok=True)
+        make_folder(HOME, mode=0o711)
         draft = path.with_name(f".{name}.{os.getpid()}")
         draft.touch(mode=0o600)
         draft.write_text(secrets.token_urlsafe(50))
@@ -230,8 +231,8 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 FILE_UPLOAD_TEMP_DIR = str(HOME / "tmp")
-Path(FILE_UPLOAD_TEMP_DIR).mkdir(parents=True, exist_ok=True)
-FILE_UPLOAD_PERMISSIONS = 0o600
+make_folder(Path(FILE_UPLOAD_TEMP_DIR))
+FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 INGEST_MAX_BYTES = env.int("INGEST_MAX_BYTES", default=50 * 1024 * 1024)
 # What is all text grows many times over while it is read; what is mostly pictures does not.
 INGEST_MAX_BYTES_BY_TYPE: dict[str, int] = {

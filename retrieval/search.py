@@ -132,13 +132,14 @@ def _tenant(namespace_id: uuid.UUID) -> Namespace:
         revision=revision,
         chunk_count=chunk_count,
         language=language,
-        active_profile=_profile(profile_id, written),
+        active_profile=_profile(namespace_id, profile_id, written),
     )
 
 
-@lru_cache
-def _profile(profile_id: uuid.UUID, written: str) -> IndexProfile:
-    return IndexProfile.objects.get(pk=profile_id)
+@lru_cache(maxsize=4096)  # one for each namespace
+def _profile(namespace_id: uuid.UUID, profile_id: uuid.UUID, written: str) -> IndexProfile:
+    with namespace(namespace_id):
+        return IndexProfile.objects.get(pk=profile_id)
 
 
 def _answer_of_one_moment(

@@ -23,6 +23,7 @@ class IndexProfileForm(forms.ModelForm):
         model = IndexProfile
         fields = (
             "name",
+            "namespace",
             "chunker",
             "chunker_options",
             "chunk_size",
@@ -41,6 +42,7 @@ class IndexProfileForm(forms.ModelForm):
             embedder = profiles.load_embedder(fields["embedder"])
             self.instance.dimensions = embedder.dimensions
             wanted = IndexProfile(**fields, dimensions=embedder.dimensions)
+            profiles.require_free_name(wanted)
             wanted.clean()  # before asking whether it could work here
             profiles.require_fitting(wanted, embedder)
         except IngestError as error:
@@ -51,7 +53,16 @@ class IndexProfileForm(forms.ModelForm):
 @admin.register(IndexProfile)
 class IndexProfileAdmin(Audited, admin.ModelAdmin):
     form = IndexProfileForm
-    list_display = ("name", "embedder", "dimensions", "chunk_size", "chunk_overlap", "ann_method")
+    list_select_related = ("namespace",)
+    list_display = (
+        "name",
+        "namespace",
+        "embedder",
+        "dimensions",
+        "chunk_size",
+        "chunk_overlap",
+        "ann_method",
+    )
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # what was built with it would not fit any more

@@ -1,5 +1,6 @@
 """A namespace's documents: list, look into, retag, index again, delete."""
 
+import re
 import uuid
 from dataclasses import asdict
 from typing import Any
@@ -32,7 +33,7 @@ from .serializers import (
     TextSerializer,
     VersionSerializer,
 )
-from .views import NamespacedListView, caller_of, in_namespace
+from .views import NamespacedListView, caller_of, check_parameters, in_namespace
 
 
 def find_document(pk: uuid.UUID) -> Document:
@@ -45,23 +46,30 @@ def find_document(pk: uuid.UUID) -> Document:
 
 def find_version(request: Request, document: Document) -> DocumentVersion:
     """The version asked for with ?version=N, else the one that search sees."""
+    check_parameters(request, frozenset({"version"}))
     asked = request.query_params.get("version", document.live_version or document.document_version)
+    if not re.fullmatch(r"-?[0-9]+", str(asked)):
+        raise ValidationError({"version": "A version is a whole number."})
+    if len(str(asked)) > LONGEST_VERSION:
+        raise NotFound
     try:
         return DocumentVersion.objects.get(document=document, number=int(asked))
-    except ValueError:
-        raise ValidationError({"version": "A version is a whole number."}) from None
     except DocumentVersion.DoesNotExist:
         raise NotFound from None
 
 
+LONGEST_VERSION = 9  # digits; the database has no larger numbers
 VERSION = OpenApiParameter(
-    "version", int, description="A version number; the live one if left out."
+    "version",
+    int,
+    description="A version number; the live one if left out.",
 )
 
 
 class DocumentListView(NamespacedListView):
     serializer_class = DocumentSerializer
     filter_names = frozenset({"status", "source_type", "source_uri", "tag"})
+    choices = {"status": Document.Status.values}
 
     def get_queryset(self) -> QuerySet[Document]:
         documents = Document.objects.all()
@@ -174,7 +182,7 @@ class OriginalView(APIView):
     @extend_schema(
         operation_id="documents_original",
         parameters=[VERSION],
-        responses={(200, "application/octet-stream"): OpenApiResponse(OpenApiTypes.BINARY)},
+        responses={(200, "*/*"): OpenApiResponse(OpenApiTypes.BINARY)},
     )
     def get(self, request: Request, pk: uuid.UUID) -> HttpResponseBase:
         """The file as it was uploaded, byte for byte."""

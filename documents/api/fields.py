@@ -4,13 +4,39 @@ import json
 from typing import Any
 
 from django.http import QueryDict
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from documents.metadata import LONGEST, storable, text
+from ragsite.openapi import ANY_TEXT, JSON_OBJECT
 
 
+class TextField(serializers.CharField):
+    """For values that no serializer has checked the JSON type of."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data))
+
+
+MOMENT = {  # a date alone, too
+    "anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}]
+}
+
+
+@extend_schema_field(
+    {
+        "anyOf": [
+            {"type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": 100},
+            {
+                "type": "string",
+                "pattern": r"^[^,\u0000]{0,200}(,[^,\u0000]{0,200}){0,99}$",
+                "description": "Separated by commas.",
+            },
+        ]
+    }
+)
 class TagsField(serializers.ListField):
     """A list, or the comma-separated strings that forms and curl send."""
 
@@ -26,6 +52,7 @@ class TagsField(serializers.ListField):
         if isinstance(data, str):
             data = data.split(",")
         if isinstance(data, list):
+            self.run_validators(data)  # what is blank or there twice counts, too
             data = [tag for tag in data if not isinstance(tag, str) or tag.strip()]
         return list(dict.fromkeys(super().to_internal_value(data)))
 
@@ -36,6 +63,7 @@ class SaidOrNotField(serializers.BooleanField):
     default_empty_html = serializers.empty
 
 
+@extend_schema_field({"$ref": JSON_OBJECT})
 class MetadataField(serializers.JSONField):
     """A JSON object that the database can keep exactly as it is given."""
 
@@ -56,7 +84,7 @@ class MetadataField(serializers.JSONField):
         return data
 
 
-@extend_schema_field(OpenApiTypes.STR)
+@extend_schema_field({"type": "string", "pattern": ANY_TEXT})
 class ContentField(serializers.Field):
     """Any text. What cannot be stored is cleaned, not refused: a stray NUL loses no document."""
 

@@ -1,14 +1,25 @@
 """Cursor-paged lists, in three orders."""
 
+import re
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.utils.dateparse import parse_datetime
-from rest_framework.exceptions import NotFound
+from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
 
+from ragsite.errors import ApiError
+from ragsite.openapi import ANY_TEXT
+
 LARGEST_ORDINAL = 2**31 - 1
+UNKNOWN_CURSOR = ApiError(
+    "unknown_cursor",
+    "There is no such place: take the cursor from `next` or `previous` of a page.",
+    http_status=404,
+)
+_WHOLE_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 class Pages(CursorPagination):
@@ -16,16 +27,50 @@ class Pages(CursorPagination):
     max_page_size = 200
     page_size_query_param = "limit"
 
+    def get_page_size(self, request: Request) -> int:
+        """DRF would take the default for whatever it cannot read."""
+        asked = request.query_params.get("limit")
+        if asked is None:
+            return self.page_size
+        if not _WHOLE_NUMBER.fullmatch(asked) or not 1 <= int(asked) <= self.max_page_size:
+            raise ValidationError({"limit": f"A whole number from 1 to {self.max_page_size}."})
+        return int(asked)
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        bounds = {"minimum": 1, "maximum": self.max_page_size, "default": self.page_size}
+        limit = {"type": "integer", **bounds}
+        # Any text: what is none of ours is not found.
+        cursor = {"type": "string", "pattern": ANY_TEXT}
+        return [
+            {
+                "name": "limit",
+                "in": "query",
+                "required": False,
+                "description": "How many to a page.",
+                "schema": limit,
+            },
+            {
+                "name": "cursor",
+                "in": "query",
+                "required": False,
+                "description": "From `next` or `previous` of a page.",
+                "schema": cursor,
+            },
+        ]
+
     def decode_cursor(self, request: Request) -> Cursor | None:
         """DRF checks a cursor's form; what it points to is checked here, not by the database."""
-        cursor = super().decode_cursor(request)
+        try:
+            cursor = super().decode_cursor(request)
+        except NotFound:
+            raise UNKNOWN_CURSOR from None
         if cursor is not None and cursor.position is not None:
             try:
                 is_place = self.is_place(str(cursor.position))
             except ValueError:
                 is_place = False
             if not is_place:
-                raise NotFound(self.invalid_cursor_message)
+                raise UNKNOWN_CURSOR
         return cursor
 
     def is_place(self, position: str) -> bool:

@@ -18,16 +18,21 @@ from ragsite.errors import ApiError
 from ragsite.platform.rate_limits import BY_METHOD
 
 from .serializers import StrictSerializer
+from .views import caller_of
 
 
 class ProfileSerializer(serializers.ModelSerializer):
     chunker_options = serializers.JSONField()
     ann_options = serializers.JSONField()
+    shared = serializers.SerializerMethodField(
+        help_text="Whether all namespaces see it, or only those that made or use it."
+    )
 
     class Meta:
         model = IndexProfile
         fields = [
             "name",
+            "shared",
             "chunker",
             "chunker_options",
             "chunk_size",
@@ -42,6 +47,9 @@ class ProfileSerializer(serializers.ModelSerializer):
             "created_at",
         ]
         read_only_fields = fields
+
+    def get_shared(self, profile: IndexProfile) -> bool:
+        return profile.namespace_id is None
 
 
 class ProfileListSerializer(serializers.Serializer):
@@ -80,8 +88,9 @@ class ProfileListView(APIView):
 
     @extend_schema(operation_id="profiles_list", responses=ProfileListSerializer)
     def get(self, request: Request) -> Response:
-        """Every profile. They hold settings and nobody's content, and all namespaces share them."""
-        found = ProfileSerializer(IndexProfile.objects.all(), many=True)
+        """The shared profiles, the namespace's own, and those it uses or has used."""
+        visible = profiles.visible_to(caller_of(request).namespace_id)
+        found = ProfileSerializer(visible, many=True)
         return Response({"results": found.data})
 
     @extend_schema(
@@ -90,12 +99,14 @@ class ProfileListView(APIView):
         responses={201: ProfileSerializer},
     )
     def post(self, request: Request) -> Response:
-        """Make a profile. It never changes; nothing is indexed under it before a reindex."""
+        """Make a profile that only this namespace sees. It never changes; nothing is indexed
+        under it before a reindex."""
         form = NewProfileSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         fields: dict[str, Any] = dict(form.validated_data)
         try:
-            profile = profiles.create(fields.pop("name"), **fields)
+            owner = caller_of(request).namespace_id
+            profile = profiles.create(fields.pop("name"), namespace_id=owner, **fields)
         except ModelError as error:
             raise ValidationError(error.message_dict) from None
         except IngestError as error:

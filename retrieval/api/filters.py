@@ -5,10 +5,10 @@ from datetime import UTC, datetime, time
 from typing import Any
 
 from django.utils.dateparse import parse_date, parse_datetime
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from documents.api.fields import MOMENT, TextField
 from documents.api.serializers import StrictSerializer
 from documents.metadata import text
 from retrieval.filters import Condition, Filters, InvalidFilter, parse_metadata
@@ -18,7 +18,7 @@ LONGEST_TAG = 200
 LONGEST_STEP = 100  # of a path in an error
 
 
-@extend_schema_field(OpenApiTypes.DATETIME)
+@extend_schema_field(MOMENT)
 class MomentField(serializers.Field):
     """A date or a date and time. A bare date means its first or, as an end, its last moment."""
 
@@ -49,8 +49,9 @@ class MomentField(serializers.Field):
         "type": "array",
         "items": {
             "anyOf": [
-                {"type": "string", "format": "date", "nullable": True},
-                {"type": "string", "format": "date-time", "nullable": True},
+                {"type": "null"},
+                {"type": "string", "format": "date"},
+                {"type": "string", "format": "date-time"},
             ]
         },
         "minItems": 2,
@@ -77,7 +78,7 @@ class DateRangeField(serializers.Field):
 
 
 def _tags() -> serializers.ListField:
-    child = serializers.CharField(max_length=LONGEST_TAG)
+    child = TextField(max_length=LONGEST_TAG)
     return serializers.ListField(child=child, required=False, max_length=MOST_TAGS)
 
 
@@ -121,7 +122,7 @@ class TagsFilterField(serializers.Field):
         return value
 
 
-@extend_schema_field({"type": "object", "additionalProperties": True})
+@extend_schema_field({"$ref": "#/components/schemas/MetadataFilter"})
 class MetadataFilterField(serializers.Field):
     """Keys with values or operators; an error names the place inside."""
 
@@ -175,6 +176,15 @@ class FiltersSerializer(StrictSerializer):
         '`{"year": {"$gte": 2020}, "author.name": {"$in": ["Ada"]}, "$not": {"draft": true}}`. '
         "There are `$eq $ne $in $nin $gt $gte $lt $lte $exists` and `$and $or $not`.",
     )
+
+
+@extend_schema_field(FiltersSerializer)
+class FiltersField(serializers.JSONField):
+    """Filters that are kept as they were given, once it is sure that they can be used."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        FiltersSerializer().run_validation(data)
+        return data
 
 
 def filters_of(fields: Mapping[str, Any]) -> Filters:

@@ -6,6 +6,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from documents.api.json_types import type_errors
 from documents.api.serializers import SpanSerializer, StrictSerializer
 from retrieval.requests import Candidate, Explanation, Hit, SearchRequest, SearchResult
 
@@ -15,6 +16,10 @@ LONGEST_QUERY = 4000
 
 
 class WeightsSerializer(StrictSerializer):
+    schema_rules = {
+        "anyOf": [{"properties": {leg: {"exclusiveMinimum": 0}}} for leg in ("semantic", "lexical")]
+    }
+
     semantic = serializers.FloatField(min_value=0, max_value=1)
     lexical = serializers.FloatField(min_value=0, max_value=1)
 
@@ -47,6 +52,8 @@ class ThresholdField(serializers.Field):
         if unknown := sorted(set(by_stage) - set(STAGES)):
             raise serializers.ValidationError({unknown[0]: f"Stages are {', '.join(STAGES)}."})
         number = serializers.FloatField()
+        if wrong := type_errors(dict.fromkeys(by_stage, number), by_stage):
+            raise serializers.ValidationError(wrong if isinstance(data, dict) else wrong["final"])
         return tuple((stage, number.run_validation(least)) for stage, least in by_stage.items())
 
     def to_representation(self, value: Any) -> Any:

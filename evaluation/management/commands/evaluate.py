@@ -93,7 +93,7 @@ class Command(BaseCommand):
         with ExitStack() as stack:
             searched, own_ids = tenant.pk, None
             if options["profile"] and options["profile"] != tenant.active_profile.name:
-                profile = profile_named(options["profile"])
+                profile = profile_named(options["profile"], near=tenant.pk)
                 indexing = stack.enter_context(bar("indexing", "document"))
                 scratch = stack.enter_context(copied(tenant, profile, progress=moving(indexing)))
                 searched, own_ids = scratch.namespace_id, scratch.own_ids

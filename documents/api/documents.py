@@ -61,6 +61,7 @@ VERSION = OpenApiParameter(
 class DocumentListView(NamespacedListView):
     serializer_class = DocumentSerializer
     filter_names = frozenset({"status", "source_type", "source_uri", "tag"})
+    filter_choices = {"status": Document.Status.values}
 
     def get_queryset(self) -> QuerySet[Document]:
         documents = Document.objects.all()

@@ -28,6 +28,7 @@ def find_job(pk: uuid.UUID) -> IngestJob:
 class JobListView(NamespacedListView):
     serializer_class = JobSerializer
     filter_names = frozenset({"state", "document_id"})
+    filter_choices = {"state": IngestJob.State.values}
 
     def get_queryset(self) -> QuerySet[IngestJob]:
         rows = IngestJob.objects.all()

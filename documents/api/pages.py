@@ -4,11 +4,18 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.utils.dateparse import parse_datetime
-from rest_framework.exceptions import NotFound
+from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
 
 LARGEST_ORDINAL = 2**31 - 1
+INVALID_CURSOR = (
+    "This is no cursor of this list. Take it from `next` or `previous` of a page, "
+    "or leave it out to begin with the first page."
+)
+
+
+_NOWHERE = Cursor(offset=0, reverse=False, position=None)
 
 
 class Pages(CursorPagination):
@@ -16,16 +23,31 @@ class Pages(CursorPagination):
     max_page_size = 200
     page_size_query_param = "limit"
 
+    def get_page_size(self, request: Request) -> int | None:
+        """DRF would answer a limit it cannot read with a page of the default size."""
+        limit = request.query_params.get("limit", "")
+        if limit and not (limit.isascii() and limit.isdigit() and int(limit[:20])):
+            raise ValidationError(
+                {"limit": f"Must be a whole number from 1 to {self.max_page_size}."}
+            )
+        return super().get_page_size(request)
+
     def decode_cursor(self, request: Request) -> Cursor | None:
         """DRF checks a cursor's form; what it points to is checked here, not by the database."""
-        cursor = super().decode_cursor(request)
+        try:
+            cursor = super().decode_cursor(request)
+        except NotFound:
+            raise ValidationError({"cursor": INVALID_CURSOR}) from None
+        if cursor == _NOWHERE and request.query_params.get("cursor"):
+            # DRF takes what says nothing at all for the first page.
+            raise ValidationError({"cursor": INVALID_CURSOR})
         if cursor is not None and cursor.position is not None:
             try:
                 is_place = self.is_place(str(cursor.position))
             except ValueError:
                 is_place = False
             if not is_place:
-                raise NotFound(self.invalid_cursor_message)
+                raise ValidationError({"cursor": INVALID_CURSOR})
         return cursor
 
     def is_place(self, position: str) -> bool:

@@ -1,6 +1,6 @@
 """What the API views of a namespace share: its transaction, its pages, its honest filters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, cast
 
@@ -35,6 +35,7 @@ class NamespacedListView(ListAPIView):
 
     pagination_class: type[Pages] = NewestFirst
     filter_names: frozenset[str] = frozenset()
+    filter_choices: Mapping[str, Sequence[str]] = {}
 
     @in_namespace
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -44,4 +45,7 @@ class NamespacedListView(ListAPIView):
         for name, value in request.query_params.items():
             if "\x00" in value:
                 raise ValidationError({name: "NUL characters are not allowed."})
+            choices = self.filter_choices.get(name)
+            if choices is not None and value not in choices:
+                raise ValidationError({name: f"Use one of: {', '.join(choices)}."})
         return super().get(request, *args, **kwargs)

@@ -10,6 +10,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from documents.api.fields import NamedChoiceField
 from documents.api.serializers import SpanSerializer, StrictSerializer
 from documents.api.views import NamespacedListView, caller_of
 from evaluation.feedback import give
@@ -114,7 +115,7 @@ class FeedbackSerializer(serializers.ModelSerializer):
 
 
 class FeedbackFilterSerializer(serializers.Serializer):
-    useful = serializers.ChoiceField(choices=list(USEFUL), required=False)
+    useful = NamedChoiceField(choices=list(USEFUL), required=False)
     since = MomentField(required=False)
 
 

@@ -26,6 +26,7 @@ from .serializers import ComparisonSerializer, RunFormSerializer, RunSerializer,
 class RunListView(NamespacedListView):
     serializer_class = RunSerializer
     filter_names = frozenset({"golden_set_id", "state"})
+    filter_choices = {"state": EvaluationRun.State.values}
 
     def get_queryset(self) -> QuerySet[EvaluationRun]:
         runs = EvaluationRun.objects.all()

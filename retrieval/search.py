@@ -28,6 +28,7 @@ from .context import CountTokens, assemble
 from .diversity import Pick, diversify
 from .highlights import highlighted
 from .legs import NO_LEGS, Legs, Words, find_candidates
+from .notes import notes_for
 from .reading import contents, read, widen
 from .requests import (
     Candidate,
@@ -186,13 +187,23 @@ def _answer(
             terms = matches(ranked, question) if request.explain else {}
     if any(candidate.chunk_id not in rows for candidate in good[: len(rows)]) and not is_last:
         raise _Outdated
+    budget = request.token_budget or settings.SEARCH["token_budget"]
     with clock("assemble"):
         context = assemble(
             hits,
-            budget=request.token_budget or settings.SEARCH["token_budget"],
+            budget=budget,
             count_tokens=_token_counter(tenant.active_profile),
         )
     dropped = [*context.dropped, *crowded, *weak, *refused]
+    notes = notes_for(
+        query,
+        request,
+        found=hits,
+        shown=context.hits,
+        weak=weak,
+        budget=budget,
+        chunks=tenant.chunk_count,
+    )
     for candidate in (*ranked, *refused):
         candidate.packed = b""
     diagnostics = Diagnostics(
@@ -204,7 +215,7 @@ def _answer(
         dense_plan=legs.plan,
         reranker=reranked.reranker,
         fallbacks=(*legs.fallbacks, *filter(None, [reranked.fallback])),
-        notes=legs.words.notes,
+        notes=(*legs.words.notes, *notes),
         dropped=tuple({"chunk_id": c.chunk_id, "reason": c.dropped} for c in dropped),
         **_explained(request, legs, [*ranked, *refused], (picks, dropped), terms),
     )

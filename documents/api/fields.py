@@ -1,7 +1,7 @@
 """Fields that several requests share."""
 
 import json
-from typing import Any
+from typing import Any, NoReturn
 
 from django.http import QueryDict
 from drf_spectacular.utils import extend_schema_field
@@ -55,6 +55,17 @@ class TagsField(serializers.ListField):
             self.run_validators(data)  # what is blank or there twice counts, too
             data = [tag for tag in data if not isinstance(tag, str) or tag.strip()]
         return list(dict.fromkeys(super().to_internal_value(data)))
+
+
+class NamedChoiceField(serializers.ChoiceField):
+    """A choice whose error names the valid ones."""
+
+    default_error_messages = {
+        "invalid_choice": '"{input}" is not a valid choice. Use one of: {choices}.'
+    }
+
+    def fail(self, key: str, **kwargs: Any) -> NoReturn:
+        super().fail(key, choices=", ".join(map(str, self.choices)), **kwargs)
 
 
 class SaidOrNotField(serializers.BooleanField):

@@ -13,7 +13,7 @@ from documents.media_types import SAID_WITHOUT_MEANING
 from ragsite.errors import describe
 from ragsite.platform.threads import release_connections
 
-from .fields import ContentField, MetadataField, SaidOrNotField, TagsField
+from .fields import ContentField, MetadataField, NamedChoiceField, SaidOrNotField, TagsField
 from .serializers import StrictSerializer
 
 LONGEST_URI = 2048
@@ -41,7 +41,7 @@ class _CommonFields(StrictSerializer):
 
 
 class _OptionFields(serializers.Serializer):
-    on_duplicate = serializers.ChoiceField(
+    on_duplicate = NamedChoiceField(
         choices=["skip", "keep", "error"],
         default="skip",
         help_text="Same content under another source: point to it, index it again, or refuse.",

@@ -10,16 +10,19 @@ from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
 
-from ragsite.errors import ApiError
 from ragsite.openapi import ANY_TEXT
 
 LARGEST_ORDINAL = 2**31 - 1
-UNKNOWN_CURSOR = ApiError(
-    "unknown_cursor",
-    "There is no such place: take the cursor from `next` or `previous` of a page.",
-    http_status=404,
+INVALID_CURSOR = (
+    "This is no cursor of this list. Take it from `next` or `previous` of a page, "
+    "or leave it out to begin with the first page."
 )
-_WHOLE_NUMBER = re.compile(r"[0-9]{1,9}")
+_NOWHERE = Cursor(offset=0, reverse=False, position=None)
+_WHOLE_NUMBER = re.compile(r"0*[1-9][0-9]*")
+
+
+def _invalid_cursor() -> ValidationError:
+    return ValidationError({"cursor": INVALID_CURSOR})
 
 
 class Pages(CursorPagination):
@@ -32,21 +35,21 @@ class Pages(CursorPagination):
         asked = request.query_params.get("limit")
         if asked is None:
             return self.page_size
-        if not _WHOLE_NUMBER.fullmatch(asked) or not 1 <= int(asked) <= self.max_page_size:
+        if not _WHOLE_NUMBER.fullmatch(asked):
             raise ValidationError({"limit": f"A whole number from 1 to {self.max_page_size}."})
-        return int(asked)
+        digits = asked.lstrip("0")
+        # More is not refused: it never was, and `next` leads to the rest.
+        return min(int(digits[:9]), self.max_page_size)
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        bounds = {"minimum": 1, "maximum": self.max_page_size, "default": self.page_size}
-        limit = {"type": "integer", **bounds}
-        # Any text: what is none of ours is not found.
+        limit = {"type": "integer", "minimum": 1, "default": self.page_size}
         cursor = {"type": "string", "pattern": ANY_TEXT}
         return [
             {
                 "name": "limit",
                 "in": "query",
                 "required": False,
-                "description": "How many to a page.",
+                "description": f"How many to a page; more than {self.max_page_size} count as that.",
                 "schema": limit,
             },
             {
@@ -63,14 +66,17 @@ class Pages(CursorPagination):
         try:
             cursor = super().decode_cursor(request)
         except NotFound:
-            raise UNKNOWN_CURSOR from None
+            raise _invalid_cursor() from None
+        if cursor == _NOWHERE and request.query_params.get("cursor"):
+            # DRF takes what says nothing at all for the first page.
+            raise _invalid_cursor()
         if cursor is not None and cursor.position is not None:
             try:
                 is_place = self.is_place(str(cursor.position))
             except ValueError:
                 is_place = False
             if not is_place:
-                raise UNKNOWN_CURSOR
+                raise _invalid_cursor()
         return cursor
 
     def is_place(self, position: str) -> bool:

@@ -17,6 +17,7 @@ from documents.models import IndexProfile
 from ragsite.errors import ApiError
 from ragsite.platform.rate_limits import BY_METHOD
 
+from .fields import NamedChoiceField
 from .serializers import StrictSerializer
 from .views import caller_of
 
@@ -60,7 +61,7 @@ class NewProfileSerializer(StrictSerializer):
     """What is left out follows from the rest: sizes from the chunker, dimensions from the model."""
 
     name = serializers.SlugField(max_length=50)
-    chunker = serializers.ChoiceField(choices=IndexProfile.Chunker.values, required=False)
+    chunker = NamedChoiceField(choices=IndexProfile.Chunker.values, required=False)
     chunker_options = serializers.DictField(child=serializers.IntegerField(), required=False)
     chunk_size = serializers.IntegerField(min_value=1, max_value=20_000, required=False)
     chunk_overlap = serializers.IntegerField(min_value=0, max_value=10_000, required=False)
@@ -74,7 +75,7 @@ class NewProfileSerializer(StrictSerializer):
         required=False,
         help_text="The embedder's own; said only to be sure.",
     )
-    ann_method = serializers.ChoiceField(choices=IndexProfile.Ann.values, required=False)
+    ann_method = NamedChoiceField(choices=IndexProfile.Ann.values, required=False)
     ann_options = serializers.DictField(
         child=serializers.IntegerField(),
         required=False,

@@ -60,7 +60,7 @@ def check_parameters(
             raise ValidationError({name: "NUL characters are not allowed."})
         allowed = (choices or {}).get(name)
         if allowed is not None and values[0] not in allowed:
-            raise ValidationError({name: f"One of {', '.join(allowed)}."})
+            raise ValidationError({name: f"Use one of: {', '.join(allowed)}."})
 
 
 def uuid_in(request: Request, name: str) -> uuid.UUID:

@@ -8,7 +8,7 @@ from django.utils.dateparse import parse_date, parse_datetime
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from documents.api.fields import MOMENT, TextField
+from documents.api.fields import MOMENT, NamedChoiceField, TextField
 from documents.api.serializers import StrictSerializer
 from documents.metadata import text
 from retrieval.filters import Condition, Filters, InvalidFilter, parse_metadata
@@ -165,7 +165,7 @@ class FiltersSerializer(StrictSerializer):
         help_text="Documents in any of these languages.",
     )
     kind = serializers.ListField(
-        child=serializers.ChoiceField(choices=["text", "code", "table", "image"]),
+        child=NamedChoiceField(choices=["text", "code", "table", "image"]),
         required=False,
         max_length=4,
         help_text="Only passages of these kinds.",
@@ -190,6 +190,10 @@ class FiltersField(serializers.JSONField):
 def filters_of(fields: Mapping[str, Any]) -> Filters:
     """What a valid FiltersSerializer holds, as the search takes it."""
     tags = fields.get("tags", {})
+    alternatives = (
+        *(tags.get(name) for name in ("any", "all")),
+        *(fields.get(name) for name in ("document_ids", "source_types", "language", "kind")),
+    )
     date_from, date_to = fields.get("date_range", (None, None))
     return Filters(
         tags=tuple(tags.get("any", ())),
@@ -202,4 +206,5 @@ def filters_of(fields: Mapping[str, Any]) -> Filters:
         date_to=date_to,
         metadata=fields.get("metadata"),
         kinds=tuple(fields.get("kind", ())),
+        matches_nothing=[] in alternatives,
     )

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from documents import estimating, profiles, reindexing
+from documents.api.fields import NamedChoiceField
 from documents.api.serializers import FailureSerializer, StrictSerializer
 from documents.api.views import caller_of
 from documents.errors import IngestError
@@ -35,7 +36,7 @@ class ReindexRequestSerializer(StrictSerializer):
             },
         ]
     }
-    action = serializers.ChoiceField(
+    action = NamedChoiceField(
         choices=[
             "estimate",
             "build",

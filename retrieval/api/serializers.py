@@ -6,6 +6,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from documents.api.fields import NamedChoiceField
 from documents.api.json_types import type_errors
 from documents.api.serializers import SpanSerializer, StrictSerializer
 from retrieval.requests import Candidate, Explanation, Hit, SearchRequest, SearchResult
@@ -64,8 +65,8 @@ class QuerySerializer(StrictSerializer):
     query = serializers.CharField(max_length=LONGEST_QUERY)
     k = serializers.IntegerField(default=10, min_value=1, max_value=100)
     filters = FiltersSerializer(required=False)
-    mode = serializers.ChoiceField(choices=["hybrid", "semantic", "lexical"], default="hybrid")
-    fusion = serializers.ChoiceField(
+    mode = NamedChoiceField(choices=["hybrid", "semantic", "lexical"], default="hybrid")
+    fusion = NamedChoiceField(
         choices=["weighted", "rrf"],
         default="weighted",
         help_text="`weighted`: a sum of both scores, each stretched to 0…1 over the candidates. "
@@ -83,7 +84,7 @@ class QuerySerializer(StrictSerializer):
         help_text="Lowest final score to return; or lowest scores by stage: "
         '`{"vector": 0.3, "fused": 0.2}`. Stages: vector, lexical, fused, rerank, final.',
     )
-    rerank = serializers.ChoiceField(
+    rerank = NamedChoiceField(
         choices=["auto", "none", "cosine", "cross-encoder", "remote", "llm"],
         default="auto",
         help_text="`auto` decides by the question, and only among what is configured.",
@@ -98,7 +99,7 @@ class QuerySerializer(StrictSerializer):
         max_value=1,
         help_text="Below 1, passages unlike the ones before are preferred (MMR).",
     )
-    expand = serializers.ChoiceField(
+    expand = NamedChoiceField(
         choices=["none", "section"],
         default="none",
         help_text="`section`: each passage is the whole section around the hit, if not too long.",

@@ -46,6 +46,8 @@ class Command(BaseCommand):
             self.stdout.write("    " + hit.content.replace("\n", "\n    ") + "\n")
         if not result.hits:
             self.stdout.write("Nothing found.")
+        for note in result.diagnostics.notes:
+            self.stderr.write(self.style.WARNING(f"Note: {note}"))
         for fallback in result.diagnostics.fallbacks:
             self.stderr.write(self.style.WARNING(f"Fallback: {fallback}"))
 

@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 
 from ragsite.tenancy import namespace
 
+from . import audit
 from .metadata import date_in
 from .models import Document, Namespace
 
@@ -28,4 +29,5 @@ def amend(namespace_id: uuid.UUID, document_id: uuid.UUID, changes: dict[str, An
         document.updated_at = Now()
         document.save(update_fields=["tags", "metadata", "dated_at", "given", "updated_at"])
         Namespace.objects.filter(pk=namespace_id).update(revision=F("revision") + 1)
+        audit.record("document.change", target=document, details={"fields": sorted(changes)})
         return Document.objects.get(pk=document_id)

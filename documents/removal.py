@@ -8,7 +8,7 @@ from django.db.models import F
 
 from ragsite.tenancy import namespace
 
-from . import originals
+from . import audit, originals
 from .models import Chunk, Document, DocumentVersion, Fact, IngestJob, Namespace
 from .publishing import hold_pointer
 
@@ -46,6 +46,8 @@ def remove(namespace_id: uuid.UUID, document_id: uuid.UUID) -> RemovalReceipt:
         Namespace.objects.filter(pk=namespace_id).update(
             revision=F("revision") + 1, chunk_count=F("chunk_count") - searchable
         )
+        removed = {"versions": len(keys), "chunks": chunks, "facts": facts, "jobs": jobs}
+        audit.record("document.delete", target=document, details=removed)
     left = [key for key in keys if not originals.remove(key)]
     logger.info("document.removed", extra={"document_id": str(document_id), "chunks": chunks})
     return RemovalReceipt(

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from ragsite.tenancy import namespace
 
-from . import audit, heartbeat, originals, reindexing, terms, vector_indexes
+from . import audit, heartbeat, namespace_removal, originals, reindexing, terms, vector_indexes
 from .models import DocumentVersion, EmbeddingCache, Namespace
 
 logger = logging.getLogger(__name__)
@@ -24,6 +24,7 @@ SWEPT_DAYS = range(2, 10)
 def tidy() -> None:
     heartbeat.forget_the_dead()
     audit.prune()
+    namespace_removal.resume()
     too_old = Now() - timedelta(days=settings.EMBEDDING_CACHE_DAYS)
     with connection.cursor() as cursor:
         cursor.execute("SELECT namespace_id FROM ragsite.namespace_ids()")
@@ -31,7 +32,10 @@ def tidy() -> None:
     for namespace_id in tenants:
         with namespace(namespace_id):
             EmbeddingCache.objects.filter(created_at__lt=too_old).delete()
-            tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
+            namespaces = Namespace.objects.select_related("active_profile")
+            tenant = namespaces.filter(pk=namespace_id, deleting_since=None).first()
+        if tenant is None:  # deleted, or about to be
+            continue
         terms.count(namespace_id, tenant.active_profile)
         _sweep(namespace_id)
         reindexing.sweep(namespace_id)

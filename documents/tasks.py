@@ -2,7 +2,7 @@
 
 import uuid
 
-from . import building, heartbeat, jobs, reindexing
+from . import building, heartbeat, jobs, namespace_removal, reindexing
 from .ingestion import ingest
 
 
@@ -23,3 +23,8 @@ def show_sign_of_life() -> None:
 def sweep_reindexed(namespace_id: str) -> None:
     heartbeat.beat(heartbeat.group())
     reindexing.sweep(uuid.UUID(namespace_id))
+
+
+def remove_namespace(removal_id: str) -> None:
+    heartbeat.beat(heartbeat.group())
+    namespace_removal.carry_out(uuid.UUID(removal_id), seconds=namespace_removal.TASK_SECONDS)

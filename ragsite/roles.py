@@ -26,6 +26,8 @@ OPERATORS_ONLY = {
     "auth_user_user_permissions",
     "django_admin_log",
     "django_session",
+    "documents_namespaceremoval",
+    "documents_operatorkey",
 }
 READ_ONLY = {"documents_indexprofile", "django_content_type", "auth_permission"}
 # Rows that neither the application nor an operator changes or deletes once they are written.

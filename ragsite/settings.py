@@ -360,6 +360,7 @@ CACHES = {
 
 # -- security (docs/security.md) ---------------------------------------------------------
 AUDIT_DAYS = security_settings.audit_days(env)
+OPERATOR_API = security_settings.operator_api(env)
 
 # -- logs ------------------------------------------------------------------------------
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")

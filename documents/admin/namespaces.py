@@ -10,15 +10,14 @@ from django.utils.html import format_html
 from documents import keys
 from documents.models import ApiKey, Namespace
 
+from .namespace_deletion import DeletesNamespaces
+
 
 @admin.register(Namespace)
-class NamespaceAdmin(admin.ModelAdmin):
+class NamespaceAdmin(DeletesNamespaces, admin.ModelAdmin):
     list_display = ("slug", "name", "active_profile", "chunk_count", "created_at")
     search_fields = ("slug", "name")
-    readonly_fields = ("active_profile", "revision", "chunk_count", "created_at")
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # its documents have files: delete those first, one by one, with receipts
+    readonly_fields = ("active_profile", "revision", "chunk_count", "created_at", "deleting_since")
 
 
 class ApiKeyForm(forms.ModelForm):
@@ -31,6 +30,12 @@ class ApiKeyForm(forms.ModelForm):
     class Meta:
         model = ApiKey
         fields = ("namespace", "name", "scopes", "expires_at")
+
+    def clean_namespace(self) -> Namespace:
+        namespace: Namespace = self.cleaned_data["namespace"]
+        if namespace.deleting_since is not None:
+            raise forms.ValidationError("This namespace is being deleted.")
+        return namespace
 
 
 @admin.register(ApiKey)

@@ -1,5 +1,6 @@
 """The tables: whose (namespaces), what (documents), what they say (facts), how indexed (indexing,
-terms, reindexing), what work (jobs), what it costs (usage), who did what (audit)."""
+terms, reindexing), what work (jobs), what it costs (usage), who did what (audit),
+what belongs to the whole installation (operators)."""
 
 from .audit import AuditEvent
 from .documents import Document, DocumentVersion
@@ -7,6 +8,7 @@ from .facts import Fact
 from .indexing import Chunk, EmbeddingCache, IndexProfile
 from .jobs import IngestJob, WorkerHeartbeat
 from .namespaces import ApiKey, Namespace
+from .operators import NamespaceRemoval, OperatorKey
 from .reindexing import Reindex
 from .terms import ChunkTerms, TermFrequency, TermStatistics
 from .usage import EmbeddingUsage, ProviderPace
@@ -24,6 +26,8 @@ __all__ = [
     "IndexProfile",
     "IngestJob",
     "Namespace",
+    "NamespaceRemoval",
+    "OperatorKey",
     "ProviderPace",
     "Reindex",
     "TermFrequency",

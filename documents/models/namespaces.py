@@ -41,6 +41,8 @@ class Namespace(models.Model):
     # Searchable chunks, kept here because counting them at query time would cost a scan.
     chunk_count = models.BigIntegerField(default=0, editable=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    # Set once: from then on no key opens it, and its rows are on their way out.
+    deleting_since = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         ordering = ["slug"]

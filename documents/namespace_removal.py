@@ -154,9 +154,7 @@ def _last_step(namespace_id: UUID) -> Removed:
     return rows, files, left
 
 
-def _emptied(
-    model: type[models.Model], namespace_id: UUID
-) -> Iterator[Removed]:
+def _emptied(model: type[models.Model], namespace_id: UUID) -> Iterator[Removed]:
     for column in _links_to_itself(model):
         while _execute(
             f"UPDATE {_table(model)} SET {column} = NULL WHERE id IN (SELECT id FROM "  # noqa: S608
@@ -199,9 +197,8 @@ def _last_rows(namespace_id: UUID) -> Counter[str]:
             for column in _links_to_itself(model):
                 clear = f"UPDATE {_table(model)} SET {column} = NULL WHERE namespace_id = %s"  # noqa: S608
                 _execute(clear, namespace_id)
-            rows[_kind(model)] += _execute(
-                f"DELETE FROM {_table(model)} WHERE namespace_id = %s", namespace_id  # noqa: S608
-            )
+            delete = f"DELETE FROM {_table(model)} WHERE namespace_id = %s"  # noqa: S608
+            rows[_kind(model)] += _execute(delete, namespace_id)
         rows["namespace"] += _execute("DELETE FROM documents_namespace WHERE id = %s", namespace_id)
     return +rows
 

@@ -33,6 +33,6 @@ def _forget(cache: object, part: str) -> int:
                 cache._delete(name)  # type: ignore[attr-defined]
         return len(names)
     if isinstance(cache, RedisCache):
-        client = cache._cache.get_client(None, write=True)  # type: ignore[attr-defined]
+        client = cache._cache.get_client(None, write=True)
         return sum(client.delete(name) for name in client.scan_iter(match=f"*{part}*", count=1000))
     return 0

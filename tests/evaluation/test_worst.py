@@ -7,9 +7,9 @@ from django.core.management import CommandError, call_command
 
 from documents.models import Document, Namespace
 from evaluation.curating import add_query, judge
-from evaluation.models import GoldenSet
+from evaluation.models import GoldenSet, QueryScore
 from evaluation.options import Options
-from evaluation.runner import measure_now
+from evaluation.runner import measure_now, summarise
 from evaluation.worst import worst_questions
 from ragsite.tenancy import namespace
 
@@ -73,3 +73,14 @@ def test_runs_of_one_label_are_told_apart_by_their_namespace(
         call_command("compare_runs", "a", "b", "--namespace=other")
     with pytest.raises(CommandError, match="no namespace 'nobody'"):
         call_command("compare_runs", "a", "b", "--namespace=nobody")
+
+
+def test_recall_says_where_the_cap_on_a_document_bounds_it():
+    def warned(fate: str, rank: int | None) -> bool:
+        judged = [{"judgement": "j", "grade": 2, "rank": rank, "ranks": {}, "fate": fate}]
+        scores = [QueryScore(text="q", metrics={"recall@50": 0.5}, judged=judged)]
+        return any("max_per_document" in line for line in summarise(scores, [])["warnings"])
+
+    assert warned("max_per_document", None)
+    assert not warned("beyond_k", None)
+    assert not warned("", 3)

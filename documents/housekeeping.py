@@ -17,6 +17,7 @@ from . import (
     audit,
     heartbeat,
     login_throttle,
+    namespace_removal,
     originals,
     reindexing,
     retiring,
@@ -36,6 +37,7 @@ def tidy() -> None:
     rate_counters.forget_old_counts()
     audit.prune()
     login_throttle.forget_the_old()
+    namespace_removal.resume()
     too_old = Now() - timedelta(days=settings.EMBEDDING_CACHE_DAYS)
     with connection.cursor() as cursor:
         cursor.execute("SELECT namespace_id FROM ragsite.namespace_ids()")
@@ -43,7 +45,10 @@ def tidy() -> None:
     for namespace_id in tenants:
         with namespace(namespace_id):
             EmbeddingCache.objects.filter(created_at__lt=too_old).delete()
-            tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
+            namespaces = Namespace.objects.select_related("active_profile")
+            tenant = namespaces.filter(pk=namespace_id, deleting_since=None).first()
+        if tenant is None:  # deleted, or about to be
+            continue
         terms.count(namespace_id, tenant.active_profile)
         _sweep(namespace_id)
         reindexing.sweep(namespace_id)

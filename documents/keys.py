@@ -5,12 +5,13 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from . import audit
-from .models import ApiKey, IndexProfile, Namespace
+from .models import ApiKey, IndexProfile, Namespace, OperatorKey
 
 PREFIX_BYTES = 6
 SECRET_BYTES = 32
@@ -40,8 +41,9 @@ def issue(
     limits: Mapping[str, int] | None = None,
 ) -> tuple[ApiKey, str]:
     """A new key and its plain text, which nobody can ever read again. Inside operator()."""
-    # Hexadecimal, because the prefix is cut off at the underscore.
-    prefix, secret = secrets.token_hex(PREFIX_BYTES), secrets.token_urlsafe(SECRET_BYTES)
+    if namespace.deleting_since is not None:
+        raise ValidationError("The namespace is being deleted.", code="being_deleted")
+    prefix, secret = _new_secret()
     key = ApiKey(
         namespace=namespace,
         name=name,
@@ -70,6 +72,31 @@ def change_limits(key: ApiKey, changes: Mapping[str, int | None]) -> None:
         audit.record("key.change", namespace=key.namespace, target=key, details=details)
 
 
+def issue_operator_key(
+    *, name: str = "", expires_at: datetime | None = None
+) -> tuple[OperatorKey, str]:
+    """A new key of the whole installation and its plain text. Inside operator()."""
+    prefix, secret = _new_secret()
+    key = OperatorKey(name=name, prefix=prefix, secret_sha256=digest(secret), expires_at=expires_at)
+    key.full_clean()
+    details = {"expires_at": expires_at and expires_at.isoformat()}
+    with transaction.atomic(using="operator"):
+        key.save()
+        audit.record("operator_key.create", target=key, details=details)
+    return key, f"rsop_{prefix}_{secret}"
+
+
+def revoke_operator_keys(keys: QuerySet[OperatorKey]) -> int:
+    """How many were not revoked before. Inside operator()."""
+    with transaction.atomic(using="operator"):
+        revoked = list(keys.filter(revoked_at=None).select_for_update())
+        ids = [key.pk for key in revoked]
+        OperatorKey.objects.filter(pk__in=ids).update(revoked_at=timezone.now())
+        for key in revoked:
+            audit.record("operator_key.revoke", target=key)
+    return len(revoked)
+
+
 def revoke(keys: QuerySet[ApiKey]) -> int:
     """Make these keys useless from now on; how many were not revoked before. Inside operator()."""
     with transaction.atomic(using="operator"):
@@ -79,6 +106,11 @@ def revoke(keys: QuerySet[ApiKey]) -> int:
         for key in revoked:
             audit.record("key.revoke", namespace=key.namespace, target=key)
     return len(revoked)
+
+
+def _new_secret() -> tuple[str, str]:
+    # Hexadecimal, because the prefix is cut off at the underscore.
+    return secrets.token_hex(PREFIX_BYTES), secrets.token_urlsafe(SECRET_BYTES)
 
 
 def digest(secret: str) -> str:

@@ -24,6 +24,10 @@ from .vector_indexes import require_method
 SIZES = {"structure": (220, 33), "fixed": (1000, 200), "semantic": (220, 0)}
 
 
+# What a profile made like another has of its own.
+NOT_COPIED = {"id", "name", "namespace", "ingestion_version"}
+
+
 class ProfileMismatch(IngestError):
     """The configured embedder is not the one this profile's vectors were made with."""
 
@@ -34,14 +38,22 @@ class UnknownProfile(IngestError):
     code = "unknown_profile"
 
 
-def create(name: str, *, namespace_id: uuid.UUID | None = None, **fields: Any) -> IndexProfile:
-    """A new profile, for one namespace or shared by all: what is not named follows from what is.
-    Its vector index is made when the first namespace needs it.
+def create(
+    name: str,
+    *,
+    namespace_id: uuid.UUID | None = None,
+    like: IndexProfile | None = None,
+    **fields: Any,
+) -> IndexProfile:
+    """A new profile, for one namespace or shared by all: what is not named is as in `like`, or
+    follows from what is. Its vector index is made when the first namespace needs it.
 
     Raises ValidationError for settings that make no sense, IngestError for those that cannot work
     here: an embedder or an index method that is not there.
     """
     fields = {key: value for key, value in fields.items() if value is not None}
+    if like is not None:
+        fields = {**_copied(like, fields), **fields}
     size, overlap = SIZES.get(fields.get("chunker", "structure"), (1, 0))
     embedder = load_embedder(fields.get("embedder", "default"))
     unnamed = {
@@ -49,6 +61,7 @@ def create(name: str, *, namespace_id: uuid.UUID | None = None, **fields: Any) -
         "dimensions": embedder.dimensions,
         "chunk_size": size,
         "chunk_overlap": fields.get("chunk_size", size) * overlap // size,
+        "contextual_header": True,
     }
     profile = IndexProfile(name=name, namespace_id=namespace_id, **{**unnamed, **fields})
     with operator():
@@ -62,6 +75,27 @@ def create(name: str, *, namespace_id: uuid.UUID | None = None, **fields: Any) -
         except IntegrityError:  # somebody was faster
             raise _name_taken() from None
     return profile
+
+
+def _copied(like: IndexProfile, changes: dict[str, Any]) -> dict[str, Any]:
+    """Everything of the profile that still makes sense under the changes."""
+    copied = {
+        field.name: getattr(like, field.name)
+        for field in IndexProfile._meta.concrete_fields
+        if field.editable and field.name not in NOT_COPIED
+    }
+    follows = {
+        "chunker": ("chunk_size", "chunk_overlap", "chunker_options"),
+        "embedder": ("dimensions",),
+        "ann_method": ("ann_options",),
+    }
+    for decisive, dependent in follows.items():
+        if changes.get(decisive, copied[decisive]) != copied[decisive]:
+            copied = {key: value for key, value in copied.items() if key not in dependent}
+    if "chunk_size" in changes and "chunk_size" in copied:
+        share = copied["chunk_overlap"] / copied["chunk_size"]
+        copied["chunk_overlap"] = int(changes["chunk_size"] * share)
+    return copied
 
 
 def assign(profile: IndexProfile, *, namespace_id: uuid.UUID | None) -> None:

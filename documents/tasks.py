@@ -2,7 +2,7 @@
 
 import uuid
 
-from . import building, bulk_removal, heartbeat, jobs, reindexing
+from . import building, bulk_removal, heartbeat, jobs, namespace_removal, reindexing
 from .ingestion import ingest
 
 
@@ -29,3 +29,8 @@ def remove_documents() -> None:
 def sweep_reindexed(namespace_id: str) -> None:
     heartbeat.beat(heartbeat.group())
     reindexing.sweep(uuid.UUID(namespace_id))
+
+
+def remove_namespace(removal_id: str) -> None:
+    heartbeat.beat(heartbeat.group())
+    namespace_removal.carry_out(uuid.UUID(removal_id), seconds=namespace_removal.TASK_SECONDS)

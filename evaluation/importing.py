@@ -37,6 +37,7 @@ class ImportReport:
 @dataclass
 class CorpusReport:
     taken: int = 0
+    skipped: list[str] = field(default_factory=list)  # without a title and without a text
     indexed: int = 0
     failed: list[str] = field(default_factory=list)
 
@@ -199,6 +200,10 @@ def ingest_corpus(
     job_ids = []
     for article in articles:
         source_uri = prefix + article.name
+        if not article.whole.strip():
+            report.skipped.append(source_uri)
+            took()
+            continue
         content = storable_text(article.text.strip() or article.title)
         try:
             receipt = intake.accept(

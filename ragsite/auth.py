@@ -99,7 +99,7 @@ def _enter(authorization: str, *, rate_class: str, address: str, counts: bool) -
     match = _parse(authorization)
     entry = _find(match[1], match[2], rate_class, counts=counts) if match else None
     if entry is None:
-        _count_wrong_key(address)
+        count_wrong_key(address)
         raise _refused("invalid_key", "This API key is not valid.")
     return entry
 
@@ -131,7 +131,7 @@ def _parse(authorization: str) -> re.Match[str] | None:
     return _KEY.fullmatch(key.strip()) if kind.lower() == "bearer" else None
 
 
-def _count_wrong_key(address: str) -> None:
+def count_wrong_key(address: str) -> None:
     """Only wrong keys count, so that a valid one works from the same address all the while."""
     limit: int = settings.WRONG_KEYS_PER_MINUTE
     if limit <= 0:

@@ -29,6 +29,8 @@ OPERATORS_ONLY = {
     "django_session",
     "documents_requestcount",  # counted by definer functions only
     "documents_loginthrottle",
+    "documents_namespaceremoval",
+    "documents_operatorkey",
 }
 READ_ONLY = {"documents_indexprofile", "django_content_type", "auth_permission"}
 # Rows that neither the application nor an operator changes or deletes once they are written.

@@ -13,6 +13,11 @@ PASSWORD_VALIDATORS = [
 ]
 
 
+def operator_api(env: environ.Env) -> bool:
+    """Whether namespaces and keys can be managed over the API, by keys of the installation."""
+    return bool(env.bool("OPERATOR_API", default=False))
+
+
 def audit_days(env: environ.Env) -> int:
     """How long audit events are kept; the database keeps them for 30 days in any case."""
     return int(env.int("AUDIT_DAYS", default=365))

@@ -372,6 +372,7 @@ CACHES = {
 AUDIT_DAYS = security_settings.audit_days(env)
 LOGIN_THROTTLE = security_settings.login_throttle(env)
 AUTHENTICATION_BACKENDS = ["documents.signing_in.ThrottledBackend"]
+OPERATOR_API = security_settings.operator_api(env)
 
 # -- logs ------------------------------------------------------------------------------
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")

@@ -110,7 +110,8 @@ def reading_from(alias: str) -> Iterator[None]:
 def operator() -> Iterator[None]:
     """Run the block's queries as the operator role, which sees every namespace.
 
-    For the admin and for commands typed by whoever runs the service; never for a client's call.
+    For the admin, for commands typed by whoever runs the service and for the operator API, where
+    that is switched on; never for a client's call.
     """
     token = _operator.set(True)
     try:

@@ -102,6 +102,7 @@ def _hit(pick: Pick, row: Row, cut: Mapping[uuid.UUID, str]) -> Hit:
         content=content,
         checksum=hashlib.sha256(content.encode()).hexdigest(),
         metadata=row.metadata,
+        chunk_metadata=row.own_metadata,
         tags=tuple(row.tags),
         language=row.language,
         tokens=row.tokens,

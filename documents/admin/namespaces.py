@@ -12,10 +12,11 @@ from documents.models import ApiKey, Namespace
 
 from .asking import asks_first
 from .audited import Audited
+from .namespace_deletion import DeletesNamespaces
 
 
 @admin.register(Namespace)
-class NamespaceAdmin(Audited, admin.ModelAdmin):
+class NamespaceAdmin(DeletesNamespaces, Audited, admin.ModelAdmin):
     list_display = ("slug", "name", "active_profile", "chunk_count", "created_at")
     fields = (
         "slug",
@@ -29,9 +30,17 @@ class NamespaceAdmin(Audited, admin.ModelAdmin):
         "revision",
         "chunk_count",
         "created_at",
+        "deleting_since",
     )
     search_fields = ("slug", "name")
-    readonly_fields = ("holds", "active_profile", "revision", "chunk_count", "created_at")
+    readonly_fields = (
+        "holds",
+        "active_profile",
+        "revision",
+        "chunk_count",
+        "created_at",
+        "deleting_since",
+    )
 
     @admin.display(description="usage")
     def holds(self, tenant: Namespace) -> str:
@@ -41,9 +50,6 @@ class NamespaceAdmin(Audited, admin.ModelAdmin):
             f"{usage.used:,} {name}" + (f" of {usage.quota:,}" if usage.quota else "")
             for name, usage in quotas.usage_of(tenant.pk).items()
         )
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # its documents have files: delete those first, one by one, with receipts
 
 
 # Of a key that is in use: whose it is and what it opens never changes.
@@ -79,6 +85,12 @@ class ApiKeyForm(ApiKeyLimitsForm):
 
     class Meta(ApiKeyLimitsForm.Meta):
         fields = ("namespace", "name", "scopes", "expires_at", "limits")
+
+    def clean_namespace(self) -> Namespace:
+        namespace: Namespace = self.cleaned_data["namespace"]
+        if namespace.deleting_since is not None:
+            raise forms.ValidationError("This namespace is being deleted.")
+        return namespace
 
 
 @admin.register(ApiKey)

@@ -18,6 +18,11 @@ class IndexProfileForm(forms.ModelForm):
     embedder = forms.ChoiceField(choices=lambda: [(alias, alias) for alias in settings.EMBEDDERS])
     chunk_size = forms.IntegerField(initial=220)
     chunk_overlap = forms.IntegerField(initial=33)
+    contextual_header = forms.BooleanField(
+        initial=True,
+        required=False,
+        help_text="Embed title and section path above each chunk. Its content stays verbatim.",
+    )
 
     class Meta:
         model = IndexProfile

@@ -1,6 +1,7 @@
 """The tables: whose (namespaces), what (documents), what they say (facts), how indexed (indexing,
 terms, reindexing), what work (jobs), what it costs (usage), who did what (audit), who
-may not try again yet (logins), what is being deleted (removals)."""
+may not try again yet (logins), what is being deleted (removals), what belongs to the
+whole installation (operators)."""
 
 from .audit import AuditEvent
 from .documents import Document, DocumentVersion
@@ -9,6 +10,7 @@ from .indexing import Chunk, EmbeddingCache, IndexProfile
 from .jobs import IngestJob, WorkerHeartbeat
 from .logins import LoginThrottle
 from .namespaces import ApiKey, Namespace, NamespaceUsage
+from .operators import NamespaceRemoval, OperatorKey
 from .reindexing import Reindex
 from .removals import DocumentRemoval
 from .terms import ChunkTerms, TermFrequency, TermStatistics
@@ -29,7 +31,9 @@ __all__ = [
     "IngestJob",
     "LoginThrottle",
     "Namespace",
+    "NamespaceRemoval",
     "NamespaceUsage",
+    "OperatorKey",
     "ProviderPace",
     "Reindex",
     "TermFrequency",

@@ -60,6 +60,8 @@ class Namespace(models.Model):
     )
     max_chunks = models.PositiveBigIntegerField(null=True, blank=True, help_text=QUOTA_HELP)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    # Set once: from then on no key opens it, and its rows are on their way out.
+    deleting_since = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         ordering = ["slug"]

@@ -168,7 +168,12 @@ class HitSerializer(serializers.Serializer):
     merged_chunk_ids = serializers.ListField(
         child=serializers.UUIDField(), help_text="Neighbours that became one passage with it."
     )
-    metadata = serializers.JSONField()
+    metadata = serializers.JSONField(
+        help_text="The document's. Each of its keys can be used in `filters.metadata`."
+    )
+    chunk_metadata = serializers.JSONField(
+        help_text="The passage's own: its headings, its link, where its words lie on the page."
+    )
     tags = serializers.ListField(child=serializers.CharField())
 
 
@@ -306,6 +311,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
         "highlights": [{"start": span.start, "end": span.end} for span in hit.highlights],
         "merged_chunk_ids": hit.merged,
         "metadata": hit.metadata,
+        "chunk_metadata": hit.chunk_metadata,
         "tags": hit.tags,
     }
 

@@ -151,7 +151,7 @@ def test_what_the_service_writes_cannot_be_written_by_hand(boss: Client):
         can_be_made = model is IndexProfile  # and never changed afterwards
         assert boss.get(address(model, "add")).status_code == (200 if can_be_made else 403), model
         assert boss.post(change, {"title": "x"}).status_code == 403, model
-    for model in OURS:
+    for model in set(OURS) - {Namespace}:  # that one goes with all it holds, after a question
         delete = address(model, "delete", rows(model)[0].pk)
         assert boss.post(delete, {"post": "yes"}).status_code == 403, model
 

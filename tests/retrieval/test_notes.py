@@ -28,14 +28,17 @@ def test_an_empty_namespace_says_so(api: Api):
 
 def test_a_threshold_that_refuses_everything_is_named(library: Api):
     (note,) = library.query("lamp", threshold={"vector": 2.0}).body["diagnostics"]["notes"]
-    assert note.startswith("no_results:") and note.endswith("below the threshold")
+    assert note.startswith("no_results:")
+    assert note.endswith("below the threshold")
 
 
 def test_a_token_budget_that_nothing_fits_into_is_named(library: Api):
     answer = library.query("how often did the lamp turn?", token_budget=1).body
-    assert answer["results"] == [] and answer["context"]["text"] == ""
+    assert answer["results"] == []
+    assert answer["context"]["text"] == ""
     (note,) = answer["diagnostics"]["notes"]
-    assert note.startswith("token_budget_too_small:") and "1 tokens" in note
+    assert note.startswith("token_budget_too_small:")
+    assert "1 tokens" in note
     assert notes(library, "how often did the lamp turn?", token_budget=2000) == []
 
 

@@ -1,6 +1,7 @@
 """`manage.py profile create | list | assign | drop`: how texts are cut, embedded and found."""
 
 import uuid
+from argparse import BooleanOptionalAction
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -28,21 +29,26 @@ class Command(BaseCommand):
         actions = parser.add_subparsers(dest="action", required=True)
         create = actions.add_parser("create", help="Make a profile; it never changes once used.")
         create.add_argument("name", help="Letters, digits, hyphens and underscores.")
-        create.add_argument("--chunker", choices=SIZES, default="structure")
+        create.add_argument(
+            "--like", metavar="NAME", help="Take everything that is not named here from NAME."
+        )
+        create.add_argument("--chunker", choices=SIZES, help="Default: structure.")
         create.add_argument("--size", type=int, help="Tokens; characters with fixed.")
         create.add_argument("--overlap", type=int, help="In the same unit.")
         create.add_argument("--percentile", type=int, help="Of semantic: 1 to 99, 90 if not named.")
         create.add_argument(
-            "--header", action="store_true", help="Embed title and section path with each chunk."
+            "--header",
+            action=BooleanOptionalAction,
+            default=None,
+            help="Embed title and section path with each chunk (default: yes).",
         )
-        create.add_argument("--embedder", default="default", help="An alias in EMBEDDERS.")
+        create.add_argument("--embedder", help="An alias in EMBEDDERS (default: default).")
         create.add_argument(
             "--dimensions", type=int, help="As the embedder gives them; said only to be sure."
         )
         create.add_argument(
             "--ann",
             choices=IndexProfile.Ann.values,
-            default=IndexProfile.Ann.HNSW,
             help="How near vectors are found (default: hnsw; exact: no index).",
         )
         create.add_argument("--m", type=int, help="Of hnsw (default 16).")
@@ -70,20 +76,22 @@ class Command(BaseCommand):
         actions[options["action"]](options)
 
     def _create(self, options: dict[str, Any]) -> None:
-        percentile = options["percentile"]
+        namespace_id = _namespace_id(options["namespace"])
+        like = find_profile(options["like"], near=namespace_id) if options["like"] else None
         try:
             profile = profiles.create(
                 options["name"],
-                namespace_id=_namespace_id(options["namespace"]),
+                namespace_id=namespace_id,
+                like=like,
                 chunker=options["chunker"],
-                chunker_options={} if percentile is None else {"percentile": percentile},
+                chunker_options=_named({"percentile": options["percentile"]}),
                 chunk_size=options["size"],
                 chunk_overlap=options["overlap"],
                 contextual_header=options["header"],
                 embedder=options["embedder"],
                 dimensions=options["dimensions"],
                 ann_method=options["ann"],
-                ann_options={key: options[key] for key in ANN_OPTIONS if options[key] is not None},
+                ann_options=_named({key: options[key] for key in ANN_OPTIONS}),
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
@@ -118,6 +126,10 @@ class Command(BaseCommand):
         except IngestError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"Profile {options['name']} dropped.")
+
+
+def _named(options: dict[str, Any]) -> dict[str, Any] | None:
+    return {key: value for key, value in options.items() if value is not None} or None
 
 
 def find_profile(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:

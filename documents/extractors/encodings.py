@@ -47,7 +47,36 @@ ALPHABETS: dict[str, tuple[tuple[str, ...], str]] = {
     "vi": (("cp1258",), ""),
 }
 WESTERN_LANGUAGES = frozenset(
-    ["af", "br", "ca", "cy", "da", "de", "en", "es", "et", "eu", "fi", "fo", "fr", "ga", "gl", "id", "is", "it", "lb", "ms", "nb", "nl", "nn", "no", "oc", "pt", "sv", "sw"]
+    [
+        "af",
+        "br",
+        "ca",
+        "cy",
+        "da",
+        "de",
+        "en",
+        "es",
+        "et",
+        "eu",
+        "fi",
+        "fo",
+        "fr",
+        "ga",
+        "gl",
+        "id",
+        "is",
+        "it",
+        "lb",
+        "ms",
+        "nb",
+        "nl",
+        "nn",
+        "no",
+        "oc",
+        "pt",
+        "sv",
+        "sw",
+    ]
 )
 SURE = 0.6  # how certain the language must be to overrule the first guess
 CERTAIN = 0.95  # or to take the text for older than Windows

@@ -74,7 +74,10 @@ def messages(language: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("language", "encoding"),
-    [(language, "cp1252") for language in ["fr", "it", "pt", "sv", "da", "nb", "nl", "fi", "de", "es"]]
+    [
+        (language, "cp1252")
+        for language in ["fr", "it", "pt", "sv", "da", "nb", "nl", "fi", "de", "es"]
+    ]
     + [("pl", "cp1250"), ("cs", "cp1250"), ("ru", "cp1251"), ("ru", "koi8-r")],
 )
 def test_nearly_all_short_messages_are_read_right(language: str, encoding: str) -> None:

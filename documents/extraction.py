@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from django.conf import settings
 
 from .errors import BadFile, IngestError
-from .extractors import extractor_for
+from .extractors import reader_for
 from .extractors.wire import from_json
 from .passages import Extracted
 
@@ -39,14 +39,14 @@ class CellBroken(IngestError):
     code = "reader_broken"
 
 
-def extract(file: BinaryIO, *, media_type: str, name: str) -> Extracted:
+def extract(file: BinaryIO, *, media_type: str, name: str, encoding: str = "") -> Extracted:
     """Plain text and Markdown are read here: our own reading of them is bounded by their length.
     Everything else goes through foreign parsers, and so into the cell."""
-    extractor = extractor_for(media_type)
+    extractor = reader_for(media_type, encoding=encoding)
     if extractor.is_harmless:
         return extractor.extract_file(file, name=name)
     ocr = ocr_options() if extractor.holds_pictures else None
-    return shared_cell().extract(file, media_type=media_type, name=name, ocr=ocr)
+    return shared_cell().extract(file, media_type=media_type, name=name, ocr=ocr, encoding=encoding)
 
 
 @cache
@@ -77,12 +77,19 @@ class Cell:
     _mutex: threading.Lock = field(default_factory=threading.Lock)
 
     def extract(
-        self, file: BinaryIO, *, media_type: str, name: str, ocr: dict[str, Any] | None = None
+        self,
+        file: BinaryIO,
+        *,
+        media_type: str,
+        name: str,
+        ocr: dict[str, Any] | None = None,
+        encoding: str = "",
     ) -> Extracted:
         """The file must be a real one, with a descriptor to hand over."""
         request = {
             "media_type": media_type,
             "name": name,
+            "encoding": encoding,
             "memory_bytes": self.memory_bytes,
             "output_bytes": self.output_bytes,
             "cpu_seconds": self.cpu_seconds,

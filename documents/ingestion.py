@@ -90,7 +90,12 @@ def _index(job: IngestJob, lease: Lease) -> int:
 def read_original(version: DocumentVersion) -> Extracted:
     original = originals.opened(version.storage_key, sha256=version.content_sha256)
     with original as file:
-        return extract(file, media_type=version.media_type, name=version.file_name)
+        return extract(
+            file,
+            media_type=version.media_type,
+            name=version.file_name,
+            encoding=version.encoding,
+        )
 
 
 def cut(profile: IndexProfile, extracted: Extracted, embedder: Embedder) -> Sequence[Passage]:

@@ -13,8 +13,8 @@ from django.db.models.functions import Now
 from ragsite.tenancy import namespace
 
 from . import jobs, languages, quotas, terms
+from .amending import dated
 from .leases import BuildLease, Lease, LeaseLost
-from .metadata import date_in
 from .models import (
     Chunk,
     Document,
@@ -181,7 +181,7 @@ def _describe(
     own_metadata = {} if "metadata" in fixed else extracted.metadata
     document.tags = list(dict.fromkeys([*given.get("tags", ()), *own_tags]))
     document.metadata = {**own_metadata, **given.get("metadata", {})}
-    document.dated_at = date_in(document.metadata) or document.created_at
+    document.dated_at = dated(document)
     document.language = _language_of(document, extracted, language)
     document.live_version = version.number
     document.chunks_count = len(passages)
@@ -214,7 +214,16 @@ def _write_version(version: DocumentVersion, extracted: Extracted, state: str) -
     DocumentVersion.objects.filter(pk=version.pk).update(
         state=state,
         text=extracted.text,
-        outline={"headings": headings, "pages": [asdict(page) for page in extracted.pages]},
+        outline={
+            "headings": headings,
+            "pages": [asdict(page) for page in extracted.pages],
+            # For when the uploader's own title, tags or metadata change (amending.py).
+            "own": {
+                "title": extracted.title,
+                "tags": list(extracted.tags),
+                "metadata": dict(extracted.metadata),
+            },
+        },
         warnings=list(extracted.warnings),
         published_at=Now(),
     )

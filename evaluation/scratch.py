@@ -67,6 +67,7 @@ def _fill(copy: Namespace, tenant: Namespace, progress: Callable[[int, int], Non
                     content=File(file, name=version.file_name or "original"),
                     file_name=version.file_name,
                     media_type=version.media_type,
+                    encoding=version.encoding,
                     source_uri=version.document.source_uri,
                     title=given.get("title"),
                     tags=given.get("tags"),

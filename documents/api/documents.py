@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from documents import audit, intake, removal
-from documents.amending import amend
+from documents.amending import MetadataTooLarge, SourceUriTaken, amend
 from documents.models import Chunk, Document, DocumentVersion
 from ragsite.errors import ApiError
 from ragsite.platform.rate_limits import BY_METHOD
@@ -106,13 +106,18 @@ class DocumentView(APIView):
         responses=DocumentSerializer,
     )
     def patch(self, request: Request, pk: uuid.UUID) -> Response:
-        """Replace tags or metadata. Filters see the change at once; nothing is indexed again."""
+        """Replace title, tags, source_uri or dated_at; merge metadata (RFC 7396). Filters see the
+        change at once. Only a new title is indexed again; until then the old one is searched."""
         form = DocumentChangeSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         try:
             document = amend(caller_of(request).namespace_id, pk, form.validated_data)
         except Document.DoesNotExist:
             raise NotFound from None
+        except SourceUriTaken as error:
+            raise ApiError(error.code, str(error), http_status=409) from None
+        except MetadataTooLarge as error:
+            raise ApiError(error.code, str(error), http_status=422) from None
         return Response(DocumentSerializer(document).data)
 
     @extend_schema(operation_id="documents_delete", responses={200: RemovalSerializer})

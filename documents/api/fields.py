@@ -1,5 +1,6 @@
 """Fields that several requests share."""
 
+import base64
 import json
 from typing import Any, NoReturn
 
@@ -93,6 +94,37 @@ class MetadataField(serializers.JSONField):
         if len(json.dumps(data)) > LONGEST:
             raise serializers.ValidationError(f"At most {LONGEST:,} characters of JSON.")
         return data
+
+
+@extend_schema_field({"type": "array", "items": {"type": "object"}})
+class FilesField(serializers.JSONField):
+    """A JSON list in a form's field; what it holds is checked file by file."""
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        if isinstance(data, str):
+            try:
+                data = json.loads(data)
+            except (ValueError, RecursionError):
+                raise serializers.ValidationError("This is not JSON we can read.") from None
+        if not isinstance(data, list) or not all(isinstance(one, dict) for one in data):
+            raise serializers.ValidationError("Must be a JSON list of objects, one for each file.")
+        return data
+
+
+@extend_schema_field({"type": "string", "format": "byte"})
+class Base64Field(serializers.Field):
+    """Bytes as JSON can carry them."""
+
+    def to_internal_value(self, data: Any) -> bytes:
+        if not isinstance(data, str):
+            raise serializers.ValidationError("Must be a string.")
+        try:
+            return base64.b64decode(data, validate=True)
+        except ValueError:
+            raise serializers.ValidationError("This is not base64.") from None
+
+    def to_representation(self, value: bytes) -> str:
+        return base64.b64encode(value).decode()
 
 
 @extend_schema_field({"type": "string", "pattern": ANY_TEXT})

@@ -100,10 +100,28 @@ class DocumentSerializer(_WithError):
 class DocumentChangeSerializer(StrictSerializer):
     """What PATCH may change; what is left out stays as it is."""
 
+    title = serializers.CharField(
+        max_length=1000,
+        required=False,
+        allow_blank=True,
+        help_text="Blank: the file's own title again. The document is indexed again under it.",
+    )
+    source_uri = serializers.CharField(
+        max_length=2048, required=False, help_text="What the document is known by from now on."
+    )
     tags = serializers.ListField(
         child=serializers.CharField(max_length=200), max_length=100, required=False
     )
-    metadata = MetadataField(required=False)
+    metadata = MetadataField(
+        required=False,
+        help_text="Merged into the document's metadata (RFC 7396): null removes a key, objects "
+        "are merged, anything else replaces.",
+    )
+    dated_at = serializers.DateTimeField(
+        required=False,
+        allow_null=True,
+        help_text="The document's date. null: by its metadata again, else when it came in.",
+    )
 
 
 class VersionSerializer(serializers.ModelSerializer):
@@ -116,6 +134,7 @@ class VersionSerializer(serializers.ModelSerializer):
             "media_type",
             "byte_size",
             "file_name",
+            "encoding",
             "warnings",
             "created_at",
             "published_at",

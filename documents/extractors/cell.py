@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import Any
 
 from documents.errors import BadFile, UnsupportedType
-from documents.extractors import Extractor, extractor_for
+from documents.extractors import Extractor, extractor_for, reader_for
 from documents.extractors.wire import to_json
 from documents.limits import Limits, die_with_parent
 from documents.ocr.base import OcrUnavailable
@@ -155,7 +155,7 @@ def _ceiling(request: dict[str, Any]) -> Limits:
 
 
 def _extractor(request: dict[str, Any]) -> Extractor:
-    extractor = extractor_for(request["media_type"])
+    extractor = reader_for(request["media_type"], encoding=request["encoding"])
     ocr = request["ocr"]
     if not ocr:
         return extractor

@@ -69,8 +69,9 @@ def test_a_document_shows_all_there_is_to_know_of_it(api: Api, harbour: str):
     assert "given" not in answer.body
 
 
-def test_tags_and_metadata_are_replaced_and_filters_see_it_at_once(api: Api, harbour: str):
-    answer = api.patch(f"documents/{harbour}", {"tags": ["port"], "metadata": {"floor": 2}})
+def test_tags_are_replaced_metadata_merged_and_filters_see_it_at_once(api: Api, harbour: str):
+    change = {"tags": ["port"], "metadata": {"floor": 2, "author": None}}
+    answer = api.patch(f"documents/{harbour}", change)
     assert answer.status == 200
     assert (answer.body["tags"], answer.body["metadata"]) == (["port"], {"floor": 2})
     assert [d["id"] for d in api.get("documents?tag=port").body["results"]] == [harbour]
@@ -96,11 +97,14 @@ def test_what_was_patched_outlives_a_new_version(api: Api, harbour: str, work: C
     upload(api, text="# Harbour\n\nThirteen lights.\n")
     work()
     document = api.get(f"documents/{harbour}").body
-    assert (document["tags"], document["metadata"]) == (["port"], {"floor": 2})
+    assert (document["tags"], document["metadata"]) == (["port"], {"author": "Ada", "floor": 2})
 
 
 BAD_CHANGES: list[Any] = [
-    {"title": "not changeable"},
+    {"title": "x" * 1001},
+    {"status": "not changeable"},
+    {"source_uri": ""},
+    {"dated_at": "yesterday"},
     {"tags": [{}]},
     {"tags": ["x" * 201]},
     {"tags": ["nul\x00"]},

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from ragsite.tenancy import namespace
 
-from . import jobs
+from . import audit, jobs
 from .errors import BadFile
 from .metadata import LONGEST, date_in
 from .models import Document, DocumentVersion, IngestJob, Namespace
@@ -64,6 +64,7 @@ def amend(namespace_id: uuid.UUID, document_id: uuid.UUID, changes: dict[str, An
             document = Document.objects.select_for_update().get(pk=document_id)
             _apply(document, changes)
             _save(document)
+            audit.record("document.change", target=document, details={"fields": sorted(changes)})
             return Document.objects.get(pk=document_id)
     except IntegrityError as error:
         if "document_source_once" not in str(error):

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from ragsite.tenancy import namespace
 
-from . import heartbeat, originals, reindexing, terms, vector_indexes
+from . import audit, heartbeat, originals, reindexing, terms, vector_indexes
 from .models import DocumentVersion, EmbeddingCache, Namespace
 
 logger = logging.getLogger(__name__)
@@ -23,6 +23,7 @@ SWEPT_DAYS = range(2, 10)
 
 def tidy() -> None:
     heartbeat.forget_the_dead()
+    audit.prune()
     too_old = Now() - timedelta(days=settings.EMBEDDING_CACHE_DAYS)
     with connection.cursor() as cursor:
         cursor.execute("SELECT namespace_id FROM ragsite.namespace_ids()")

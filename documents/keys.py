@@ -5,6 +5,11 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime
 
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from . import audit
 from .models import ApiKey, IndexProfile, Namespace
 
 PREFIX_BYTES = 6
@@ -19,7 +24,10 @@ def create_namespace(
     if profile is not None:
         namespace.active_profile = profile
     namespace.full_clean()
-    namespace.save()
+    with transaction.atomic(using="operator"):
+        namespace.save()
+        details = {"profile": namespace.active_profile.name}
+        audit.record("namespace.create", namespace=namespace, target=namespace, details=details)
     return namespace
 
 
@@ -42,8 +50,22 @@ def issue(
         expires_at=expires_at,
     )
     key.full_clean()
-    key.save()
+    details = {"scopes": key.scopes, "expires_at": expires_at and expires_at.isoformat()}
+    with transaction.atomic(using="operator"):
+        key.save()
+        audit.record("key.create", namespace=namespace, target=key, details=details)
     return key, f"rs_{prefix}_{secret}"
+
+
+def revoke(keys: QuerySet[ApiKey]) -> int:
+    """Make these keys useless from now on; how many were not revoked before. Inside operator()."""
+    with transaction.atomic(using="operator"):
+        active = keys.filter(revoked_at=None).select_for_update(of=("self",))
+        revoked = list(active.select_related("namespace"))
+        ApiKey.objects.filter(pk__in=[key.pk for key in revoked]).update(revoked_at=timezone.now())
+        for key in revoked:
+            audit.record("key.revoke", namespace=key.namespace, target=key)
+    return len(revoked)
 
 
 def digest(secret: str) -> str:

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from django.db import transaction
+
 from ragsite.backends import load_backend
 from ragsite.tenancy import operator
 
+from . import audit
 from .chunking import splitter_for
 from .embedders import Embedder
 from .embedders.remote import NoPace, RemoteEmbedder
@@ -44,7 +47,9 @@ def create(name: str, **fields: Any) -> IndexProfile:
     with operator():
         profile.full_clean()
         require_fitting(profile, embedder)
-        profile.save(force_insert=True)
+        with transaction.atomic(using="operator"):
+            profile.save(force_insert=True)
+            audit.record("profile.create", target=profile)
     return profile
 
 

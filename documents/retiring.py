@@ -1,6 +1,6 @@
 """The end of a profile that nobody uses: its vector index first, then its row."""
 
-from . import vector_indexes
+from . import audit, vector_indexes
 from .errors import IngestError
 from .models import IndexProfile
 from .models.indexing import DEFAULT_PROFILE_ID
@@ -21,3 +21,4 @@ def retire(profile: IndexProfile) -> None:
         )
     vector_indexes.drop_if_unused(profile)
     IndexProfile.objects.using("owner").filter(pk=profile.pk).delete()
+    audit.record("profile.delete", target=profile)

@@ -16,6 +16,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from .errors import CHALLENGE, ApiError
+from .platform.actor import KEY, set_actor
 from .tenancy import looked_up, namespace
 
 if TYPE_CHECKING:  # DRF itself loads this module while it loads its views
@@ -32,6 +33,7 @@ class Caller:
     key_id: UUID
     namespace_id: UUID
     scopes: frozenset[str]
+    prefix: str = ""
 
     is_authenticated = True  # what DRF asks of a user
 
@@ -48,6 +50,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         caller = _find(*match.groups()) if match else None
         if caller is None:
             raise _refused("invalid_key", "This API key is not valid.")
+        set_actor(KEY, caller.prefix)
         return caller, caller
 
     def authenticate_header(self, request: Request) -> str:
@@ -95,7 +98,7 @@ def _find(prefix: str, secret: str) -> Caller | None:
         raise _refused("key_expired", "This API key has expired.")
     if last_used_at is None or now - last_used_at > _USE_IS_WRITTEN_EVERY:
         _note_use(key_id, namespace_id)
-    return Caller(key_id, namespace_id, frozenset(scopes))
+    return Caller(key_id, namespace_id, frozenset(scopes), prefix)
 
 
 def _note_use(key_id: UUID, namespace_id: UUID) -> None:

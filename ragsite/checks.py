@@ -44,6 +44,13 @@ def settings_fit_together(app_configs: Sequence[Any] | None, **kwargs: Any) -> l
                 id="ragsite.E011",
             )
         )
+    if settings.AUDIT_DAYS < 30:
+        problems.append(
+            Error(
+                "AUDIT_DAYS must be at least 30: the database keeps younger events in any case.",
+                id="ragsite.E012",
+            )
+        )
     return problems
 
 

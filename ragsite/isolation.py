@@ -79,23 +79,30 @@ class IsolateTenants(Operation):
 
 
 class DefinerFunction(Operation):
-    """A read-only SQL function that runs as the definer role, callable by the application role.
+    """A SQL function that runs as the definer role, callable by the application role.
 
-    `signature` is "name(argument type, …)" inside schema ragsite; the body is one SELECT;
-    `options` are settings that hold while it runs.
+    `signature` is "name(argument type, …)" inside schema ragsite; the body is one statement that
+    only reads, unless `writes`; `options` are settings that hold while it runs.
     """
 
     reversible = True
 
     def __init__(
-        self, signature: str, returns: str, body: str, *, options: dict[str, str] | None = None
+        self,
+        signature: str,
+        returns: str,
+        body: str,
+        *,
+        options: dict[str, str] | None = None,
+        writes: bool = False,
     ) -> None:
         self.signature, self.returns, self.body = signature, returns, body
         self.options = options or {}
+        self.writes = writes
 
     def deconstruct(self) -> tuple[str, list[str], dict[str, object]]:
         arguments = [self.signature, self.returns, self.body]
-        return type(self).__name__, arguments, {"options": self.options}
+        return type(self).__name__, arguments, {"options": self.options, "writes": self.writes}
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
         pass
@@ -110,7 +117,8 @@ class DefinerFunction(Operation):
         name = f"ragsite.{self.signature}"
         settings = "".join(f"SET {option} = {value} " for option, value in self.options.items())
         schema_editor.execute(
-            f"CREATE FUNCTION {name} RETURNS {self.returns} LANGUAGE sql STABLE SECURITY DEFINER "
+            f"CREATE FUNCTION {name} RETURNS {self.returns} LANGUAGE sql "
+            f"{'VOLATILE' if self.writes else 'STABLE'} SECURITY DEFINER "
             f"SET search_path = pg_catalog, public, pg_temp {settings}"
             f"AS $body$ {self.body} $body$"
         )
@@ -131,3 +139,55 @@ class DefinerFunction(Operation):
 
     def describe(self) -> str:
         return f"Create the definer function {self.signature.partition('(')[0]}"
+
+
+class AppendOnly(Operation):
+    """Let the app and operator roles add rows and read them, and nobody but the owner change them.
+
+    Rows whose `column` is older than `days` may be deleted by the definer role, and so by a
+    definer function: whoever can run that function still cannot touch a younger row.
+    `roles.APPEND_ONLY` must name the table, too: `migrate` grants anew each time.
+    """
+
+    reversible = True
+
+    def __init__(self, table: str, column: str, *, days: int) -> None:
+        self.table, self.column, self.days = table, column, days
+
+    def deconstruct(self) -> tuple[str, list[str], dict[str, int]]:
+        return type(self).__name__, [self.table, self.column], {"days": self.days}
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        pass
+
+    def database_forwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        schema_editor.execute(
+            f"REVOKE UPDATE, DELETE ON {self.table} FROM {role('app')}, {role('operator')}"
+        )
+        schema_editor.execute(
+            f"CREATE POLICY pruning ON {self.table} FOR DELETE TO {role('definer')} "
+            f"USING ({self.column} < now() - interval '{self.days} days')"
+        )
+        schema_editor.execute(f"GRANT SELECT, DELETE ON {self.table} TO {role('definer')}")
+
+    def database_backwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        schema_editor.execute(f"DROP POLICY IF EXISTS pruning ON {self.table}")
+        schema_editor.execute(f"REVOKE DELETE ON {self.table} FROM {role('definer')}")
+        schema_editor.execute(
+            f"GRANT UPDATE, DELETE ON {self.table} TO {role('app')}, {role('operator')}"
+        )
+
+    def describe(self) -> str:
+        return f"Make {self.table} append-only"

@@ -7,7 +7,7 @@ definer   cannot log in; owns the few SECURITY DEFINER look-up functions
 """
 
 from django.conf import settings
-from django.db import connections
+from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 from psycopg import sql
@@ -28,6 +28,8 @@ OPERATORS_ONLY = {
     "django_session",
 }
 READ_ONLY = {"documents_indexprofile", "django_content_type", "auth_permission"}
+# Rows that neither the application nor an operator changes or deletes once they are written.
+APPEND_ONLY = {"documents_auditevent"}
 
 
 class UnsuitableDatabase(Exception):
@@ -85,8 +87,11 @@ def require_fenced(alias: str) -> None:
 
 
 def provision(connection: BaseDatabaseWrapper) -> None:
-    """Create the roles, their passwords and their rights, before the tables. Safe to run again."""
-    with connection.cursor() as cursor:
+    """Create the roles, their passwords and their rights, before the tables. Safe to run again.
+
+    In one transaction with what is withheld again: no moment in which a role may do too much.
+    """
+    with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
         for kind, alias in (("app", "default"), ("operator", "operator"), ("definer", None)):
             _create_role(cursor, role(kind))
             if alias and settings.DATABASES[alias]["USER"] == role(kind):
@@ -109,16 +114,19 @@ def provision(connection: BaseDatabaseWrapper) -> None:
                     f"GRANT {rights} ON {what} TO {{app}}, {{operator}}"
                 )
             )
+        withhold(connection)
 
 
 def withhold(connection: BaseDatabaseWrapper) -> None:
-    """Take from the application role what only operators need, once the tables are there."""
+    """Take away what a role does not need, once the tables are there."""
     present = set(connection.introspection.table_names())
     with connection.cursor() as cursor:
         for table in sorted(OPERATORS_ONLY & present):
             cursor.execute(_named(f"REVOKE ALL ON {table} FROM {{app}}"))
         for table in sorted(READ_ONLY & present):
             cursor.execute(_named(f"REVOKE INSERT, UPDATE, DELETE ON {table} FROM {{app}}"))
+        for table in sorted(APPEND_ONLY & present):
+            cursor.execute(_named(f"REVOKE UPDATE, DELETE ON {table} FROM {{app}}, {{operator}}"))
 
 
 def _create_role(cursor: CursorWrapper, name: str) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from ragsite import embedding_settings
+from ragsite import embedding_settings, security_settings
 from ragsite.api_settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 from ragsite.embedded import EmbeddedServer
 from ragsite.secret import Secret
@@ -91,6 +91,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "ragsite.platform.actor.actor_middleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -356,6 +357,9 @@ CACHES = {
     "results": _cache("results", entries=400),  # each of at most 256 kB
     "queries": _cache("queries", entries=2000),  # one vector each
 }
+
+# -- security (docs/security.md) ---------------------------------------------------------
+AUDIT_DAYS = security_settings.audit_days(env)
 
 # -- logs ------------------------------------------------------------------------------
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")

@@ -114,6 +114,15 @@ def operator() -> Iterator[None]:
         _operator.reset(token)
 
 
+def current_namespace() -> UUID | None:
+    """The one whose namespace() block this is, if any."""
+    return _namespace.get()
+
+
+def is_operator() -> bool:
+    return _operator.get()
+
+
 class RoleRouter:
     """Sends each query to the role it may run as; migrations only ever to the owner."""
 

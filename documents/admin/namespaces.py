@@ -5,7 +5,6 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.html import format_html
 
 from documents import keys
@@ -75,5 +74,4 @@ class ApiKeyAdmin(admin.ModelAdmin):
 
     @admin.action(description="Revoke", permissions=["operate"])
     def revoke(self, request: HttpRequest, queryset: Any) -> None:
-        count = queryset.filter(revoked_at=None).update(revoked_at=timezone.now())
-        self.message_user(request, f"{count} keys revoked.")
+        self.message_user(request, f"{keys.revoke(queryset)} keys revoked.")

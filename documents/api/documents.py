@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents import intake, removal
+from documents import audit, intake, removal
 from documents.amending import MetadataTooLarge, SourceUriTaken, amend
 from documents.models import Chunk, Document, DocumentVersion
 from ragsite.errors import ApiError
@@ -200,7 +200,9 @@ class ReindexView(APIView):
         """Index the newest version again: after a failure, or with a newer release. While the
         namespace is being reindexed, under both profiles."""
         try:
-            receipt = intake.resubmit(caller_of(request).namespace_id, pk)
+            with namespace(caller_of(request).namespace_id):
+                receipt = intake.resubmit(caller_of(request).namespace_id, pk)
+                audit.record("document.reindex", target=audit.Target("document", str(pk)))
         except Document.DoesNotExist:
             raise NotFound from None
         return Response(result_of(0, receipt), status=202)

@@ -1,6 +1,7 @@
 """The tables: whose (namespaces), what (documents), what they say (facts), how indexed (indexing,
-terms, reindexing), what work (jobs), what it costs (usage)."""
+terms, reindexing), what work (jobs), what it costs (usage), who did what (audit)."""
 
+from .audit import AuditEvent
 from .documents import Document, DocumentVersion
 from .facts import Fact
 from .indexing import Chunk, EmbeddingCache, IndexProfile
@@ -12,6 +13,7 @@ from .usage import EmbeddingUsage, ProviderPace
 
 __all__ = [
     "ApiKey",
+    "AuditEvent",
     "Chunk",
     "ChunkTerms",
     "Document",

@@ -56,8 +56,7 @@ class Command(BaseCommand):
             self.stdout.write(f"rs_{key.prefix}_…\t{scopes}\t{state}\tused {used}\t{key.name}")
 
     def _revoke(self, options: dict[str, Any]) -> None:
-        unrevoked = ApiKey.objects.filter(prefix=options["prefix"], revoked_at=None)
-        if not unrevoked.update(revoked_at=timezone.now()):
+        if not keys.revoke(ApiKey.objects.filter(prefix=options["prefix"])):
             raise CommandError(f"There is no active key with the prefix {options['prefix']!r}.")
         self.stdout.write("Revoked.")
 

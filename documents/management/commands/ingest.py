@@ -12,7 +12,7 @@ from django.core.files.base import File
 from django.core.management import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from documents import intake
+from documents import audit, intake
 from documents.errors import IngestError
 from documents.folders import readable_files
 from documents.models import Document
@@ -57,6 +57,13 @@ class Command(BaseCommand):
         if not files:
             raise CommandError("There is nothing to ingest there: no file of a kind that is read.")
         results = [self._take(namespace_id, path, options) for path in self._bar(files, "taking")]
+        accepted = [one for one in results if one.get("job_id") and one["status"] != "duplicate"]
+        audit.record(
+            "document.ingest",
+            namespace=namespace_id,
+            count=len(accepted),
+            details=dict(Counter(one["status"] for one in results)),
+        )
         if not options["no_wait"]:
             self._index(namespace_id, results)
         self._report(results, as_json=options["json"])

@@ -280,7 +280,7 @@ def compound_file(streams: dict[str, bytes]) -> bytes:
 
 
 def message(**more: bytes) -> bytes:
-    ticks = 133_485_408_000_000_000  # 2023-12-31
+    ticks = 133_485_408_000_000_000  # 2024-01-01
     properties = b"\0" * 32 + struct.pack("<IIQ", 0x00390040, 6, ticks)
     streams = {
         "__properties_version1.0": properties,
@@ -298,7 +298,7 @@ def test_an_outlook_message_is_read_with_its_date_and_attachments() -> None:
     assert pieces(extracted, "text") == ["Dear all,", "the café opens."]
     assert extracted.metadata == {
         "from": "Ada",
-        "date": "2023-12-31T00:00:00+00:00",
+        "date": "2024-01-01T00:00:00+00:00",
         "attachments": [{"name": "plan.pdf"}],
     }
 

@@ -192,7 +192,7 @@ class _Own:
 
 
 def _own(document: Document) -> _Own:
-    versions = DocumentVersion.objects.filter(document=document, number=document.live_version)
+    versions = DocumentVersion.objects.filter(document=document, number=document.live_version or 0)
     found = versions.values_list("outline__own", flat=True).first()
     if found:
         return _Own(found["title"], found["tags"], found["metadata"])

@@ -13,9 +13,9 @@ from . import originals
 from .amending import rename
 from .archived import expanded
 from .folders import FoundFile
-from .intake import Submission
 from .media_types import type_of_name
 from .models import Document
+from .submissions import Submission
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ class BulkDeleteView(APIView):
             receipt = removal.estimate(ids) if asked["dry_run"] else None
         _check_count(len(ids), asked.get("expected_count"))
         if receipt is None:
-            why = {"filters": request.data.get("filters", "all")}
+            why = {"filters": dict(request.data).get("filters", "all")}
             receipt = removal.remove_many(namespace_id, ids, details=why)
         counts = {"dry_run": asked["dry_run"], "documents": len(receipt.document_ids)}
         return Response(BulkRemovalSerializer({**counts, **asdict(receipt)}).data)

@@ -103,6 +103,23 @@ def _apply(document: Document, changes: dict[str, Any]) -> None:
         _index_again(document)
 
 
+def rename(
+    namespace_id: uuid.UUID, document_id: uuid.UUID, *, source_uri: str, file_name: str
+) -> None:
+    """The document's file has another place now; its bytes are the same."""
+    with namespace(namespace_id):
+        document = Document.objects.select_for_update().get(pk=document_id)
+        was_titled_by_file = document.title == _file_name(document)
+        newest = DocumentVersion.objects.filter(document=document, number=document.document_version)
+        newest.update(file_name=file_name)
+        document.source_uri = source_uri
+        if was_titled_by_file and not document.given.get("title"):
+            document.title = file_name
+            _index_again(document)
+        _save(document)
+        audit.record("document.change", target=document, details={"fields": ["source_uri"]})
+
+
 def describe_again(document: Document, sent: Description) -> Change:
     """Take over what came with bytes that were known: it replaces what came with them before.
 
@@ -175,7 +192,7 @@ class _Own:
 
 
 def _own(document: Document) -> _Own:
-    versions = DocumentVersion.objects.filter(document=document, number=document.live_version)
+    versions = DocumentVersion.objects.filter(document=document, number=document.live_version or 0)
     found = versions.values_list("outline__own", flat=True).first()
     if found:
         return _Own(found["title"], found["tags"], found["metadata"])

@@ -4,6 +4,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import BinaryIO, cast
 from zipfile import ZipFile, ZipInfo
 
 from django.conf import settings
@@ -11,8 +12,8 @@ from django.core.files.base import ContentFile
 
 from .errors import BadFile, IngestError, NoText
 from .extractors.archives import check_zip, read_member
-from .intake import Submission, identity
 from .media_types import is_archive
+from .submissions import Submission, identity
 
 MAX_MEMBERS = 500
 CLUTTER = frozenset({"__macosx", "thumbs.db", "desktop.ini"})
@@ -29,7 +30,7 @@ def expanded(submission: Submission) -> Iterator[tuple[Submission, IngestError |
         yield submission, None
         return
     try:
-        archive = check_zip(submission.content, max_members=MAX_MEMBERS)
+        archive = check_zip(cast(BinaryIO, submission.content), max_members=MAX_MEMBERS)
     except IngestError as error:
         yield submission, error
         return

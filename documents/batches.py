@@ -2,7 +2,7 @@
 
 from . import originals
 from .errors import BadFile
-from .intake import Submission, identity
+from .submissions import Submission, identity
 
 
 class SameSourceTwice(BadFile):

@@ -3,12 +3,9 @@
 import hashlib
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
 
 from django.conf import settings
-from django.core.files.base import File
 from django.db import connection
 from django.db.models.functions import MD5, Now
 
@@ -16,60 +13,24 @@ from ragsite.tenancy import namespace
 
 from . import jobs, media_types, originals, quotas
 from .amending import describe_again
-from .errors import BadFile, EmptyFile, TooLarge
+from .errors import EmptyFile, TooLarge
 from .extractors import CHARSET, extractor_for
 from .extractors.encodings import encoding_named
 from .models import Document, DocumentVersion, IngestJob, Namespace
+from .submissions import (
+    DuplicateContent,
+    Receipt,
+    SourceTaken,
+    Submission,
+    UnknownEncoding,
+    identity,
+)
+
+__all__ = ["DuplicateContent", "Receipt", "Submission", "accept", "identity", "resubmit"]
 
 logger = logging.getLogger(__name__)
 
-OnDuplicate = Literal["skip", "keep", "error"]
 Status = Document.Status
-
-
-class DuplicateContent(BadFile):
-    code = "duplicate_content"
-
-
-class UnknownEncoding(BadFile):
-    code = "unknown_encoding"
-
-
-class SourceTaken(BadFile):
-    """Another folder's document has this source_uri; replacing it would lose one of the two."""
-
-    code = "source_uri_taken"
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """One document as it arrives. What is None was not said, and keeps what was said before."""
-
-    content: File
-    file_name: str = ""
-    media_type: str = ""
-    source_uri: str = ""
-    title: str | None = None
-    tags: Sequence[str] | None = None
-    metadata: Mapping[str, Any] | None = None
-    rows_as_facts: bool | None = None
-    on_duplicate: OnDuplicate = "skip"
-    encoding: str = ""  # of its text; blank: found out
-    origin: str = ""  # the folder it was found in, for documents that are kept in step with one
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What became of a submission: queued under a job, or known already."""
-
-    document_id: uuid.UUID
-    version: int
-    status: str
-    job_id: uuid.UUID | None = None
-    duplicate: bool = False
-    source_uri: str = ""
-    updated: bool = False  # the bytes were known; title, tags or metadata were not
-    warnings: tuple[str, ...] = field(default=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +77,6 @@ def resubmit(namespace_id: uuid.UUID, document_id: uuid.UUID) -> Receipt:
         document = Document.objects.select_for_update().get(pk=document_id)
         version = _newest_version(document)
         return _queue(document, version)
-
-
-def identity(submission: Submission) -> str:
-    """What the document will be known by; "" for text that has neither a source nor a name."""
-    by_name = f"upload:{submission.file_name}" if submission.file_name else ""
-    return submission.source_uri or by_name
 
 
 def _check(submission: Submission) -> _Checked:
@@ -301,7 +256,8 @@ def _ignored(twin: Document, checked: _Checked) -> tuple[str, ...]:
 def _changes_reading(version: DocumentVersion, checked: _Checked) -> bool:
     """The same bytes, to be read in another encoding: noted for the next reading."""
     encoding = checked.submission.encoding
-    if not encoding or encoding == version.encoding:
+    was_utf8 = not version.encoding and not version.warnings  # another one would have a warning
+    if not encoding or encoding == version.encoding or (was_utf8 and encoding == "utf-8"):
         return False
     version.encoding = encoding
     version.save(update_fields=["encoding"])

@@ -177,3 +177,7 @@ def _looks_like(media_type: str, head: bytes) -> bool:
     if head.startswith(UNICODE_MARKS):
         return True
     return (b"\x00" not in head or bool(guess_wide(head))) and not head.startswith(NOT_TEXT)
+
+
+def looks_like_text(head: bytes) -> bool:
+    return _looks_like("text/plain", head)

@@ -236,9 +236,11 @@ FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 INGEST_MAX_BYTES = env.int("INGEST_MAX_BYTES", default=50 * 1024 * 1024)
 # What is all text grows many times over while it is read; what is mostly pictures does not.
 INGEST_MAX_BYTES_BY_TYPE: dict[str, int] = {
-    **dict.fromkeys(("md", "rst", "html", "transcript"), 10 * 1024 * 1024),
-    **dict.fromkeys(("txt", "csv", "json", "xlsx"), 20 * 1024 * 1024),
-    **dict.fromkeys(("eml", "image"), 30 * 1024 * 1024),
+    **dict.fromkeys(
+        ("md", "rst", "html", "transcript", "org", "xml", "code", "config"), 10 * 1024 * 1024
+    ),
+    **dict.fromkeys(("txt", "csv", "json", "xlsx", "rtf", "ipynb"), 20 * 1024 * 1024),
+    **dict.fromkeys(("eml", "msg", "image"), 30 * 1024 * 1024),
     **env.json("INGEST_MAX_BYTES_BY_TYPE", default={}),
 }
 INGEST_MAX_BATCH = env.int("INGEST_MAX_BATCH", default=100)

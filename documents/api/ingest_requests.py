@@ -23,6 +23,7 @@ from .fields import (
     TagsField,
 )
 from .serializers import StrictSerializer
+from .uploads import RELATIVE_PATH
 
 LONGEST_URI = 2048
 MOST_TAGS = 100
@@ -195,7 +196,7 @@ def _read_file(file: Any, common: dict[str, Any], own: dict[str, Any]) -> Submis
     if charset := file.charset:
         charset = charset.decode(errors="replace") if isinstance(charset, bytes) else charset
         media_type = f"{media_type}; charset={charset}"
-    path = getattr(file, "relative_path", "")
+    path = getattr(file, RELATIVE_PATH, "")
     named = {"media_type": media_type, **({"source_uri": f"upload:{path}"} if path else {})}
     if "tags" in common and "tags" in own:
         own = {**own, "tags": list(dict.fromkeys([*common["tags"], *own["tags"]]))}

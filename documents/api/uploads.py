@@ -12,6 +12,8 @@ from rest_framework.parsers import DataAndFiles, MultiPartParser
 
 from documents.archived import safe_path
 
+RELATIVE_PATH = "relative_path"  # the attribute of an uploaded file
+
 
 class _PathKeepingParser(DjangoMultiPartParser):
     """Django cuts a file's name to its last part; what came before it is kept aside."""
@@ -45,5 +47,5 @@ class UploadParser(MultiPartParser):
         # With several fields of files their order among each other is lost.
         if len(files) == 1 and len(received) == len(parser.paths):
             for file, path in zip(received, parser.paths, strict=True):
-                file.relative_path = path if "/" in path else ""
+                setattr(file, RELATIVE_PATH, path if "/" in path else "")
         return DataAndFiles(data, files)

@@ -4,6 +4,7 @@ import re
 
 from documents.errors import UnsupportedType
 from documents.extractors.base import Extractor
+from documents.extractors.code import code_extractors
 from documents.extractors.delimited import DelimitedExtractor
 from documents.extractors.eml import EmlExtractor
 from documents.extractors.encodings import Declared, encoding_named
@@ -11,8 +12,14 @@ from documents.extractors.epub import EpubExtractor
 from documents.extractors.html import HtmlExtractor
 from documents.extractors.images import ImageExtractor
 from documents.extractors.markdown import MarkdownExtractor
+from documents.extractors.markup import XmlExtractor
+from documents.extractors.notebook import NotebookExtractor
+from documents.extractors.opendocument import OpenDocumentExtractor
+from documents.extractors.org import OrgExtractor
+from documents.extractors.outlook import OutlookExtractor
 from documents.extractors.pdf import PdfExtractor
 from documents.extractors.rst import RstExtractor
+from documents.extractors.rtf import RtfExtractor
 from documents.extractors.slides import SlidesExtractor
 from documents.extractors.spreadsheet import SpreadsheetExtractor
 from documents.extractors.structured import JsonExtractor
@@ -39,6 +46,13 @@ EXTRACTORS: tuple[Extractor, ...] = (
     EmlExtractor(),
     TranscriptExtractor(),
     ImageExtractor(),
+    XmlExtractor(),
+    RtfExtractor(),
+    OpenDocumentExtractor(),
+    OrgExtractor(),
+    NotebookExtractor(),
+    OutlookExtractor(),
+    *code_extractors(),
 )
 
 

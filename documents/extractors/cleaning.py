@@ -29,7 +29,8 @@ JAPANESE_ESCAPES = (b"\x1b$B", b"\x1b$@", b"\x1b(J")
 DECLARING_LINES = 2  # where editors and Python look
 # Python's and Emacs' coding lines, Vim's, an XML declaration, a style sheet's first rule.
 DECLARATIONS = re.compile(
-    rb"""-\*-[^\n]{0,200}?coding:\s*([-\w.]+)|^[ \t\f]*(?:\#|//|;|%|--)[^\n]{0,200}?coding[:=]\s*([-\w.]+)"""
+    rb"""-\*-[^\n]{0,200}?coding:\s*([-\w.]+)"""
+    rb"""|^[ \t\f]*(?:\#|//|;|%|--)[^\n]{0,200}?coding[:=]\s*([-\w.]+)"""
     rb"""|\bfileencoding=([-\w.]+)|^\s*<\?xml[^>\n]{0,100}?encoding\s*=\s*["']([\w.:-]+)"""
     rb"""|^@charset\s+"([\w.:-]+)\"""",
     re.MULTILINE,

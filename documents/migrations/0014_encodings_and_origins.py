@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("documents", "0010_short_pending_list")]
+    dependencies = [("documents", "0013_profile_owner")]
 
     operations = [
         migrations.AddField(

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 
 
 class Migration(migrations.Migration):
-    dependencies = [("documents", "0013_profile_owner")]
+    dependencies = [("documents", "0014_encodings_and_origins")]
 
     operations = [
         migrations.CreateModel(

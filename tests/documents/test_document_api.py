@@ -92,14 +92,6 @@ def test_a_change_raises_the_namespaces_revision(tenant: Namespace, api: Api, ha
     assert revision() > before
 
 
-def test_what_was_patched_outlives_a_new_version(api: Api, harbour: str, work: Callable[[], int]):
-    api.patch(f"documents/{harbour}", {"tags": ["port"], "metadata": {"floor": 2}})
-    upload(api, text="# Harbour\n\nThirteen lights.\n")
-    work()
-    document = api.get(f"documents/{harbour}").body
-    assert (document["tags"], document["metadata"]) == (["port"], {"author": "Ada", "floor": 2})
-
-
 BAD_CHANGES: list[Any] = [
     {"title": "x" * 1001},
     {"status": "not changeable"},

@@ -108,6 +108,12 @@ def outlined(pages: Sequence[Sequence[Line]], entries: Sequence[Entry]) -> Headi
     return {number: _headings(pages[number], by_page[number]) for number in numbers}
 
 
+def is_usable(outline: Headings, entries: Sequence[Entry]) -> bool:
+    """Whether an outline names lines that are there: some are the maker's notes to itself."""
+    found = sum(map(len, outline.values()))
+    return found > 1 and found * 3 >= len(entries)  # one alone is the title again
+
+
 def _headings(lines: Sequence[Line], entries: Sequence[Entry]) -> list[Heading]:
     """Where the outline's titles stand among a page's lines; each line serves once."""
     places: dict[str, list[tuple[int, int]]] = {}

@@ -21,6 +21,7 @@ from documents.extractors.pdf_headings import printed_headings
 from documents.extractors.pdf_info import LONGEST_VALUE, metadata_of, title_of
 from documents.extractors.pdf_layout import plain_lines, rows_together
 from documents.extractors.pdf_lines import lines_of
+from documents.extractors.pdf_tables import outside, tables_of
 from documents.extractors.pdf_title import cover_of
 from documents.extractors.scans import Scans, read_scans
 from documents.extractors.writer import LONGEST_TITLE
@@ -66,14 +67,20 @@ class PdfExtractor(FileExtractor):
         blank = [number for number, page in enumerate(pages, start=1) if not page]
         if len(blank) == len(pages):
             raise _nothing_read(reading)
+        measured = bodies(pages)
+        found = [tables_of(page, body) for page, body in zip(pages, measured, strict=True)]
+        pages = [one.lines for one in found]
+        zones = {index: one.zone for index, one in enumerate(found) if one.tables or one.contents}
         cover = cover_of(pages[0])
         company = cover.company if cover else ""
-        printed, headings = printed_headings(pages, bodies(pages), {}, company)
+        printed, headings = printed_headings(pages, measured, zones, company)
         title = title_of(reading.info.get("Title", "")) or printed
         outline = outlined(pages, reading.entries)
         if is_usable(outline, reading.entries):
             headings = outline
-        text, blocks, spans = assembled(pages, headings)
+        tables = {index: one.tables for index, one in enumerate(found) if one.tables}
+        headings = outside(tables, headings)
+        text, blocks, spans = assembled(pages, headings, tables)
         metadata = metadata_of(reading.info) | {"page_count": len(pages)}
         if reading.scans.found:
             metadata |= {"ocr_engine": reading.scans.engine, "ocr_pages": reading.scans.found}

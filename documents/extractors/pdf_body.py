@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from statistics import median
 from typing import NamedTuple
 
 from documents.lines import Line, pitch_of
@@ -12,6 +11,7 @@ ENOUGH = 600  # characters of a page that show how it is set; others are set as 
 BOLD_SHARE = 0.4  # of the characters: where as many are bold, that says nothing
 LONG_LINE = 50  # characters
 LETTER_WIDTH = 0.5  # of a letter's height, where no line is long enough to tell
+NARROWEST, WIDEST = 0.3, 0.6
 
 
 class Body(NamedTuple):
@@ -32,7 +32,8 @@ def bodies(pages: Sequence[Sequence[Line]]) -> list[Body]:
     letter_width = _letter_width(lines)
     return [
         Body(
-            height=(_height(page) if whole and _is_enough(page) else whole),
+            # Not less than in the whole: the letters of a page of tables are small.
+            height=max(whole, _height(page)) if whole and _is_enough(page) else whole,
             is_bold=_is_bold(page) if _is_enough(page) else is_bold,
             right=max((line.right for line in page), default=0.0),
             pitch=pitch_of(page) if page else 0.0,
@@ -73,9 +74,11 @@ def _is_bold(lines: Sequence[Line]) -> bool:
 
 
 def _letter_width(lines: Sequence[Line]) -> float:
-    widths = [
+    """Of the lines that are set most closely: others have the gaps of a table's rows."""
+    widths = sorted(
         (line.right - line.left) / len(line.text) / line.height
         for line in lines
         if len(line.text) >= LONG_LINE
-    ]
-    return median(widths) if widths else LETTER_WIDTH
+    )
+    usual = widths[len(widths) // 4] if widths else LETTER_WIDTH
+    return min(max(usual, NARROWEST), WIDEST)

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from documents.extractors.paged import Heading, Headings
 from documents.extractors.pdf_body import LARGER, Body
-from documents.extractors.pdf_levels import Found, keyword, with_levels
+from documents.extractors.pdf_levels import Found, keyword, names_section, with_levels
+from documents.extractors.pdf_rows import has_gaps
 from documents.extractors.pdf_title import names_nothing
 from documents.extractors.writer import LONGEST_TITLE
-from documents.lines import HYPHENS, Joiner, Line
+from documents.lines import HYPHENS, Joiner, Line, is_row
 
 ALIKE = 1.06  # times higher at most: letters of one size
 SMALLEST = 0.85  # of the text's height: what is smaller is a note
@@ -35,10 +36,9 @@ COMPANY = re.compile(
     r"(?i)(?:\S+ ){1,5}(?:and (?:its )?(?:consolidated )?subsidiar(?:y|ies)(?: companies)?"
     r"|(?:inc|corp|ltd|co)\.|plc|incorporated)$"
 )
-UNFINISHED = re.compile(
-    r"(?i)(?:[,&–—]|\b(?:a|an|and|at|by|for|from|in|of|on|or|the|to|with))$"
-)
+UNFINISHED = re.compile(r"(?i)(?:[,&–—]|\b(?:a|an|and|at|by|for|from|in|of|on|or|the|to|with))$")
 ENDS_IN_PAGE = re.compile(r"[\s.]\d{1,3}$")  # as in a list of contents
+AMOUNT = re.compile(r"(?:[$€£]\s?\(?\d[\d.,]*|\d,\d{3}|\d\.\d+|\d\s?%)\)?%?$")
 NUMBER = re.compile(r"(?:\d{1,2}\.)+\s+")
 KEYWORD_NUMBER = re.compile(r"\S+\s+\S+\s*")
 NUMBERING = re.compile(r"(?:\d{1,2}(?:\.\d{1,2})*[.)]?|[IVX]+\.)\s+[^\W\d_]")
@@ -197,16 +197,18 @@ def _alike(one: float, other: float) -> bool:
     return max(one, other) <= ALIKE * min(one, other)
 
 
-def _is_heading(
-    page: Sequence[Line], span: Span, style: Style, body: Body, title: str
-) -> bool:
+def _is_heading(page: Sequence[Line], span: Span, style: Style, body: Body, title: str) -> bool:
     lines = page[slice(*span)]
     longest = LONGEST if style.is_large else LONGEST_BOLD
     if not _has_letters(lines, longest) or NEVER.match(title) or _is_prose(title):
         return False
+    if is_row(title) or AMOUNT.search(title):
+        return False
     if style.is_large:
         return True
     if COMPANY.match(title) or not (title[0].isupper() or title[0].isdigit()):
+        return False
+    if has_gaps(lines[0], body) and not names_section(title):  # it heads columns
         return False
     above, below = _gaps(page, span, body)
     if keyword(title):

@@ -58,6 +58,11 @@ def keyword(words: str) -> int | None:
     return next((rank for rank, pattern in KEYWORDS if pattern.match(words)), None)
 
 
+def names_section(words: str) -> bool:
+    """Whether its words alone say that it is a heading of a report."""
+    return keyword(words) is not None or bool(STATEMENTS.match(words))
+
+
 def with_levels(found: Sequence[Found]) -> dict[int, list[Heading]]:
     """Each is one deeper than the open heading of the next higher rank.
 

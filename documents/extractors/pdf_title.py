@@ -11,9 +11,7 @@ COVER_LINES = 60  # of a page: a form's cover has all of it above
 COMMISSION = re.compile(r"(?i)\bsecurities\s+and\s+exchange\s+commission\b")
 FORM = re.compile(r"(?i)\W*form\s+((?:\d{1,2}|[NSF])-[A-Z\d]{1,3}(?:/A)?)\W*$")
 REGISTRANT = re.compile(r"(?i)\W*\(?exact name of (?:the )?registrant")
-MONTHS = (
-    "January|February|March|April|May|June|July|August|September|October|November|December"
-)
+MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 DATE = re.compile(rf"(?i)\b(?:{MONTHS})\s+\d{{1,2}},?\s*\d{{4}}\b")
 FIRST_WEEK = re.compile(r"(?i)january\s+[1-7],")
 YEAR_ENDED = re.compile(r"(?i)\bfiscal\s+year\s+ended\b|\bfor\s+the\s+year\s+ended\b")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from documents.extractors.paged import Heading, Headings
 from documents.extractors.pdf_body import LARGER, Body
-from documents.extractors.pdf_levels import Found, keyword, names_section, with_levels
+from documents.extractors.pdf_levels import Found, is_company, keyword, names_section, with_levels
 from documents.extractors.pdf_rows import has_gaps
 from documents.extractors.pdf_title import names_nothing
 from documents.extractors.writer import LONGEST_TITLE
@@ -30,11 +30,6 @@ NEVER = re.compile(
     r"|(?:for the )?(?:fiscal )?(?:years?|quarters?|periods?|(?:\w+ )?(?:months|weeks)) ended\b"
     r"|(?:as of |at )?(?:january|february|march|april|may|june|july|august|september|october"
     r"|november|december) \d{1,2}\b"
-)
-# A company's name alone heads its statements; what they are follows below it.
-COMPANY = re.compile(
-    r"(?i)(?:\S+ ){1,5}(?:and (?:its )?(?:consolidated )?subsidiar(?:y|ies)(?: companies)?"
-    r"|(?:inc|corp|ltd|co)\.|plc|incorporated)$"
 )
 UNFINISHED = re.compile(r"(?i)(?:[,&–—]|\b(?:a|an|and|at|by|for|from|in|of|on|or|the|to|with))$")
 ENDS_IN_PAGE = re.compile(r"[\s.]\d{1,3}$")  # as in a list of contents
@@ -77,7 +72,7 @@ def printed_headings(
     others = [
         one
         for one in found
-        if (one.page or not company and (one.start, one.end) != place)
+        if (one.page or (not company and (one.start, one.end) != place))
         and one.title.casefold() != company.casefold()
     ]
     if sum(one.end - one.start for one in others) > MOST * sum(map(len, pages)):
@@ -131,7 +126,7 @@ def _on_page(
         if _is_heading(page, (start, end), style, body, title):
             yield Found(
                 page=index,
-                start=start,
+                start=start - _is_below_company(page, start, zone),
                 end=end,
                 title=title,
                 height=lines[0].height,
@@ -139,6 +134,15 @@ def _on_page(
                 bold=lines[0].bold,
                 italic=lines[0].italic,
             )
+
+
+def _is_below_company(page: Sequence[Line], start: int, zone: Collection[int]) -> bool:
+    """The name of the company above a statement's: one heading, called by the statement's name."""
+    if not start or start - 1 in zone:
+        return False
+    above, line = page[start - 1], page[start]
+    step = above.bottom - line.bottom
+    return is_company(above.text) and 0 < step < 2 * line.height
 
 
 def _groups(
@@ -206,13 +210,13 @@ def _is_heading(page: Sequence[Line], span: Span, style: Style, body: Body, titl
         return False
     if style.is_large:
         return True
-    if COMPANY.match(title) or not (title[0].isupper() or title[0].isdigit()):
+    if is_company(title) or not (title[0].isupper() or title[0].isdigit()):
         return False
-    if has_gaps(lines[0], body) and not names_section(title):  # it heads columns
-        return False
+    if has_gaps(lines[0], body) and not (names_section(title) or NUMBERING.match(title)):
+        return False  # it heads columns
     above, below = _gaps(page, span, body)
     if keyword(title):
-        return (above or below and style.bold) and not ENDS_IN_PAGE.search(title)
+        return (above or (below and style.bold)) and not ENDS_IN_PAGE.search(title)
     words = len(title.split())
     if style.bold:
         return (above or below) and words <= MAX_WORDS

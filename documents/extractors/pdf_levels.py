@@ -26,6 +26,11 @@ STATEMENTS = re.compile(
     r"|notes to (?:the )?(?:\w+ ){0,3}financial statements"
     r"|report of independent|management[’']s report"
 )
+# A company's name alone heads its statements; what they are follows below it.
+COMPANY = re.compile(
+    r"(?i)(?:\S+ ){1,5}(?:and (?:its )?(?:consolidated )?subsidiar(?:y|ies)(?: companies)?"
+    r"|(?:inc|corp|ltd|co)\.|plc|incorporated)$"
+)
 NOTES = re.compile(r"(?i)notes to (?:the )?(?:\w+ ){0,3}financial statements")
 NUMBERED = re.compile(r"\d{1,2}[.)]?\s+[A-Z]")
 CONTINUED = re.compile(r"(?i)\s*[\(–—-]?\s*\(?cont(?:inued|[’']?d\.?)\)?\s*$")
@@ -56,6 +61,10 @@ def keyword(words: str) -> int | None:
     if words[:1] not in INITIALS:  # most lines
         return None
     return next((rank for rank, pattern in KEYWORDS if pattern.match(words)), None)
+
+
+def is_company(words: str) -> bool:
+    return bool(COMPANY.match(words))
 
 
 def names_section(words: str) -> bool:

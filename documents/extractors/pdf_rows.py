@@ -6,7 +6,9 @@ from typing import NamedTuple
 from documents.extractors.pdf_body import Body
 from documents.lines import ASCII_DIGIT, BESIDE_FIGURES, DASHES, FIGURE, LEADER, Line
 
-SPARSE = 1.35  # times as wide as its letters: there are gaps between its cells
+SPARSE = 0.5  # of the width of its letters: there are gaps between its cells
+MIN_GAPS = 3  # heights of its letters
+CAPITALS = 1.45  # times as wide as other letters
 MAX_LABEL = 160  # characters before the figures: a row's label, hardly a paragraph
 MAX_HEAD = 120  # characters of a line above the columns
 
@@ -15,16 +17,16 @@ YEAR = re.compile(r"(?:19|20)\d\d\w?$")
 NO_FIGURE = frozenset({"n/a", "N/A", "n.a.", "NM", "nm", "n/m", "N/M", "NA", "*", "**"})
 UNITS = frozenset({"x", "bps", "pts", "pp", "pts.", "%)", ")%", ")", "million", "billion"})
 NOTE_MARK = re.compile(r"\((?:\d|[a-z])\)$")
-MONTHS = frozenset(
-    "january february march april may june july august september october november december".split()
-)
 # All words of a line such as "Three Months Ended June 30," or "December 31, 2022 and 2021".
-NAMES_PERIOD = MONTHS | frozenset(
-    "ended ending year years quarter quarters months weeks period periods fiscal".split()
+NAMES_PERIOD = re.compile(
+    r"(?i)\b(?:january|february|march|april|may|june|july|august|september|october|november"
+    r"|december|ended|ending|years?|quarters?|months|weeks|periods?|fiscal)\b"
 )
-IN_PERIOD = NAMES_PERIOD | frozenset(
-    "the for as of at and to through full first second third fourth three six nine twelve thirteen"
-    " twenty-six thirty-nine fifty-two q1 q2 q3 q4 % change".split()
+IN_PERIOD = re.compile(
+    r"(?i)[\W\d]*(?:(?:january|february|march|april|may|june|july|august|september|october"
+    r"|november|december|ended|ending|years?|quarters?|months|weeks|periods?|fiscal|the|for|as|of"
+    r"|at|and|to|through|full|first|second|third|fourth|three|six|nine|twelve|thirteen|twenty"
+    r"|thirty|fifty|two|q[1-4]|change)\b[\W\d]*)*$"
 )
 UNITS_NAMED = re.compile(
     r"(?i)\b(?:millions?|thousands?|billions?|percent|unaudited|audited|dollars|except)\b|\$"
@@ -70,19 +72,23 @@ def row_of(line: Line, body: Body) -> Row:
             cells += 1
             years += bool(YEAR.match(word))
             last = last or word
-        elif not (word in BESIDE_FIGURES or word in UNITS or cells and NOTE_MARK.match(word)):
+        elif not (word in BESIDE_FIGURES or word in UNITS or (cells and NOTE_MARK.match(word))):
             break
         place -= 1
     label = " ".join(words[:place])
     figures = bool(last)
-    if not figures and cells < 2 or LEADER.search(text[-40:]):
+    if (not figures and cells < 2) or LEADER.search(text[-40:]):
         return Row(0, text, is_sparse, is_years=False, last=last)
     return Row(cells, label, is_sparse, is_years=figures and years == cells, last=last)
 
 
 def has_gaps(line: Line, body: Body) -> bool:
-    width = len(line.text) * line.height * body.letter_width
-    return line.right - line.left > SPARSE * width
+    """Wider than its letters are: there are cells, and white space between them."""
+    letters = len(line.text) * line.height * body.letter_width
+    if line.text.isupper():
+        letters *= CAPITALS
+    gaps = line.right - line.left - letters
+    return gaps > SPARSE * letters and gaps > MIN_GAPS * line.height
 
 
 def heads_columns(line: Line, row: Row) -> bool:
@@ -98,10 +104,7 @@ def heads_columns(line: Line, row: Row) -> bool:
 
 
 def names_period(text: str) -> bool:
-    words = [word.strip(",.():").casefold() for word in text.split(" ")]
-    if NAMES_PERIOD.isdisjoint(words):
-        return False
-    return all(word in IN_PERIOD or word.isdigit() or not word for word in words)
+    return bool(NAMES_PERIOD.search(text)) and bool(IN_PERIOD.match(text))
 
 
 def names_units(text: str) -> bool:

@@ -1,13 +1,14 @@
 """Tables in a PDF's text layer: rows with figures at their ends, below what heads their columns."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from documents.extractors.paged import Headings
 from documents.extractors.pdf_body import Body
-from documents.extractors.pdf_levels import keyword, names_section
-from documents.extractors.pdf_rows import Row, heads_columns, row_of
 from documents.extractors.pdf_layout import LABEL
+from documents.extractors.pdf_levels import is_company, keyword, names_section
+from documents.extractors.pdf_rows import Row, heads_columns, row_of
 from documents.lines import Line
 
 MIN_ROWS = 3  # without a head of years or units; with one, one less
@@ -69,7 +70,7 @@ def _in_place(lines: list[Line], rows: list[Row]) -> tuple[list[Line], list[Row]
     for number in range(1, len(lines)):
         line = lines[number]
         goes_up = line.bottom > lines[number - 1].bottom + line.height
-        if not goes_up and order[number - 1] == number - 1 or not _could_head(line, rows[number]):
+        if (not goes_up and order[number - 1] == number - 1) or not _could_head(line, rows[number]):
             continue
         below = next((one for one in range(number) if _is_over(line, lines[one], rows[one])), None)
         if below is not None:
@@ -79,7 +80,7 @@ def _in_place(lines: list[Line], rows: list[Row]) -> tuple[list[Line], list[Row]
 
 
 def _could_head(line: Line, row: Row) -> bool:
-    return heads_columns(line, row) or line.bold and len(line.text) < MAX_WANDERING
+    return heads_columns(line, row) or (line.bold and len(line.text) < MAX_WANDERING)
 
 
 def _is_over(line: Line, other: Line, row: Row) -> bool:
@@ -112,7 +113,7 @@ def _run_end(lines: Sequence[Line], rows: Sequence[Row], first: int, pitch: floa
         line, row = lines[number], rows[number]
         if number - end > MAX_LABELS or not _is_below(lines[number - 1], line, pitch):
             break
-        if row.is_data or row.cells and abs(line.right - right) < line.height:
+        if row.is_data or (row.cells and abs(line.right - right) < line.height):
             end = number + 1
             left, right = min(left, line.left), max(right, line.right)
         elif heads_columns(line, row) or keyword(line.text):
@@ -133,6 +134,7 @@ def _head(lines: Sequence[Line], rows: Sequence[Row], first: int, done: int) -> 
     start = last = first
     right = max(line.right for line in lines[first : first + MIN_ROWS])
     left = min(line.left for line in lines[first : first + MIN_ROWS])
+    label_end = left + LABEL_SHARE * (right - left)
     for number in range(first - 1, max(done, first - MAX_HEAD_PIECES) - 1, -1):
         line = lines[number]
         heads = heads_columns(line, rows[number])
@@ -146,9 +148,9 @@ def _head(lines: Sequence[Line], rows: Sequence[Row], first: int, done: int) -> 
         if heads or line.left > left + (right - left) / 5:
             last = last if start < first else number + 1
             start = number
-        elif start < first or first - number > MAX_LABELS:
-            break
-        elif line.right - left > LABEL_SHARE * (right - left):
+        elif start < first and is_company(line.text):
+            start = number
+        elif start < first or first - number > MAX_LABELS or line.right > label_end:
             break
     return start, last
 
@@ -167,7 +169,7 @@ def _is_table(data: Sequence[Row], *, has_head: bool) -> bool:
     if several * 2 >= len(data):
         return True
     amounts = sum(any(mark in row.last for mark in "$,.%()") for row in data)
-    return has_head and (several > 0 or amounts * 3 >= len(data)) or amounts * 2 >= len(data)
+    return (has_head and (several > 0 or amounts * 3 >= len(data))) or amounts * 2 >= len(data)
 
 
 def _is_contents(data: Sequence[Row]) -> bool:
@@ -175,7 +177,7 @@ def _is_contents(data: Sequence[Row]) -> bool:
     if len(data) < MIN_CONTENTS or not all(row.last.isdigit() and row.label for row in data):
         return False
     pages = [int(row.last) for row in data]
-    rising = sum(one <= other for one, other in zip(pages, pages[1:], strict=False))
+    rising = sum(one <= other for one, other in itertools.pairwise(pages))
     return rising == len(pages) - 1 and pages[0] < pages[-1] and max(pages) < 2000
 
 

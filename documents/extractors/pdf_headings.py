@@ -75,8 +75,9 @@ def printed_headings(
         if (one.page or (not company and (one.start, one.end) != place))
         and one.title.casefold() != company.casefold()
     ]
-    if sum(one.end - one.start for one in others) > MOST * sum(map(len, pages)):
-        others = []
+    doubtful = sum(one.end - one.start for one in others if not names_section(one.title))
+    if doubtful > MOST * sum(map(len, pages)):
+        others = [one for one in others if names_section(one.title)]
     headings = with_levels(others)
     if place:
         own = [Heading(*place, 0, title), *headings.get(0, ())]

@@ -43,6 +43,7 @@ class Row(NamedTuple):
     is_sparse: bool
     is_years: bool  # nothing but years in its cells
     last: str  # its last figure
+    has_amount: bool = False  # money, a share, or a figure of thousands among its cells
 
     @property
     def is_data(self) -> bool:
@@ -79,7 +80,8 @@ def row_of(line: Line, body: Body) -> Row:
     figures = bool(last)
     if (not figures and cells < 2) or LEADER.search(text[-40:]):
         return Row(0, text, is_sparse, is_years=False, last=last)
-    return Row(cells, label, is_sparse, is_years=figures and years == cells, last=last)
+    has_amount = any(mark in word for word in words[place:] for mark in "$€£,.%(")
+    return Row(cells, label, is_sparse, figures and years == cells, last, has_amount)
 
 
 def has_gaps(line: Line, body: Body) -> bool:

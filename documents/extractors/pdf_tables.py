@@ -163,18 +163,20 @@ def _is_table(data: Sequence[Row], *, has_head: bool) -> bool:
     several = sum(row.cells > 1 for row in data)
     if sparse * 2 < len(data):
         return False
-    if labelled * 2 < len(data):  # a grid of figures, all rows alike
+    amounts = sum(row.has_amount for row in data)
+    if labelled * 2 < len(data):  # a grid of figures, or labels that are years or very short
         alike = len({row.cells for row in data}) == 1 and not any(row.label for row in data)
-        return alike and several > MIN_ROWS
+        return several > MIN_ROWS and (alike or amounts * 2 >= len(data))
     if several * 2 >= len(data):
         return True
-    amounts = sum(any(mark in row.last for mark in "$,.%()") for row in data)
-    return (has_head and (several > 0 or amounts * 3 >= len(data))) or amounts * 2 >= len(data)
+    return amounts * 3 >= len(data) * (1 if has_head else 2)
 
 
 def _is_contents(data: Sequence[Row]) -> bool:
     """Their last figures are pages: whole numbers that only rise."""
-    if len(data) < MIN_CONTENTS or not all(row.last.isdigit() and row.label for row in data):
+    if len(data) < MIN_CONTENTS or any(row.has_amount for row in data):
+        return False
+    if not all(row.last.isdigit() and row.label for row in data):
         return False
     pages = [int(row.last) for row in data]
     rising = sum(one <= other for one, other in itertools.pairwise(pages))

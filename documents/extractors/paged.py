@@ -74,9 +74,8 @@ def assembled(
     start = 0
     for index, lines in enumerate(pages):
         sure = _rounded_confidence(lines)
-        parts = sorted(
-            (*headings.get(index, ()), *tables.get(index, ())), key=lambda part: part.start
-        )
+        parts: list[Heading | Rows] = [*headings.get(index, ()), *tables.get(index, ())]
+        parts.sort(key=lambda part: part.start)
         pieces = list(_pieces(joiner, lines, parts))
         place = start
         for piece in pieces:

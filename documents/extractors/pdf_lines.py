@@ -152,8 +152,8 @@ class Places:
             bold, italic = bold and last[0], italic and last[1]
         if -FARTHEST < left <= right < FARTHEST and -FARTHEST < bottom <= top < FARTHEST:
             return boxed(words, left, right, bottom, top, bold, italic)
-        box = map(_bounded, (left, right, bottom, top))
-        return boxed(words, *box, bold=bold, italic=italic)
+        left, right, bottom, top = map(_bounded, (left, right, bottom, top))
+        return boxed(words, left, right, bottom, top, bold, italic)
 
 
 def _bounded(place: float) -> float:

@@ -74,6 +74,7 @@ def printed_headings(
         for one in found
         if (one.page or (not company and (one.start, one.end) != place))
         and one.title.casefold() != company.casefold()
+        and not one.title[0].islower()  # the label of a figure, or the end of a sentence
     ]
     doubtful = sum(one.end - one.start for one in others if not names_section(one.title))
     if doubtful > MOST * sum(map(len, pages)):

@@ -15,6 +15,7 @@ MIN_ROWS = 3  # without a head of years or units; with one, one less
 MAX_LABELS = 4  # lines without figures from one row to the next
 MAX_HEAD_LINES = 10
 MAX_HEAD_PIECES = 30  # of heads whose cells were written one by one
+MAX_LINES = 2000  # of a page whose heads are looked for elsewhere: each is compared with others
 MAX_WANDERING = 40  # characters of a bold line that may head a column
 FARTHEST = 3.2  # heights of a line from one row to the next
 FARTHEST_STEPS = 2.3  # of the usual step from line to line: a blank line lies between
@@ -67,6 +68,8 @@ def tables_of(page: Sequence[Line], body: Body) -> Tables:
 def _in_place(lines: list[Line], rows: list[Row]) -> tuple[list[Line], list[Row]]:
     """Heads of columns that were written after their table stand above it again."""
     order = list(range(len(lines)))
+    if len(lines) > MAX_LINES:
+        return lines, rows
     for number in range(1, len(lines)):
         line = lines[number]
         goes_up = line.bottom > lines[number - 1].bottom + line.height

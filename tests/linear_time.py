@@ -24,6 +24,10 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 
 
 def assert_grows_linearly(work: Callable[[T], object], small: T, four_times: T) -> None:
-    """Linear work takes four times as long, quadratic work sixteen times."""
-    ratio = cpu_seconds(lambda: work(four_times)) / cpu_seconds(lambda: work(small))
-    assert ratio < 10, f"four times the size took {ratio:.1f} times as long"
+    """Linear work takes four times as long, quadratic work sixteen times, each time it is tried."""
+    ratios = []
+    for _ in range(TRIES):
+        ratios.append(cpu_seconds(lambda: work(four_times)) / cpu_seconds(lambda: work(small)))
+        if ratios[-1] < 10:
+            return
+    raise AssertionError(f"four times the size took {min(ratios):.1f} times as long")

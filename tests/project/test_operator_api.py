@@ -14,7 +14,7 @@ from documents.models import ApiKey, AuditEvent, Namespace, OperatorKey
 from ragsite.tenancy import operator
 
 from ..client import Api
-from ..documents.test_admin import address, run_action
+from ..documents.test_admin import address, run_action, run_confirmed
 from .test_namespace_removal import many, rows_of  # noqa: F401  (many: a fixture)
 from .test_tenant_wall import rows
 
@@ -164,11 +164,25 @@ def test_operator_keys_expire_and_can_be_revoked_in_the_admin(
     )
     run_action(onlooker, "revoke", [key])
     assert operator_api.get("namespaces").status == 200
-    run_action(boss, "revoke", [key])
+    run_action(boss, "revoke", [key])  # only asks
+    assert operator_api.get("namespaces").status == 200
+    run_confirmed(boss, "revoke", [key])
     assert operator_api.get("namespaces").code == "key_revoked"
     with operator():
         OperatorKey.objects.update(revoked_at=None, expires_at="2020-01-01T00:00:00Z")
     assert operator_api.get("namespaces").code == "key_expired"
+
+
+def test_operator_keys_have_limits_and_wrong_ones_are_slowed_down(
+    operator_api: Api, client: Client, settings: Any
+):
+    settings.RATE_LIMITS = {**settings.RATE_LIMITS, "admin": 2}
+    settings.WRONG_KEYS_PER_MINUTE = 1
+    answers = [operator_api.get("namespaces") for _ in range(3)]
+    assert [answer.status for answer in answers] == [200, 200, 429]
+    assert answers[0].headers["RateLimit-Remaining"] == "1"
+    guesser = Api(client, f"rsop_{'0' * 12}_{'x' * 43}")
+    assert [guesser.get("namespaces").status for _ in range(2)] == [401, 429]
 
 
 def test_the_application_role_reads_neither_operator_keys_nor_receipts():

@@ -14,7 +14,7 @@ from ragsite.platform.asgi_types import Message, Receive, Scope, Send
 from ragsite.platform.bodies import BodyGuard, Pace
 from ragsite.platform.client_address import address_of_scope
 from ragsite.platform.guard import guarded
-from ragsite.platform.routes import Proof, body_rule
+from ragsite.platform.routes import STRANGER_BYTES, BodyRule, Proof, body_rule
 from ragsite.platform.send_deadline import SendDeadline
 from ragsite.platform.slots import Slots, Taken
 from ragsite.platform.streams import StreamLimit
@@ -102,6 +102,11 @@ def test_places_are_counted_by_owner_and_in_total():
 def test_a_route_that_nobody_has_thought_of_needs_a_key_and_takes_little(path: str, settings: Any):
     assert body_rule(path).proof is Proof.KEY
     assert body_rule(path).max_bytes == settings.BODIES["max_bytes"] < settings.REQUEST_MAX_BYTES
+
+
+def test_routes_of_operators_judge_their_own_keys_and_take_little():
+    for path in ("/api/v1/namespaces", "/api/v1/namespaces/x/keys", "/api/v1/namespace-removals"):
+        assert body_rule(path) == BodyRule(STRANGER_BYTES, Proof.NONE)
 
 
 # -- streams -----------------------------------------------------------------------

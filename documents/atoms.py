@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from documents import table_text
 from documents.cutting import (
     Span,
     character_spans,
@@ -72,24 +73,37 @@ class Piece:
 class AtomCutter:
     """Counts tokens in one batch per round, for all runs together; most texts need one round."""
 
-    def __init__(self, count_tokens: CountTokens, *, sizes: Sizes) -> None:
+    def __init__(
+        self, count_tokens: CountTokens, *, sizes: Sizes, keeps_rows: bool = False
+    ) -> None:
         self.count_tokens = count_tokens
         self.sizes = sizes
+        self.keeps_rows = keeps_rows  # of tables, and headers with the rule below them
 
     def cut(self, text: str, runs: Sequence[Run]) -> list[list[Atom]]:
         """The atoms of each run, in order, none above the target size."""
         atoms: list[list[Atom]] = [[] for _ in runs]
-        pieces = [piece for number, run in enumerate(runs) for piece in _pieces(text, run, number)]
+        cut = _row_pieces if self.keeps_rows else _pieces
+        pieces = [piece for number, run in enumerate(runs) for piece in cut(text, run, number)]
         while pieces:
             too_large: list[Piece] = []
             counts = self.measure(text, ((piece.start, piece.end) for piece in pieces))
             for piece, tokens in zip(pieces, counts, strict=True):
-                if tokens <= self.sizes.size or piece.end - piece.start == 1:
+                is_kept = tokens <= self.sizes.size or piece.end - piece.start == 1
+                if is_kept or self._is_readable_row(text, piece):
                     atoms[piece.run].append(_atom(piece, int(tokens)))
                 else:
                     too_large.extend(self._smaller(text, piece, tokens))
             pieces = too_large
         return [sorted(of_run, key=lambda atom: atom.start) for of_run in atoms]
+
+    def _is_readable_row(self, text: str, piece: Piece) -> bool:
+        """A row that the model reads whole once links and markup are left out."""
+        is_row = self.keeps_rows and piece.kind == "table" and piece.ways_used == 1
+        if not is_row or piece.end - piece.start > self.sizes.characters:
+            return False
+        (tokens,) = self.count_tokens([table_text.plain(text[piece.start : piece.end])])
+        return tokens <= self.sizes.limit
 
     def measure(self, text: str, spans: Iterable[Span]) -> list[float]:
         """Tokens of each span; infinite, and not worth counting, where it is too long anyway."""
@@ -134,6 +148,19 @@ def _pieces(text: str, run: Run, number: int) -> Iterator[Piece]:
             yield piece
         else:
             yield from _children(piece, WAYS[kind][0](text, *span), ways_used=1)
+
+
+def _row_pieces(text: str, run: Run, number: int) -> Iterator[Piece]:
+    """The same, with a table by its rows, the first of which is all of its header."""
+    if run.kind != "table":
+        yield from _pieces(text, run, number)
+        return
+    for unit, block in enumerate(run.blocks):
+        spans = [(block.start, block.end)]
+        if block.kind == "table":
+            spans = table_text.row_spans(text, block)
+        for span in spans:
+            yield Piece(*span, number, unit, block.kind, ways_used=int(block.kind == "table"))
 
 
 def _paragraphs(text: str, block: Block) -> list[Span]:

@@ -13,7 +13,7 @@ def with_headers(
 
     Only for embedding: the passage itself stays as it is.
     """
-    texts = [passage.text for passage in passages]
+    texts = [passage.readable or passage.text for passage in passages]
     unsettled = dict(enumerate(_headers(passage, title) for passage in passages))
     while unsettled:
         tried = {}
@@ -21,7 +21,7 @@ def with_headers(
             if (header := next(headers, None)) is None:
                 del unsettled[index]
             else:
-                tried[index] = f"{header}\n{passages[index].text}"
+                tried[index] = f"{header}\n{texts[index]}"
         counts = count_tokens(list(tried.values()))
         for (index, text), tokens in zip(tried.items(), counts, strict=True):
             if tokens <= limit:

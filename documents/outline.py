@@ -32,6 +32,18 @@ class Run:
 
     kind: RunKind
     members: tuple[Member, ...]
+    page: int = 0  # which part of the text between page edges; 0 where there are none
+
+    @property
+    def section(self) -> Path:
+        """The headings its last block stands under."""
+        return self.members[-1].path
+
+    @property
+    def sections(self) -> tuple[Path, ...]:
+        """Of the blocks that say something, each once, in order."""
+        paths = (member.path for member in self.members if member.block.kind != "heading")
+        return tuple(dict.fromkeys(paths)) or (self.section,)
 
     @property
     def start(self) -> int:
@@ -53,7 +65,8 @@ class Run:
 
     def head_and_body(self) -> tuple["Run", "Run"]:
         """Of code or a table: what stands above it, as a run of text, and the block itself."""
-        return Run("text", self.members[:-1]), Run(self.kind, self.members[-1:])
+        head = Run("text", self.members[:-1], self.page)
+        return head, Run(self.kind, self.members[-1:], self.page)
 
     def attributes_in(self, start: int, end: int) -> dict[str, Any]:
         """What its blocks between the two say for citations; the first to name a thing counts.
@@ -89,24 +102,24 @@ def outline(extracted: Extracted) -> Iterator[Run]:
     for block_page, block in _paged_blocks(extracted):
         if block_page != page:
             if members:
-                yield Run("text", tuple(members))
+                yield Run("text", tuple(members), page)
             members, has_body, after_solid, page = [], False, False, block_page
         is_solid = block.kind in SOLID
         if is_solid and after_solid and _is_caption(extracted.text, members):
             has_body = False
         if has_body and (is_solid or block.kind == "heading"):
-            yield Run("text", tuple(members))
+            yield Run("text", tuple(members), page)
             members, has_body, after_solid = [], False, False
         if block.kind == "heading":
             _enter(block, open_headings)
         path = tuple(heading.title for heading in open_headings if heading.title)
         members.append(Member(block, path))
         if is_solid:
-            yield Run(SOLID[block.kind], tuple(members))
+            yield Run(SOLID[block.kind], tuple(members), page)
             members, after_solid = [], True
         has_body = bool(members) and (has_body or _says_something(extracted.text, block))
     if members:
-        yield Run("text", tuple(members))
+        yield Run("text", tuple(members), page)
 
 
 def _paged_blocks(extracted: Extracted) -> Iterator[tuple[int, Block]]:

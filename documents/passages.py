@@ -59,6 +59,8 @@ class Passage:
     language: str = ""
     part: int = 0  # of a code block or table too long for one passage: 1, 2, …; 0 = whole
     attributes: Mapping[str, Any] = field(default_factory=dict)  # of the blocks it is made of
+    # As a model should read it, where that is not as it is written: rows with their columns' names.
+    readable: str = ""
 
     @property
     def section(self) -> str:

@@ -3,13 +3,17 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
+from typing import Any
 
 from documents.atoms import AtomCutter, CountTokens
 from documents.cutting import Span
+from documents.grouping import common_path, group
 from documents.outline import Run, outline
 from documents.packing import Atom, Draft, Packer, Sizes
 from documents.passages import Extracted, Passage
+from documents.table_passages import readable_tables
 
 CHARACTERS_PER_TOKEN = 12  # at most, on average; so that no passage is one endless word
 UNCOUNTED = -1
@@ -53,7 +57,9 @@ class Splitter(ABC):
     Code and tables stay whole up to `limit`, and are cut at line ends beyond it.
     """
 
-    def __init__(self, count_tokens: CountTokens, *, sizes: Sizes) -> None:
+    def __init__(
+        self, count_tokens: CountTokens, *, sizes: Sizes, keeps_together: bool = False
+    ) -> None:
         if not 0 < sizes.size <= sizes.limit:
             message = f"size must be from 1 to the limit of {sizes.limit} tokens, not {sizes.size}"
             raise ValueError(message)
@@ -62,7 +68,8 @@ class Splitter(ABC):
             raise ValueError(f"{message}, not {sizes.overlap}")
         self.count_tokens = count_tokens
         self.sizes = sizes
-        self.cutter = AtomCutter(count_tokens, sizes=sizes)
+        self.keeps_together = keeps_together  # since ingestion version 2 (grouping.py)
+        self.cutter = AtomCutter(count_tokens, sizes=sizes, keeps_rows=keeps_together)
 
     @abstractmethod
     def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Cut]]:
@@ -73,10 +80,15 @@ class Splitter(ABC):
         cuts = self._drafted(text, list(outline(extracted)))
         cuts = self._within_limit(text, self._counted(text, cuts))
         by_run = groupby(cuts, key=lambda cut: cut.run)
-        return [passage for _, of_run in by_run for passage in _passages(text, list(of_run))]
+        passages = [passage for _, of_run in by_run for passage in _passages(text, list(of_run))]
+        if self.keeps_together:
+            return readable_tables(
+                extracted, passages, count_tokens=self.count_tokens, limit=self.sizes.limit
+            )
+        return passages
 
     def _drafted(self, text: str, runs: Sequence[Run]) -> list[Cut]:
-        items = self._keep_whole(text, runs)
+        items = self._grouped(text, runs) if self.keeps_together else self._keep_whole(text, runs)
         to_cut = [item for item in items if isinstance(item, Run)]
         prose = iter(self.draft(text, [run for run in to_cut if run.kind == "text"]))
         solid = iter(self.packed(text, [run for run in to_cut if run.kind != "text"]))
@@ -92,6 +104,10 @@ class Splitter(ABC):
         """Whole paragraphs, or whole groups of lines, up to the size."""
         for run, atoms in zip(runs, self.cutter.cut(text, runs), strict=True):
             yield [Cut(run, atoms, draft) for draft in Packer(atoms, sizes=self.sizes).pack()]
+
+    def _grouped(self, text: str, runs: Sequence[Run]) -> list[Run | Cut]:
+        groups = group(runs, partial(self.cutter.measure, text), size=self.sizes.size)
+        return [_whole(each.run, each.tokens) if each.is_whole else each.run for each in groups]
 
     def _keep_whole(self, text: str, runs: Sequence[Run]) -> list[Run | Cut]:
         """Code and tables become cuts where they fit the limit; other runs are left to pack.
@@ -153,8 +169,17 @@ class Splitter(ABC):
 class StructureSplitter(Splitter):
     """Packs whole paragraphs up to `size` tokens, and repeats whole sentences up to `overlap`."""
 
-    def __init__(self, count_tokens: CountTokens, *, size: int, overlap: int, limit: int) -> None:
-        super().__init__(count_tokens, sizes=token_sizes(size, overlap=overlap, limit=limit))
+    def __init__(
+        self,
+        count_tokens: CountTokens,
+        *,
+        size: int,
+        overlap: int,
+        limit: int,
+        keeps_together: bool = False,
+    ) -> None:
+        sizes = token_sizes(size, overlap=overlap, limit=limit)
+        super().__init__(count_tokens, sizes=sizes, keeps_together=keeps_together)
 
     def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Cut]]:
         drafted = list(self.packed(text, runs))
@@ -190,8 +215,24 @@ def _passages(text: str, cuts: Sequence[Cut]) -> Iterator[Passage]:
             end=end,
             tokens=cut.tokens,
             kind=run.passage_kind,
-            heading_path=run.path_at(end),
+            heading_path=_path(cut),
             language=run.members[-1].block.language,
             part=number if in_parts else 0,
-            attributes=run.attributes_in(start, end),
+            attributes=_attributes(cut),
         )
+
+
+def _attributes(cut: Cut) -> dict[str, Any]:
+    """Those of its blocks, and the sections that share it where there are several."""
+    attributes = cut.run.attributes_in(*cut.span)
+    attributes.pop("header_lines", None)
+    if len(cut.atoms) == 1 and len(cut.run.sections) > 1:
+        attributes["sections"] = [" > ".join(path) for path in cut.run.sections]
+    return attributes
+
+
+def _path(cut: Cut) -> tuple[str, ...]:
+    """Of sections that share a passage, the headings they have in common."""
+    if len(cut.atoms) == 1:
+        return common_path(cut.run.sections)
+    return cut.run.path_at(cut.span[1])

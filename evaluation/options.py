@@ -17,7 +17,7 @@ class Options:
     semantic_weight: float = 0.5
     rrf_k: int = 60
     rerank: str = "auto"
-    max_per_document: int = 2
+    max_per_document: int | None = None
     mmr_lambda: float = 1.0
 
     @classmethod

@@ -33,7 +33,10 @@ class StartForm(forms.Form):
     k = forms.IntegerField(min_value=1, max_value=100, initial=DEFAULTS.k)
     depth = forms.IntegerField(min_value=1, max_value=1000, initial=DEFAULTS.depth)
     max_per_document = forms.IntegerField(
-        min_value=1, max_value=100, initial=DEFAULTS.max_per_document
+        min_value=1,
+        max_value=100,
+        required=False,
+        help_text="Empty: several documents are preferred, without a limit.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -38,7 +38,7 @@ class OptionsSerializer(StrictSerializer):
         default=DEFAULTS.rerank,
     )
     max_per_document = serializers.IntegerField(
-        default=DEFAULTS.max_per_document, min_value=1, max_value=100
+        default=DEFAULTS.max_per_document, allow_null=True, min_value=1, max_value=100
     )
     mmr_lambda = serializers.FloatField(default=DEFAULTS.mmr_lambda, min_value=0, max_value=1)
 

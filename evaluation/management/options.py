@@ -28,7 +28,7 @@ def add_search_options(parser: CommandParser) -> None:
     parser.add_argument("--rerank", help="auto, none, or the name of a configured reranker.")
     parser.add_argument("-k", "--k", type=int, help="What a client asks for (default: 10).")
     parser.add_argument("--depth", type=int, help="How deep is measured (default: 100).")
-    parser.add_argument("--max-per-document", type=int, help="Passages of one (default: 2).")
+    parser.add_argument("--max-per-document", type=int, help="Passages of one (default: no limit).")
 
 
 def options_from(options: dict[str, Any]) -> Options:

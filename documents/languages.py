@@ -114,6 +114,11 @@ def detect_with_certainty(text: str) -> tuple[str, float]:
     return _SAME.get(language, language), float(probability)
 
 
+def load() -> None:
+    """Unpack the model now, for a process that cannot do so later."""
+    _identifier()
+
+
 @cache
 def _identifier() -> "LanguageIdentifier":
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # 5 MB to unpack

@@ -7,6 +7,7 @@ read in a fork of its own, under limits on memory, processor time, wall time, ou
 and in a sandbox (documents/sandbox); whatever happens in there ends as one answer here.
 """
 
+import codecs
 import gc
 import importlib
 import json
@@ -20,6 +21,7 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
+from documents import languages
 from documents.errors import BadFile, UnsupportedType
 from documents.extractors import Extractor, extractor_for, reader_for
 from documents.extractors.wire import to_json
@@ -30,6 +32,9 @@ from documents.sandbox.confinement import Options, Sandbox, SandboxFailed, as_js
 
 LONGEST_REQUEST = 64 * 1024
 TOO_LONG = "Reading the file took too long."
+MAILS = ("message/rfc822", "application/vnd.ms-outlook")  # each part has an encoding of its own
+CONTAINERS = (b"PK\x03\x04", b"%PDF", b"\xd0\xcf\x11\xe0", b"\x89PNG", b"\xff\xd8\xff", b"RIFF")
+BLOCK = 1024 * 1024
 SANDBOX_FAILED = 3  # how a fork ends that could not be confined
 EXCEEDED: dict[int, str] = {
     signal.SIGXCPU: "processor time",
@@ -58,7 +63,7 @@ def _answered(
     request: dict[str, Any], file: int, result: int, sandboxes: dict[str, Sandbox]
 ) -> dict[str, Any]:
     """What is reported about the answer; the answer itself is in `result`."""
-    _prepare(request)
+    _prepare(request, file)
     sandbox = _sandbox(request, sandboxes)
     try:
         protection = {"protection": as_json(sandbox.protection)}
@@ -83,13 +88,31 @@ def _sandbox(request: dict[str, Any], sandboxes: dict[str, Sandbox]) -> Sandbox:
     return sandboxes[key]
 
 
-def _prepare(request: dict[str, Any]) -> None:
+def _prepare(request: dict[str, Any], file: int) -> None:
     """Import here what the forks would each import anew: half a second for some libraries."""
+    if _may_need_a_guess(request["media_type"], file):
+        languages.load()  # a fork may open no file of its own
     with suppress(UnsupportedType, ImportError):  # the fork finds out, and says so
         for library in extractor_for(request["media_type"]).libraries:
             if library not in sys.modules:
                 importlib.import_module(library)
                 gc.freeze()  # the forks' collector need not look at it, nor copy its pages
+
+
+def _may_need_a_guess(media_type: str, file: int) -> bool:
+    """Whether the encoding of some text may have to be guessed, which needs to know languages."""
+    if media_type in MAILS:
+        return True
+    decoder, place = codecs.getincrementaldecoder("utf-8")(), 0
+    while block := os.pread(file, BLOCK, place):
+        if not place and block.startswith(CONTAINERS):
+            return False
+        place += len(block)
+        try:
+            decoder.decode(block)
+        except UnicodeDecodeError:
+            return True
+    return False
 
 
 def _in_a_fork(

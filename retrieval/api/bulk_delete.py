@@ -37,6 +37,10 @@ class BulkDeleteSerializer(StrictSerializer):
         filters = filters_of(fields.get("filters", {}))
         if filters.kinds:
             raise serializers.ValidationError({"filters": {"kind": "Documents have no kind."}})
+        if filters.matches_nothing:
+            raise serializers.ValidationError(
+                {"filters": "A list in the filters is empty, and an empty list matches nothing."}
+            )
         if filters.is_empty != fields["all"]:
             raise serializers.ValidationError(
                 {"all": "Give filters that restrict something, or all=true to delete everything."}

@@ -235,6 +235,7 @@ def test_a_profile_goes_when_nobody_uses_it(crowd_under: Callable[..., Any]):
     with pytest.raises(retiring.ProfileInUse):
         retiring.retire(profile)
     owner("DELETE FROM documents_document")
+    owner("DELETE FROM documents_namespaceusage")
     owner("DELETE FROM documents_namespace")
     retiring.retire(profile)
     assert vector_indexes.name_of(profile.pk) not in indexes()

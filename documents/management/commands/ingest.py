@@ -13,7 +13,7 @@ from django.core.files.base import File
 from django.core.management import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from documents import intake, removal, syncing
+from documents import audit, intake, removal, syncing
 from documents.archived import expanded
 from documents.batches import OnePerSource
 from documents.errors import IngestError
@@ -130,6 +130,13 @@ class Command(BaseCommand):
             for file in self._bar(files, "taking")
             for result in self._take(namespace_id, file, batch)
         ]
+        accepted = [one for one in results if one.get("job_id") and one["status"] != "duplicate"]
+        audit.record(
+            "document.ingest",
+            namespace=namespace_id,
+            count=len(accepted),
+            details=dict(Counter(one["status"] for one in results)),
+        )
         if not self.options["no_wait"]:
             self._index(namespace_id, results)
         return results

@@ -39,7 +39,15 @@ def test_a_hit_says_where_it_stands_and_slices_back_to_the_text(library: Api):
 
 def test_the_answer_has_every_field_of_the_contract(library: Api):
     body = library.query("boats").body
-    assert set(body) == {"query_id", "query", "results", "context", "citations", "diagnostics"}
+    assert set(body) == {
+        "query_id",
+        "query",
+        "relevance",
+        "results",
+        "context",
+        "citations",
+        "diagnostics",
+    }
     hit = body["results"][0]
     assert set(hit["scores"]) == {"vector", "lexical", "fused", "rerank", "final"}
     assert set(hit["ranks"]) == {"vector", "lexical", "fused", "rerank"}

@@ -48,7 +48,7 @@ def judge(
 ) -> tuple[str, ...]:
     """Give each candidate its relevance, or None where there is nothing to judge by, and return
     what a person should know. `terms`: the question's words; none if they were not looked for."""
-    cosines, words_worth = is_calibrated(model_identity), sum(term.weight for term in terms)
+    cosines, words_worth = is_calibrated(model_identity), sum(term.worth for term in terms)
     logits = {}
     for candidate in candidates:
         cosine = candidate.vector if cosines else None
@@ -60,7 +60,7 @@ def judge(
         own = logits.get(candidate.chunk_id)
         if own is not None:
             candidate.relevance = round(_sigmoid(own - GAP * (best - own)), 4)
-    is_known = any(t.chunks for t in terms) or any(c.lexical for c in candidates) if terms else None
+    is_known = _is_any_known(terms, candidates) if terms else None
     return _notes(candidates, is_known=is_known, min_relevance=min_relevance)
 
 
@@ -84,6 +84,13 @@ def best_of(candidates: Iterable[Candidate]) -> float | None:
     if shown and not judged:
         return None
     return max(judged, default=0.0)
+
+
+def _is_any_known(terms: Sequence[Term], candidates: Sequence[Candidate]) -> bool:
+    """Whether a document has a word as it was typed. Counts may be older than the newest chunks."""
+    if any(term.chunks and not term.is_guess for term in terms):
+        return True
+    return not any(term.is_guess for term in terms) and any(c.lexical for c in candidates)
 
 
 def _notes(

@@ -99,7 +99,7 @@ def test_questions_over_the_samples(samples: Api):
     for question in ("flurb quandle zoot", "xyzzy plugh"):
         body = samples.query(question).body
         assert body["relevance"] < 0.2
-        assert codes(body) == ["nothing_near"]
+        assert "nothing_near" in codes(body)
     for question in ("How do I file taxes in Peru?", "Who won the 1998 football world cup?"):
         for mode in ("hybrid", "semantic", "lexical"):
             assert samples.query(question, mode=mode).body["relevance"] < 0.3, (question, mode)

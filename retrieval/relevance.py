@@ -6,7 +6,7 @@ cosine similarity, and the BM25 score as a share of what the question's words ar
 
 The coefficients were fitted on half of 1,566 judged questions (XQuAD, hand-written questions over
 documentation, SciFact), each asked with its answer indexed, with it removed, and of other
-libraries; the other half measured them. docs/decisions/0024-relevance.md has the figures and how
+libraries; the other half measured them. docs/decisions/0020-relevance.md has the figures and how
 to fit anew. They hold for the bundled embedding model: of another only the words are judged.
 """
 

@@ -21,7 +21,7 @@ from ragsite import replica
 from ragsite.platform.threads import release_connections
 from ragsite.tenancy import looked_up_in, namespace
 
-from . import fusion, reranking
+from . import fusion, relevance, reranking
 from .caching import State, search_cached
 from .clock import Clock
 from .context import CountTokens, assemble, lines_above
@@ -177,6 +177,12 @@ def _answer(
         with clock("fuse"):
             vectors = vectors_of(legs.scored.candidates)
             fused = _fuse(legs, vectors, request)
+            about_relevance = relevance.judge(
+                fused,
+                terms=question.terms if question else (),
+                model_identity=tenant.active_profile.model_identity,
+                min_relevance=request.min_relevance,
+            )
         with clock("rerank"):
             ranked, reranked = _rerank(tenant, query, fused, request, chosen, transaction)
         good, weak = _above(request, ranked)
@@ -216,11 +222,18 @@ def _answer(
         dense_plan=legs.plan,
         reranker=reranked.reranker,
         fallbacks=(*legs.fallbacks, *filter(None, [reranked.fallback])),
-        notes=(*legs.words.notes, *notes),
+        notes=(*legs.words.notes, *notes, *about_relevance),
         dropped=tuple({"chunk_id": c.chunk_id, "reason": c.dropped} for c in dropped),
         **_explained(request, legs, [*ranked, *refused], (picks, dropped), terms),
     )
-    return SearchResult(request.query, context.hits, context.text, context.tokens, diagnostics)
+    return SearchResult(
+        request.query,
+        context.hits,
+        context.text,
+        context.tokens,
+        diagnostics,
+        relevance.best_of(hit.candidate for hit in context.hits),
+    )
 
 
 def _diversify(
@@ -350,6 +363,9 @@ def _above(
         ]
         if short:
             candidate.dropped = f"threshold: {short[0]}"
+            weak.append(candidate)
+        elif candidate.relevance is not None and candidate.relevance < request.min_relevance:
+            candidate.dropped = "min_relevance"
             weak.append(candidate)
         else:
             good.append(candidate)

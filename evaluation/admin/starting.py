@@ -33,7 +33,16 @@ class StartForm(forms.Form):
     k = forms.IntegerField(min_value=1, max_value=100, initial=DEFAULTS.k)
     depth = forms.IntegerField(min_value=1, max_value=1000, initial=DEFAULTS.depth)
     max_per_document = forms.IntegerField(
-        min_value=1, max_value=100, initial=DEFAULTS.max_per_document
+        min_value=1,
+        max_value=100,
+        required=False,
+        help_text="Blank: as a search has it by default.",
+    )
+    token_budget = forms.IntegerField(
+        min_value=1,
+        max_value=1_000_000,
+        required=False,
+        help_text="Of the context. Blank: the service's default.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -52,7 +52,14 @@ def ask_ours(
 
 def ask_peer(name: str, folder: Path, python: Path, model: Path) -> tuple[Passages, str]:
     """What it found, and its version."""
-    quiet = {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    quiet = {
+        "TOKENIZERS_PARALLELISM": "false",
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONWARNINGS": "ignore",
+        "TQDM_DISABLE": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    }
     script = Path(__file__).with_name("reading_peers.py")
     done = subprocess.run(  # noqa: S603
         [str(python), str(script), name, str(folder.resolve()), str(model)],

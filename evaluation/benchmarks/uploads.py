@@ -57,8 +57,20 @@ def open_with(name: str, paths: Sequence[Path]) -> Service:
             raise SystemExit(f"{path.name}: {answer.status_code} {answer.content[:500]!r}")
     indexed = stage.work()
     terms.count(service.namespace_id, service.profile)
-    say(f"{indexed} documents indexed in {time.monotonic() - started:.0f} s; {describe(service)}")
+    say(f"{indexed} jobs in {time.monotonic() - started:.0f} s; {describe(service)}")
+    for line in unread(service):
+        say(line)
     return service
+
+
+def unread(service: Service) -> list[str]:
+    """Which documents cannot be searched, and why; a benchmark without them says little."""
+    from documents.models import Document
+    from ragsite.tenancy import namespace
+
+    with namespace(service.namespace_id):
+        documents = list(Document.objects.exclude(status=Document.Status.READY))
+    return [f"{d.source_uri}: {d.status} {d.error_code} {d.error_message}" for d in documents]
 
 
 def documents_by_name(service: Service) -> dict[str, str]:

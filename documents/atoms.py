@@ -23,7 +23,6 @@ CountTokens = Callable[[Sequence[str]], list[int]]
 MANY_SENTENCES = 10_000
 SHORT_SENTENCE = 24  # characters
 LONGEST_WRAPPED_LINE = 140  # characters; a longer one is a paragraph of its own
-MAX_ROW_CHARACTERS = 4000  # of a table; a longer row is cut
 FRAGMENTS_PER_PASSAGE = 8  # parts of a huge sentence are this small so that passages fill well
 
 
@@ -100,9 +99,8 @@ class AtomCutter:
 
     def _is_readable_row(self, text: str, piece: Piece) -> bool:
         """A row that the model reads whole once links and markup are left out."""
-        if not self.keeps_rows or piece.kind != "table" or piece.ways_used > 1:
-            return False
-        if piece.end - piece.start > MAX_ROW_CHARACTERS:
+        is_row = self.keeps_rows and piece.kind == "table" and piece.ways_used == 1
+        if not is_row or piece.end - piece.start > self.sizes.characters:
             return False
         (tokens,) = self.count_tokens([table_text.plain(text[piece.start : piece.end])])
         return tokens <= self.sizes.limit
@@ -157,15 +155,12 @@ def _row_pieces(text: str, run: Run, number: int) -> Iterator[Piece]:
     if run.kind != "table":
         yield from _pieces(text, run, number)
         return
-    unit = 0
-    for block in run.blocks:
-        unit += 1
+    for unit, block in enumerate(run.blocks):
         spans = [(block.start, block.end)]
         if block.kind == "table":
             spans = table_text.row_spans(text, block)
         for span in spans:
-            kind = "table" if block.kind == "table" else block.kind
-            yield Piece(*span, number, unit, kind, ways_used=1 if kind == "table" else 0)
+            yield Piece(*span, number, unit, block.kind, ways_used=int(block.kind == "table"))
 
 
 def _paragraphs(text: str, block: Block) -> list[Span]:

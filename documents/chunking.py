@@ -14,9 +14,16 @@ UNITS = {"structure": "tokens", "semantic": "tokens", "fixed": "characters"}
 
 
 def splitter_for(
-    chunker: str, embedder: Embedder, *, size: int, overlap: int, options: Mapping[str, Any]
+    chunker: str,
+    embedder: Embedder,
+    *,
+    size: int,
+    overlap: int,
+    options: Mapping[str, Any],
+    keeps_together: bool = True,
 ) -> Splitter:
-    """Raises ValueError where the embedder cannot read passages of that size."""
+    """Raises ValueError where the embedder cannot read passages of that size. `keeps_together` is
+    False for profiles of ingestion version 1, whose chunks stay as they were."""
     longest = embedder.max_tokens * embedder.max_windows
     if chunker != "fixed" and size > longest:
         raise ValueError(f"size must be from 1 to the limit of {longest} tokens, not {size}")
@@ -24,7 +31,9 @@ def splitter_for(
     match chunker:
         case "structure":
             limit = max(embedder.max_tokens, size)
-            return StructureSplitter(count, size=size, overlap=overlap, limit=limit)
+            return StructureSplitter(
+                count, size=size, overlap=overlap, limit=limit, keeps_together=keeps_together
+            )
         case "fixed":
             return FixedSplitter(count, size=size, overlap=overlap, limit=embedder.max_tokens)
         case "semantic":

@@ -15,7 +15,7 @@ from .splitting import Splitter
 from .vector_indexes import require_method
 
 # Size and overlap where none are named: tokens, or characters with the fixed chunker.
-SIZES = {"structure": (220, 33), "fixed": (1000, 200), "semantic": (220, 0)}
+SIZES = {"structure": (200, 30), "fixed": (1000, 200), "semantic": (220, 0)}
 
 
 class ProfileMismatch(IngestError):
@@ -87,6 +87,7 @@ def splitter_of(profile: IndexProfile, embedder: Embedder) -> Splitter:
             size=profile.chunk_size,
             overlap=profile.chunk_overlap,
             options=profile.chunker_options,
+            keeps_together=profile.ingestion_version >= 2,
         )
     except ValueError as error:
         raise ProfileMismatch(

@@ -53,8 +53,12 @@ class ChunkWords:
 
 
 def words_of(chunk_id: uuid.UUID, title: str, passage: Passage) -> ChunkWords:
-    place = "\n".join([title, *passage.heading_path])
-    return ChunkWords(chunk_id, passage.kind, place, passage.text)
+    """Sections that share a passage are all places of it, and a header belongs to its rows."""
+    shared = [section.rpartition(" > ")[2] for section in passage.attributes.get("sections", ())]
+    place = "\n".join([title, *passage.heading_path, *shared])
+    header = passage.attributes.get("table_header", "")
+    content = f"{header}\n{passage.text}" if header else passage.text
+    return ChunkWords(chunk_id, passage.kind, place, content)
 
 
 def store(

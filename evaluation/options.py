@@ -17,7 +17,7 @@ class Options:
     semantic_weight: float = 0.5
     rrf_k: int = 60
     rerank: str = "auto"
-    max_per_document: int | None = None  # None: as a search has it by default
+    max_per_document: int | None = None  # None: several documents are preferred, k comes first
     token_budget: int | None = None  # of the context; None: the setting's
     mmr_lambda: float = 1.0
 
@@ -31,7 +31,7 @@ class Options:
 
     def asked(self, query: str, filters: Filters) -> SearchRequest:
         """As a client asks."""
-        request = SearchRequest(
+        return SearchRequest(
             query=query,
             k=self.k,
             filters=filters,
@@ -41,20 +41,17 @@ class Options:
             lexical_weight=round(1 - self.semantic_weight, 6),
             rrf_k=self.rrf_k,
             rerank=self.rerank,
+            max_per_document=self.max_per_document,
             mmr_lambda=self.mmr_lambda,
             token_budget=self.token_budget,
         )
-        if self.max_per_document is None:
-            return request
-        return replace(request, max_per_document=self.max_per_document)
 
     def ranked(self, query: str, filters: Filters, *, by_document: bool) -> SearchRequest:
         """The same, down to the depth. Where whole documents are judged, each of them once."""
-        asked = self.asked(query, filters)
         return replace(
-            asked,
+            self.asked(query, filters),
             k=self.depth,
-            max_per_document=1 if by_document else asked.max_per_document,
+            max_per_document=1 if by_document else self.max_per_document,
             token_budget=UNBOUNDED,
             explain=True,
         )

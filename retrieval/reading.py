@@ -28,7 +28,7 @@ def read(picks: Sequence[Pick], rows: Mapping[uuid.UUID, Row]) -> list[Hit]:
     """A plain chunk brings its own text; what was merged or widened is cut out of the version's,
     in one statement. Inside namespace()."""
     cut = _cut([pick for pick in picks if not _is_whole(pick, rows)], rows)
-    return [_hit(pick, rows[pick.candidate.chunk_id], cut) for pick in picks]
+    return [_hit(pick, rows, cut) for pick in picks]
 
 
 def _is_whole(pick: Pick, rows: Mapping[uuid.UUID, Row]) -> bool:
@@ -86,7 +86,14 @@ def _section(
     return own["start"], max(end, after[0] if after else length)
 
 
-def _hit(pick: Pick, row: Row, cut: Mapping[uuid.UUID, str]) -> Hit:
+def _header(pick: Pick, rows: Mapping[uuid.UUID, Row]) -> str:
+    """What heads the rows that the passage begins with."""
+    first = min((rows[chunk_id] for chunk_id in pick.chunk_ids), key=lambda row: row.start)
+    return first.table_header if first.start == pick.start else ""
+
+
+def _hit(pick: Pick, rows: Mapping[uuid.UUID, Row], cut: Mapping[uuid.UUID, str]) -> Hit:
+    row = rows[pick.candidate.chunk_id]
     content = cut.get(pick.candidate.chunk_id, row.content)
     before, after = content[: row.start - pick.start], content[row.end - pick.start :]
     return Hit(
@@ -105,6 +112,7 @@ def _hit(pick: Pick, row: Row, cut: Mapping[uuid.UUID, str]) -> Hit:
         tags=tuple(row.tags),
         language=row.language,
         tokens=row.tokens,
+        table_header=_header(pick, rows),
         uncounted=f"{before} {after}".strip(),
         merged=tuple(pick.merged),
     )

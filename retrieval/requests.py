@@ -28,7 +28,7 @@ class SearchRequest:
     thresholds: tuple[tuple[Stage, float], ...] = ()  # lowest score of a stage to go on
     rerank: str = "auto"
     fast: bool = False  # speed before quality: auto never reranks
-    max_per_document: int = 2
+    max_per_document: int | None = None  # None: several documents are preferred, k comes first
     mmr_lambda: float = 1.0  # 1: by score alone; towards 0: unlike what is there already
     expand: Expansion = "none"
     highlight: bool = False
@@ -90,6 +90,7 @@ class Hit:
     tags: tuple[str, ...]
     language: str
     tokens: int = 0  # of its chunk, counted when that was indexed
+    table_header: str = ""  # of rows whose header stands in another chunk: for reading, not cited
     uncounted: str = ""  # what stands before and after the chunk in a passage put together
     highlights: tuple[Span, ...] = ()  # in the document's text, like start and end
     merged: tuple[uuid.UUID, ...] = ()  # neighbours that became one passage with it

@@ -42,9 +42,17 @@ class Row:
     content: str
 
     @property
-    def stretch(self) -> tuple[object, ...] | None:
-        """Of running text, within which neighbours read on; None for tables and code."""
-        return (self.version_id, self.section, self.page) if self.kind == "text" else None
+    def stretch(self) -> tuple[object, ...]:
+        """Within which neighbours read on: one section, on one page."""
+        return (self.version_id, self.section, self.page)
+
+    @property
+    def table_header(self) -> str:
+        """Of rows whose header stands in another chunk."""
+        if "table_header" not in self.chunk_metadata:  # most: JSON is not read for them
+            return ""
+        header: str = json.loads(self.chunk_metadata).get("table_header", "")
+        return header
 
     @property
     def metadata(self) -> dict[str, Any]:

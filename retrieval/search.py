@@ -23,8 +23,8 @@ from ragsite.tenancy import looked_up_in, namespace
 from . import fusion, reranking
 from .caching import State, search_cached
 from .clock import Clock
-from .context import CountTokens, assemble
-from .diversity import Pick, diversify
+from .context import CountTokens, assemble, lines_above
+from .diversity import Budget, Pick, diversify
 from .highlights import highlighted
 from .legs import NO_LEGS, Legs, Words, find_candidates
 from .reading import contents, read, widen
@@ -170,6 +170,7 @@ def _answer(
         if not legs.is_current and not is_last:
             raise _Outdated
         question, refused = legs.words.question, legs.scored.refused
+        count_tokens = _token_counter(tenant.active_profile)
         with clock("fuse"):
             vectors = vectors_of(legs.scored.candidates)
             fused = _fuse(legs, vectors, request)
@@ -177,7 +178,7 @@ def _answer(
             ranked, reranked = _rerank(tenant, query, fused, request, chosen, transaction)
         good, weak = _above(request, ranked)
         with clock("read"):
-            picks, crowded, rows = _diversify(good, vectors, request)
+            picks, crowded, rows = _diversify(good, vectors, request, count_tokens)
             hits = read(picks, rows)
             if request.highlight and question:
                 hits = highlighted(hits, question)
@@ -187,8 +188,8 @@ def _answer(
     with clock("assemble"):
         context = assemble(
             hits,
-            budget=request.token_budget or settings.SEARCH["token_budget"],
-            count_tokens=_token_counter(tenant.active_profile),
+            budget=_budget(request),
+            count_tokens=count_tokens,
         )
     dropped = [*context.dropped, *crowded, *weak, *refused]
     for candidate in (*ranked, *refused):
@@ -213,14 +214,18 @@ def _diversify(
     candidates: Sequence[Candidate],
     vectors: Mapping[uuid.UUID, Vector],
     request: SearchRequest,
+    count_tokens: CountTokens,
 ) -> tuple[list[Pick], list[Candidate], dict[uuid.UUID, Row]]:
     """(what is shown, what is not and why, the rows that were looked at). Only the first few are
     looked at, and more if those do not give enough; with MMR any candidate may come next."""
     looked_at = len(candidates) if request.mmr_lambda < 1 else _likely(candidates, request)
     rows: dict[uuid.UUID, Row] = {}
+    overheads: dict[uuid.UUID, int] = {}
     while True:
         likely = candidates[:looked_at]
-        rows |= fetch_rows([c.chunk_id for c in likely if c.chunk_id not in rows])
+        new = fetch_rows([c.chunk_id for c in likely if c.chunk_id not in rows])
+        rows |= new
+        overheads |= _overheads(new, count_tokens)
         picks, dropped = diversify(
             likely,
             rows,
@@ -229,8 +234,10 @@ def _diversify(
             k=request.k,
             max_per_document=request.max_per_document,
             mmr_lambda=request.mmr_lambda,
+            budget=Budget(_budget(request), overheads),
         )
-        if len(picks) == request.k or looked_at >= len(candidates):
+        is_spent = any(candidate.dropped == "token_budget" for candidate in dropped)
+        if len(picks) == request.k or is_spent or looked_at >= len(candidates):
             break
         looked_at *= 3
     if request.expand == "section":
@@ -238,9 +245,24 @@ def _diversify(
     return picks, dropped, rows
 
 
+def _budget(request: SearchRequest) -> int:
+    return request.token_budget or int(settings.SEARCH["token_budget"])
+
+
+def _overheads(rows: Mapping[uuid.UUID, Row], count_tokens: CountTokens) -> dict[uuid.UUID, int]:
+    """Tokens of what the context says above each."""
+    above = [
+        f"[99] {lines_above(r.title, r.section, r.page, r.source_uri, r.table_header)}"
+        for r in rows.values()
+    ]
+    return dict(zip(rows, count_tokens(above) if above else [], strict=True))
+
+
 def _likely(candidates: Sequence[Candidate], request: SearchRequest) -> int:
     """How many to look at for k passages: others are too many of one document, which is known
     already, or twins or neighbours, which is not."""
+    if request.max_per_document is None:
+        return 2 * request.k + SPARE
     wanted, seen = request.k + SPARE, Counter[uuid.UUID]()
     for place, candidate in enumerate(candidates, start=1):
         seen[candidate.document_id] += 1

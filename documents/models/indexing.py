@@ -15,7 +15,7 @@ from documents.chunking import chunking_errors
 DEFAULT_PROFILE_ID = uuid.UUID("5f0b7d5e-6c1a-5b8e-9d5c-2f4d3c1b0a01")
 
 # Of the code that reads files and cuts texts: rises when the same file would give other chunks.
-INGESTION_VERSION = 1
+INGESTION_VERSION = 2
 
 
 class IndexProfile(models.Model):

@@ -36,13 +36,13 @@ class StartForm(forms.Form):
         min_value=1,
         max_value=100,
         required=False,
-        help_text="Blank: as a search has it by default.",
+        help_text="Empty: several documents are preferred, without a limit.",
     )
     token_budget = forms.IntegerField(
         min_value=1,
         max_value=1_000_000,
         required=False,
-        help_text="Of the context. Blank: the service's default.",
+        help_text="Of the context. Empty: the service's default.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

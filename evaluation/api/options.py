@@ -41,7 +41,7 @@ class OptionsSerializer(StrictSerializer):
         allow_null=True,
         min_value=1,
         max_value=100,
-        help_text="Null: as a search has it by default.",
+        help_text="Null: several documents are preferred, without a limit.",
     )
     token_budget = serializers.IntegerField(
         default=DEFAULTS.token_budget,

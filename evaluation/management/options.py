@@ -37,9 +37,7 @@ def add_search_options(parser: CommandParser) -> None:
     parser.add_argument("--rerank", help="auto, none, or the name of a configured reranker.")
     parser.add_argument("-k", "--k", type=int, help="What a client asks for (default: 10).")
     parser.add_argument("--depth", type=int, help="How deep is measured (default: 100).")
-    parser.add_argument(
-        "--max-per-document", type=int, help="Passages of one (default: the search's own)."
-    )
+    parser.add_argument("--max-per-document", type=int, help="Passages of one (default: no limit).")
     parser.add_argument(
         "--token-budget", type=int, help="Of the context (default: the service's setting)."
     )

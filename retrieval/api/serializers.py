@@ -84,7 +84,14 @@ class QuerySerializer(StrictSerializer):
     fast = serializers.BooleanField(
         default=False, help_text="Speed before quality: `auto` never reranks."
     )
-    max_per_document = serializers.IntegerField(default=2, min_value=1, max_value=100)
+    max_per_document = serializers.IntegerField(
+        default=None,
+        allow_null=True,
+        min_value=1,
+        max_value=100,
+        help_text="At most so many passages of one document, even if that leaves fewer than k. "
+        "Without it several documents are preferred, and k comes first.",
+    )
     mmr_lambda = serializers.FloatField(
         default=1.0,
         min_value=0,

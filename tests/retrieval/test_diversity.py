@@ -6,15 +6,15 @@ from itertools import combinations
 
 import numpy as np
 
-from retrieval.diversity import diversify
+from retrieval.diversity import Budget, diversify
 from retrieval.requests import Candidate
 from retrieval.rows import Row
 from retrieval.twins import Twins
 
 Scene = tuple[list[Candidate], dict[uuid.UUID, Row], dict[uuid.UUID, np.ndarray]]
 
-SAID = {"version_id", "ordinal", "kind", "section", "page", "start", "end", "words_hash"}
-REST = [field.name for field in fields(Row) if field.name not in SAID]
+GIVEN = {"version_id", "ordinal", "kind", "section", "page", "start", "end", "words_hash", "tokens"}
+REST = [field.name for field in fields(Row) if field.name not in GIVEN]
 
 
 def scene(*wishes: dict) -> Scene:
@@ -34,6 +34,7 @@ def scene(*wishes: dict) -> Scene:
             "start": 100 * ordinal,
             "end": 100 * ordinal + 120,
             "words_hash": row.get("words", n),
+            "tokens": row.get("tokens", 100),
         }
         rows[pk] = Row(**dict.fromkeys(REST, ""), **stored)
         vectors[pk] = np.array(row.get("vector", np.eye(8)[n]), dtype=np.float32)
@@ -45,7 +46,8 @@ def lonely(chunk_id: uuid.UUID, among: object) -> bool:
 
 
 def picked(scene: Scene, **options: object) -> tuple[list[int], list[str]]:
-    settings = {"k": 10, "max_per_document": 9, "mmr_lambda": 1.0, "has_twin": lonely} | options
+    settings = {"k": 10, "max_per_document": 9, "mmr_lambda": 1.0, "has_twin": lonely}
+    settings = settings | {"budget": Budget(10_000)} | options
     candidates, rows, vectors = scene
     picks, dropped = diversify(candidates, rows, vectors=vectors, **settings)
     return (
@@ -79,6 +81,7 @@ def test_neighbours_of_one_section_become_one_passage():
         k=10,
         max_per_document=2,
         mmr_lambda=1.0,
+        budget=Budget(10_000),
     )
     assert [(pick.start, pick.end, len(pick.merged)) for pick in picks] == [
         (400, 620, 1),
@@ -86,8 +89,13 @@ def test_neighbours_of_one_section_become_one_passage():
     ]
 
 
-def test_neighbours_of_other_sections_pages_or_kinds_stay_apart():
-    for other in ({"section": "B"}, {"page": 2}, {"kind": "code"}):
+def test_a_table_reads_on_with_the_text_beside_it():
+    scored = scene({"document": 1, "ordinal": 4}, {"document": 1, "ordinal": 5, "kind": "table"})
+    assert picked(scored)[0] == [0]
+
+
+def test_neighbours_of_other_sections_or_pages_stay_apart():
+    for other in ({"section": "B"}, {"page": 2}):
         scored = scene({"document": 1, "ordinal": 4}, {"document": 1, "ordinal": 5} | other)
         assert picked(scored)[0] == [0, 1]
 
@@ -108,3 +116,44 @@ def test_a_lower_lambda_prefers_what_is_unlike():
     scored = scene({}, {"vector": alike}, {})
     assert picked(scored, k=2)[0] == [0, 1]
     assert picked(scored, k=2, mmr_lambda=0.3)[0] == [0, 2]
+
+
+def test_a_document_that_is_there_gives_way_to_another_that_is_nearly_as_good():
+    crowd = [{"document": 1, "section": str(n)} for n in range(4)]
+    candidates, rows, vectors = scene(*crowd, {"document": 2})
+    for candidate, score in zip(candidates, (1.0, 0.99, 0.98, 0.97, 0.9), strict=True):
+        candidate.fused = score
+    given = candidates, rows, vectors
+    assert picked(given, max_per_document=None)[0] == [0, 1, 4, 2, 3]
+    assert picked(given, max_per_document=None, k=2)[0] == [0, 1]
+
+
+def test_a_crowd_of_one_document_fills_k_where_nothing_else_is_near():
+    crowd = [{"document": 1, "section": str(n)} for n in range(4)]
+    assert picked(scene(*crowd), max_per_document=None)[0] == [0, 1, 2, 3]
+
+
+def test_another_page_goes_before_more_of_the_same():
+    scored = scene(
+        {"document": 1, "page": 3, "section": "A"},
+        {"document": 1, "page": 3, "section": "B"},
+        {"document": 1, "page": 9},
+    )
+    candidates = scored[0]
+    for candidate, score in zip(candidates, (1.0, 0.9, 0.85), strict=True):
+        candidate.fused = score
+    assert picked(scored, max_per_document=None)[0] == [0, 2, 1]
+
+
+def test_a_neighbour_joins_only_while_the_budget_lasts():
+    wishes = [{"document": 1, "ordinal": 4}, {"document": 2}, {"document": 1, "ordinal": 5}]
+    assert picked(scene(*wishes), budget=Budget(300)) == ([0, 1], [])
+    assert picked(scene(*wishes), budget=Budget(250)) == ([0, 1], ["2: token_budget"])
+
+
+def test_what_stands_above_a_passage_is_paid_for_too():
+    candidates, rows, vectors = scene({}, {})
+    overheads = {candidate.chunk_id: 20 for candidate in candidates}
+    given = candidates, rows, vectors
+    assert picked(given, budget=Budget(230, overheads)) == ([0], ["1: token_budget"])
+    assert picked(given, budget=Budget(240, overheads)) == ([0, 1], [])

@@ -2,8 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help run install test test-offline test-faults lint format schema clean python-ok \
         bench bench-answers bench-chunking bench-embedding bench-files bench-filings bench-ingest \
-        bench-quality bench-query \
-        bench-reindex bench-rendered fuzz
+        bench-quality bench-query bench-reindex bench-rendered fuzz fuzz-api
 
 PYTHON ?= python3
 VENV   := .venv
@@ -84,6 +83,10 @@ bench-reindex: $(VENV)/.base ## Another profile built under querying clients and
 
 fuzz: $(VENV)/.base ## Mutated files through every reader, SECONDS=60 for each format
 	$(BIN)/python -m evaluation.benchmarks.fuzzing --seconds $(or $(SECONDS),60)
+
+fuzz-api: $(VENV)/.dev ## schemathesis against the running service, two keys and none: EXAMPLES=30, SECONDS=180 for each
+	$(BIN)/python tests/without_network.py $(BIN)/python -m tests.fuzz_api \
+	  --examples $(or $(EXAMPLES),30) --seconds $(or $(SECONDS),180) --seed $(or $(SEED),1)
 
 clean: ## Remove the virtual environment and caches (never your data)
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage

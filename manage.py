@@ -9,7 +9,10 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    from ragsite.platform.actor import acting_as, command_actor
+
+    with acting_as(command_actor(sys.argv)):
+        execute_from_command_line(sys.argv)
 
 
 if __name__ == "__main__":

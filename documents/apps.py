@@ -5,3 +5,6 @@ class DocumentsConfig(AppConfig):
     name = "documents"
     verbose_name = "Documents"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from . import checks  # noqa: F401  (registers itself)

@@ -1,11 +1,14 @@
 """What can go wrong between a file and its chunks: whose fault it is, and a stable code."""
 
+from typing import Any
+
 
 class IngestError(Exception):
     """Ours: worth another try. str(error) is a sentence a person understands."""
 
     code = "ingest_failed"
     is_final = False  # True: the same attempt would only fail again
+    details: dict[str, Any] | None = None  # for programs, where the sentence has figures
 
 
 class BadFile(IngestError):
@@ -94,3 +97,17 @@ class CostCap(IngestError):
 
     code = "cost_cap"
     is_final = True
+
+
+class QuotaExceeded(IngestError):
+    """The namespace holds as much as it may."""
+
+    code = "quota_exceeded"
+    is_final = True
+
+    def __init__(self, name: str, *, quota: int, used: int, asked: int) -> None:
+        super().__init__(
+            f"This namespace may hold {quota:,} {name}; it holds {used:,}, and {asked:,} more "
+            "were asked for."
+        )
+        self.details = {"quota": name, "limit": quota, "used": used, "asked": asked}

@@ -1,35 +1,40 @@
 """The one outbound door: fetches a public page, and cannot be talked into fetching a private one.
 
 A host name is resolved once, every address must be public, and the connection goes to an address
-that was checked, so an answer that changes between the check and the connection changes nothing.
-Redirects are followed by hand through the same check. No proxy, cookie, credential or environment
-variable takes part.
+that was checked and is checked again once it stands, so an answer that changes in between changes
+nothing. Redirects are followed by hand through the same checks, all within one deadline. No proxy,
+cookie, credential or environment variable takes part.
 """
 
-import ipaddress
+import logging
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpcore2
 import httpx2
 
-from .errors import BadFile, IngestError, TooLarge
+from ragsite.platform.addresses import Address, AddressPolicy, parse_address
 
-MOST_REDIRECTS = 5
+from .deadlines import DeadlineStream, time_until
+from .errors import IngestError, TooLarge
+from .outrun import NoPlace, OutOfTime, Outrun
+from .web_addresses import STANDARD_PORTS, FetchRefused, checked_url
+
+logger = logging.getLogger(__name__)
+
+MAX_REDIRECTS = 5
 REDIRECTS = (301, 302, 303, 307, 308)
-STEP_SECONDS = 5.0  # for connecting, and for any single read
-# Public by the registry, but they lead into IPv4 networks that may be private.
-TUNNELS = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16")))
+MAX_TRIED_ADDRESSES = 4
+CONNECT_SECONDS = 5.0  # for one address, so that the next one gets its turn
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Resolver = Callable[[str, int], list[Address]]
 
-
-class FetchRefused(BadFile):
-    code = "url_refused"
+# A name lookup cannot be interrupted: each has a thread, and there are only so many.
+_lookups = Outrun(places=32)
 
 
 class FetchFailed(IngestError):
@@ -43,19 +48,18 @@ class Fetched:
     media_type: str
 
 
-def is_public(address: Address) -> bool:
-    mapped = getattr(address, "ipv4_mapped", None)
-    if mapped is not None:
-        return is_public(mapped)
-    is_tunnel = any(address in network for network in TUNNELS if network.version == address.version)
-    return address.is_global and not address.is_multicast and not is_tunnel
+def resolve(host: str, port: int) -> list[Address]:
+    answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(parse_address(str(answer[4][0])) for answer in answers))
 
 
 @dataclass
 class GuardedBackend(httpcore2.NetworkBackend):
     """Connects to addresses that have been checked, and to nothing else."""
 
-    is_allowed: Callable[[Address], bool]
+    policy: AddressPolicy
+    deadline: float
+    resolver: Resolver = resolve
     _plain: httpcore2.NetworkBackend = field(default_factory=httpcore2.SyncBackend)
 
     def connect_tcp(
@@ -66,58 +70,108 @@ class GuardedBackend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
-        addresses = _resolve(host, port)
-        if not addresses or not all(map(self.is_allowed, addresses)):
-            raise FetchRefused(f"{host} is not a public address.")
-        return self._plain.connect_tcp(
-            str(addresses[0]), port, timeout, local_address, socket_options
-        )
+        addresses = self._resolved(host, port)
+        for address in addresses:
+            self._require(self.policy.refusal(address), host, address)
+        stream = self._connected(addresses[:MAX_TRIED_ADDRESSES], port, socket_options)
+        try:
+            peer, local = _ends_of(stream)
+            self._require(self.policy.peer_refusal(peer, local=local), host, peer)
+        except BaseException:
+            stream.close()
+            raise
+        logger.info("fetch.connected", extra={"host": host, "address": str(peer), "port": port})
+        return DeadlineStream(stream, lambda: time_until(self.deadline))
 
     def connect_unix_socket(self, *args: Any, **kwargs: Any) -> httpcore2.NetworkStream:
         raise FetchRefused("Only http and https addresses are fetched.")
 
+    def _resolved(self, host: str, port: int) -> list[Address]:
+        try:
+            found = _lookups.run(lambda: self.resolver(host, port), deadline=self.deadline)
+        except OutOfTime:
+            raise httpcore2.ConnectTimeout("name lookup") from None
+        except NoPlace:
+            raise FetchFailed("Too many name lookups hang.") from None
+        except (OSError, UnicodeError, ValueError):
+            found = []
+        if not found:
+            raise FetchFailed(f"The name {host} cannot be resolved.")
+        return found
 
-def _resolve(host: str, port: int) -> list[Address]:
+    def _connected(
+        self, addresses: list[Address], port: int, socket_options: Iterable[Any] | None
+    ) -> httpcore2.NetworkStream:
+        """The first that answers: of a site's addresses, one family may lead nowhere from here."""
+        for address in addresses[:-1]:
+            seconds = min(CONNECT_SECONDS, time_until(self.deadline))
+            try:
+                return self._plain.connect_tcp(
+                    str(address), port, seconds, socket_options=socket_options
+                )
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                continue
+        seconds = time_until(self.deadline)
+        return self._plain.connect_tcp(
+            str(addresses[-1]), port, seconds, socket_options=socket_options
+        )
+
+    def _require(self, refusal: str | None, host: str, address: Address) -> None:
+        if refusal:
+            fields = {"host": host, "address": str(address), "reason": refusal}
+            logger.warning("fetch.refused", extra=fields)
+            # Not the reason, nor the address: the caller would learn what is in our network.
+            raise FetchRefused(f"{host} is not a public address.")
+
+
+def _ends_of(stream: httpcore2.NetworkStream) -> tuple[Address, Address]:
     try:
-        answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        raise FetchFailed(f"The name {host} cannot be resolved.") from None
-    # A scope ("%eth0") marks a link-local address, which is not public anyway.
-    return [ipaddress.ip_address(str(answer[4][0]).partition("%")[0]) for answer in answers]
+        peer, local = (stream.get_extra_info(end)[0] for end in ("server_addr", "client_addr"))
+    except OSError:  # it was closed at once
+        raise httpcore2.ConnectError("closed") from None
+    return parse_address(peer), parse_address(local)
 
 
 @dataclass(frozen=True)
 class Fetcher:
-    """`is_allowed` is there for tests, which serve from this machine; no setting reaches it."""
+    """`policy` and `resolver` are there for tests, which serve from this machine; no setting
+    reaches them."""
 
     max_bytes: int
-    seconds: float = 20.0
-    is_allowed: Callable[[Address], bool] = is_public
+    seconds: float = 20.0  # for everything: lookups, connections, headers, redirects and the page
+    ports: Collection[int] = frozenset(STANDARD_PORTS.values())
+    policy: AddressPolicy = field(default_factory=AddressPolicy)
+    resolver: Resolver = resolve
 
     def fetch(self, url: str) -> Fetched:
         deadline = time.monotonic() + self.seconds
-        backend = GuardedBackend(self.is_allowed)
+        backend = GuardedBackend(self.policy, deadline, self.resolver)
         with httpcore2.ConnectionPool(
             ssl_context=ssl.create_default_context(), network_backend=backend
         ) as pool:
-            for _ in range(MOST_REDIRECTS + 1):
-                target = _checked(url)
-                try:
-                    answer = self._get(pool, target, deadline)
-                except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
-                    raise FetchFailed(f"{target.host} did not answer as it should.") from error
-                except httpcore2.TimeoutException:
-                    raise FetchFailed(f"{target.host} did not answer in time.") from None
+            for _ in range(MAX_REDIRECTS + 1):
+                target = checked_url(url, ports=self.ports)
+                answer = self._answer(pool, target, deadline)
                 if isinstance(answer, Fetched):
                     return answer
-                url = str(target.join(answer))
-        raise FetchFailed(f"The address redirects more than {MOST_REDIRECTS} times.")
+                url = answer
+        raise FetchFailed(f"The address redirects more than {MAX_REDIRECTS} times.")
+
+    def _answer(
+        self, pool: httpcore2.ConnectionPool, url: httpx2.URL, deadline: float
+    ) -> Fetched | str:
+        try:
+            return self._get(pool, url, deadline)
+        except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
+            raise FetchFailed(f"{url.host} did not answer as it should.") from error
+        except httpcore2.TimeoutException:
+            sentence = f"{url.host} did not answer within {self.seconds:g} seconds."
+            raise FetchFailed(sentence) from None
 
     def _get(
         self, pool: httpcore2.ConnectionPool, url: httpx2.URL, deadline: float
     ) -> Fetched | str:
         """The page, or where it has gone."""
-        step = min(STEP_SECONDS, max(0.1, deadline - time.monotonic()))
         request = httpcore2.URL(
             scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
         )
@@ -127,39 +181,32 @@ class Fetcher:
             "Accept": "*/*",
             "Accept-Encoding": "identity",  # so that a small answer cannot become a large one
         }
-        timeouts = dict.fromkeys(("connect", "read", "write", "pool"), step)
-        with pool.stream(
-            "GET", request, headers=headers, extensions={"timeout": timeouts}
-        ) as response:
-            fields = {name.lower(): value for name, value in response.headers}
+        timeouts = {"timeout": {"pool": time_until(deadline)}}
+        with pool.stream("GET", request, headers=headers, extensions=timeouts) as response:
+            fields = {name.lower(): value.decode("latin-1") for name, value in response.headers}
             if response.status in REDIRECTS:
-                return fields.get(b"location", b"").decode("latin-1")
+                return _redirect_target(url, fields.get(b"location", ""))
             if response.status != 200:
                 raise FetchFailed(f"{url.host} answered with status {response.status}.")
+            if fields.get(b"content-encoding", "identity").strip().lower() not in ("", "identity"):
+                raise FetchFailed(f"{url.host} sends only compressed pages, which are not read.")
             content = self._body(response, deadline)
-        media_type = fields.get(b"content-type", b"").decode("latin-1")
-        return Fetched(str(url), content, media_type)
+        return Fetched(str(url), content, fields.get(b"content-type", ""))
 
     def _body(self, response: httpcore2.Response, deadline: float) -> bytes:
-        pieces: list[bytes] = []
-        size = 0
+        content = bytearray()  # not a list: a page may come in pieces of a byte each
         for piece in response.iter_stream():
-            size += len(piece)
-            if size > self.max_bytes:
+            content += piece
+            if len(content) > self.max_bytes:
                 raise TooLarge(f"The page has more than {self.max_bytes:,} bytes.")
-            if time.monotonic() > deadline:
-                raise FetchFailed(f"The page did not come within {self.seconds:g} seconds.")
-            pieces.append(piece)
-        return b"".join(pieces)
+            time_until(deadline)
+        return bytes(content)
 
 
-def _checked(url: str) -> httpx2.URL:
+def _redirect_target(url: httpx2.URL, location: str) -> str:
+    if not location:
+        raise FetchFailed(f"{url.host} redirects to nowhere.")
     try:
-        parsed = httpx2.URL(url)
-    except (httpx2.InvalidURL, ValueError, TypeError):
-        raise FetchRefused("This is not an address that can be fetched.") from None
-    if parsed.scheme not in ("http", "https") or not parsed.host or "%" in parsed.host:
-        raise FetchRefused("Only http and https addresses are fetched.")
-    if parsed.userinfo:
-        raise FetchRefused("An address with a user name or password is not fetched.")
-    return parsed
+        return str(url.join(location))
+    except (httpx2.InvalidURL, ValueError):
+        raise FetchRefused("The redirect is not an address that can be fetched.") from None

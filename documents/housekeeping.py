@@ -10,9 +10,20 @@ from django.core.files.storage import default_storage
 from django.db import connection
 from django.db.models.functions import Now
 
+from ragsite.platform import rate_counters
 from ragsite.tenancy import namespace
 
-from . import heartbeat, originals, reindexing, terms, vector_indexes
+from . import (
+    audit,
+    heartbeat,
+    login_throttle,
+    namespace_removal,
+    originals,
+    reindexing,
+    retiring,
+    terms,
+    vector_indexes,
+)
 from .models import DocumentVersion, EmbeddingCache, Namespace
 
 logger = logging.getLogger(__name__)
@@ -23,6 +34,10 @@ SWEPT_DAYS = range(2, 10)
 
 def tidy() -> None:
     heartbeat.forget_the_dead()
+    rate_counters.forget_old_counts()
+    audit.prune()
+    login_throttle.forget_the_old()
+    namespace_removal.resume()
     too_old = Now() - timedelta(days=settings.EMBEDDING_CACHE_DAYS)
     with connection.cursor() as cursor:
         cursor.execute("SELECT namespace_id FROM ragsite.namespace_ids()")
@@ -30,10 +45,14 @@ def tidy() -> None:
     for namespace_id in tenants:
         with namespace(namespace_id):
             EmbeddingCache.objects.filter(created_at__lt=too_old).delete()
-            tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
+            namespaces = Namespace.objects.select_related("active_profile")
+            tenant = namespaces.filter(pk=namespace_id, deleting_since=None).first()
+        if tenant is None:  # deleted, or about to be
+            continue
         terms.count(namespace_id, tenant.active_profile)
         _sweep(namespace_id)
         reindexing.sweep(namespace_id)
+    retiring.sweep()
     vector_indexes.sweep()
 
 

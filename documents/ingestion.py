@@ -8,7 +8,7 @@ from django_q.exceptions import TimeoutException
 from ragsite.logs import request_id
 from ragsite.tenancy import namespace
 
-from . import jobs, originals, profiles, terms
+from . import jobs, originals, profiles, quotas, terms
 from .embedders import Embedder
 from .embedding import embed
 from .errors import IngestError
@@ -71,6 +71,9 @@ def _index(job: IngestJob, lease: Lease) -> int:
     while True:
         with lease.stage(Stage.SPLIT):
             passages = cut(profile, extracted, metered(profile, lease))
+        with namespace(job.namespace_id):  # before anything is spent on its embedding
+            more = len(passages) - job.document.chunks_count
+            quotas.require_room(job.namespace_id, chunks=more)
         with lease.stage(Stage.EMBED):
             vectors = embed_passages(profile, job.document, version, extracted, passages, lease)
         try:
@@ -87,7 +90,12 @@ def _index(job: IngestJob, lease: Lease) -> int:
 def read_original(version: DocumentVersion) -> Extracted:
     original = originals.opened(version.storage_key, sha256=version.content_sha256)
     with original as file:
-        return extract(file, media_type=version.media_type, name=version.file_name)
+        return extract(
+            file,
+            media_type=version.media_type,
+            name=version.file_name,
+            encoding=version.encoding,
+        )
 
 
 def cut(profile: IndexProfile, extracted: Extracted, embedder: Embedder) -> Sequence[Passage]:

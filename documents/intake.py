@@ -3,57 +3,34 @@
 import hashlib
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
 
 from django.conf import settings
-from django.core.files.base import File
 from django.db import connection
 from django.db.models.functions import MD5, Now
 
 from ragsite.tenancy import namespace
 
-from . import jobs, media_types, originals
-from .errors import BadFile, EmptyFile, TooLarge
-from .extractors import extractor_for
+from . import jobs, media_types, originals, quotas
+from .amending import describe_again
+from .errors import EmptyFile, TooLarge
+from .extractors import CHARSET, extractor_for
+from .extractors.encodings import encoding_named
 from .models import Document, DocumentVersion, IngestJob, Namespace
+from .submissions import (
+    DuplicateContent,
+    Receipt,
+    SourceTaken,
+    Submission,
+    UnknownEncoding,
+    identity,
+)
+
+__all__ = ["DuplicateContent", "Receipt", "Submission", "accept", "identity", "resubmit"]
 
 logger = logging.getLogger(__name__)
 
-OnDuplicate = Literal["skip", "keep", "error"]
 Status = Document.Status
-
-
-class DuplicateContent(BadFile):
-    code = "duplicate_content"
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """One document as it arrives. What is None was not said, and keeps what was said before."""
-
-    content: File
-    file_name: str = ""
-    media_type: str = ""
-    source_uri: str = ""
-    title: str | None = None
-    tags: Sequence[str] | None = None
-    metadata: Mapping[str, Any] | None = None
-    rows_as_facts: bool | None = None
-    on_duplicate: OnDuplicate = "skip"
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What became of a submission: queued under a job, or known already."""
-
-    document_id: uuid.UUID
-    version: int
-    status: str
-    job_id: uuid.UUID | None = None
-    duplicate: bool = False
-    warnings: tuple[str, ...] = field(default=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +44,21 @@ class _Checked:
     sha256: str
     size: int
     has_rows: bool
+    charset: str  # as declared beside the file, for what its reader is told
+
+    @property
+    def full_media_type(self) -> str:
+        return f"{self.media_type}; charset={self.charset}" if self.charset else self.media_type
 
 
 def accept(namespace_id: uuid.UUID, submission: Submission) -> Receipt:
     """Take one document in. When this returns, a crash cannot lose it any more."""
     checked = _check(submission)
     with namespace(namespace_id):
-        known, _ = _look_up(checked)
+        known, document = _look_up(checked)
         if known:  # the common case of a repeat: nothing is stored
             return _warned(known, checked)
+        quotas.require_room(namespace_id, documents=document is None, bytes=checked.size)
     key = originals.store(submission.content, namespace_id=namespace_id)
     try:
         with namespace(namespace_id):
@@ -100,11 +83,13 @@ def _check(submission: Submission) -> _Checked:
     size = submission.content.size
     if not size:
         raise EmptyFile("The file is empty.")
+    if submission.encoding and not encoding_named(submission.encoding):
+        raise UnknownEncoding(f"{submission.encoding[:40]!r} is no encoding that is known here.")
+    declared = submission.media_type
+    if declared in media_types.SAID_WITHOUT_MEANING:
+        declared = media_types.type_of_uri(submission.source_uri) or declared
     media_type = media_types.detect(
-        submission.content,
-        # A caller who names the type knows better than the look of an address.
-        file_name=submission.file_name or ("" if submission.media_type else submission.source_uri),
-        declared=submission.media_type,
+        submission.content, file_name=submission.file_name, declared=declared
     )
     extractor = extractor_for(media_type)
     _check_size(size, extractor.source_type)
@@ -112,13 +97,19 @@ def _check(submission: Submission) -> _Checked:
     sha256 = originals.digest_of(submission.content)
     return _Checked(
         submission=submission,
-        source_uri=submission.source_uri or _default_uri(submission.file_name, sha256),
+        source_uri=identity(submission) or f"text:{sha256[:32]}",  # text is known by what it says
         media_type=media_type,
         source_type=extractor.source_type,
         sha256=sha256,
         size=size,
         has_rows=extractor.has_rows,
+        charset=_charset(submission.media_type),
     )
+
+
+def _charset(media_type: str) -> str:
+    found = CHARSET.search(media_type)
+    return found[1].lower() if found and encoding_named(found[1]) else ""
 
 
 def _check_size(size: int, source_type: str) -> None:
@@ -130,20 +121,19 @@ def _check_size(size: int, source_type: str) -> None:
         )
 
 
-def _default_uri(file_name: str, sha256: str) -> str:
-    """A file is known by its name; text without a name by what it says."""
-    return f"upload:{file_name}" if file_name else f"text:{sha256[:32]}"
-
-
 def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Receipt, bool]:
     """Write document, version and job; says whether the stored original is now in use."""
     _one_at_a_time(namespace_id, checked)
     known, document = _look_up(checked)
     if known:
         return known, False
+    is_new = document is None
+    warnings: tuple[str, ...] = ()
     if document is None:
         document = _create_document(namespace_id, checked)
     else:
+        if not checked.submission.source_uri:
+            warnings = (_replaced(document),)
         document.document_version += 1
         _say(document, checked)
         jobs.supersede(document)
@@ -152,13 +142,31 @@ def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Recei
         document=document,
         number=document.document_version,
         content_sha256=checked.sha256,
-        media_type=checked.media_type,
+        media_type=checked.full_media_type,
         byte_size=checked.size,
         storage_key=key,
         file_name=checked.submission.file_name,
+        encoding=checked.submission.encoding,
     )
+    quotas.require_kept(namespace_id, documents=is_new, bytes=checked.size)
     job = jobs.put_in(document, version)
-    return Receipt(document.pk, version.number, Status.QUEUED, job_id=job.pk), True
+    receipt = Receipt(
+        document.pk,
+        version.number,
+        Status.QUEUED,
+        job_id=job.pk,
+        source_uri=document.source_uri,
+        warnings=warnings,
+    )
+    return receipt, True
+
+
+def _replaced(document: Document) -> str:
+    """For whoever uploaded two different files of one name, and expects to have both."""
+    return (
+        f"{document.source_uri!r} was known by its name: this is its version "
+        f"{document.document_version + 1}. To keep both, give each a source_uri."
+    )
 
 
 def _look_up(checked: _Checked) -> tuple[Receipt | None, Document | None]:
@@ -167,6 +175,12 @@ def _look_up(checked: _Checked) -> tuple[Receipt | None, Document | None]:
     if _is_new(checked):
         return None, None
     document = _document_by_source(checked.source_uri)
+    if document is not None and checked.submission.origin not in ("", document.origin):
+        came_from = document.origin or "an upload"
+        raise SourceTaken(
+            f"{document.source_uri!r} is here already and came from {came_from}: give the files "
+            "a prefix, or adopt the document."
+        )
     return _known(checked, document), document
 
 
@@ -191,10 +205,13 @@ def _known(checked: _Checked, document: Document | None) -> Receipt | None:
             document.given["rows_as_facts"] = checked.submission.rows_as_facts
             document.save(update_fields=["given"])
         failed = document.status in (Status.FAILED, Status.CANCELLED)
-        unheard = _unheard(document, checked.submission)
-        if failed or changes_facts or _is_outdated(document):  # worth another try
-            return replace(_queue(document, _newest_version(document)), warnings=unheard)
-        return _duplicate(document, warnings=unheard)
+        version = _newest_version(document)
+        reads_otherwise = _changes_reading(version, checked)
+        change = describe_again(document, checked.submission)
+        # Worth another try; and titles are among the words that chunks are found by.
+        if failed or changes_facts or reads_otherwise or change.title or _is_outdated(document):
+            return replace(_queue(document, version), updated=bool(change))
+        return replace(_duplicate(document), updated=bool(change))
     if checked.submission.on_duplicate == "keep":
         return None
     twins = Document.objects.filter(content_sha256=checked.sha256)
@@ -205,8 +222,7 @@ def _known(checked: _Checked, document: Document | None) -> Receipt | None:
         return None
     if checked.submission.on_duplicate == "error":
         raise DuplicateContent(f"The same content is already here as {twin.source_uri!r}.")
-    facts_stay = f"The content is here already as {twin.source_uri!r}; its facts stay as they are."
-    return _duplicate(twin, warnings=(facts_stay,) if _changes_facts(twin, checked) else ())
+    return _duplicate(twin, warnings=_ignored(twin, checked))
 
 
 def _duplicate(document: Document, *, warnings: tuple[str, ...] = ()) -> Receipt:
@@ -217,17 +233,35 @@ def _duplicate(document: Document, *, warnings: tuple[str, ...] = ()) -> Receipt
         status=document.status,
         job_id=open_job.pk if open_job else None,
         duplicate=True,
+        source_uri=document.source_uri,
         warnings=warnings,
     )
 
 
-def _unheard(document: Document, submission: Submission) -> tuple[str, ...]:
-    """A duplicate changes nothing: say so to whoever hoped it would."""
-    said = {"title": submission.title, "tags": submission.tags, "metadata": submission.metadata}
-    changed = [k for k, v in said.items() if v is not None and document.given.get(k) != v]
-    if not changed:
+def _ignored(twin: Document, checked: _Checked) -> tuple[str, ...]:
+    """The bytes belong to another source: what came with them is not said of that one."""
+    submission = checked.submission
+    sent = {"title": submission.title, "tags": submission.tags, "metadata": submission.metadata}
+    ignored = [name for name, value in sent.items() if value and twin.given.get(name) != value]
+    if _changes_facts(twin, checked):
+        ignored.append("rows_as_facts")
+    if not ignored:
         return ()
-    return (f"The content is unchanged, so {', '.join(changed)} were left as they are: use PATCH.",)
+    return (
+        f"The content is here already as {twin.source_uri!r}, and {', '.join(ignored)} were not "
+        "applied to it: use PATCH, or on_duplicate=keep for a document of its own.",
+    )
+
+
+def _changes_reading(version: DocumentVersion, checked: _Checked) -> bool:
+    """The same bytes, to be read in another encoding: noted for the next reading."""
+    encoding = checked.submission.encoding
+    was_utf8 = not version.encoding and not version.warnings  # another one would have a warning
+    if not encoding or encoding == version.encoding or (was_utf8 and encoding == "utf-8"):
+        return False
+    version.encoding = encoding
+    version.save(update_fields=["encoding"])
+    return True
 
 
 def _changes_facts(document: Document, checked: _Checked) -> bool:
@@ -247,7 +281,13 @@ def _warned(receipt: Receipt, checked: _Checked) -> Receipt:
 def _queue(document: Document, version: DocumentVersion) -> Receipt:
     job = IngestJob.objects.filter(version=version, state__in=jobs.OPEN_STATES).first()
     job = job or jobs.enqueue(document, version)
-    return Receipt(document.pk, version.number, Status.QUEUED, job_id=job.pk)
+    return Receipt(
+        document.pk,
+        version.number,
+        Status.QUEUED,
+        job_id=job.pk,
+        source_uri=document.source_uri,
+    )
 
 
 def _one_at_a_time(namespace_id: uuid.UUID, checked: _Checked) -> None:
@@ -276,7 +316,11 @@ def _document_by_source(source_uri: str) -> Document | None:
 
 
 def _create_document(namespace_id: uuid.UUID, checked: _Checked) -> Document:
-    document = Document(namespace_id=namespace_id, source_uri=checked.source_uri)
+    document = Document(
+        namespace_id=namespace_id,
+        source_uri=checked.source_uri,
+        origin=checked.submission.origin,
+    )
     _say(document, checked)
     return document
 

@@ -19,6 +19,7 @@ from django_q.models import OrmQ
 from django_q.tasks import async_task
 
 from ragsite.logs import current_request_id
+from ragsite.platform.threads import release_connections
 from ragsite.tenancy import namespace
 
 from .errors import IngestError
@@ -154,11 +155,13 @@ def reap(dead_workers: Sequence[str] = ()) -> int:
 
 
 def wait(namespace_id: uuid.UUID, job_ids: Iterable[uuid.UUID], *, seconds: float) -> None:
-    """Return when the jobs have ended, or after so many seconds."""
+    """Return when the jobs have ended, or after so many seconds. Between two looks this thread
+    holds no pooled connection: callers that wait must not keep others from the database."""
     pending = list(job_ids)
     deadline = time.monotonic() + seconds
     pause = 0.02
     while pending and time.monotonic() < deadline:
+        release_connections()
         time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
         pause = min(pause * 1.5, 0.5)
         pending = still_open(namespace_id, pending)

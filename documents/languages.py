@@ -108,6 +108,12 @@ def _by_model(prose: str) -> str:
     return language if probability >= SURE and len(language) == 2 else UNSURE
 
 
+def detect_with_certainty(text: str) -> tuple[str, float]:
+    """The likeliest language of a text in letters, and how likely it is, from 0 to 1."""
+    language, probability = _identifier().classify(text)
+    return _SAME.get(language, language), float(probability)
+
+
 @cache
 def _identifier() -> "LanguageIdentifier":
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # 5 MB to unpack

@@ -49,16 +49,26 @@ class Line(NamedTuple):
     height: float
     box: Box | None = None
     confidence: float | None = None
+    bold: bool = False
+    italic: bool = False
 
 
 _new_tuple = tuple.__new__
 
 
-def boxed(text: str, left: float, right: float, bottom: float, top: float) -> Line:
+def boxed(
+    text: str,
+    left: float,
+    right: float,
+    bottom: float,
+    top: float,
+    bold: bool = False,
+    italic: bool = False,
+) -> Line:
     height = top - bottom
     height = height if height > LEAST_HEIGHT else LEAST_HEIGHT
     # Not by Line(): a function of Python's that says the same in half a microsecond more.
-    return _new_tuple(Line, (text, left, right, bottom, top, height, None, None))
+    return _new_tuple(Line, (text, left, right, bottom, top, height, None, None, bold, italic))
 
 
 def tidy(text: str) -> str:
@@ -99,7 +109,13 @@ def _with(line: Line, piece: Line) -> Line:
     head = line.text.replace(LINE_HYPHEN, "-")
     close = piece.left - line.right < 0.15 * taller.height
     text = f"{head}{piece.text}" if close else f"{head} {piece.text}"
-    whole = taller._replace(text=text, left=line.left, right=max(line.right, piece.right))
+    whole = taller._replace(
+        text=text,
+        left=line.left,
+        right=max(line.right, piece.right),
+        bold=line.bold and (piece.bold or piece.height < line.height),  # a footnote's mark is not
+        italic=line.italic and piece.italic,
+    )
     if not (line.box or piece.box):
         return whole
     return whole._replace(box=hull([line, piece]), confidence=confidence([line, piece]))

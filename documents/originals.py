@@ -7,7 +7,7 @@ import os
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime
 from typing import BinaryIO
 
@@ -104,6 +104,36 @@ def remove(key: str) -> bool:
         logger.exception("original.not_removed", extra={"key": key})
         return False
     return True
+
+
+def remove_all(namespace_id: uuid.UUID) -> tuple[int, list[str]]:
+    """Whatever is stored under the namespace, recorded or not: (how many files, what stays).
+    A storage that cannot list is left with what it has."""
+    folder = f"uploads/{namespace_id}"
+    removed, left = 0, []
+    for day in _listed(folder)[0]:
+        for name in _listed(f"{folder}/{day}")[1]:
+            key = f"{folder}/{day}/{name}"
+            if remove(key):
+                removed += 1
+            else:
+                left.append(key)
+        _remove_folder(f"{folder}/{day}")
+    _remove_folder(folder)
+    return removed, left
+
+
+def _listed(folder: str) -> tuple[list[str], list[str]]:
+    try:
+        folders, names = default_storage.listdir(folder)
+    except (NotImplementedError, FileNotFoundError):  # it cannot tell, or there is nothing
+        return [], []
+    return folders, names
+
+
+def _remove_folder(folder: str) -> None:
+    with suppress(OSError, NotImplementedError):  # a file that stays keeps its folder
+        default_storage.delete(folder)
 
 
 def _flush(key: str) -> None:

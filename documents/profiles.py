@@ -1,10 +1,16 @@
 """Which embedder and splitter serve an index profile — and that no other embedder ever does."""
 
+import uuid
 from typing import Any
 
-from ragsite.backends import load_backend
-from ragsite.tenancy import operator
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import Q
 
+from ragsite.backends import load_backend
+from ragsite.tenancy import namespace, operator
+
+from . import audit
 from .chunking import splitter_for
 from .embedders import Embedder
 from .embedders.remote import NoPace, RemoteEmbedder
@@ -18,20 +24,36 @@ from .vector_indexes import require_method
 SIZES = {"structure": (200, 30), "fixed": (1000, 200), "semantic": (220, 0)}
 
 
+# What a profile made like another has of its own.
+NOT_COPIED = {"id", "name", "namespace", "ingestion_version"}
+
+
 class ProfileMismatch(IngestError):
     """The configured embedder is not the one this profile's vectors were made with."""
 
     code = "profile_mismatch"
 
 
-def create(name: str, **fields: Any) -> IndexProfile:
-    """A new profile: what is not named follows from what is. Its vector index is made when the
-    first namespace needs it.
+class UnknownProfile(IngestError):
+    code = "unknown_profile"
+
+
+def create(
+    name: str,
+    *,
+    namespace_id: uuid.UUID | None = None,
+    like: IndexProfile | None = None,
+    **fields: Any,
+) -> IndexProfile:
+    """A new profile, for one namespace or shared by all: what is not named is as in `like`, or
+    follows from what is. Its vector index is made when the first namespace needs it.
 
     Raises ValidationError for settings that make no sense, IngestError for those that cannot work
     here: an embedder or an index method that is not there.
     """
     fields = {key: value for key, value in fields.items() if value is not None}
+    if like is not None:
+        fields = {**_copied(like, fields), **fields}
     size, overlap = SIZES.get(fields.get("chunker", "structure"), (1, 0))
     embedder = load_embedder(fields.get("embedder", "default"))
     unnamed = {
@@ -39,13 +61,103 @@ def create(name: str, **fields: Any) -> IndexProfile:
         "dimensions": embedder.dimensions,
         "chunk_size": size,
         "chunk_overlap": fields.get("chunk_size", size) * overlap // size,
+        "contextual_header": True,
     }
-    profile = IndexProfile(name=name, **{**unnamed, **fields})
+    profile = IndexProfile(name=name, namespace_id=namespace_id, **{**unnamed, **fields})
     with operator():
+        require_free_name(profile)
         profile.full_clean()
         require_fitting(profile, embedder)
-        profile.save(force_insert=True)
+        try:
+            with transaction.atomic(using="operator"):
+                profile.save(force_insert=True)
+                audit.record("profile.create", namespace=namespace_id, target=profile)
+        except IntegrityError:  # somebody was faster
+            raise _name_taken() from None
     return profile
+
+
+def _copied(like: IndexProfile, changes: dict[str, Any]) -> dict[str, Any]:
+    """Everything of the profile that still makes sense under the changes."""
+    copied = {
+        field.name: getattr(like, field.name)
+        for field in IndexProfile._meta.concrete_fields
+        if field.editable and field.name not in NOT_COPIED
+    }
+    follows = {
+        "chunker": ("chunk_size", "chunk_overlap", "chunker_options"),
+        "embedder": ("dimensions",),
+        "ann_method": ("ann_options",),
+    }
+    for decisive, dependent in follows.items():
+        if changes.get(decisive, copied[decisive]) != copied[decisive]:
+            copied = {key: value for key, value in copied.items() if key not in dependent}
+    if "chunk_size" in changes and "chunk_size" in copied:
+        share = copied["chunk_overlap"] / copied["chunk_size"]
+        copied["chunk_overlap"] = int(changes["chunk_size"] * share)
+    return copied
+
+
+def assign(profile: IndexProfile, *, namespace_id: uuid.UUID | None) -> None:
+    """Let only this namespace, or all of them, see the profile; whoever uses it goes on seeing it.
+    Raises ValidationError where the name is taken."""
+    profile.namespace_id = namespace_id
+    with operator():
+        require_free_name(profile)
+        with transaction.atomic(using="operator"):
+            profile.save(update_fields=["namespace"])
+            audit.record("profile.assign", namespace=namespace_id, target=profile)
+
+
+def require_free_name(profile: IndexProfile) -> None:
+    """Looks only where the profile's owner may look: what others call theirs is not theirs to
+    know. As operator()."""
+    visible = Q(namespace=None)
+    if profile.namespace_id is not None:
+        visible |= Q(namespace=profile.namespace_id)
+    others = IndexProfile.objects.exclude(pk=profile.pk)
+    if others.filter(visible, name=profile.name).exists():
+        raise _name_taken()
+
+
+def _name_taken() -> ValidationError:
+    return ValidationError({"name": "There is an index profile of this name."})
+
+
+def visible_to(namespace_id: uuid.UUID) -> list[IndexProfile]:
+    """The namespace's own, the shared ones, and those it uses or has used."""
+    with namespace(namespace_id):
+        return list(IndexProfile.objects.all())  # row-level security leaves no others
+
+
+def named_by_tenant(name: str, *, namespace_id: uuid.UUID) -> IndexProfile | None:
+    """The one a tenant means: its own before a shared one before one it was given."""
+    found = [profile for profile in visible_to(namespace_id) if profile.name == name]
+    return min(found, key=lambda one: _distance(one, namespace_id), default=None)
+
+
+def named_by_operator(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
+    """By NAME or NAMESPACE/NAME: of the namespace at hand, else shared, else the only one of that
+    name. Raises UnknownProfile."""
+    slug, _, own_name = name.rpartition("/")
+    with operator():
+        found = list(IndexProfile.objects.filter(name=own_name).select_related("namespace"))
+    if slug:
+        found = [one for one in found if one.namespace is not None and one.namespace.slug == slug]
+    found.sort(key=lambda one: _distance(one, near))
+    if not found:
+        raise UnknownProfile(f"There is no index profile {name!r}; see manage.py profile list.")
+    if len(found) > 1 and _distance(found[0], near) == _distance(found[1], near):
+        raise UnknownProfile(
+            f"Several namespaces have an index profile {name!r}: name it as NAMESPACE/{name}."
+        )
+    return found[0]
+
+
+def _distance(profile: IndexProfile, namespace_id: uuid.UUID | None) -> int:
+    if profile.namespace_id is None:
+        return 1
+    return 0 if profile.namespace_id == namespace_id else 2
 
 
 def require_fitting(profile: IndexProfile, embedder: Embedder) -> None:

@@ -9,7 +9,6 @@ import json
 import math
 import ssl
 import threading
-import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -19,6 +18,7 @@ from typing import Any
 import httpcore2
 import httpx2
 
+from documents.deadlines import DeadlineStream, time_until
 from documents.outrun import NoPlace, OutOfTime, Outrun
 
 COME_BACK_LATER = (408, 425, 429, 500, 502, 503, 504, 529)
@@ -59,37 +59,7 @@ _local = threading.local()  # .deadline: of the call this thread is making
 
 
 def _time_left() -> float:
-    left = float(_local.deadline) - time.monotonic()
-    if left <= 0:
-        raise httpcore2.ReadTimeout("deadline")
-    return left
-
-
-class _DeadlineStream(httpcore2.NetworkStream):
-    """Every single read and write may take what is left of the whole call, and no more."""
-
-    def __init__(self, stream: httpcore2.NetworkStream) -> None:
-        self._stream = stream
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _time_left())
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, _time_left())
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,
-    ) -> httpcore2.NetworkStream:
-        return _DeadlineStream(self._stream.start_tls(ssl_context, server_hostname, _time_left()))
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
+    return time_until(float(_local.deadline))
 
 
 class _DeadlineBackend(httpcore2.NetworkBackend):
@@ -105,7 +75,7 @@ class _DeadlineBackend(httpcore2.NetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
         stream = self._plain.connect_tcp(host, port, _time_left(), local_address, socket_options)
-        return _DeadlineStream(stream)
+        return DeadlineStream(stream, _time_left)
 
 
 class Provider:

@@ -12,9 +12,9 @@ from django.db.models.functions import Now
 
 from ragsite.tenancy import namespace
 
-from . import jobs, languages, terms
+from . import jobs, languages, quotas, terms
+from .amending import dated
 from .leases import BuildLease, Lease, LeaseLost
-from .metadata import date_in
 from .models import (
     Chunk,
     Document,
@@ -60,7 +60,8 @@ def publish(
     Says whether the namespace's words should be counted again.
 
     Under the namespace's own profile; one that is kept beside it follows (building.py). Raises
-    ProfileSwitched, with nothing written, if that is another one by now.
+    ProfileSwitched, with nothing written, if that is another one by now, and QuotaExceeded, too, if
+    the namespace would have more chunks than it may.
     """
     with namespace(version.namespace_id):
         document = _locked(version.document_id)
@@ -95,12 +96,12 @@ def publish(
         if Reindex.objects.filter(state__in=Reindex.OPEN).update(has_work=True):
             jobs.ring()
         # Last, because it makes the namespace's publishers wait for one another.
-        return terms.grow(
-            version.namespace_id,
-            profile,
-            chunks=len(passages) - removed,
-            language=document.language,
+        added = len(passages) - removed
+        is_stale = terms.grow(
+            version.namespace_id, profile, chunks=added, language=document.language
         )
+        quotas.require_kept(version.namespace_id, chunks=added)
+        return is_stale
 
 
 def publish_beside(
@@ -180,7 +181,7 @@ def _describe(
     own_metadata = {} if "metadata" in fixed else extracted.metadata
     document.tags = list(dict.fromkeys([*given.get("tags", ()), *own_tags]))
     document.metadata = {**own_metadata, **given.get("metadata", {})}
-    document.dated_at = date_in(document.metadata) or document.created_at
+    document.dated_at = dated(document)
     document.language = _language_of(document, extracted, language)
     document.live_version = version.number
     document.chunks_count = len(passages)
@@ -213,7 +214,16 @@ def _write_version(version: DocumentVersion, extracted: Extracted, state: str) -
     DocumentVersion.objects.filter(pk=version.pk).update(
         state=state,
         text=extracted.text,
-        outline={"headings": headings, "pages": [asdict(page) for page in extracted.pages]},
+        outline={
+            "headings": headings,
+            "pages": [asdict(page) for page in extracted.pages],
+            # For when the uploader's own title, tags or metadata change (amending.py).
+            "own": {
+                "title": extracted.title,
+                "tags": list(extracted.tags),
+                "metadata": dict(extracted.metadata),
+            },
+        },
         warnings=list(extracted.warnings),
         published_at=Now(),
     )

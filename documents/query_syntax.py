@@ -1,6 +1,7 @@
 """What a query asks for beyond its words: phrases in quotes, -exclusions and prefixes (auth*)."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import regex
 
@@ -24,7 +25,19 @@ _SYNTAX = regex.compile(rf"(?P<excluded>{_EXCLUDED}) | {_QUOTED}", regex.VERBOSE
 _PREFIX = regex.compile(
     rf"(?<!{_LETTER})({_LETTER}{{{SHORTEST_PREFIX},}}+)\*(?![\p{{L}}\p{{N}}*])", regex.VERSION1
 )
+_SHORT_PREFIX = regex.compile(
+    rf"(?<!{_LETTER})({_LETTER}{{1,{SHORTEST_PREFIX - 1}}}+)\*(?![\p{{L}}\p{{N}}*])", regex.VERSION1
+)
 _HAS_WORD = regex.compile(r"[\p{L}\p{N}]")
+
+ONLY_EXCLUSIONS: Final = (
+    "only_exclusions: a query that only excludes says nothing to look for, so its words were "
+    "searched for instead; add what you are looking for"
+)
+PREFIX_TOO_SHORT: Final = (
+    "prefix_too_short: {prefixes} searched for as a plain word; a prefix needs at least "
+    f"{SHORTEST_PREFIX} characters before the asterisk"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +52,7 @@ class ParsedQuery:
     phrases: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # where it was read otherwise than its syntax says
 
     @property
     def is_all_phrases(self) -> bool:
@@ -65,11 +79,17 @@ def parse_query(query: str) -> ParsedQuery:
     text = "".join([*kept, query[done:]])
     if len(text.split()) - len(" ".join(phrases).split()) > MOST_WORDS_BESIDE:
         phrases = []
+    notes = []
     if excluded and not _HAS_WORD.search(text):
         text, excluded = " ".join([text, *excluded]), []
+        notes.append(ONLY_EXCLUSIONS)
+    if short := _SHORT_PREFIX.findall(text):
+        quoted = ", ".join(f"{prefix}*" for prefix in dict.fromkeys(short))
+        notes.append(PREFIX_TOO_SHORT.format(prefixes=quoted))
     return ParsedQuery(
         " ".join(_PREFIX.sub(r"\1", text).split()),
         tuple(" ".join(phrase.split()) for phrase in phrases),
         tuple(" ".join(words.split()) for words in excluded),
         tuple(folded(prefix) for prefix in _PREFIX.findall(text)),
+        tuple(notes),
     )

@@ -13,7 +13,7 @@ from django_q.tasks import async_task
 
 from ragsite.tenancy import namespace, operator
 
-from . import building, intake, jobs, profiles, vector_indexes
+from . import audit, building, intake, jobs, profiles, vector_indexes
 from .errors import IngestError
 from .models import (
     Chunk,
@@ -79,6 +79,7 @@ def start(namespace_id: uuid.UUID, profile: IndexProfile) -> Reindex:
             namespace_id=namespace_id, profile=profile, replaces=tenant.active_profile
         )
         jobs.ring()
+        _trace("reindex.start", reindex)
     logger.info("reindex.started", extra={"reindex_id": str(reindex.pk)})
     return reindex
 
@@ -123,6 +124,7 @@ def switch(namespace_id: uuid.UUID, *, accept_failures: bool = False) -> Reindex
             )
         _move(namespace_id, reindex.profile)
         _write(reindex, state=State.SWITCHED, switched_at=Now())
+        _trace("reindex.switch", reindex, failures_accepted=failed)
     building.describe_documents(namespace_id)
     logger.info("reindex.switched", extra={"reindex_id": str(reindex.pk)})
     return reindex
@@ -135,6 +137,7 @@ def roll_back(namespace_id: uuid.UUID) -> Reindex:
         reindex = _of(namespace_id, State.SWITCHED, "go back from")
         _move(namespace_id, reindex.replaces)
         _write(reindex, state=State.BUILT, switched_at=None)
+        _trace("reindex.rollback", reindex)
     building.describe_documents(namespace_id)
     logger.info("reindex.rolled_back", extra={"reindex_id": str(reindex.pk)})
     return reindex
@@ -154,6 +157,7 @@ def reclaim(namespace_id: uuid.UUID) -> None:
                 f"{settings.REINDEX['grace']} s after it."
             )
         _write(reindex, state=State.RECLAIMED, ended_at=Now(), has_work=False)
+        _trace("reindex.reclaim", reindex)
         _sweep_soon(namespace_id)
 
 
@@ -163,6 +167,7 @@ def cancel(namespace_id: uuid.UUID) -> None:
         _locked(namespace_id)
         reindex = _of(namespace_id, (State.BUILDING, State.BUILT), "cancel")
         _write(reindex, state=State.CANCELLED, ended_at=Now(), has_work=False, lease_token=None)
+        _trace("reindex.cancel", reindex)
         _sweep_soon(namespace_id)
 
 
@@ -203,6 +208,8 @@ def index_outdated(namespace_id: uuid.UUID) -> list[uuid.UUID]:
         outdated = Document.objects.filter(older, status=Document.Status.READY)
         ids = list(outdated.values_list("pk", flat=True))
     receipts = [intake.resubmit(namespace_id, document_id) for document_id in ids]
+    if ids:
+        audit.record("document.reindex", namespace=namespace_id, count=len(ids))
     return [receipt.job_id for receipt in receipts if receipt.job_id]
 
 
@@ -245,6 +252,11 @@ def _of(namespace_id: uuid.UUID, states: str | tuple[str, ...], what: str) -> Re
     raise ReindexError(
         f"There is nothing to {what}: the reindex to {reindex.profile.name!r} is {reindex.state}."
     )
+
+
+def _trace(action: str, reindex: Reindex, **details: object) -> None:
+    moved = {"from": reindex.replaces.name, "to": reindex.profile.name}
+    audit.record(action, target=reindex, details={**moved, **details})
 
 
 def _write(reindex: Reindex, **fields: object) -> None:

@@ -1,8 +1,10 @@
 """The end of a profile that nobody uses: its vector index first, then its row."""
 
-from . import vector_indexes
+from contextlib import suppress
+
+from . import audit, vector_indexes
 from .errors import IngestError
-from .models import IndexProfile
+from .models import IndexProfile, Namespace
 from .models.indexing import DEFAULT_PROFILE_ID
 
 
@@ -21,3 +23,13 @@ def retire(profile: IndexProfile) -> None:
         )
     vector_indexes.drop_if_unused(profile)
     IndexProfile.objects.using("owner").filter(pk=profile.pk).delete()
+    audit.record("profile.delete", namespace=profile.namespace_id, target=profile)
+
+
+def sweep() -> None:
+    """Retire the profiles of namespaces that are gone, as soon as nobody else uses them."""
+    living = Namespace.objects.using("owner").values("pk")
+    owned = IndexProfile.objects.using("owner").exclude(namespace=None)
+    for profile in list(owned.exclude(namespace__in=living)):
+        with suppress(ProfileInUse):
+            retire(profile)

@@ -2,7 +2,7 @@
 
 import uuid
 
-from . import building, heartbeat, jobs, reindexing
+from . import building, bulk_removal, heartbeat, jobs, namespace_removal, reindexing
 from .ingestion import ingest
 
 
@@ -20,6 +20,17 @@ def show_sign_of_life() -> None:
     heartbeat.beat(heartbeat.group())
 
 
+def remove_documents() -> None:
+    """Bells of their own: neither waits for a queue of the other."""
+    heartbeat.beat(heartbeat.group())
+    bulk_removal.work()
+
+
 def sweep_reindexed(namespace_id: str) -> None:
     heartbeat.beat(heartbeat.group())
     reindexing.sweep(uuid.UUID(namespace_id))
+
+
+def remove_namespace(removal_id: str) -> None:
+    heartbeat.beat(heartbeat.group())
+    namespace_removal.carry_out(uuid.UUID(removal_id), seconds=namespace_removal.TASK_SECONDS)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from django.db import close_old_connections, connection
 
-from .models import IndexProfile
 from .profiles import load_embedder
 
 logger = logging.getLogger(__name__)
@@ -17,9 +16,8 @@ POLL_SECONDS = 10.0
 def embedders_in_use() -> set[str]:
     """The aliases that any namespace searches with, or will after a switch or a rollback."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT profile_id FROM ragsite.profiles_in_use()")
-        ids = [row[0] for row in cursor.fetchall()]
-    return set(IndexProfile.objects.filter(pk__in=ids).values_list("embedder", flat=True))
+        cursor.execute("SELECT embedder FROM ragsite.embedders_in_use()")
+        return {row[0] for row in cursor.fetchall()}
 
 
 def warm(known: set[str]) -> set[str]:

@@ -95,7 +95,7 @@ def ablate_chunks(
             continue
         name = f"{current.chunker} {cut.size}/{cut.overlap}"
         with (
-            _profile(current, cut) as profile,
+            _profile(tenant, cut) as profile,
             copied(tenant, profile, progress=started(f"indexing {name}")) as scratch,
         ):
             run = measure_now(
@@ -111,8 +111,9 @@ def ablate_chunks(
 
 
 @contextmanager
-def _profile(current: IndexProfile, cut: Cut) -> Iterator[IndexProfile]:
+def _profile(tenant: Namespace, cut: Cut) -> Iterator[IndexProfile]:
     """Like the namespace's own but for the cut; gone when the block ends."""
+    current = tenant.active_profile
     wrong = chunking_errors(
         current.chunker, size=cut.size, overlap=cut.overlap, options=current.chunker_options
     )
@@ -121,6 +122,7 @@ def _profile(current: IndexProfile, cut: Cut) -> Iterator[IndexProfile]:
     with operator():
         profile = IndexProfile.objects.create(
             name=f"ablation-{uuid.uuid4().hex[:12]}",
+            namespace=tenant,
             chunker=current.chunker,
             chunker_options=current.chunker_options,
             chunk_size=cut.size,

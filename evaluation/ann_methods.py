@@ -39,6 +39,7 @@ def measure_methods(
     """How many vectors there are, and what each method finds of the exact answer. As operator:
     the table lives and ends with this transaction."""
     with transaction.atomic(using="operator"), connections["operator"].cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = 0")  # an index is built as long as it takes
         dimensions = tenant.active_profile.dimensions
         cursor.execute(
             f"CREATE TEMP TABLE {TABLE} ON COMMIT DROP AS SELECT id, "  # noqa: S608

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from django.core.files.base import ContentFile
 from django.db.models import Q
 
-from documents import intake
+from documents import audit, intake
 from documents.errors import IngestError
 from documents.metadata import text as storable_text
 from documents.models import Document, DocumentVersion
@@ -37,6 +37,7 @@ class ImportReport:
 @dataclass
 class CorpusReport:
     taken: int = 0
+    skipped: list[str] = field(default_factory=list)  # without a title and without a text
     indexed: int = 0
     failed: list[str] = field(default_factory=list)
 
@@ -68,6 +69,7 @@ def import_questions(
         texts: dict[uuid.UUID, str] = {}
         for start in range(0, len(questions), BATCH):
             _write(report, questions[start : start + BATCH], known, prefix, texts)
+        audit.record("goldenset.import", target=golden_set, count=len(questions))
     return report
 
 
@@ -227,6 +229,10 @@ def ingest_corpus(
     job_ids = []
     for article in articles:
         source_uri = prefix + article.name
+        if not article.whole.strip():
+            report.skipped.append(source_uri)
+            took()
+            continue
         content = storable_text(article.text.strip() or article.title)
         try:
             receipt = intake.accept(

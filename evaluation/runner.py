@@ -89,6 +89,8 @@ def _evaluate(
         done = set(run.scores.values_list("ordinal", flat=True))
     options = Options.from_stored(run.options)
     questions, warnings = prepare(searched, queries)
+    if bounded := [f"recall@{cutoff}" for cutoff in (50, 100) if options.depth < cutoff]:
+        warnings.append(f"{' and '.join(bounded)}: bounded by the depth of {options.depth}.")
     configuration = snapshot(searched, options, questions)
     with namespace(claim.namespace_id):
         claim.write(
@@ -250,6 +252,10 @@ def _identity(judged: Judged) -> list[Any]:
     return [*whole, f"part {judged.part}"] if judged.part else whole
 
 
+def _is_capped(row: Mapping[str, Any]) -> bool:
+    return row["grade"] > 0 and not row["rank"] and "max_per_document" in row["fate"]
+
+
 def summarise(scores: Sequence[QueryScore], warnings: Sequence[str]) -> dict[str, Any]:
     """The run's own figures, from those of its queries."""
     names = [name for name in MEASURES if all(name in score.metrics for score in scores)]
@@ -258,6 +264,11 @@ def summarise(scores: Sequence[QueryScore], warnings: Sequence[str]) -> dict[str
     tokens = [score.tokens for score in scores]
     fell_back = sum(bool(score.fallbacks) for score in scores)
     notes = list(warnings)
+    if capped := sum(any(map(_is_capped, score.judged)) for score in scores):
+        notes.append(
+            f"{capped} queries have relevant passages that max_per_document left out: recall@50 is "
+            "bounded by that cap; raise it to see what the ranking alone would find."
+        )
     if fell_back:
         notes.append(f"{fell_back} queries were answered with a fallback.")
     return {

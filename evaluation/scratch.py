@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.core.files.base import File
 
-from documents import intake, keys, originals, removal, terms
+from documents import intake, keys, originals, quotas, removal, terms
 from documents.models import Document, DocumentVersion, IndexProfile, Namespace
 from documents.working_off import work_off
 from ragsite.tenancy import namespace, operator
@@ -43,6 +43,7 @@ def copied(
             profile=profile,
             language=tenant.language,
         )
+        quotas.set_quotas(copy, dict.fromkeys(quotas.NAMES, 0))  # what is there fits once more
     try:
         yield _fill(copy, tenant, progress)
     finally:
@@ -66,6 +67,7 @@ def _fill(copy: Namespace, tenant: Namespace, progress: Callable[[int, int], Non
                     content=File(file, name=version.file_name or "original"),
                     file_name=version.file_name,
                     media_type=version.media_type,
+                    encoding=version.encoding,
                     source_uri=version.document.source_uri,
                     title=given.get("title"),
                     tags=given.get("tags"),

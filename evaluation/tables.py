@@ -6,6 +6,7 @@ from typing import Any
 from . import metrics
 from .comparing import Comparison, QueryChange
 from .models import EvaluationRun
+from .worst import WorstQuestion
 
 STAGES = ("vector", "lexical", "fused", "rerank", "final")
 
@@ -110,6 +111,14 @@ def change_lines(change: QueryChange) -> list[str]:
         why = f" [{fate}]" if fate else ""
         lines.append(f"      {answer['what']}  (grade {answer['grade']}): {stages}{why}")
     return lines
+
+
+def worst_lines(question: WorstQuestion) -> list[str]:
+    return [
+        f"  {question.score:.4f}  {question.text}",
+        *(f"      expected {line}" for line in question.expected),
+        *(f"      came     {line}" for line in question.instead),
+    ]
 
 
 def _rank(side: Mapping[str, Any] | None, stage: str) -> str:

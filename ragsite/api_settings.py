@@ -15,6 +15,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Documents in, cited passages out. Every call carries "
     "`Authorization: Bearer <key>`; the key decides the namespace.",
     "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PUBLIC": True,
     "SERVE_AUTHENTICATION": [],
@@ -25,9 +26,13 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
+        "retrieval.api.filter_schema.declare_filters",
+        "ragsite.openapi.declare_texts",
+        "ragsite.openapi.declare_rules",
         "ragsite.openapi.declare_errors",
     ],
     "ENUM_NAME_OVERRIDES": {
+        "ActorKind": "documents.models.AuditEvent.ActorKind",
         "DocumentStatus": "documents.models.Document.Status",
         "KindEnum": "documents.models.Chunk.Kind",
         "JobState": "documents.models.IngestJob.State",

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -16,6 +17,10 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from .errors import CHALLENGE, ApiError
+from .platform import rate_counters, rate_limits
+from .platform.actor import KEY, set_actor
+from .platform.client_address import client_address, network_of
+from .platform.rate_limits import Admission, Count, RateLimited
 from .tenancy import looked_up, namespace
 
 if TYPE_CHECKING:  # DRF itself loads this module while it loads its views
@@ -32,6 +37,7 @@ class Caller:
     key_id: UUID
     namespace_id: UUID
     scopes: frozenset[str]
+    prefix: str = ""
 
     is_authenticated = True  # what DRF asks of a user
 
@@ -39,19 +45,63 @@ class Caller:
         return scope in self.scopes or "admin" in self.scopes
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Who is calling, and what their limit says to that; None where there is no limit."""
+
+    caller: Caller
+    admission: Admission | None
+
+
 class ApiKeyAuthentication(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[Caller, Caller] | None:
-        kind, _, key = request.headers.get("Authorization", "").partition(" ")
-        if not kind:
+        header = request.headers.get("Authorization", "")
+        if not header.strip():
             return None
-        match = _KEY.fullmatch(key.strip()) if kind.lower() == "bearer" else None
-        caller = _find(*match.groups()) if match else None
-        if caller is None:
-            raise _refused("invalid_key", "This API key is not valid.")
-        return caller, caller
+        view = request.parser_context.get("view")
+        entry = enter(
+            header,
+            rate_class=rate_limits.rate_class_of(view, request.method),
+            address=client_address(request._request),
+        )
+        if entry.admission is not None:
+            # Where the middleware finds it: on Django's request, which DRF's wraps.
+            request._request.admission = entry.admission  # type: ignore[attr-defined]
+            rate_limits.require(entry.admission)
+        set_actor(KEY, entry.caller.prefix)
+        return entry.caller, entry.caller
 
     def authenticate_header(self, request: Request) -> str:
         return CHALLENGE
+
+
+def enter(authorization: str, *, rate_class: str, address: str) -> Entry:
+    """Look up the key of an Authorization header and count the request against its limit.
+
+    Raises ApiError for a key that is not valid, and RateLimited where too many of those have come
+    from one address. Whether the limit lets the request pass is for the caller to see to.
+    """
+    return _enter(authorization, rate_class=rate_class, address=address, counts=True)
+
+
+def find_caller(authorization: str, *, address: str) -> Caller:
+    """Whoever the header's key belongs to, before the request itself is read: it counts when it
+    enters. Raises as `enter` does, so that wrong keys are limited here too."""
+    return _enter(authorization, rate_class="read", address=address, counts=False).caller
+
+
+def is_well_formed(authorization: str) -> bool:
+    """Whether the header could hold a key of ours; nothing is looked up."""
+    return _parse(authorization) is not None
+
+
+def _enter(authorization: str, *, rate_class: str, address: str, counts: bool) -> Entry:
+    match = _parse(authorization)
+    entry = _find(match[1], match[2], rate_class, counts=counts) if match else None
+    if entry is None:
+        count_wrong_key(address)
+        raise _refused("invalid_key", "This API key is not valid.")
+    return entry
 
 
 class HasScope(BasePermission):
@@ -76,17 +126,54 @@ def _refused(code: str, message: str) -> ApiError:
     return ApiError(code, message, http_status=401)
 
 
-def _find(prefix: str, secret: str) -> Caller | None:
-    """Look the key up past the tenant wall: no tenant is known before this answers."""
+def _parse(authorization: str) -> re.Match[str] | None:
+    kind, _, key = authorization.partition(" ")
+    return _KEY.fullmatch(key.strip()) if kind.lower() == "bearer" else None
+
+
+def count_wrong_key(address: str) -> None:
+    """Only wrong keys count, so that a valid one works from the same address all the while."""
+    limit: int = settings.WRONG_KEYS_PER_MINUTE
+    if limit <= 0:
+        return
+    count = rate_counters.count(f"wrong-keys/{network_of(address)}", limit)
+    if not count.is_allowed:
+        seconds = rate_limits.admission("", limit, count).reset_seconds
+        raise RateLimited(
+            f"Too many API keys that are not valid have come from your address. Try again in "
+            f"{seconds} s.",
+            retry_after=seconds,
+        )
+
+
+# Past the tenant wall: no tenant is known before this answers. The request is counted in the same
+# trip to the database, unless Redis counts.
+_OPEN = """
+    SELECT key_id, namespace_id, secret_sha256, scopes, expires_at, revoked_at, last_used_at,
+           request_limit, is_allowed, previous, current, elapsed
+    FROM ragsite.open_api_key(
+        %(prefix)s, %(digest)s, %(rate_class)s, %(limit)s, %(window)s, %(counts)s
+    )
+"""
+
+
+def _find(prefix: str, secret: str, rate_class: str, *, counts: bool) -> Entry | None:
+    digest = hashlib.sha256(secret.encode()).hexdigest()
     rows = looked_up(
-        "SELECT key_id, namespace_id, secret_sha256, scopes, expires_at, revoked_at, "
-        "last_used_at FROM ragsite.find_api_key(%(prefix)s)",
-        {"prefix": prefix},
+        _OPEN,
+        {
+            "prefix": prefix,
+            "digest": digest,
+            "rate_class": rate_class,
+            "limit": settings.RATE_LIMITS[rate_class],
+            "window": rate_limits.WINDOW_SECONDS,
+            "counts": counts and rate_counters.in_postgres(),
+        },
     )
     if not rows:
         return None
-    key_id, namespace_id, stored, scopes, expires_at, revoked_at, last_used_at = rows[0]
-    if not hmac.compare_digest(hashlib.sha256(secret.encode()).hexdigest(), stored):
+    key_id, namespace_id, stored, scopes, expires_at, revoked_at, last_used_at = rows[0][:7]
+    if not hmac.compare_digest(digest, stored):
         return None
     now = timezone.now()
     if revoked_at and revoked_at <= now:
@@ -95,7 +182,21 @@ def _find(prefix: str, secret: str) -> Caller | None:
         raise _refused("key_expired", "This API key has expired.")
     if last_used_at is None or now - last_used_at > _USE_IS_WRITTEN_EVERY:
         _note_use(key_id, namespace_id)
-    return Caller(key_id, namespace_id, frozenset(scopes))
+    caller = Caller(key_id, namespace_id, frozenset(scopes), prefix)
+    return Entry(caller, _admission(key_id, rate_class, *rows[0][7:]) if counts else None)
+
+
+def _admission(
+    key_id: UUID, rate_class: str, limit: int, is_allowed: bool | None, *counted: float
+) -> Admission | None:
+    if not limit:
+        return None
+    if is_allowed is None:  # not counted yet
+        count = rate_counters.count(f"key/{key_id}/{rate_class}", limit)
+    else:
+        previous, current, elapsed = counted
+        count = Count(is_allowed, int(previous), int(current), elapsed)
+    return rate_limits.admission(rate_class, limit, count)
 
 
 def _note_use(key_id: UUID, namespace_id: UUID) -> None:

@@ -22,8 +22,8 @@ USERNAME = "operator"
 
 @dataclass
 class Credentials:
-    """What `make run` prints. Kept in HOME, readable by its owner only: delete the file once you
-    have put its contents somewhere safe, or changed them."""
+    """What `make run` prints at a terminal. Kept in HOME, readable by its owner only: delete the
+    file once you have put its contents somewhere safe, or changed them."""
 
     password: str = ""
     api_key: str = ""
@@ -33,17 +33,18 @@ class Credentials:
     @classmethod
     def load(cls) -> "Credentials":
         try:
-            return cls(**json.loads(_path().read_text()))
+            return cls(**json.loads(credentials_path().read_text()))
         except FileNotFoundError:
             return cls()
 
     def save(self) -> None:
-        descriptor = os.open(_path(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        descriptor = os.open(credentials_path(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.fchmod(descriptor, 0o600)  # it may be there already, and open to others
         with os.fdopen(descriptor, "w") as file:
             json.dump(asdict(self), file, indent=2)
 
 
-def _path() -> Path:
+def credentials_path() -> Path:
     return Path(settings.HOME) / "credentials.json"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Warning, register
 
 
 @register()
@@ -44,7 +44,47 @@ def settings_fit_together(app_configs: Sequence[Any] | None, **kwargs: Any) -> l
                 id="ragsite.E011",
             )
         )
+    if any(value < 0 for value in _limits()):
+        problems.append(
+            Error(
+                "TRUSTED_PROXIES, WRONG_KEYS_PER_MINUTE, the quotas (QUOTA_…) and the database "
+                "timeouts (DATABASE_…_SECONDS) must not be negative; 0 is none.",
+                id="ragsite.E012",
+            )
+        )
+    if settings.AUDIT_DAYS < 30:
+        problems.append(
+            Error(
+                "AUDIT_DAYS must be at least 30: the database keeps younger events in any case.",
+                id="ragsite.E014",
+            )
+        )
+    if min(settings.LOGIN_THROTTLE.values()) < 1:
+        problems.append(Error("Every LOGIN_… setting must be at least 1.", id="ragsite.E013"))
     return problems
+
+
+def _limits() -> list[float]:
+    timeouts = [
+        seconds for whose in settings.DATABASE_TIMEOUTS.values() for seconds in whose.values()
+    ]
+    limits = [settings.TRUSTED_PROXIES, settings.WRONG_KEYS_PER_MINUTE]
+    return [*limits, *settings.QUOTAS.values(), *timeouts]
+
+
+@register(deploy=True)
+def fit_for_others(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Only said by `check --deploy`."""
+    if settings.BEHIND_TLS:
+        return []
+    return [
+        Warning(
+            "BEHIND_TLS is off: passwords, sessions and API keys travel in the clear.",
+            hint="Let a proxy end TLS, have it set X-Forwarded-Proto, and set BEHIND_TLS=true: "
+            "cookies become secure, HTTP is redirected and HSTS is sent (docs/security.md).",
+            id="ragsite.W001",
+        )
+    ]
 
 
 def _longest_reading() -> float:

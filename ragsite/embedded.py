@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ragsite.platform.private_files import make_folder
 from ragsite.postgres import cluster
 from ragsite.postgres.account import Account
 
@@ -117,7 +118,7 @@ class EmbeddedServer:
             return
         try:
             for folder in (self.home / "run", self._folder):
-                folder.mkdir(parents=True, exist_ok=True, mode=0o711)
+                make_folder(folder, mode=0o711)  # the server's own user has to pass
             with _mutex, _exclusive(self.home / "run" / "start.lock"):
                 self._hold()
                 if not self._is_ready():

@@ -1,6 +1,7 @@
 """One envelope for every error: {"error": {"code", "message", "details", "request_id"}}."""
 
 import logging
+import sys
 from typing import Any
 
 from django.core.exceptions import (
@@ -16,6 +17,7 @@ from rest_framework import exceptions, status
 from rest_framework.response import Response
 
 from .logs import current_request_id
+from .platform.database_timeouts import is_timeout
 
 logger = logging.getLogger(__name__)
 
@@ -26,12 +28,19 @@ class ApiError(exceptions.APIException):
     """An error with a code that clients can rely on."""
 
     def __init__(
-        self, code: str, message: str, *, http_status: int = 400, details: Any = None
+        self,
+        code: str,
+        message: str,
+        *,
+        http_status: int = 400,
+        details: Any = None,
+        retry_after: int | None = None,
     ) -> None:
         super().__init__(message, code)
         self.status_code = http_status
         self.code = code
         self.details = details
+        self.retry_after = retry_after  # seconds
 
 
 def envelope(code: str, message: str, details: Any = None) -> dict[str, Any]:
@@ -50,6 +59,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
         error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied()
+    elif is_timeout(error):
+        logger.error("database.timeout", extra={"error": type(error.__cause__).__name__})
+        return timed_out()
     elif isinstance(error, OperationalError | InterfaceError | PoolTimeout):
         logger.error("database.unavailable", extra={"error": type(error).__name__})
         return unavailable()
@@ -61,12 +73,23 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
         return Response(body, status=status.HTTP_500_INTERNAL_SERVER_ERROR)
     code, message, details = _described(error)
     headers = {"WWW-Authenticate": CHALLENGE} if error.status_code == 401 else {}
+    if retry_after := getattr(error, "retry_after", None):
+        headers["Retry-After"] = str(retry_after)
     return Response(envelope(code, message, details), status=error.status_code, headers=headers)
 
 
 def unavailable() -> Response:
     body = envelope("unavailable", "The database cannot be reached right now; try again shortly.")
     return Response(body, status=status.HTTP_503_SERVICE_UNAVAILABLE, headers={"Retry-After": "5"})
+
+
+def timed_out() -> Response:
+    return Response(_timeout_envelope(), status=503, headers={"Retry-After": "5"})
+
+
+def _timeout_envelope() -> dict[str, Any]:
+    message = "The database took too long for this and was stopped; try again shortly."
+    return envelope("database_timeout", message)
 
 
 def _described(error: exceptions.APIException) -> tuple[str, str, Any]:
@@ -133,4 +156,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
+    if is_timeout(sys.exc_info()[1]):  # of a page that is not the API's, such as the admin's
+        headers = {"Retry-After": "5"}
+        return JsonResponse(_timeout_envelope(), status=503, headers=headers)
     return _page("internal_error", "Something went wrong on our side.", 500)

@@ -15,6 +15,7 @@ logger = logging.getLogger(__name__)
 
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")  # anything else could forge log lines
+_AMBIGUOUS = re.compile(r"[\s\"=]")
 _STANDARD_FIELDS = {*vars(logging.makeLogRecord({})), "message", "asctime", "request_id"}
 
 
@@ -32,8 +33,8 @@ def request_id(value: str) -> Iterator[None]:
         _request_id.reset(token)
 
 
-def _id_of(request: HttpRequest) -> str:
-    given = request.headers.get("X-Request-ID", "")
+def accepted_request_id(given: str) -> str:
+    """The caller's own id where it can be used, otherwise a new one."""
     return given if _ACCEPTED_ID.fullmatch(given) else str(uuid.uuid4())
 
 
@@ -44,7 +45,7 @@ def request_id_middleware(
 
     def answer(request: HttpRequest) -> HttpResponse:
         started = time.perf_counter()
-        with request_id(_id_of(request)):
+        with request_id(accepted_request_id(request.headers.get("X-Request-ID", ""))):
             return _finished(request, get_response(request), started)
 
     return answer
@@ -81,7 +82,11 @@ def json_formatter() -> logging.Formatter:
 
 
 class TextFormatter(logging.Formatter):
-    """For a person at a terminal: time, level, what happened, then its fields."""
+    """For a person at a terminal: time, level, what happened, then its fields.
+
+    Whatever a caller put into a path, a name or a file cannot begin a line, pass for another field
+    or command the terminal; only tracebacks have lines of their own, and those are indented.
+    """
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(message)s", datefmt="%H:%M:%S")
@@ -90,4 +95,29 @@ class TextFormatter(logging.Formatter):
         fields = {k: v for k, v in vars(record).items() if k not in _STANDARD_FIELDS}
         if id_ := getattr(record, "request_id", ""):
             fields["request_id"] = id_
-        return " ".join([super().format(record), *(f"{k}={v}" for k, v in fields.items())])
+        shown = [f"{escaped(key)}={_quoted(str(value))}" for key, value in fields.items()]
+        record.message = escaped(record.getMessage())
+        record.asctime = self.formatTime(record, self.datefmt)
+        return " ".join([self.formatMessage(record), *shown]) + self._traceback(record)
+
+    def _traceback(self, record: logging.LogRecord) -> str:
+        parts = [self.formatException(record.exc_info)] if record.exc_info else []
+        if record.stack_info:
+            parts.append(self.formatStack(record.stack_info))
+        # By "\n" alone: splitlines() would let other separators pass as ours.
+        lines = [line for part in parts for line in part.split("\n")]
+        return "".join(f"\n    {escaped(line)}" for line in lines)
+
+
+def escaped(value: str) -> str:
+    """With every character that is not printable as Python would write it: \\n, \\x1b, \\u2028."""
+    if value.isprintable():
+        return value
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in value)
+
+
+def _quoted(value: str) -> str:
+    """In quotes where it could be taken for more than one field."""
+    if value and not _AMBIGUOUS.search(value):
+        return escaped(value)
+    return '"' + escaped(value.replace("\\", "\\\\").replace('"', '\\"')) + '"'

@@ -3,14 +3,12 @@
 Asynchronous Django runs every hook of every synchronous middleware as a trip to a thread of its
 own, a dozen of them around each request, and one more each for what is done at its beginning and
 at its end. All our views and middleware are synchronous: one trip does for all of it. Streaming
-responses stay asynchronous, they are sent after that.
-
-It also starts a thread for every request. Here one that has nothing to do takes the next.
+responses stay asynchronous, they are sent after that, and hold neither the thread nor its database
+connection: each of their steps borrows them (ragsite/platform/threads.py).
 """
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
@@ -18,14 +16,16 @@ from django.core import signals
 from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.http import FileResponse
-from django.http.response import HttpResponseBase
+from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.urls import set_script_prefix
+
+from ragsite.platform.threads import RequestThreads
 
 
 class OneThreadHandler(ASGIHandler):
-    def __init__(self) -> None:
+    def __init__(self, *, threads: RequestThreads | None = None) -> None:
         super().__init__()
-        self._idle: list[ThreadPoolExecutor] = []  # of one thread each
+        self.threads = threads or RequestThreads()
 
     def load_middleware(self, is_async: bool = False) -> None:
         super().load_middleware(is_async=False)
@@ -33,28 +33,19 @@ class OneThreadHandler(ASGIHandler):
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             raise ValueError(f"This application does not speak {scope['type']}.")
-        thread = self._idle.pop() if self._idle else ThreadPoolExecutor(1, "request")
-        try:
-            await self._serve(thread, scope, receive, send)
-        finally:
-            # Behind whatever it still does for a client who has gone.
-            thread.submit(self._idle.append, thread)
-
-    async def _serve(self, thread: ThreadPoolExecutor, scope: Any, receive: Any, send: Any) -> None:
         try:
             body = await self.read_body(receive)
         except RequestAborted:
             return
         with body:
             set_script_prefix(get_script_prefix(scope))
-            response: HttpResponseBase = await asyncio.get_running_loop().run_in_executor(
-                thread, copy_context().run, self._answer, scope, body
-            )
-            if not response.streaming:
-                await self.send_response(response, send)
-                return
-            async with ThreadSensitiveContext(executor=thread):
-                await self._stream(response, receive, send)
+            response: HttpResponseBase = await self.threads.run(self._answer, scope, body)
+        # A client that reads slowly does not keep what it has sent on our disk.
+        if not response.streaming:
+            await self.send_response(response, send)
+            return
+        async with ThreadSensitiveContext(executor=self.threads):
+            await self._stream(response, receive, send)
 
     def _answer(self, scope: Any, body: Any) -> Any:
         """The request from its first signal to its last, in this thread. One that streams has its
@@ -67,6 +58,8 @@ class OneThreadHandler(ASGIHandler):
             response.block_size = self.chunk_size
         if not response.streaming:
             response.close()
+        elif not response.is_async:
+            _send_part_by_part(response)
         return response
 
     async def _stream(self, response: HttpResponseBase, receive: Any, send: Any) -> None:
@@ -78,7 +71,22 @@ class OneThreadHandler(ASGIHandler):
         finally:
             leaving.cancel()
             sending.cancel()
-            await asyncio.gather(sending, return_exceptions=True)
+            await asyncio.gather(sending, leaving, return_exceptions=True)
             await sync_to_async(response.close)()
         if not sending.cancelled():
             sending.result()
+
+
+def _send_part_by_part(response: StreamingHttpResponse) -> None:
+    """Django reads all of a synchronous iterator into memory before it sends the first part."""
+    parts: Iterator[bytes] = iter(response.streaming_content)  # type: ignore[arg-type]
+    end = object()
+
+    def next_part() -> Any:
+        return next(parts, end)
+
+    async def one_by_one() -> AsyncIterator[Any]:
+        while (part := await sync_to_async(next_part)()) is not end:
+            yield part
+
+    response.streaming_content = one_by_one()

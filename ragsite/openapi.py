@@ -1,21 +1,35 @@
-"""Completes the generated schema: every operation can answer with the error envelope."""
+"""Completes the generated schema: what every operation can answer, and what every text can hold."""
 
+from collections.abc import Iterator
 from typing import Any
 
+Schema = dict[str, Any]
+
+RULES = "x-rules"  # of a component, until declare_rules has put them in
 ERRORS = {
     "400": "The request cannot be parsed.",
     "401": "No valid API key was sent.",
-    "403": "The key lacks the scope.",
+    "403": "The key lacks the scope, or a quota is used up.",
     "404": "There is no such thing in this namespace.",
     "405": "The address does not take this method.",
     "406": "None of the media types asked for can be given.",
+    "408": "The request body came too slowly.",
     "409": "It contradicts the present state.",
     "413": "The body or a file is too large.",
     "415": "This kind of content is not taken.",
     "422": "It was understood, but a field is not acceptable.",
+    "429": "Too many requests, or too much at once; Retry-After says when to try again.",
     "500": "Our fault.",
-    "503": "The database cannot be reached; try again shortly.",
+    "503": "The database cannot be reached or takes too long, or too much is going on; "
+    "try again shortly.",
     "507": "There is no room to store it.",
+}
+_SECONDS = {"description": "Seconds to wait.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}
+HEADERS = {
+    "401": {"WWW-Authenticate": {"schema": {"type": "string"}}},
+    "405": {"Allow": {"schema": {"type": "string"}}},
+    "429": {"Retry-After": _SECONDS},
+    "503": {"Retry-After": _SECONDS},
 }
 ERROR_SCHEMA = {
     "type": "object",
@@ -35,15 +49,43 @@ ERROR_SCHEMA = {
     },
 }
 
+# What str.strip() takes away, written out: regular expressions differ about \\s.
+_BLANKS = r"\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+NO_NUL = r"^[^\u0000]*$"
+NOT_BLANK = rf"^[^\u0000]*[^\u0000{_BLANKS}][^\u0000]*$"
+LONG_TEXT = 1000  # tools that make texts up from a pattern take for ever over long ones
+ANY_TEXT = r"^[\s\S]*$"  # for those that take NULs, too: a text with a pattern is left alone
 
-def declare_errors(result: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+JSON_OBJECT, JSON_VALUE = "#/components/schemas/JsonObject", "#/components/schemas/JsonValue"
+JSON_SCHEMAS: dict[str, Schema] = {
+    "JsonObject": {
+        "type": "object",
+        "description": "Any JSON that the database can keep: no NUL characters, at most 20 levels "
+        "deep and 65,536 characters long.",
+        "propertyNames": {"pattern": NO_NUL},
+        "additionalProperties": {"$ref": JSON_VALUE},
+    },
+    "JsonValue": {
+        "anyOf": [
+            {"type": ["null", "boolean", "number"]},
+            {"type": "string", "pattern": NO_NUL},
+            {"type": "array", "items": {"$ref": JSON_VALUE}},
+            {"$ref": JSON_OBJECT},
+        ]
+    },
+}
+
+
+def declare_errors(result: Schema, **kwargs: Any) -> Schema:
     result["components"]["schemas"]["Error"] = ERROR_SCHEMA
     content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
             for code, description in ERRORS.items():
                 if _can_happen(code, path, method):
-                    answer = {"description": description, "content": content}
+                    answer: Schema = {"description": description, "content": content}
+                    if code in HEADERS:
+                        answer["headers"] = HEADERS[code]
                     operation["responses"].setdefault(code, answer)
     return result
 
@@ -52,9 +94,59 @@ def _can_happen(code: str, path: str, method: str) -> bool:
     with_body = method in ("post", "put", "patch")
     return {
         "400": with_body,
-        "404": "{" in path or method == "get",
-        "409": with_body or path.endswith("/text"),
+        "404": with_body or "{" in path or method == "get",
+        "408": with_body,
+        "409": with_body or method == "delete" or path.endswith("/text"),
         "413": with_body,
         "415": with_body,
         "507": with_body,
     }.get(code, True)
+
+
+def declare_rules(result: Schema, **kwargs: Any) -> Schema:
+    """Rules between fields are put in last: other hooks would take them for fields. They demand
+    some field, so there has to be a body."""
+    ruled = set()
+    for name, schema in result["components"]["schemas"].items():
+        if rules := schema.pop(RULES, {}):
+            schema.update(rules)
+            ruled.add(f"#/components/schemas/{name}")
+    for operations in result["paths"].values():
+        for operation in operations.values():
+            body = operation.get("requestBody", {})
+            if any(
+                form["schema"].get("$ref") in ruled for form in body.get("content", {}).values()
+            ):
+                body["required"] = True
+    return result
+
+
+def declare_texts(result: Schema, **kwargs: Any) -> Schema:
+    """No text that is sent may hold a NUL, and those that must not be empty must not be blank."""
+    result["components"]["schemas"].update(JSON_SCHEMAS)
+    for schema in _sent(result):
+        if schema.get("type") == "string" and not schema.keys() & {"enum", "format", "pattern"}:
+            is_short = schema.get("maxLength", LONG_TEXT) < LONG_TEXT
+            schema["pattern"] = NOT_BLANK if is_short and schema.get("minLength") else NO_NUL
+    return result
+
+
+def _sent(result: Schema) -> Iterator[Schema]:
+    """Every schema of a request, each once."""
+    seen: set[str] = set()
+    pending: list[Any] = []
+    for operations in result["paths"].values():
+        for operation in operations.values():
+            pending.append(operation.get("requestBody", {}))
+            pending += [p["schema"] for p in operation.get("parameters", [])]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, list):
+            pending += part
+        elif isinstance(part, dict):
+            yield part
+            name = part.get("$ref", "").rpartition("/")[2]
+            if name and name not in seen:
+                seen.add(name)
+                pending.append(result["components"]["schemas"][name])
+            pending += [value for key, value in part.items() if key not in ("default", "example")]

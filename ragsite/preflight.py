@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import connection
 
 from . import roles
+from .platform.private_files import make_folder
 
 NEEDED_BYTES = 300 * 1024 * 1024
 
@@ -16,7 +17,7 @@ class CannotStart(Exception):
 
 
 def require_room() -> None:
-    settings.HOME.mkdir(parents=True, exist_ok=True)
+    make_folder(settings.HOME, mode=0o711)
     free = shutil.disk_usage(settings.HOME).free
     if free < NEEDED_BYTES:
         raise CannotStart(

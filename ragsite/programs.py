@@ -24,7 +24,10 @@ def web() -> Program:
     argv = [sys.executable, "-m", "uvicorn", "ragsite.asgi:application"]
     argv += ["--host", settings.HOST, "--port", str(settings.PORT)]
     argv += ["--workers", str(settings.WEB_PROCESSES), "--timeout-graceful-shutdown", "10"]
-    argv += ["--log-level", "warning", "--no-access-log"]
+    argv += ["--http", "ragsite.platform.http_protocol:GuardedProtocol"]
+    argv += ["--ws-max-size", str(settings.BODIES["max_bytes"])]
+    # X-Forwarded-For is ours to judge (TRUSTED_PROXIES): uvicorn would believe any local client.
+    argv += ["--log-level", "warning", "--no-access-log", "--no-proxy-headers"]
     return Program("web", argv, _environment("web"), stop_seconds=15)
 
 

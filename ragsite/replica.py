@@ -7,6 +7,7 @@ from typing import TypeVar
 from django.db import InterfaceError, OperationalError, connections
 
 from .breaker import Breaker
+from .platform.database_timeouts import is_timeout
 from .tenancy import reading_from
 
 logger = logging.getLogger(__name__)
@@ -24,7 +25,9 @@ def read(work: Callable[[], T]) -> tuple[T, str]:
         try:
             with reading_from("replica"):
                 result = work()
-        except (OperationalError, InterfaceError):
+        except (OperationalError, InterfaceError) as error:
+            if is_timeout(error):
+                raise  # it answers; the same statement would take as long on the primary
             _breaker.failed()
             connections["replica"].close()
             logger.warning("replica.fallback", exc_info=True)

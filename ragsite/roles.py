@@ -7,12 +7,13 @@ definer   cannot log in; owns the few SECURITY DEFINER look-up functions
 """
 
 from django.conf import settings
-from django.db import connections
+from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 from psycopg import sql
 
 from .isolation import role
+from .platform.database_timeouts import give_to_roles
 
 OLDEST_POSTGRES = 150000
 OLDEST_PGVECTOR = (0, 8, 4)
@@ -26,8 +27,18 @@ OPERATORS_ONLY = {
     "auth_user_user_permissions",
     "django_admin_log",
     "django_session",
+    "documents_requestcount",  # counted by definer functions only
+    "documents_loginthrottle",
+    "documents_namespaceremoval",
+    "documents_operatorkey",
 }
 READ_ONLY = {"documents_indexprofile", "django_content_type", "auth_permission"}
+# Rows that neither the application nor an operator changes or deletes once they are written.
+APPEND_ONLY = {"documents_auditevent"}
+# A row of django-q2's schedule names any function to be run: nobody who serves may write one.
+OWNERS_ONLY = {"django_q_schedule"}
+# The queue is the application's; operators look at its length.
+OPERATORS_LOOK = {"django_q_ormq", "django_q_task"}
 
 
 class UnsuitableDatabase(Exception):
@@ -85,12 +96,16 @@ def require_fenced(alias: str) -> None:
 
 
 def provision(connection: BaseDatabaseWrapper) -> None:
-    """Create the roles, their passwords and their rights, before the tables. Safe to run again."""
-    with connection.cursor() as cursor:
+    """Create the roles, their passwords and their rights, before the tables. Safe to run again.
+
+    In one transaction with what is withheld again: no moment in which a role may do too much.
+    """
+    with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
         for kind, alias in (("app", "default"), ("operator", "operator"), ("definer", None)):
             _create_role(cursor, role(kind))
             if alias and settings.DATABASES[alias]["USER"] == role(kind):
                 _give_password(cursor, role(kind), settings.DATABASES[alias]["PASSWORD"])
+        give_to_roles(cursor)
         # To hand a function over to a role one must be a member of it.
         cursor.execute(_named("GRANT {definer} TO CURRENT_USER"))
         cursor.execute("CREATE SCHEMA IF NOT EXISTS ragsite")
@@ -109,16 +124,23 @@ def provision(connection: BaseDatabaseWrapper) -> None:
                     f"GRANT {rights} ON {what} TO {{app}}, {{operator}}"
                 )
             )
+        withhold(connection)
 
 
 def withhold(connection: BaseDatabaseWrapper) -> None:
-    """Take from the application role what only operators need, once the tables are there."""
+    """Take away what a role does not need, once the tables are there."""
     present = set(connection.introspection.table_names())
     with connection.cursor() as cursor:
         for table in sorted(OPERATORS_ONLY & present):
             cursor.execute(_named(f"REVOKE ALL ON {table} FROM {{app}}"))
         for table in sorted(READ_ONLY & present):
             cursor.execute(_named(f"REVOKE INSERT, UPDATE, DELETE ON {table} FROM {{app}}"))
+        for table in sorted(APPEND_ONLY & present):
+            cursor.execute(_named(f"REVOKE UPDATE, DELETE ON {table} FROM {{app}}, {{operator}}"))
+        for table in sorted(OWNERS_ONLY & present):
+            cursor.execute(_named(f"REVOKE ALL ON {table} FROM {{app}}, {{operator}}"))
+        for table in sorted(OPERATORS_LOOK & present):
+            cursor.execute(_named(f"REVOKE INSERT, UPDATE, DELETE ON {table} FROM {{operator}}"))
 
 
 def _create_role(cursor: CursorWrapper, name: str) -> None:

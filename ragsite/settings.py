@@ -13,10 +13,19 @@ from urllib.parse import unquote
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from ragsite import embedding_settings
+from ragsite import (
+    embedding_settings,
+    extraction_settings,
+    limit_settings,
+    log_settings,
+    outbound_settings,
+    rerank_settings,
+    security_settings,
+    web_settings,
+)
 from ragsite.api_settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 from ragsite.embedded import EmbeddedServer
-from ragsite.secret import Secret
+from ragsite.platform.private_files import make_folder
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -32,7 +41,7 @@ def _kept_secret(name: str) -> str:
     try:
         return path.read_text().strip()
     except FileNotFoundError:
-        HOME.mkdir(parents=True, exist_ok=True)
+        make_folder(HOME, mode=0o711)
         draft = path.with_name(f".{name}.{os.getpid()}")
         draft.touch(mode=0o600)
         draft.write_text(secrets.token_urlsafe(50))
@@ -51,9 +60,16 @@ WEB_PROCESSES = env.int("WEB_PROCESSES", default=1)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 BEHIND_TLS = env.bool("BEHIND_TLS", default=False)
+TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS
 if BEHIND_TLS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+_tls = security_settings.Tls(env, behind=BEHIND_TLS)
+SECURE_HSTS_SECONDS = _tls.hsts_seconds
+SECURE_HSTS_INCLUDE_SUBDOMAINS = _tls.hsts_subdomains
+SECURE_SSL_REDIRECT = _tls.redirect
+SECURE_REDIRECT_EXEMPT = _tls.not_redirected
+SILENCED_SYSTEM_CHECKS = _tls.silenced
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
 
@@ -69,7 +85,7 @@ INSTALLED_APPS = [
     "documents",
     "retrieval",
     "evaluation",
-    "django.contrib.admin",
+    "ragsite.admin_app.OperatorAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -84,13 +100,16 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "ragsite.logs.request_id_middleware",
+    "ragsite.platform.rate_limits.rate_limit_middleware",
     "ragsite.operators.operator_middleware",
+    "ragsite.platform.content_policy.content_policy_middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "ragsite.platform.actor.actor_middleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -112,10 +131,7 @@ TEMPLATES = [
     }
 ]
 
-AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
-]
+AUTH_PASSWORD_VALIDATORS = security_settings.PASSWORD_VALIDATORS
 
 # -- the database: one server, three roles (ragsite/roles.py) ------------------
 DATABASE_URL = env.str("DATABASE_URL", default="")
@@ -123,6 +139,9 @@ DATABASE_ROLE_PREFIX = env.str("DATABASE_ROLE_PREFIX", default="ragsite")
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=20)
 # After so many times a statement is planned once and kept; 0: never, for poolers that cannot.
 DATABASE_PREPARE_AFTER = env.int("DATABASE_PREPARE_AFTER", default=3)
+DATABASE_TIMEOUTS = limit_settings.database_timeouts(env)
+# False for a pooler between us and the database that refuses startup options (docs/limits.md).
+DATABASE_STARTUP_OPTIONS = env.bool("DATABASE_STARTUP_OPTIONS", default=True)
 EMBEDDED_SERVER = None if DATABASE_URL else EmbeddedServer(HOME)
 
 
@@ -144,6 +163,13 @@ def _role_password(role: str) -> str:
     return hmac.new(SECRET_KEY.encode(), f"role:{role}".encode(), hashlib.sha256).hexdigest()
 
 
+def _timeouts_of(kind: str) -> dict[str, float]:
+    """Commands and jobs take their time, whoever they run as; those who wait for a page do not."""
+    if env.str("RAGSITE_PROCESS", default="") != "web":
+        return DATABASE_TIMEOUTS["worker"]
+    return DATABASE_TIMEOUTS["operator" if kind == "operator" else "web"]
+
+
 def _role_database(kind: str, own_url: str) -> dict[str, Any]:
     if own_url:
         database = {**_owner_database(), **env.db_url_config(own_url), "ENGINE": "ragsite.postgres"}
@@ -152,6 +178,8 @@ def _role_database(kind: str, own_url: str) -> dict[str, Any]:
         database = {**_owner_database(), "USER": role, "PASSWORD": _role_password(role)}
     options = dict(database.get("OPTIONS", {}))
     options["prepare_threshold"] = DATABASE_PREPARE_AFTER or None
+    if DATABASE_STARTUP_OPTIONS:
+        options = limit_settings.with_timeouts(options, _timeouts_of(kind))
     # A pool only where threads come and go (ragsite/asgi.py); it does not survive the fork
     # that django-q2 makes its workers with.
     if env.str("RAGSITE_PROCESS", default="") == "web":
@@ -182,6 +210,16 @@ if replica := env.str("DATABASE_REPLICA_URL", default=""):
 DATABASE_ROUTERS = ["ragsite.tenancy.RoleRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+# Of each transaction, where a connection cannot carry them and the role's own are for the web.
+TRANSACTION_TIMEOUTS: dict[str, str] = (
+    {} if DATABASE_STARTUP_OPTIONS else limit_settings.timeout_parameters(_timeouts_of("app"))
+)
+
+# -- limits (docs/limits.md) ---------------------------------------------------------
+RATE_LIMITS = limit_settings.rate_limits(env)
+WRONG_KEYS_PER_MINUTE = env.int("WRONG_KEYS_PER_MINUTE", default=60)
+QUOTAS = limit_settings.quotas(env)
+
 # -- originals -------------------------------------------------------------------
 STORAGES = {
     "default": {
@@ -193,30 +231,32 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 FILE_UPLOAD_TEMP_DIR = str(HOME / "tmp")
-Path(FILE_UPLOAD_TEMP_DIR).mkdir(parents=True, exist_ok=True)
-FILE_UPLOAD_PERMISSIONS = 0o600
+make_folder(Path(FILE_UPLOAD_TEMP_DIR))
+FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 INGEST_MAX_BYTES = env.int("INGEST_MAX_BYTES", default=50 * 1024 * 1024)
 # What is all text grows many times over while it is read; what is mostly pictures does not.
 INGEST_MAX_BYTES_BY_TYPE: dict[str, int] = {
-    **dict.fromkeys(("md", "rst", "html", "transcript"), 10 * 1024 * 1024),
-    **dict.fromkeys(("txt", "csv", "json", "xlsx"), 20 * 1024 * 1024),
-    **dict.fromkeys(("eml", "image"), 30 * 1024 * 1024),
+    **dict.fromkeys(
+        ("md", "rst", "html", "transcript", "org", "xml", "code", "config"), 10 * 1024 * 1024
+    ),
+    **dict.fromkeys(("txt", "csv", "json", "xlsx", "rtf", "ipynb"), 20 * 1024 * 1024),
+    **dict.fromkeys(("eml", "msg", "image"), 30 * 1024 * 1024),
     **env.json("INGEST_MAX_BYTES_BY_TYPE", default={}),
 }
 INGEST_MAX_BATCH = env.int("INGEST_MAX_BATCH", default=100)
 REQUEST_MAX_BYTES = env.int("REQUEST_MAX_BYTES", default=4 * INGEST_MAX_BYTES)
 INGEST_MAX_WAIT = env.int("INGEST_MAX_WAIT", default=60)
 FACTS_PER_DOCUMENT = env.int("FACTS_PER_DOCUMENT", default=50_000)
-DATA_UPLOAD_MAX_MEMORY_SIZE = REQUEST_MAX_BYTES  # ragsite/body_limit.py is the real guard
+DATA_UPLOAD_MAX_MEMORY_SIZE = REQUEST_MAX_BYTES  # ragsite/platform/bodies.py is the real guard
 DATA_UPLOAD_MAX_NUMBER_FILES = INGEST_MAX_BATCH
+# What a client may hold open (ragsite/platform/).
+STREAMS, BODIES = web_settings.streams(env), web_settings.bodies(env)
+
+# -- fetching pages ---------------------------------------------------------------
+FETCHING = outbound_settings.fetching(env)
 
 # -- reading files: the limits of one file (documents/extractors/cell.py) ---------
-EXTRACTION = {
-    "memory_bytes": env.int("EXTRACT_MEMORY_MB", default=1024) * 2**20,
-    "output_bytes": env.int("EXTRACT_OUTPUT_MB", default=100) * 2**20,
-    "cpu_seconds": env.int("EXTRACT_CPU_SECONDS", default=120),
-    "wall_seconds": env.float("EXTRACT_WALL_SECONDS", default=180.0),
-}
+EXTRACTION = extraction_settings.extraction(env)
 
 # -- OCR: pictures of text, with limits of its own (documents/ocr/) ----------------
 OCR = {
@@ -248,7 +288,7 @@ Q_CLUSTER = {
     "recycle": 1000,
     "save_limit": 100,
     "catch_up": False,
-    "label": "Task queue",
+    "scheduler": False,  # a schedule names any function to be run
 }
 
 
@@ -293,34 +333,7 @@ QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
 
 
 # -- reranking: only what is configured is there (retrieval/reranking.py) --------------
-def _rerankers() -> dict[str, Any]:
-    local = {
-        "max_length": env.int("RERANK_MAX_LENGTH", default=256),
-        "threads": env.int("RERANK_THREADS", default=1),
-    }
-    if batch_size := env.int("RERANK_BATCH_SIZE", default=0):
-        local["batch_size"] = batch_size
-    found: dict[str, Any] = {"cosine": {"BACKEND": "retrieval.rerankers.cosine.CosineReranker"}}
-    if directory := env.str("RERANK_ONNX_DIR", default=""):
-        backend = "retrieval.rerankers.onnx.OnnxReranker"
-        found["cross-encoder"] = {"BACKEND": backend, "OPTIONS": {"directory": directory, **local}}
-    elif model := env.str("RERANK_CROSS_ENCODER", default=""):
-        backend = "retrieval.rerankers.cross_encoder.CrossEncoderReranker"
-        found["cross-encoder"] = {"BACKEND": backend, "OPTIONS": {"model": model, **local}}
-    if url := env.str("RERANK_REMOTE_URL", default=""):
-        model = env.str("RERANK_REMOTE_MODEL", default="")
-        key = Secret(env.str("RERANK_REMOTE_KEY", default=""))
-        backend = "retrieval.rerankers.remote.RemoteReranker"
-        found["remote"] = {"BACKEND": backend, "OPTIONS": {"url": url, "model": model, "key": key}}
-    if url := env.str("RERANK_LLM_URL", default=""):
-        model = env.str("RERANK_LLM_MODEL", default="")
-        key = Secret(env.str("RERANK_LLM_KEY", default=""))
-        backend = "retrieval.rerankers.llm.LlmReranker"
-        found["llm"] = {"BACKEND": backend, "OPTIONS": {"url": url, "model": model, "key": key}}
-    return found
-
-
-RERANKERS = _rerankers()
+RERANKERS = rerank_settings.rerankers(env)
 RERANK = {
     "deadline_ms": env.int("RERANK_DEADLINE_MS", default=700),
     "top": env.int("RERANK_TOP", default=30),
@@ -357,34 +370,13 @@ CACHES = {
     "queries": _cache("queries", entries=2000),  # one vector each
 }
 
+# -- security (docs/security.md) ---------------------------------------------------------
+AUDIT_DAYS = security_settings.audit_days(env)
+LOGIN_THROTTLE = security_settings.login_throttle(env)
+AUTHENTICATION_BACKENDS = ["documents.signing_in.ThrottledBackend"]
+OPERATOR_API = security_settings.operator_api(env)
+
 # -- logs ------------------------------------------------------------------------------
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 LOG_FORMAT = env.str("LOG_FORMAT", default="text" if sys.stderr.isatty() else "json")
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "filters": {
-        "request_id": {"()": "ragsite.logs.RequestIdFilter"},
-        "readiness": {"()": "ragsite.logs.ReadinessFilter"},
-    },
-    "formatters": {
-        "json": {"()": "ragsite.logs.json_formatter"},
-        "text": {"()": "ragsite.logs.TextFormatter"},
-    },
-    "handlers": {
-        "console": {
-            "class": "logging.StreamHandler",
-            "filters": ["request_id"],
-            "formatter": LOG_FORMAT,
-        }
-    },
-    "root": {"handlers": ["console"], "level": LOG_LEVEL},
-    "loggers": {
-        # Both are chatty about every bell and every file; their warnings are still heard.
-        "django-q": {"level": "WARNING"},
-        "django.request": {"level": "ERROR", "filters": ["readiness"]},
-        "httpx": {"level": "WARNING"},
-        "matplotlib": {"level": "WARNING"},
-        "sentence_transformers": {"level": "WARNING"},
-    },
-}
+LOGGING = log_settings.logging(level=LOG_LEVEL, format_=LOG_FORMAT)

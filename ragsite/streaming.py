@@ -1,7 +1,8 @@
 """Responses that go on after the view has returned, and so outside its transaction.
 
 Whatever they still need from the database, each step fetches in a namespace() of its own: no
-transaction, and no tenant, stays open while a client reads.
+transaction, and no tenant, stays open while a client reads. The connection goes back to the pool
+after each step too, if the step runs by sync_to_async (ragsite/platform/threads.py).
 """
 
 import json
@@ -20,13 +21,12 @@ def file_response(file: File, *, name: str, media_type: str, size: int) -> Strea
     """A download that never holds the whole file, and that no browser will run as a page."""
 
     async def blocks() -> AsyncIterator[bytes]:
-        try:
-            while block := await sync_to_async(file.read)(BLOCK):
-                yield block
-        finally:
-            await sync_to_async(file.close)()
+        while block := await sync_to_async(file.read)(BLOCK):
+            yield block
 
     response = StreamingHttpResponse(blocks(), content_type=media_type)
+    # Not in the generator: one that is refused is closed before its first block.
+    response._resource_closers.append(file.close)  # type: ignore[attr-defined]
     response.headers["Content-Length"] = str(size)
     response.headers["Content-Security-Policy"] = "sandbox"
     response.headers["Content-Disposition"] = content_disposition_header(True, name) or "attachment"

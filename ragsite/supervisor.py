@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 
 from ragsite.embedded import open_lock, try_lock
+from ragsite.platform.private_files import make_folder
 
 logger = logging.getLogger(__name__)
 
@@ -128,7 +129,7 @@ class Supervisor:
         otherwise the process id of the other.
         """
         if self._lock is None:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o711)
+            make_folder(self.folder, mode=0o711)
             lock = open_lock(self.folder / f"{self.name}.lock")
             if not try_lock(lock, fcntl.LOCK_EX):
                 other = os.pread(lock, 20, 0).decode()

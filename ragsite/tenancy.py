@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import Any, cast
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -58,7 +59,11 @@ def _set_tenant(value: str) -> None:
     with current_connection().cursor() as cursor:
         # The third argument makes it SET LOCAL. A session-wide setting would leak to whoever
         # gets this connection next.
-        cursor.execute("SELECT set_config('ragsite.namespace', %s, true)", [value])
+        wanted = {"ragsite.namespace": value, **settings.TRANSACTION_TIMEOUTS}
+        cursor.execute(
+            "SELECT " + ", ".join(["set_config(%s, %s, true)"] * len(wanted)),
+            [part for pair in wanted.items() for part in pair],
+        )
 
 
 def current_connection() -> BaseDatabaseWrapper:
@@ -105,13 +110,23 @@ def reading_from(alias: str) -> Iterator[None]:
 def operator() -> Iterator[None]:
     """Run the block's queries as the operator role, which sees every namespace.
 
-    For the admin and for commands typed by whoever runs the service; never for a client's call.
+    For the admin, for commands typed by whoever runs the service and for the operator API, where
+    that is switched on; never for a client's call.
     """
     token = _operator.set(True)
     try:
         yield
     finally:
         _operator.reset(token)
+
+
+def current_namespace() -> UUID | None:
+    """The one whose namespace() block this is, if any."""
+    return _namespace.get()
+
+
+def is_operator() -> bool:
+    return _operator.get()
 
 
 class RoleRouter:

@@ -12,6 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from documents import reindexing
+from documents.admin.asking import asks_first
 from documents.admin.readonly import LookOnlyAdmin
 from documents.errors import IngestError
 from documents.models import Reindex
@@ -49,6 +50,7 @@ class ReindexForm(forms.ModelForm):
 
 @admin.register(Reindex)
 class ReindexAdmin(LookOnlyAdmin):
+    audits_additions = False  # reindexing.start does
     form = ReindexForm
     list_display = ("namespace", "replaces", "profile", "state", "bar", "left", "alike")
     list_filter = ("state", "namespace", "profile")
@@ -100,7 +102,7 @@ class ReindexAdmin(LookOnlyAdmin):
     @admin.display(description="progress")
     def bar(self, reindex: Reindex) -> SafeString:
         progress = _progress(reindex)
-        bar = '<progress style="width: 8em" max="{}" value="{}"></progress> {}/{} {}'
+        bar = '<progress max="{}" value="{}"></progress> {}/{} {}'
         failed = f"({progress.failed} failed)" if progress.failed else ""
         documents, done = progress.documents, progress.done
         return format_html(bar, documents or 1, done, done, documents, failed)
@@ -133,10 +135,18 @@ class ReindexAdmin(LookOnlyAdmin):
         self._each(request, queryset, lambda r: reindexing.roll_back(r.namespace_id), "rolled back")
 
     @admin.action(description="Reclaim: remove the old chunks", permissions=["operate"])
+    @asks_first(
+        "Reclaim {count} reindexes?",
+        consequence="The chunks of the old profile are deleted. There is no way back to it.",
+    )
     def reclaim(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
         self._each(request, queryset, lambda r: reindexing.reclaim(r.namespace_id), "reclaimed")
 
     @admin.action(description="Cancel: remove the new chunks", permissions=["operate"])
+    @asks_first(
+        "Cancel {count} reindexes?",
+        consequence="The chunks built under the new profile are deleted.",
+    )
     def cancel(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
         self._each(request, queryset, lambda r: reindexing.cancel(r.namespace_id), "cancelled")
 

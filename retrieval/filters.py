@@ -83,6 +83,7 @@ class Filters:
     date_to: datetime | None = None
     metadata: Condition | None = None
     kinds: tuple[str, ...] = ()  # of the chunk, not of its document: compile_filters leaves it out
+    matches_nothing: bool = False  # an empty list was given where one of its values must match
 
     @property
     def is_empty(self) -> bool:
@@ -170,6 +171,8 @@ class _Reader:
         if isinstance(value, dict) and value:
             return self.object(value, path, at, depth + 1)
         self.count(at)
+        if value == []:
+            return OneOf(path, ())  # an empty list matches nothing, as $in does
         if isinstance(value, dict | list):
             _refuse_operators(value, at)
             return Contains(path, _json(value, at))
@@ -292,6 +295,8 @@ def compile_filters(filters: Filters, *, alias: str = "document") -> tuple[str, 
         conditions.append(f"{alias}.dated_at <= {sql.parameter(filters.date_to)}")
     if filters.metadata is not None:
         conditions.append(sql.condition(filters.metadata))
+    if filters.matches_nothing:
+        conditions.append("false")
     return " AND ".join(conditions), sql.parameters
 
 

@@ -10,6 +10,7 @@ from documents.errors import ProviderAway, ProviderError
 from documents.metering import book_question
 from documents.models import Namespace
 from ragsite.breaker import Breaker
+from ragsite.platform.threads import release_connections
 
 from .caching import embed_query_cached
 
@@ -34,6 +35,7 @@ def _ask(alias: str, embedder: Embedder, text: str, namespace_id: uuid.UUID) -> 
     breaker = _breaker(alias)
     if breaker.is_open:
         raise ProviderAway("The provider has failed several times and is left alone for a while.")
+    release_connections()  # a provider may take its time
     try:
         vector = embedder.embed_query(text)
     except ProviderError:

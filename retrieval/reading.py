@@ -109,6 +109,7 @@ def _hit(pick: Pick, rows: Mapping[uuid.UUID, Row], cut: Mapping[uuid.UUID, str]
         content=content,
         checksum=hashlib.sha256(content.encode()).hexdigest(),
         metadata=row.metadata,
+        chunk_metadata=row.own_metadata,
         tags=tuple(row.tags),
         language=row.language,
         tokens=row.tokens,

@@ -86,7 +86,8 @@ class Hit:
     kind: str
     content: str
     checksum: str
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, Any]  # the document's
+    chunk_metadata: Mapping[str, Any]
     tags: tuple[str, ...]
     language: str
     tokens: int = 0  # of its chunk, counted when that was indexed

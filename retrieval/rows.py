@@ -56,7 +56,12 @@ class Row:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        return {**json.loads(self.document_metadata), **json.loads(self.chunk_metadata)}
+        """The document's own: what filters on metadata see."""
+        return dict(json.loads(self.document_metadata))
+
+    @property
+    def own_metadata(self) -> dict[str, Any]:
+        return dict(json.loads(self.chunk_metadata))
 
 
 def fetch_rows(chunk_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Row]:

@@ -18,6 +18,7 @@ from documents.errors import IngestError
 from documents.lexemes import ParsedQuery, parse_query
 from documents.models import Chunk, IndexProfile, Namespace
 from ragsite import replica
+from ragsite.platform.threads import release_connections
 from ragsite.tenancy import looked_up_in, namespace
 
 from . import fusion, reranking
@@ -27,6 +28,7 @@ from .context import CountTokens, assemble, lines_above
 from .diversity import Budget, Pick, diversify
 from .highlights import highlighted
 from .legs import NO_LEGS, Legs, Words, find_candidates
+from .notes import notes_for
 from .reading import contents, read, widen
 from .requests import (
     Candidate,
@@ -131,13 +133,14 @@ def _tenant(namespace_id: uuid.UUID) -> Namespace:
         revision=revision,
         chunk_count=chunk_count,
         language=language,
-        active_profile=_profile(profile_id, written),
+        active_profile=_profile(namespace_id, profile_id, written),
     )
 
 
-@lru_cache
-def _profile(profile_id: uuid.UUID, written: str) -> IndexProfile:
-    return IndexProfile.objects.get(pk=profile_id)
+@lru_cache(maxsize=4096)  # one for each namespace
+def _profile(namespace_id: uuid.UUID, profile_id: uuid.UUID, written: str) -> IndexProfile:
+    with namespace(namespace_id):
+        return IndexProfile.objects.get(pk=profile_id)
 
 
 def _answer_of_one_moment(
@@ -185,13 +188,23 @@ def _answer(
             terms = matches(ranked, question) if request.explain else {}
     if any(candidate.chunk_id not in rows for candidate in good[: len(rows)]) and not is_last:
         raise _Outdated
+    budget = _budget(request)
     with clock("assemble"):
         context = assemble(
             hits,
-            budget=_budget(request),
+            budget=budget,
             count_tokens=count_tokens,
         )
     dropped = [*context.dropped, *crowded, *weak, *refused]
+    notes = notes_for(
+        query,
+        request,
+        found=hits,
+        shown=context.hits,
+        weak=weak,
+        budget=budget,
+        chunks=tenant.chunk_count,
+    )
     for candidate in (*ranked, *refused):
         candidate.packed = b""
     diagnostics = Diagnostics(
@@ -203,7 +216,7 @@ def _answer(
         dense_plan=legs.plan,
         reranker=reranked.reranker,
         fallbacks=(*legs.fallbacks, *filter(None, [reranked.fallback])),
-        notes=legs.words.notes,
+        notes=(*legs.words.notes, *notes),
         dropped=tuple({"chunk_id": c.chunk_id, "reason": c.dropped} for c in dropped),
         **_explained(request, legs, [*ranked, *refused], (picks, dropped), terms),
     )
@@ -305,6 +318,7 @@ def _rerank(
     if not is_at_once:
         texts = contents([candidate.chunk_id for candidate in best])
         transaction.close()  # nobody waits for a model inside one
+        release_connections()
     result = reranking.rerank(
         query.text,
         [Passage(texts.get(c.chunk_id, ""), c.vector) for c in best],

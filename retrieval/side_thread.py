@@ -15,6 +15,7 @@ from typing import ParamSpec, TypeVar
 from django.conf import settings
 from django.db import OperationalError, connections
 
+from ragsite.platform.database_timeouts import is_timeout
 from ragsite.tenancy import current_connection
 
 P = ParamSpec("P")
@@ -73,8 +74,8 @@ def _with_live_connection(work: Callable[P, T], *args: P.args, **kwargs: P.kwarg
     was_open = connection.connection is not None
     try:
         return work(*args, **kwargs)
-    except OperationalError:
+    except OperationalError as error:
         connection.close()
-        if not was_open:
+        if not was_open or is_timeout(error):
             raise
         return work(*args, **kwargs)

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
 
+from ragsite.platform.threads import release_connections
+
 T = TypeVar("T")
 
 
@@ -27,6 +29,8 @@ class SingleFlight:
                 flight = self._flights[name] = Future()
         if is_mine:
             return self._lead(name, flight, work), False
+        if not flight.done():
+            release_connections()
         try:
             return flight.result(timeout=wait), True
         except CancelledError:

@@ -1,5 +1,15 @@
 """The operator's control panel: read-only facts, useful filters, actions that call pipelines."""
 
-from . import documents, facts, jobs, namespaces, profiles, usage
+from . import audit, audited, documents, facts, jobs, namespaces, profiles, removals, usage
 
-__all__ = ["documents", "facts", "jobs", "namespaces", "profiles", "usage"]
+__all__ = [
+    "audit",
+    "audited",
+    "documents",
+    "facts",
+    "jobs",
+    "namespaces",
+    "profiles",
+    "removals",
+    "usage",
+]

@@ -1,17 +1,29 @@
 """Documents, their versions and their chunks."""
 
+import uuid
+from collections import defaultdict
 from typing import Any
 
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from documents import intake, removal
+from documents import audit, bulk_removal, intake
 from documents.models import Chunk, Document, DocumentVersion
 
+from .asking import asks_first, confirmation_page, seal_of
 from .readonly import LookOnly, LookOnlyAdmin
+
+QUESTION = "Delete {count} documents?"
+CONSEQUENCE = (
+    "Their versions, chunks, facts, jobs and stored files are deleted with them. This cannot be "
+    "undone. The workers do it in the background."
+)
 
 
 class VersionInline(LookOnly, admin.TabularInline):
@@ -39,7 +51,7 @@ class DocumentAdmin(LookOnlyAdmin):
     search_fields = ("title", "source_uri", "=id")
     actions = ("index_again", "remove")
     inlines = (VersionInline,)
-    readonly_fields = ("chunks_link",)
+    readonly_fields = ("chunks_link", "delete_link")
 
     @admin.display(description="document", ordering="title")
     def shown_title(self, document: Document) -> str:
@@ -62,15 +74,60 @@ class DocumentAdmin(LookOnlyAdmin):
     def index_again(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
         for document in queryset:
             intake.resubmit(document.namespace_id, document.pk)
+        for namespace_id, ids in _by_namespace(queryset).items():
+            audit.record("document.reindex", namespace=namespace_id, count=len(ids))
         self.message_user(request, f"{len(queryset)} documents queued.", messages.SUCCESS)
 
+    @admin.display(description="delete")
+    def delete_link(self, document: Document) -> SafeString:
+        address = reverse("admin:documents_document_remove", args=[document.pk])
+        return format_html('<a href="{}">Delete this document …</a>', address)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields = super().get_fields(request, obj)
+        may = self.has_operate_permission(request)
+        return [name for name in fields if may or name != "delete_link"]
+
     @admin.action(description="Delete, with chunks and stored files", permissions=["operate"])
+    @asks_first(QUESTION, consequence=CONSEQUENCE)
     def remove(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
-        receipts = [removal.remove(document.namespace_id, document.pk) for document in queryset]
-        chunks = sum(receipt.chunks for receipt in receipts)
-        files = sum(receipt.files for receipt in receipts)
-        done = f"{len(receipts)} documents removed, with {chunks} chunks and {files} files."
-        self.message_user(request, done, messages.SUCCESS)
+        self._request_removal(request, queryset)
+
+    def remove_view(self, request: HttpRequest, pk: uuid.UUID) -> HttpResponse:
+        """The same for one document, from its own page."""
+        if not self.has_operate_permission(request):
+            raise PermissionDenied
+        queryset = Document.objects.filter(pk=pk)
+        get_object_or_404(queryset)
+        seal = seal_of("remove", [pk])
+        if request.method == "POST" and request.POST.get("confirmed") == seal:
+            self._request_removal(request, queryset)
+            return HttpResponseRedirect(reverse("admin:documents_document_changelist"))
+        return confirmation_page(
+            self, request, queryset, question=QUESTION, consequence=CONSEQUENCE, seal=seal
+        )
+
+    def _request_removal(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
+        count = 0
+        for namespace_id, ids in _by_namespace(queryset).items():
+            count += bulk_removal.request(namespace_id, ids).total
+        done = '{} documents are being deleted. <a href="{}">See how far it is.</a>'
+        address = reverse("admin:documents_documentremoval_changelist")
+        self.message_user(request, format_html(done, count, address), messages.SUCCESS)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.remove_view)
+        return [
+            path("<uuid:pk>/remove/", view, name="documents_document_remove"),
+            *super().get_urls(),
+        ]
+
+
+def _by_namespace(queryset: QuerySet[Document]) -> dict[uuid.UUID, list[uuid.UUID]]:
+    found: dict[uuid.UUID, list[uuid.UUID]] = defaultdict(list)
+    for namespace_id, pk in queryset.order_by("pk").values_list("namespace_id", "pk"):
+        found[namespace_id].append(pk)
+    return found
 
 
 @admin.register(Chunk)

@@ -6,10 +6,11 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from documents import intake, jobs
+from documents import audit, intake, jobs
 from documents.models import IngestJob
 from ragsite.tenancy import namespace
 
+from .asking import asks_first
 from .readonly import LookOnlyAdmin
 
 
@@ -33,7 +34,7 @@ class IngestJobAdmin(LookOnlyAdmin):
 
     @admin.display
     def progress(self, job: IngestJob) -> SafeString:
-        bar = '<progress style="width: 5em" max="{}" value="{}"></progress> {}/{}'
+        bar = '<progress max="{}" value="{}"></progress> {}/{}'
         done, total = job.passages_done, job.passages_total
         return format_html(bar, total or 1, done, done, total)
 
@@ -43,15 +44,24 @@ class IngestJobAdmin(LookOnlyAdmin):
         return f"{job.embedding_tokens:,} tokens{money}"
 
     @admin.action(description="Cancel", permissions=["operate"])
+    @asks_first(
+        "Cancel {count} jobs?",
+        consequence="What waits is not indexed, and what is being indexed stops. Jobs that have "
+        "ended are left alone.",
+    )
     def cancel(self, request: HttpRequest, queryset: QuerySet[IngestJob]) -> None:
         cancelled = 0
         for job in queryset:
             with namespace(job.namespace_id):
-                cancelled += jobs.cancel(job.pk)
+                if jobs.cancel(job.pk):
+                    audit.record("job.cancel", target=audit.Target("ingestjob", str(job.pk)))
+                    cancelled += 1
         self.message_user(request, f"{cancelled} jobs cancelled.")
 
     @admin.action(description="Try again", permissions=["operate"])
     def try_again(self, request: HttpRequest, queryset: QuerySet[IngestJob]) -> None:
         for job in queryset:
             intake.resubmit(job.namespace_id, job.document_id)
+            again = audit.Target("document", str(job.document_id))
+            audit.record("document.reindex", namespace=job.namespace_id, target=again)
         self.message_user(request, f"{len(queryset)} documents queued.", messages.SUCCESS)

@@ -5,37 +5,97 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.html import format_html
 
-from documents import keys
+from documents import keys, quotas
 from documents.models import ApiKey, Namespace
+
+from .asking import asks_first
+from .audited import Audited
+from .namespace_deletion import DeletesNamespaces
 
 
 @admin.register(Namespace)
-class NamespaceAdmin(admin.ModelAdmin):
+class NamespaceAdmin(DeletesNamespaces, Audited, admin.ModelAdmin):
     list_display = ("slug", "name", "active_profile", "chunk_count", "created_at")
+    fields = (
+        "slug",
+        "name",
+        "language",
+        "max_documents",
+        "max_bytes",
+        "max_chunks",
+        "holds",
+        "active_profile",
+        "revision",
+        "chunk_count",
+        "created_at",
+        "deleting_since",
+    )
     search_fields = ("slug", "name")
-    readonly_fields = ("active_profile", "revision", "chunk_count", "created_at")
+    readonly_fields = (
+        "holds",
+        "active_profile",
+        "revision",
+        "chunk_count",
+        "created_at",
+        "deleting_since",
+    )
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # its documents have files: delete those first, one by one, with receipts
+    @admin.display(description="usage")
+    def holds(self, tenant: Namespace) -> str:
+        if tenant.created_at is None:  # the form of a new one
+            return "–"
+        return ", ".join(
+            f"{usage.used:,} {name}" + (f" of {usage.quota:,}" if usage.quota else "")
+            for name, usage in quotas.usage_of(tenant.pk).items()
+        )
 
 
-class ApiKeyForm(forms.ModelForm):
+# Of a key that is in use: whose it is and what it opens never changes.
+FIXED_FIELDS = (
+    "shown",
+    "namespace",
+    "name",
+    "scopes",
+    "created_at",
+    "expires_at",
+    "revoked_at",
+    "last_used_at",
+)
+
+
+class ApiKeyLimitsForm(forms.ModelForm):
+    """All that can be changed of a key that is in use."""
+
+    class Meta:
+        model = ApiKey
+        fields: tuple[str, ...] = ("limits",)
+
+    def clean_limits(self) -> dict[str, int]:
+        return self.cleaned_data["limits"] or {}
+
+
+class ApiKeyForm(ApiKeyLimitsForm):
     scopes = forms.MultipleChoiceField(
         choices=ApiKey.Scope.choices,
         widget=forms.CheckboxSelectMultiple,
         initial=["read", "write"],
     )
 
-    class Meta:
-        model = ApiKey
-        fields = ("namespace", "name", "scopes", "expires_at")
+    class Meta(ApiKeyLimitsForm.Meta):
+        fields = ("namespace", "name", "scopes", "expires_at", "limits")
+
+    def clean_namespace(self) -> Namespace:
+        namespace: Namespace = self.cleaned_data["namespace"]
+        if namespace.deleting_since is not None:
+            raise forms.ValidationError("This namespace is being deleted.")
+        return namespace
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(admin.ModelAdmin):
+class ApiKeyAdmin(Audited, admin.ModelAdmin):
+    audits_additions = False  # keys.issue does
     form = ApiKeyForm
     list_display = ("shown", "namespace", "name", "scopes", "last_used_at", "expires_at", "active")
     list_filter = ("namespace",)
@@ -51,21 +111,34 @@ class ApiKeyAdmin(admin.ModelAdmin):
     def active(self, key: ApiKey) -> bool:
         return key.is_active
 
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        kwargs["form"] = ApiKeyForm if obj is None else ApiKeyLimitsForm
+        return super().get_form(request, obj, change, **kwargs)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        return () if obj is None else FIXED_FIELDS
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        return ApiKeyForm.Meta.fields if obj is None else (*FIXED_FIELDS, "limits")
+
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
         fields = form.cleaned_data
+        if change:
+            obj.save(update_fields=["limits"])
+            return
         issued, plain = keys.issue(
             fields["namespace"],
             scopes=fields["scopes"],
             name=fields["name"],
             expires_at=fields["expires_at"],
+            limits=fields["limits"],
         )
         obj.pk = issued.pk
         obj.prefix = issued.prefix
         sentence = "Copy the key now, it cannot be shown again: <code>{}</code>"
         messages.warning(request, format_html(sentence, plain))
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # revoke instead: the record of who had access stays
@@ -74,6 +147,9 @@ class ApiKeyAdmin(admin.ModelAdmin):
         return request.user.has_perm("documents.change_apikey")
 
     @admin.action(description="Revoke", permissions=["operate"])
+    @asks_first(
+        "Revoke {count} API keys?",
+        consequence="Whoever uses one of them is refused from then on. This cannot be undone.",
+    )
     def revoke(self, request: HttpRequest, queryset: Any) -> None:
-        count = queryset.filter(revoked_at=None).update(revoked_at=timezone.now())
-        self.message_user(request, f"{count} keys revoked.")
+        self.message_user(request, f"{keys.revoke(queryset)} keys revoked.")

@@ -11,16 +11,24 @@ from documents import profiles
 from documents.errors import IngestError
 from documents.models import IndexProfile
 
+from .audited import Audited
+
 
 class IndexProfileForm(forms.ModelForm):
     embedder = forms.ChoiceField(choices=lambda: [(alias, alias) for alias in settings.EMBEDDERS])
     chunk_size = forms.IntegerField(initial=220)
     chunk_overlap = forms.IntegerField(initial=33)
+    contextual_header = forms.BooleanField(
+        initial=True,
+        required=False,
+        help_text="Embed title and section path above each chunk. Its content stays verbatim.",
+    )
 
     class Meta:
         model = IndexProfile
         fields = (
             "name",
+            "namespace",
             "chunker",
             "chunker_options",
             "chunk_size",
@@ -39,6 +47,7 @@ class IndexProfileForm(forms.ModelForm):
             embedder = profiles.load_embedder(fields["embedder"])
             self.instance.dimensions = embedder.dimensions
             wanted = IndexProfile(**fields, dimensions=embedder.dimensions)
+            profiles.require_free_name(wanted)
             wanted.clean()  # before asking whether it could work here
             profiles.require_fitting(wanted, embedder)
         except IngestError as error:
@@ -47,9 +56,18 @@ class IndexProfileForm(forms.ModelForm):
 
 
 @admin.register(IndexProfile)
-class IndexProfileAdmin(admin.ModelAdmin):
+class IndexProfileAdmin(Audited, admin.ModelAdmin):
     form = IndexProfileForm
-    list_display = ("name", "embedder", "dimensions", "chunk_size", "chunk_overlap", "ann_method")
+    list_select_related = ("namespace",)
+    list_display = (
+        "name",
+        "namespace",
+        "embedder",
+        "dimensions",
+        "chunk_size",
+        "chunk_overlap",
+        "ann_method",
+    )
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # what was built with it would not fit any more

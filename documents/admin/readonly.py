@@ -5,6 +5,8 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
+from .audited import Audited
+
 
 class LookOnly:
     """Mixed into a ModelAdmin or an inline: nothing can be added or changed by hand."""
@@ -19,7 +21,7 @@ class LookOnly:
         return False
 
 
-class LookOnlyAdmin(LookOnly, admin.ModelAdmin):
+class LookOnlyAdmin(Audited, LookOnly, admin.ModelAdmin):
     """With actions for those who may change such rows in principle: `permissions=["operate"]`."""
 
     def has_operate_permission(self, request: HttpRequest) -> bool:

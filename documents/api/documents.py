@@ -1,5 +1,6 @@
 """A namespace's documents: list, look into, retag, index again, delete."""
 
+import re
 import uuid
 from dataclasses import asdict
 from typing import Any
@@ -14,10 +15,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents import intake, removal
-from documents.amending import amend
+from documents import audit, intake, removal
+from documents.amending import MetadataTooLarge, SourceUriTaken, amend
 from documents.models import Chunk, Document, DocumentVersion
 from ragsite.errors import ApiError
+from ragsite.platform.rate_limits import BY_METHOD
 from ragsite.streaming import file_response
 from ragsite.tenancy import namespace
 
@@ -31,7 +33,7 @@ from .serializers import (
     TextSerializer,
     VersionSerializer,
 )
-from .views import NamespacedListView, caller_of, in_namespace
+from .views import NamespacedListView, caller_of, check_parameters, in_namespace
 
 
 def find_document(pk: uuid.UUID) -> Document:
@@ -44,23 +46,30 @@ def find_document(pk: uuid.UUID) -> Document:
 
 def find_version(request: Request, document: Document) -> DocumentVersion:
     """The version asked for with ?version=N, else the one that search sees."""
+    check_parameters(request, frozenset({"version"}))
     asked = request.query_params.get("version", document.live_version or document.document_version)
+    if not re.fullmatch(r"-?[0-9]+", str(asked)):
+        raise ValidationError({"version": "A version is a whole number."})
+    if len(str(asked)) > LONGEST_VERSION:
+        raise NotFound
     try:
         return DocumentVersion.objects.get(document=document, number=int(asked))
-    except ValueError:
-        raise ValidationError({"version": "A version is a whole number."}) from None
     except DocumentVersion.DoesNotExist:
         raise NotFound from None
 
 
+LONGEST_VERSION = 9  # digits; the database has no larger numbers
 VERSION = OpenApiParameter(
-    "version", int, description="A version number; the live one if left out."
+    "version",
+    int,
+    description="A version number; the live one if left out.",
 )
 
 
 class DocumentListView(NamespacedListView):
     serializer_class = DocumentSerializer
     filter_names = frozenset({"status", "source_type", "source_uri", "tag"})
+    choices = {"status": Document.Status.values}
 
     def get_queryset(self) -> QuerySet[Document]:
         documents = Document.objects.all()
@@ -84,6 +93,8 @@ class DocumentListView(NamespacedListView):
 
 
 class DocumentView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="documents_get", responses=DocumentSerializer)
     @in_namespace
     def get(self, request: Request, pk: uuid.UUID) -> Response:
@@ -95,13 +106,18 @@ class DocumentView(APIView):
         responses=DocumentSerializer,
     )
     def patch(self, request: Request, pk: uuid.UUID) -> Response:
-        """Replace tags or metadata. Filters see the change at once; nothing is indexed again."""
+        """Replace title, tags, source_uri or dated_at; merge metadata (RFC 7396). Filters see the
+        change at once. Only a new title is indexed again; until then the old one is searched."""
         form = DocumentChangeSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         try:
             document = amend(caller_of(request).namespace_id, pk, form.validated_data)
         except Document.DoesNotExist:
             raise NotFound from None
+        except SourceUriTaken as error:
+            raise ApiError(error.code, str(error), http_status=409) from None
+        except MetadataTooLarge as error:
+            raise ApiError(error.code, str(error), http_status=422) from None
         return Response(DocumentSerializer(document).data)
 
     @extend_schema(operation_id="documents_delete", responses={200: RemovalSerializer})
@@ -142,6 +158,8 @@ class VersionListView(NamespacedListView):
 
 
 class TextView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="documents_text", parameters=[VERSION], responses=TextSerializer)
     @in_namespace
     def get(self, request: Request, pk: uuid.UUID) -> Response:
@@ -164,10 +182,12 @@ class TextView(APIView):
 
 
 class OriginalView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(
         operation_id="documents_original",
         parameters=[VERSION],
-        responses={(200, "application/octet-stream"): OpenApiResponse(OpenApiTypes.BINARY)},
+        responses={(200, "*/*"): OpenApiResponse(OpenApiTypes.BINARY)},
     )
     def get(self, request: Request, pk: uuid.UUID) -> HttpResponseBase:
         """The file as it was uploaded, byte for byte."""
@@ -188,6 +208,8 @@ class OriginalView(APIView):
 
 
 class ReindexView(APIView):
+    rate_class = "ingest"
+
     @extend_schema(
         operation_id="documents_reindex", request=None, responses={202: ResultSerializer}
     )
@@ -195,7 +217,9 @@ class ReindexView(APIView):
         """Index the newest version again: after a failure, or with a newer release. While the
         namespace is being reindexed, under both profiles."""
         try:
-            receipt = intake.resubmit(caller_of(request).namespace_id, pk)
+            with namespace(caller_of(request).namespace_id):
+                receipt = intake.resubmit(caller_of(request).namespace_id, pk)
+                audit.record("document.reindex", target=audit.Target("document", str(pk)))
         except Document.DoesNotExist:
             raise NotFound from None
         return Response(result_of(0, receipt), status=202)

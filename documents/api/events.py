@@ -8,8 +8,7 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.http import HttpResponseBase
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -26,6 +25,13 @@ from .views import caller_of
 LOOK_EVERY = 0.5
 HEARTBEAT_EVERY = 15.0
 LONGEST = 3600.0
+EVENT = {
+    "type": "object",
+    "properties": {
+        "event": {"type": "string", "enum": ["progress", "end"]},
+        "data": {"type": "string", "description": "A job as `GET /jobs/{id}` shows it, in JSON."},
+    },
+}
 
 
 class WhateverIsAccepted(BaseContentNegotiation):
@@ -39,11 +45,12 @@ class WhateverIsAccepted(BaseContentNegotiation):
 
 
 class JobEventsView(APIView):
+    rate_class = "read"
     content_negotiation_class = WhateverIsAccepted
 
     @extend_schema(
         operation_id="jobs_events",
-        responses={(200, "text/event-stream"): OpenApiResponse(OpenApiTypes.STR)},
+        responses={(200, "text/event-stream"): EVENT},
     )
     def get(self, request: Request, pk: uuid.UUID) -> HttpResponseBase:
         """Events `progress` while it changes, then one `end` with the job as it ended."""

@@ -14,9 +14,10 @@ from rest_framework.response import Response
 
 from documents.models import Fact
 
+from .fields import MOMENT
 from .pages import ByTheirIds
 from .serializers import FactSerializer
-from .views import NamespacedListView
+from .views import NamespacedListView, uuid_in
 
 
 class FactListView(NamespacedListView):
@@ -33,7 +34,7 @@ class FactListView(NamespacedListView):
             digest = hashlib.md5(asked["object"].encode(), usedforsecurity=False).hexdigest()
             facts = facts.alias(hash=MD5("object")).filter(hash=digest, object=asked["object"])
         if "document_id" in asked:
-            facts = facts.filter(document_id=_uuid_in(asked["document_id"]))
+            facts = facts.filter(document_id=uuid_in(self.request, "document_id"))
         if "as_of" in asked:
             moment = _moment_in(asked["as_of"])
             facts = facts.filter(
@@ -51,7 +52,7 @@ class FactListView(NamespacedListView):
             OpenApiParameter("object", str, description="Exactly this object."),
             OpenApiParameter("document_id", uuid.UUID),
             OpenApiParameter(
-                "as_of", datetime, description="Only what holds at this moment; ISO 8601."
+                "as_of", MOMENT, description="Only what holds at this moment; ISO 8601."
             ),
         ],
     )
@@ -67,13 +68,6 @@ SHOWN = [
     "start",
     "end",
 ]
-
-
-def _uuid_in(value: str) -> uuid.UUID:
-    try:
-        return uuid.UUID(value)
-    except ValueError:
-        raise ValidationError({"document_id": "Must be a UUID."}) from None
 
 
 def _moment_in(value: str) -> datetime:

@@ -1,16 +1,43 @@
 """Fields that several requests share."""
 
+import base64
 import json
-from typing import Any
+from typing import Any, NoReturn
 
 from django.http import QueryDict
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from documents.metadata import LONGEST, storable, text
+from ragsite.openapi import ANY_TEXT, JSON_OBJECT
 
 
+class TextField(serializers.CharField):
+    """For values that no serializer has checked the JSON type of."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data))
+
+
+MOMENT = {  # a date alone, too
+    "anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}]
+}
+
+
+@extend_schema_field(
+    {
+        "anyOf": [
+            {"type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": 100},
+            {
+                "type": "string",
+                "pattern": r"^[^,\u0000]{0,200}(,[^,\u0000]{0,200}){0,99}$",
+                "description": "Separated by commas.",
+            },
+        ]
+    }
+)
 class TagsField(serializers.ListField):
     """A list, or the comma-separated strings that forms and curl send."""
 
@@ -26,8 +53,20 @@ class TagsField(serializers.ListField):
         if isinstance(data, str):
             data = data.split(",")
         if isinstance(data, list):
+            self.run_validators(data)  # what is blank or there twice counts, too
             data = [tag for tag in data if not isinstance(tag, str) or tag.strip()]
         return list(dict.fromkeys(super().to_internal_value(data)))
+
+
+class NamedChoiceField(serializers.ChoiceField):
+    """A choice whose error names the valid ones."""
+
+    default_error_messages = {
+        "invalid_choice": '"{input}" is not a valid choice. Use one of: {choices}.'
+    }
+
+    def fail(self, key: str, **kwargs: Any) -> NoReturn:
+        super().fail(key, choices=", ".join(map(str, self.choices)), **kwargs)
 
 
 class SaidOrNotField(serializers.BooleanField):
@@ -36,6 +75,7 @@ class SaidOrNotField(serializers.BooleanField):
     default_empty_html = serializers.empty
 
 
+@extend_schema_field({"$ref": JSON_OBJECT})
 class MetadataField(serializers.JSONField):
     """A JSON object that the database can keep exactly as it is given."""
 
@@ -56,7 +96,38 @@ class MetadataField(serializers.JSONField):
         return data
 
 
-@extend_schema_field(OpenApiTypes.STR)
+@extend_schema_field({"type": "array", "items": {"type": "object"}})
+class FilesField(serializers.JSONField):
+    """A JSON list in a form's field; what it holds is checked file by file."""
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        if isinstance(data, str):
+            try:
+                data = json.loads(data)
+            except (ValueError, RecursionError):
+                raise serializers.ValidationError("This is not JSON we can read.") from None
+        if not isinstance(data, list) or not all(isinstance(one, dict) for one in data):
+            raise serializers.ValidationError("Must be a JSON list of objects, one for each file.")
+        return data
+
+
+@extend_schema_field({"type": "string", "format": "byte"})
+class Base64Field(serializers.Field):
+    """Bytes as JSON can carry them."""
+
+    def to_internal_value(self, data: Any) -> bytes:
+        if not isinstance(data, str):
+            raise serializers.ValidationError("Must be a string.")
+        try:
+            return base64.b64decode(data, validate=True)
+        except ValueError:
+            raise serializers.ValidationError("This is not base64.") from None
+
+    def to_representation(self, value: bytes) -> str:
+        return base64.b64encode(value).decode()
+
+
+@extend_schema_field({"type": "string", "pattern": ANY_TEXT})
 class ContentField(serializers.Field):
     """Any text. What cannot be stored is cleaned, not refused: a stray NUL loses no document."""
 

@@ -11,25 +11,52 @@ from documents.fetching import Fetcher
 from documents.intake import Submission
 from documents.media_types import SAID_WITHOUT_MEANING
 from ragsite.errors import describe
+from ragsite.platform.threads import release_connections
 
-from .fields import ContentField, MetadataField, SaidOrNotField, TagsField
+from .fields import (
+    Base64Field,
+    ContentField,
+    FilesField,
+    MetadataField,
+    NamedChoiceField,
+    SaidOrNotField,
+    TagsField,
+)
 from .serializers import StrictSerializer
+from .uploads import RELATIVE_PATH
 
 LONGEST_URI = 2048
 MOST_TAGS = 100
+PER_FILE = ("source_uri", "title", "encoding")
 
 
 class InvalidItem(IngestError):
     code = "invalid_request"
 
 
-class _CommonFields(StrictSerializer):
-    title = serializers.CharField(max_length=1000, required=False)
-    source_uri = serializers.CharField(
+def _title() -> serializers.CharField:
+    return serializers.CharField(max_length=1000, required=False)
+
+
+def _source_uri() -> serializers.CharField:
+    return serializers.CharField(
         max_length=LONGEST_URI,
         required=False,
         help_text="What the document is known by: the same source again is a new version.",
     )
+
+
+def _encoding() -> serializers.CharField:
+    return serializers.CharField(
+        max_length=40,
+        required=False,
+        help_text="Of the file's text, e.g. windows-1252; found out if left out.",
+    )
+
+
+class _CommonFields(StrictSerializer):
+    title = _title()
+    source_uri = _source_uri()
     tags = TagsField(max_length=MOST_TAGS, required=False)
     metadata = MetadataField(required=False)
     rows_as_facts = SaidOrNotField(
@@ -40,7 +67,7 @@ class _CommonFields(StrictSerializer):
 
 
 class _OptionFields(serializers.Serializer):
-    on_duplicate = serializers.ChoiceField(
+    on_duplicate = NamedChoiceField(
         choices=["skip", "keep", "error"],
         default="skip",
         help_text="Same content under another source: point to it, index it again, or refuse.",
@@ -51,8 +78,21 @@ class _OptionFields(serializers.Serializer):
 
 
 class ItemSerializer(_CommonFields):
-    content = ContentField()
+    content = ContentField(required=False)
+    content_base64 = Base64Field(
+        required=False, help_text="Bytes in place of text: a PDF, or text in another encoding."
+    )
     media_type = serializers.CharField(max_length=200, required=False)
+    encoding = _encoding()
+
+    def validate(self, fields: dict[str, Any]) -> dict[str, Any]:
+        if ("content" in fields) == ("content_base64" in fields):
+            raise serializers.ValidationError({"content": "Give either content or content_base64."})
+        if "content" in fields and "encoding" in fields:
+            raise serializers.ValidationError(
+                {"encoding": "Text in JSON has none; it belongs to content_base64."}
+            )
+        return fields
 
 
 class TextsSerializer(_OptionFields, StrictSerializer):
@@ -63,11 +103,36 @@ class TextsSerializer(_OptionFields, StrictSerializer):
     )
 
 
+class FileFieldsSerializer(_CommonFields):
+    """What `files` says of one file."""
+
+    media_type = serializers.CharField(max_length=200, required=False)
+    encoding = _encoding()
+
+
 class UploadSerializer(_OptionFields, _CommonFields):
     file = serializers.ListField(child=serializers.FileField(allow_empty_file=True))
+    title = serializers.ListField(  # type: ignore[assignment]
+        child=_title(), required=False, help_text="One for each file, in their order."
+    )
+    source_uri = serializers.ListField(  # type: ignore[assignment]
+        child=_source_uri(),
+        required=False,
+        help_text="One for each file, in their order: what the documents are known by. The same "
+        "source again is a new version.",
+    )
+    encoding = serializers.ListField(
+        child=_encoding(), required=False, help_text="One for all files, or one for each."
+    )
+    files = FilesField(
+        required=False,
+        help_text="JSON: a list with one object for each file, in their order. It may have "
+        "source_uri, title, tags, metadata, media_type, encoding and rows_as_facts.",
+    )
 
 
 class UrlSerializer(_OptionFields, _CommonFields):
+    encoding = _encoding()
     url = serializers.CharField(
         max_length=LONGEST_URI, help_text="A public web page or file, fetched once."
     )
@@ -85,10 +150,27 @@ class _RawTextsSerializer(TextsSerializer):
 class _CheckedUploadSerializer(UploadSerializer):
     def validate(self, fields: dict[str, Any]) -> dict[str, Any]:
         at_most(fields["file"], settings.INGEST_MAX_BATCH)
-        for name in ("source_uri", "title"):
-            if name in fields and len(fields["file"]) > 1:
-                raise serializers.ValidationError({name: "Only one file can have it: send one."})
+        files = len(fields["file"])
+        if len(fields.get("encoding", ())) == 1:
+            fields["encoding"] *= files
+        for name in ("source_uri", "title", "encoding", "files"):
+            if name in fields and len(fields[name]) != files:
+                raise serializers.ValidationError(
+                    {name: f"Send one for each file: {files}, not {len(fields[name])}."}
+                )
+        fields["files"] = (
+            [_read_file_fields(n, one) for n, one in enumerate(fields["files"])]
+            if "files" in fields
+            else [{}] * files
+        )
         return fields
+
+
+def _read_file_fields(number: int, data: Any) -> dict[str, Any]:
+    form = FileFieldsSerializer(data=data)
+    if not form.is_valid():
+        raise serializers.ValidationError({"files": {str(number): form.errors}})
+    return dict(form.validated_data)
 
 
 def at_most(items: list[Any], limit: int) -> list[Any]:
@@ -101,11 +183,24 @@ def read_upload(data: Any) -> tuple[list[Submission | IngestError], float]:
     form = _CheckedUploadSerializer(data=data)
     form.is_valid(raise_exception=True)
     fields = form.validated_data
-    wait, said = fields.pop("wait"), {k: v for k, v in fields.items() if k != "file"}
+    wait, files, own = fields.pop("wait"), fields.pop("file"), fields.pop("files")
+    listed = {name: fields.pop(name) for name in PER_FILE if name in fields}
     return [
-        Submission(content=f, file_name=f.name, media_type=f.content_type or "", **said)
-        for f in fields["file"]
+        _read_file(file, {**fields, **{k: values[n] for k, values in listed.items()}}, own[n])
+        for n, file in enumerate(files)
     ], wait
+
+
+def _read_file(file: Any, common: dict[str, Any], own: dict[str, Any]) -> Submission:
+    media_type = file.content_type or ""
+    if charset := file.charset:
+        charset = charset.decode(errors="replace") if isinstance(charset, bytes) else charset
+        media_type = f"{media_type}; charset={charset}"
+    path = getattr(file, RELATIVE_PATH, "")
+    named = {"media_type": media_type, **({"source_uri": f"upload:{path}"} if path else {})}
+    if "tags" in common and "tags" in own:
+        own = {**own, "tags": list(dict.fromkeys([*common["tags"], *own["tags"]]))}
+    return Submission(content=file, file_name=file.name, **{**named, **common, **own})
 
 
 def read_texts(data: Any) -> tuple[list[Submission | IngestError], float]:
@@ -124,19 +219,20 @@ def read_url(data: Any) -> tuple[list[Submission | IngestError], float]:
     form.is_valid(raise_exception=True)
     said = form.validated_data
     url, wait = said.pop("url"), said.pop("wait")
+    release_connections()  # a web site may take its time
     try:
         fetched = fetcher().fetch(url)
     except IngestError as error:
         return [error], wait
-    media_type = fetched.media_type.partition(";")[0].strip().lower()
-    if media_type in SAID_WITHOUT_MEANING:
+    media_type = fetched.media_type
+    if media_type.partition(";")[0].strip().lower() in SAID_WITHOUT_MEANING:
         media_type = ""
     content = ContentFile(fetched.content)
     return [Submission(content, media_type=media_type, **{"source_uri": url, **said})], wait
 
 
 def fetcher() -> Fetcher:
-    return Fetcher(max_bytes=settings.INGEST_MAX_BYTES)
+    return Fetcher(max_bytes=settings.INGEST_MAX_BYTES, **settings.FETCHING)
 
 
 def _read_item(data: Any, tags: list[str], common: dict[str, Any]) -> Submission | IngestError:
@@ -146,5 +242,8 @@ def _read_item(data: Any, tags: list[str], common: dict[str, Any]) -> Submission
     fields = item.validated_data
     if tags or "tags" in fields:
         fields["tags"] = list(dict.fromkeys([*tags, *fields.get("tags", [])]))
-    content = ContentFile(fields.pop("content"))
+    if "content" in fields:
+        fields["encoding"] = "utf-8"  # JSON has decoded it; whatever it declares was true before
+    data = fields.pop("content", None)
+    content = ContentFile(fields.pop("content_base64") if data is None else data)
     return Submission(content=content, **{**common, **fields})

@@ -5,17 +5,18 @@ from typing import Any
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents import jobs
+from documents import audit, jobs
 from documents.models import IngestJob
 from ragsite.errors import ApiError
+from ragsite.platform.rate_limits import BY_METHOD
 
 from .serializers import JobSerializer
-from .views import NamespacedListView, in_namespace
+from .views import NamespacedListView, in_namespace, uuid_in
 
 
 def find_job(pk: uuid.UUID) -> IngestJob:
@@ -28,16 +29,14 @@ def find_job(pk: uuid.UUID) -> IngestJob:
 class JobListView(NamespacedListView):
     serializer_class = JobSerializer
     filter_names = frozenset({"state", "document_id"})
+    choices = {"state": IngestJob.State.values}
 
     def get_queryset(self) -> QuerySet[IngestJob]:
         rows = IngestJob.objects.all()
         if state := self.request.query_params.get("state"):
             rows = rows.filter(state=state)
-        if document_id := self.request.query_params.get("document_id"):
-            try:
-                rows = rows.filter(document_id=uuid.UUID(document_id))
-            except ValueError:
-                raise ValidationError({"document_id": "Must be a UUID."}) from None
+        if "document_id" in self.request.query_params:
+            rows = rows.filter(document_id=uuid_in(self.request, "document_id"))
         return rows
 
     @extend_schema(
@@ -52,6 +51,8 @@ class JobListView(NamespacedListView):
 
 
 class JobView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="jobs_get", responses=JobSerializer)
     @in_namespace
     def get(self, request: Request, pk: uuid.UUID) -> Response:
@@ -59,6 +60,8 @@ class JobView(APIView):
 
 
 class CancelView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="jobs_cancel", request=None, responses=JobSerializer)
     @in_namespace
     def post(self, request: Request, pk: uuid.UUID) -> Response:
@@ -66,4 +69,5 @@ class CancelView(APIView):
         find_job(pk)
         if not jobs.cancel(pk):
             raise ApiError("job_ended", "This job has already ended.", http_status=409)
+        audit.record("job.cancel", target=audit.Target("ingestjob", str(pk)))
         return Response(JobSerializer(find_job(pk)).data)

@@ -1,14 +1,28 @@
 """Cursor-paged lists, in three orders."""
 
+import re
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.utils.dateparse import parse_datetime
-from rest_framework.exceptions import NotFound
+from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
 
+from ragsite.openapi import ANY_TEXT
+
 LARGEST_ORDINAL = 2**31 - 1
+INVALID_CURSOR = (
+    "This is no cursor of this list. Take it from `next` or `previous` of a page, "
+    "or leave it out to begin with the first page."
+)
+_NOWHERE = Cursor(offset=0, reverse=False, position=None)
+_WHOLE_NUMBER = re.compile(r"0*[1-9][0-9]*")
+
+
+def _invalid_cursor() -> ValidationError:
+    return ValidationError({"cursor": INVALID_CURSOR})
 
 
 class Pages(CursorPagination):
@@ -16,16 +30,53 @@ class Pages(CursorPagination):
     max_page_size = 200
     page_size_query_param = "limit"
 
+    def get_page_size(self, request: Request) -> int:
+        """DRF would take the default for whatever it cannot read."""
+        asked = request.query_params.get("limit")
+        if asked is None:
+            return self.page_size
+        if not _WHOLE_NUMBER.fullmatch(asked):
+            raise ValidationError({"limit": f"A whole number from 1 to {self.max_page_size}."})
+        digits = asked.lstrip("0")
+        # More is not refused: it never was, and `next` leads to the rest.
+        return min(int(digits[:9]), self.max_page_size)
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        limit = {"type": "integer", "minimum": 1, "default": self.page_size}
+        cursor = {"type": "string", "pattern": ANY_TEXT}
+        return [
+            {
+                "name": "limit",
+                "in": "query",
+                "required": False,
+                "description": f"How many to a page; more than {self.max_page_size} count as that.",
+                "schema": limit,
+            },
+            {
+                "name": "cursor",
+                "in": "query",
+                "required": False,
+                "description": "From `next` or `previous` of a page.",
+                "schema": cursor,
+            },
+        ]
+
     def decode_cursor(self, request: Request) -> Cursor | None:
         """DRF checks a cursor's form; what it points to is checked here, not by the database."""
-        cursor = super().decode_cursor(request)
+        try:
+            cursor = super().decode_cursor(request)
+        except NotFound:
+            raise _invalid_cursor() from None
+        if cursor == _NOWHERE and request.query_params.get("cursor"):
+            # DRF takes what says nothing at all for the first page.
+            raise _invalid_cursor()
         if cursor is not None and cursor.position is not None:
             try:
                 is_place = self.is_place(str(cursor.position))
             except ValueError:
                 is_place = False
             if not is_place:
-                raise NotFound(self.invalid_cursor_message)
+                raise _invalid_cursor()
         return cursor
 
     def is_place(self, position: str) -> bool:

@@ -15,18 +15,25 @@ from documents.ann import MOST_DIMENSIONS
 from documents.errors import IngestError
 from documents.models import IndexProfile
 from ragsite.errors import ApiError
+from ragsite.platform.rate_limits import BY_METHOD
 
+from .fields import NamedChoiceField
 from .serializers import StrictSerializer
+from .views import caller_of
 
 
 class ProfileSerializer(serializers.ModelSerializer):
     chunker_options = serializers.JSONField()
     ann_options = serializers.JSONField()
+    shared = serializers.SerializerMethodField(
+        help_text="Whether all namespaces see it, or only those that made or use it."
+    )
 
     class Meta:
         model = IndexProfile
         fields = [
             "name",
+            "shared",
             "chunker",
             "chunker_options",
             "chunk_size",
@@ -42,6 +49,9 @@ class ProfileSerializer(serializers.ModelSerializer):
         ]
         read_only_fields = fields
 
+    def get_shared(self, profile: IndexProfile) -> bool:
+        return profile.namespace_id is None
+
 
 class ProfileListSerializer(serializers.Serializer):
     results = ProfileSerializer(many=True)
@@ -51,7 +61,7 @@ class NewProfileSerializer(StrictSerializer):
     """What is left out follows from the rest: sizes from the chunker, dimensions from the model."""
 
     name = serializers.SlugField(max_length=50)
-    chunker = serializers.ChoiceField(choices=IndexProfile.Chunker.values, required=False)
+    chunker = NamedChoiceField(choices=IndexProfile.Chunker.values, required=False)
     chunker_options = serializers.DictField(child=serializers.IntegerField(), required=False)
     chunk_size = serializers.IntegerField(min_value=1, max_value=20_000, required=False)
     chunk_overlap = serializers.IntegerField(min_value=0, max_value=10_000, required=False)
@@ -65,7 +75,7 @@ class NewProfileSerializer(StrictSerializer):
         required=False,
         help_text="The embedder's own; said only to be sure.",
     )
-    ann_method = serializers.ChoiceField(choices=IndexProfile.Ann.values, required=False)
+    ann_method = NamedChoiceField(choices=IndexProfile.Ann.values, required=False)
     ann_options = serializers.DictField(
         child=serializers.IntegerField(),
         required=False,
@@ -75,11 +85,13 @@ class NewProfileSerializer(StrictSerializer):
 
 class ProfileListView(APIView):
     scopes = {"POST": "admin"}
+    rate_class = {**BY_METHOD, "POST": "admin"}
 
     @extend_schema(operation_id="profiles_list", responses=ProfileListSerializer)
     def get(self, request: Request) -> Response:
-        """Every profile. They hold settings and nobody's content, and all namespaces share them."""
-        found = ProfileSerializer(IndexProfile.objects.all(), many=True)
+        """The shared profiles, the namespace's own, and those it uses or has used."""
+        visible = profiles.visible_to(caller_of(request).namespace_id)
+        found = ProfileSerializer(visible, many=True)
         return Response({"results": found.data})
 
     @extend_schema(
@@ -88,12 +100,14 @@ class ProfileListView(APIView):
         responses={201: ProfileSerializer},
     )
     def post(self, request: Request) -> Response:
-        """Make a profile. It never changes; nothing is indexed under it before a reindex."""
+        """Make a profile that only this namespace sees. It never changes; nothing is indexed
+        under it before a reindex."""
         form = NewProfileSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         fields: dict[str, Any] = dict(form.validated_data)
         try:
-            profile = profiles.create(fields.pop("name"), **fields)
+            owner = caller_of(request).namespace_id
+            profile = profiles.create(fields.pop("name"), namespace_id=owner, **fields)
         except ModelError as error:
             raise ValidationError(error.message_dict) from None
         except IngestError as error:

@@ -1,24 +1,44 @@
 """The shapes of documents, versions, chunks, facts and jobs on the wire."""
 
-from typing import Any
+from typing import Any, ClassVar
 
+from django.http import QueryDict
+from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from documents.metadata import text
 from documents.models import Chunk, Document, DocumentVersion, Fact, IngestJob
+from ragsite.openapi import RULES
 
 from .fields import MetadataField
+from .json_types import type_errors
 
 
 class StrictSerializer(serializers.Serializer):
     """Refuses fields it does not know: a misspelt option should not be ignored."""
 
+    schema_rules: ClassVar[dict[str, Any]] = {}  # JSON Schema for what `validate` demands
+
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict) and (unknown := sorted(set(data) - set(self.fields))):
             # Named as an answer can carry it: a lone surrogate could not be encoded.
             raise serializers.ValidationError(dict.fromkeys(map(text, unknown), "Unknown field."))
+        is_form = isinstance(data, QueryDict)  # where everything is text
+        if isinstance(data, dict) and not is_form and (wrong := type_errors(self.fields, data)):
+            raise serializers.ValidationError(wrong)
         return super().to_internal_value(data)
+
+
+class StrictSchema(OpenApiSerializerExtension):
+    """Says so in the schema, with the rules between fields that a serializer names."""
+
+    target_class = "documents.api.serializers.StrictSerializer"
+    match_subclasses = True
+
+    def map_serializer(self, auto_schema: Any, direction: str) -> dict[str, Any]:
+        schema = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        return {**schema, "additionalProperties": False, RULES: self.target.schema_rules}
 
 
 class FailureSerializer(serializers.Serializer):
@@ -80,10 +100,28 @@ class DocumentSerializer(_WithError):
 class DocumentChangeSerializer(StrictSerializer):
     """What PATCH may change; what is left out stays as it is."""
 
+    title = serializers.CharField(
+        max_length=1000,
+        required=False,
+        allow_blank=True,
+        help_text="Blank: the file's own title again. The document is indexed again under it.",
+    )
+    source_uri = serializers.CharField(
+        max_length=2048, required=False, help_text="What the document is known by from now on."
+    )
     tags = serializers.ListField(
         child=serializers.CharField(max_length=200), max_length=100, required=False
     )
-    metadata = MetadataField(required=False)
+    metadata = MetadataField(
+        required=False,
+        help_text="Merged into the document's metadata (RFC 7396): null removes a key, objects "
+        "are merged, anything else replaces.",
+    )
+    dated_at = serializers.DateTimeField(
+        required=False,
+        allow_null=True,
+        help_text="The document's date. null: by its metadata again, else when it came in.",
+    )
 
 
 class VersionSerializer(serializers.ModelSerializer):
@@ -96,6 +134,7 @@ class VersionSerializer(serializers.ModelSerializer):
             "media_type",
             "byte_size",
             "file_name",
+            "encoding",
             "warnings",
             "created_at",
             "published_at",

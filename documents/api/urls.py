@@ -1,6 +1,6 @@
 from django.urls import path
 
-from . import documents, events, facts, ingest, jobs, profiles
+from . import audit, documents, events, facts, ingest, jobs, namespaces, profiles, usage
 
 urlpatterns = [
     path("ingest", ingest.IngestView.as_view(), name="ingest"),
@@ -18,7 +18,25 @@ urlpatterns = [
     ),
     path("documents/<uuid:pk>/reindex", documents.ReindexView.as_view(), name="document-reindex"),
     path("facts", facts.FactListView.as_view(), name="facts"),
+    path("audit", audit.AuditListView.as_view(), name="audit"),
+    path("namespaces", namespaces.NamespaceListView.as_view(), name="namespaces"),
+    path("namespaces/<slug:slug>", namespaces.NamespaceView.as_view(), name="namespace"),
+    path(
+        "namespaces/<slug:slug>/keys",
+        namespaces.NamespaceKeyListView.as_view(),
+        name="namespace-keys",
+    ),
+    path(
+        "namespaces/<slug:slug>/keys/<uuid:pk>",
+        namespaces.NamespaceKeyView.as_view(),
+        name="namespace-key",
+    ),
+    path("namespace-removals", namespaces.RemovalListView.as_view(), name="namespace-removals"),
+    path(
+        "namespace-removals/<uuid:pk>", namespaces.RemovalView.as_view(), name="namespace-removal"
+    ),
     path("profiles", profiles.ProfileListView.as_view(), name="profiles"),
+    path("usage", usage.UsageView.as_view(), name="usage"),
     path("jobs", jobs.JobListView.as_view(), name="jobs"),
     path("jobs/<uuid:pk>", jobs.JobView.as_view(), name="job"),
     path("jobs/<uuid:pk>/events", events.JobEventsView.as_view(), name="job-events"),

@@ -1,6 +1,7 @@
 """What the API views of a namespace share: its transaction, its pages, its honest filters."""
 
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from ragsite.auth import Caller
+from ragsite.platform.rate_limits import BY_METHOD
 from ragsite.tenancy import namespace
 
 from .pages import NewestFirst, Pages
@@ -33,15 +35,37 @@ def in_namespace(handler: Callable[..., Response]) -> Callable[..., Response]:
 class NamespacedListView(ListAPIView):
     """A cursor-paged list that refuses query parameters it does not know."""
 
+    rate_class: str | Mapping[str, str] = BY_METHOD
     pagination_class: type[Pages] = NewestFirst
     filter_names: frozenset[str] = frozenset()
+    choices: Mapping[str, Sequence[str]] = {}  # of the filters that have a few values
 
     @in_namespace
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        unknown = set(request.query_params) - self.filter_names - {"cursor", "limit"}
-        if unknown:
-            raise ValidationError(dict.fromkeys(sorted(unknown), "There is no such filter here."))
-        for name, value in request.query_params.items():
-            if "\x00" in value:
-                raise ValidationError({name: "NUL characters are not allowed."})
+        check_parameters(request, self.filter_names | {"cursor", "limit"}, self.choices)
         return super().get(request, *args, **kwargs)
+
+
+def check_parameters(
+    request: Request, known: frozenset[str], choices: Mapping[str, Sequence[str]] | None = None
+) -> None:
+    """Refuses what nobody would look at: unknown names, second values, values that cannot be."""
+    unknown = set(request.query_params) - known
+    if unknown:
+        raise ValidationError(dict.fromkeys(sorted(unknown), "There is no such filter here."))
+    for name, values in request.query_params.lists():
+        if len(values) > 1:
+            raise ValidationError({name: "Can be given only once."})
+        if "\x00" in values[0] and name != "cursor":
+            raise ValidationError({name: "NUL characters are not allowed."})
+        allowed = (choices or {}).get(name)
+        if allowed is not None and values[0] not in allowed:
+            raise ValidationError({name: f"Use one of: {', '.join(allowed)}."})
+
+
+def uuid_in(request: Request, name: str) -> uuid.UUID:
+    """A query parameter that has to be there, and a UUID."""
+    try:
+        return uuid.UUID(request.query_params[name])
+    except (KeyError, ValueError):
+        raise ValidationError({name: "Must be a UUID."}) from None

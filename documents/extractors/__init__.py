@@ -1,15 +1,25 @@
 """Readers of file formats. `extractor_for` is the door: the first that accepts wins."""
 
+import re
+
 from documents.errors import UnsupportedType
 from documents.extractors.base import Extractor
+from documents.extractors.code import code_extractors
 from documents.extractors.delimited import DelimitedExtractor
 from documents.extractors.eml import EmlExtractor
+from documents.extractors.encodings import Declared, encoding_named
 from documents.extractors.epub import EpubExtractor
 from documents.extractors.html import HtmlExtractor
 from documents.extractors.images import ImageExtractor
 from documents.extractors.markdown import MarkdownExtractor
+from documents.extractors.markup import XmlExtractor
+from documents.extractors.notebook import NotebookExtractor
+from documents.extractors.opendocument import OpenDocumentExtractor
+from documents.extractors.org import OrgExtractor
+from documents.extractors.outlook import OutlookExtractor
 from documents.extractors.pdf import PdfExtractor
 from documents.extractors.rst import RstExtractor
+from documents.extractors.rtf import RtfExtractor
 from documents.extractors.slides import SlidesExtractor
 from documents.extractors.spreadsheet import SpreadsheetExtractor
 from documents.extractors.structured import JsonExtractor
@@ -17,7 +27,9 @@ from documents.extractors.text import PlainTextExtractor
 from documents.extractors.transcripts import TranscriptExtractor
 from documents.extractors.word import WordExtractor
 
-__all__ = ["Extractor", "extractor_for"]
+__all__ = ["Extractor", "extractor_for", "reader_for"]
+
+CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 
 EXTRACTORS: tuple[Extractor, ...] = (
     MarkdownExtractor(),
@@ -34,6 +46,13 @@ EXTRACTORS: tuple[Extractor, ...] = (
     EmlExtractor(),
     TranscriptExtractor(),
     ImageExtractor(),
+    XmlExtractor(),
+    RtfExtractor(),
+    OpenDocumentExtractor(),
+    OrgExtractor(),
+    NotebookExtractor(),
+    OutlookExtractor(),
+    *code_extractors(),
 )
 
 
@@ -42,3 +61,14 @@ def extractor_for(media_type: str) -> Extractor:
         if extractor.accepts(media_type):
             return extractor
     raise UnsupportedType(f"Files of type {media_type or 'unknown'} cannot be read here.")
+
+
+def reader_for(media_type: str, *, encoding: str = "") -> Extractor:
+    """The extractor for one file: `encoding` is what its uploader chose, a charset in the media
+    type what some program declared."""
+    extractor = extractor_for(media_type)
+    if chosen := encoding_named(encoding) if encoding else "":
+        return extractor.with_encoding(Declared(chosen, binding=True))
+    found = CHARSET.search(media_type)
+    stated = encoding_named(found[1]) if found else ""
+    return extractor.with_encoding(Declared(stated)) if stated else extractor

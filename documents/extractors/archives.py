@@ -90,12 +90,17 @@ def _is_outrageous(size: int, packed: int, max_ratio: int) -> bool:
     return size > RATIO_MATTERS_FROM and size > max_ratio * packed
 
 
-def read_member(archive: zipfile.ZipFile, name: str, limit: int = MAX_TOTAL) -> bytes:
+def read_member(
+    archive: zipfile.ZipFile, name: str | zipfile.ZipInfo, limit: int = MAX_TOTAL
+) -> bytes:
     """One member, never more than `limit` bytes of it, whatever the directory says."""
-    try:
-        member = archive.getinfo(name)
-    except KeyError as error:
-        raise ParseError(f"The archive lacks {name[:200]!r}.") from error
+    if isinstance(name, str):
+        try:
+            member = archive.getinfo(name)
+        except KeyError as error:
+            raise ParseError(f"The archive lacks {name[:200]!r}.") from error
+    else:
+        member, name = name, name.filename
     if member.flag_bits & ENCRYPTED_FLAG:
         raise Encrypted("The archive is protected by a password.")
     try:

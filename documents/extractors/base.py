@@ -5,6 +5,7 @@ from copy import copy
 from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO, ClassVar, Self
 
+from documents.extractors.encodings import Declared
 from documents.passages import Extracted
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ class Extractor(ABC):
     # What `extract` imports late. The cell imports it once, before the forks that read files.
     libraries: ClassVar[tuple[str, ...]] = ()
     pictures: "PictureReader | None" = None  # who reads them; None: OCR is off
+    declared: Declared | None = None  # the encoding that came with the file, for formats of text
 
     def accepts(self, media_type: str) -> bool:
         return media_type.partition(";")[0].strip().lower() in self.media_types
@@ -28,6 +30,12 @@ class Extractor(ABC):
         """The same reader, able to read pictures of text; for those that hold any."""
         able = copy(self)
         able.pictures = pictures
+        return able
+
+    def with_encoding(self, declared: Declared) -> Self:
+        """The same reader for a file whose encoding somebody named."""
+        able = copy(self)
+        able.declared = declared
         return able
 
     @abstractmethod

@@ -3,13 +3,15 @@
 import codecs
 import re
 
-import charset_normalizer
-
 from documents.errors import EmptyFile, NoText
-
-SAMPLE_BYTES = 64 * 1024  # charset-normalizer is slow, and this much is enough to guess from
-FEW_CLUES = 8  # with fewer non-ASCII bytes its guess is wild: "naïve" comes out as Urdu
-WESTERN = "cp1252"
+from documents.extractors.encodings import (
+    SAMPLE_BYTES,
+    WESTERN,
+    Declared,
+    encoding_named,
+    guess,
+    guess_wide,
+)
 
 # UTF-32 before UTF-16: the little-endian mark of the one begins with that of the other.
 MARKS = (
@@ -21,17 +23,37 @@ MARKS = (
 )
 SURROGATES = re.compile("[\ud800-\udfff]")
 WELL_READ = re.compile("[^\x00-\x7f\ufffd]")
+SEVEN_BIT = frozenset({"iso2022_jp", "iso2022_jp_1", "iso2022_jp_2", "iso2022_kr", "hz", "utf-7"})
+JAPANESE_ESCAPES = (b"\x1b$B", b"\x1b$@", b"\x1b(J")
+
+DECLARING_LINES = 2  # where editors and Python look
+# Python's and Emacs' coding lines, Vim's, an XML declaration, a style sheet's first rule.
+DECLARATIONS = re.compile(
+    rb"""-\*-[^\n]{0,200}?coding:\s*([-\w.]+)"""
+    rb"""|^[ \t\f]*(?:\#|//|;|%|--)[^\n]{0,200}?coding[:=]\s*([-\w.]+)"""
+    rb"""|\bfileencoding=([-\w.]+)|^\s*<\?xml[^>\n]{0,100}?encoding\s*=\s*["']([\w.:-]+)"""
+    rb"""|^@charset\s+"([\w.:-]+)\"""",
+    re.MULTILINE,
+)
 
 
-def read_text(data: bytes) -> tuple[str, tuple[str, ...]]:
+def read_text(data: bytes, *, declared: Declared | None = None) -> tuple[str, tuple[str, ...]]:
     """The file's text and what its reader should be warned of."""
     if not data:
         raise EmptyFile("The file is empty: it has no bytes at all.")
-    decoded, warnings = decode(data)
+    decoded, warnings = decode(data, declared=declared or declared_inside(data))
     text = clean(decoded)
     if not text.strip():
         raise NoText("The file holds no text, only blank space.")
     return text, warnings
+
+
+def declared_inside(data: bytes) -> Declared | None:
+    """What the first lines of a text say about its encoding."""
+    head = b"\n".join(data[:1000].splitlines()[:DECLARING_LINES])
+    found = DECLARATIONS.search(head)
+    name = encoding_named(next(filter(None, found.groups())).decode()) if found else ""
+    return Declared(name) if name else None
 
 
 def clean(text: str) -> str:
@@ -40,16 +62,35 @@ def clean(text: str) -> str:
     return SURROGATES.sub("\ufffd", text.replace("\x00", ""))
 
 
-def decode(data: bytes) -> tuple[str, tuple[str, ...]]:
+def decode(data: bytes, *, declared: Declared | None = None) -> tuple[str, tuple[str, ...]]:
+    """By what its owner chose, by its mark, by being UTF-8, by what is declared, or by a guess."""
+    if declared and declared.binding:
+        return _decode_as(data, declared.encoding)
     if encoding := _marked_encoding(data):
         return _decode_as(data, encoding)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        return _guess(data, first_bad=error.start)
+        return _decode_declared(data, declared) or _guess(data, first_bad=error.start)
+    if declared and declared.encoding in SEVEN_BIT:
+        return _decode_declared(data, declared) or (text, ())
+    if any(escape in data for escape in JAPANESE_ESCAPES):
+        return _decode_declared(data, Declared("iso2022_jp")) or (text, ())
     # UTF-16 that lost its mark is often valid UTF-8, full of NULs.
-    if data.count(0) * 5 > len(data) and (wide := _likely_encoding(data[:SAMPLE_BYTES])):
+    if b"\x00" in data and (wide := guess_wide(data[:SAMPLE_BYTES])):
         return _decode_as(data, wide, _read_as(wide))
+    return text, ()
+
+
+def _decode_declared(data: bytes, declared: Declared | None) -> tuple[str, tuple[str, ...]] | None:
+    """None where nothing is declared or the bytes contradict it."""
+    if declared is None or declared.encoding == "utf-8":
+        return None
+    is_western = declared.encoding == WESTERN  # five of its bytes mean nothing, and occur
+    try:
+        text = data.decode(declared.encoding, errors="replace" if is_western else "strict")
+    except UnicodeError:
+        return None
     return text, ()
 
 
@@ -74,22 +115,10 @@ def _guess(data: bytes, *, first_bad: int) -> tuple[str, tuple[str, ...]]:
     # A damaged UTF-8 file still reads well nearly everywhere; another encoding does not.
     if lenient.count("\ufffd") * 10 <= len(WELL_READ.findall(lenient)):
         return _decode_as(data, "utf-8")
-    start = max(0, first_bad - SAMPLE_BYTES // 2)
-    sample = data[start : start + SAMPLE_BYTES]
-    encoding = _likely_encoding(sample)
-    if not encoding:
-        warning = "The file's encoding is unknown; it was read as latin-1 and may look wrong."
-        return data.decode("latin-1"), (warning,)
+    start = max(0, first_bad - SAMPLE_BYTES // 2) // 4 * 4  # in step with wide characters
+    encoding = guess(data[start : start + SAMPLE_BYTES])
     return _decode_as(data, encoding, _read_as(encoding))
 
 
 def _read_as(encoding: str) -> str:
     return f"The file is not UTF-8; it was read as {encoding}."
-
-
-def _likely_encoding(sample: bytes) -> str:
-    clues = sum(byte > 0x7F for byte in sample)
-    if 0 < clues < FEW_CLUES and clues * 4 < len(sample):
-        return WESTERN
-    best = charset_normalizer.from_bytes(sample).best()
-    return best.encoding if best else ""

@@ -10,6 +10,7 @@ from typing import BinaryIO
 from documents.errors import EmptyFile, NoText
 from documents.extractors.base import FileExtractor
 from documents.extractors.cleaning import SURROGATES, decode
+from documents.extractors.encodings import Declared
 from documents.extractors.tables import (
     GROUP_CHARACTERS,
     as_table,
@@ -40,7 +41,7 @@ class DelimitedExtractor(FileExtractor):
         self.group_characters = group_characters
 
     def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
-        text, decoding = _source(file.read())
+        text, decoding = _source(file.read(), self.declared)
         rows, parsing = _parse(text)
         if not rows:
             raise NoText("The table has no cells with text.")
@@ -65,10 +66,10 @@ def read_rows(data: bytes) -> tuple[list[str], list[list[str]]]:
     return table.header, table.rows
 
 
-def _source(data: bytes) -> tuple[str, tuple[str, ...]]:
+def _source(data: bytes, declared: Declared | None = None) -> tuple[str, tuple[str, ...]]:
     if not data:
         raise EmptyFile("The file is empty: it has no bytes at all.")
-    text, warnings = decode(data)
+    text, warnings = decode(data, declared=declared)
     # Line ends stay: inside quotes they belong to the cell.
     text = SURROGATES.sub("\ufffd", text.removeprefix("\ufeff").replace("\x00", ""))
     if NO_TEXT.issuperset(text):

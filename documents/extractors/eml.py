@@ -10,7 +10,8 @@ from documents.cutting import paragraph_spans
 from documents.errors import EmptyFile, Encrypted, NoText, ParseError
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import MARKS, clean, decode
-from documents.extractors.html import drop_hidden, encoding_named, parse_page
+from documents.extractors.encodings import Declared, encoding_named
+from documents.extractors.html import SNIFFED_BYTES, drop_hidden, page_encoding, parse_page
 from documents.passages import Extracted
 
 LONGEST_FIELD = 1000  # characters
@@ -173,13 +174,9 @@ def _text_of(part: Message) -> tuple[str, tuple[str, ...]]:
     """The part's text by the encoding it declares, or by what its bytes look like."""
     content = _quietly(lambda: _payload(part), b"")
     label = _quietly(lambda: str(part.get_content_charset() or ""), "")
-    charset = encoding_named(label)
-    if charset and not label.endswith("ascii"):
-        try:
-            return clean(content.decode(charset)), ()
-        except (UnicodeError, ValueError):
-            pass
-    text, warnings = decode(content) if content else ("", ())
+    charset = "" if label.endswith("ascii") else encoding_named(label)
+    declared = Declared(charset) if charset else page_encoding(content[:SNIFFED_BYTES])
+    text, warnings = decode(content, declared=declared) if content else ("", ())
     return clean(text), warnings
 
 

@@ -1,6 +1,5 @@
 """Web pages: their readable part, found by trafilatura, with headings, lists, tables and code."""
 
-import codecs
 import logging
 import re
 from collections import defaultdict, deque
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from documents.errors import EmptyFile, NoText, ParseError
 from documents.extractors.base import Extractor
-from documents.extractors.cleaning import WESTERN, clean, decode
+from documents.extractors.cleaning import clean, decode
+from documents.extractors.encodings import WESTERN, Declared, encoding_named
 from documents.passages import Block, Extracted
 
 if TYPE_CHECKING:
@@ -29,11 +29,6 @@ DECLARED = re.compile(
     rb"""|^\s*<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]+)""",
     re.IGNORECASE,
 )
-# Pages that say Latin-1 mean Windows' own extension of it, as every browser knows.
-MEANT = {"iso8859-1": "cp1252", "ascii": "cp1252", "gb2312": "gb18030", "gbk": "gb18030"}
-SEVEN_BIT = frozenset({"iso2022_jp", "hz"})  # they look like ASCII, and so like UTF-8
-NOT_FOR_PAGES = frozenset({"utf-16", "utf-16-le", "utf-16-be", "utf-32", "idna", "punycode"})
-
 NOT_WORD = re.compile(r"\W+")
 BEGINNING = 60  # letters by which a block is known again
 # Guesses that differ from cp1252 in a few letters only; a short page cannot tell them apart.
@@ -57,7 +52,7 @@ class HtmlExtractor(Extractor):
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
         from documents.extractors.html_blocks import limit_spans, mark_headings
 
-        source, warnings = decode_page(data)
+        source, warnings = decode_page(data, declared=self.declared)
         tree, trouble = parse_page(source)
         title, metadata = page_facts(tree)
         mark_headings(tree)
@@ -78,19 +73,13 @@ class HtmlExtractor(Extractor):
         )
 
 
-def decode_page(data: bytes) -> tuple[str, tuple[str, ...]]:
-    """The page's source, by its mark, by being UTF-8, by what it declares, or by a guess."""
+def decode_page(data: bytes, *, declared: Declared | None = None) -> tuple[str, tuple[str, ...]]:
+    """The page's source. What came with it over HTTP counts more than what it says itself."""
     if not data:
         raise EmptyFile("The file is empty: it has no bytes at all.")
-    declared = _declared_encoding(data[:SNIFFED_BYTES])
-    text, warnings = decode(data)
-    if declared and (warnings or declared in SEVEN_BIT):
-        try:
-            text, warnings = data.decode(declared), ()
-        except UnicodeError:
-            if declared == WESTERN:  # five of its bytes mean nothing
-                text, warnings = data.decode(declared, errors="replace"), ()
-    elif warnings and _is_western(data, guess=warnings[0]):
+    stated = declared or page_encoding(data[:SNIFFED_BYTES])
+    text, warnings = decode(data, declared=stated)
+    if warnings and stated is None and _is_western(data, guess=warnings[0]):
         text, warnings = data.decode(WESTERN, errors="replace"), (READ_AS_WESTERN,)
     text = clean(text)
     if not text.strip():
@@ -101,24 +90,16 @@ def decode_page(data: bytes) -> tuple[str, tuple[str, ...]]:
 def _is_western(data: bytes, *, guess: str) -> bool:
     """A page that declares no encoding is read as browsers read it, where the guess is as near."""
     language = PAGE_LANGUAGE.search(data[:SNIFFED_BYTES])
-    if language and OTHER_LANGUAGES.fullmatch(language[1].decode("ascii").lower()):
+    if not language or OTHER_LANGUAGES.fullmatch(language[1].decode("ascii").lower()):
         return False
     return bool(LATIN_GUESS.search(guess))
 
 
-def _declared_encoding(head: bytes) -> str:
+def page_encoding(head: bytes) -> Declared | None:
     match = DECLARED.search(head)
-    return encoding_named((match[1] or match[2]).decode("ascii")) if match else ""
-
-
-def encoding_named(label: str) -> str:
-    """The codec that a page or an e-mail means; none for labels that are unknown or no text."""
-    try:
-        name = codecs.lookup(label.lower().removesuffix("-i").removesuffix("-e")).name
-        "".encode(name)  # some codecs make no text: base64, zip, …
-    except (LookupError, UnicodeError, ValueError):
-        return ""
-    return "" if name in NOT_FOR_PAGES else MEANT.get(name, name)
+    name = encoding_named((match[1] or match[2]).decode("ascii")) if match else ""
+    # A page that could be searched for this is in no wide encoding, whatever it says.
+    return Declared(name) if name and not name.startswith(("utf-16", "utf-32")) else None
 
 
 def parse_page(source: str) -> "tuple[HtmlElement, tuple[str, ...]]":

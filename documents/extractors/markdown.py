@@ -41,7 +41,7 @@ class MarkdownExtractor(Extractor):
     is_harmless = True
 
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        source, warnings = read_text(data)
+        source, warnings = read_text(data, declared=self.declared)
         front = read_front_matter(source)
         if not front.text.strip():
             raise NoText("The file holds front matter but no text after it.")

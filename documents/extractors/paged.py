@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from documents.lines import Joiner, Line, confidence, hull, pitch_of
+from documents.lines import LINE_HYPHEN, Joiner, Line, confidence, hull, pitch_of
 from documents.passages import Block, Page
 
 NOT_KEY = re.compile(r"[\W_]+")
@@ -36,30 +36,47 @@ class Heading:
     title: str
 
 
+class Rows(Protocol):
+    """Which of a page's lines are a table: lines[start:end], of which `head` name its columns."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def head(self) -> int: ...
+
+
 Headings = Mapping[int, Sequence[Heading]]  # of each page, counted from 0, in their order
+PageTables = Mapping[int, Sequence[Rows]]  # as above
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A paragraph or a heading, and the lines it is made of."""
+    """A paragraph, a heading or a table, and the lines it is made of."""
 
     text: str
     lines: Sequence[Line]
     heading: Heading | None = None
+    table: Rows | None = None
 
 
 def assembled(
-    pages: Sequence[list[Line]], headings: Headings | None = None
+    pages: Sequence[list[Line]],
+    headings: Headings | None = None,
+    tables: PageTables | None = None,
 ) -> tuple[str, tuple[Block, ...], tuple[Page, ...]]:
     joiner = Joiner(pages)
-    headings = headings or {}
+    headings, tables = headings or {}, tables or {}
     texts: list[str] = []
     blocks: list[Block] = []
     spans: list[Page] = []
     start = 0
     for index, lines in enumerate(pages):
         sure = _rounded_confidence(lines)
-        pieces = list(_pieces(joiner, lines, headings.get(index, ())))
+        parts: list[Heading | Rows] = [*headings.get(index, ()), *tables.get(index, ())]
+        parts.sort(key=lambda part: part.start)
+        pieces = list(_pieces(joiner, lines, parts))
         place = start
         for piece in pieces:
             blocks.append(_block(place, piece, sure))
@@ -84,18 +101,26 @@ def _block(start: int, piece: Piece, sure: float | None) -> Block:
     if piece.heading and piece.heading.level:
         level, title = piece.heading.level, piece.heading.title
         return Block("heading", start, end, level=level, title=title, attributes=attributes)
+    if piece.table:
+        attributes = attributes | {"header_lines": piece.table.head}
+        return Block("table", start, end, attributes=attributes)
     return Block("text", start, end, attributes=attributes)
 
 
-def _pieces(joiner: Joiner, lines: list[Line], headings: Sequence[Heading]) -> Iterator[Piece]:
+def _pieces(joiner: Joiner, lines: list[Line], parts: Sequence[Heading | Rows]) -> Iterator[Piece]:
+    """`parts` do not overlap."""
     pitch = pitch_of(lines) if lines else None
     done = 0
-    for heading in headings:
-        yield from (Piece(*one) for one in joiner.paragraphs(lines[done : heading.start], pitch))
-        done = heading.end
-        # One piece whatever its lines look like: a heading is one block.
-        own = lines[heading.start : done]
-        yield Piece(joiner.one_line(own), own, heading)
+    for part in parts:
+        yield from (Piece(*one) for one in joiner.paragraphs(lines[done : part.start], pitch))
+        done = part.end
+        own = lines[part.start : done]
+        if isinstance(part, Heading):
+            # One piece whatever its lines look like: a heading is one block.
+            yield Piece(joiner.one_line(own), own, heading=part)
+        else:
+            text = "\n".join(line.text for line in own).replace(LINE_HYPHEN, "-")
+            yield Piece(text, own, table=part)
     yield from (Piece(*one) for one in joiner.paragraphs(lines[done:] if done else lines, pitch))
 
 
@@ -106,6 +131,12 @@ def outlined(pages: Sequence[Sequence[Line]], entries: Sequence[Entry]) -> Headi
         by_page.setdefault(entry.page, []).append(entry)
     numbers = sorted(number for number in by_page if number < len(pages))
     return {number: _headings(pages[number], by_page[number]) for number in numbers}
+
+
+def is_usable(outline: Headings, entries: Sequence[Entry]) -> bool:
+    """Whether an outline names lines that are there: some are the maker's notes to itself."""
+    found = sum(map(len, outline.values()))
+    return found > 1 and found * 3 >= len(entries)  # one alone is the title again
 
 
 def _headings(lines: Sequence[Line], entries: Sequence[Entry]) -> list[Heading]:

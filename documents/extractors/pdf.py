@@ -13,13 +13,16 @@ from typing import Any, BinaryIO
 from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError, TooComplex
 from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.cleaning import clean
-from documents.extractors.paged import Entry, assembled, outlined
+from documents.extractors.paged import Entry, assembled, is_usable, outlined
 from documents.extractors.pages import LONGEST_LIST, counted
-from documents.extractors.pdf_furniture import furniture, without_furniture
+from documents.extractors.pdf_body import bodies
+from documents.extractors.pdf_furniture import without_furniture
 from documents.extractors.pdf_headings import printed_headings
 from documents.extractors.pdf_info import LONGEST_VALUE, metadata_of, title_of
 from documents.extractors.pdf_layout import plain_lines, rows_together
 from documents.extractors.pdf_lines import lines_of
+from documents.extractors.pdf_tables import outside, tables_of
+from documents.extractors.pdf_title import cover_of
 from documents.extractors.scans import Scans, read_scans
 from documents.extractors.writer import LONGEST_TITLE
 from documents.lines import Line, merged, tidy
@@ -64,9 +67,20 @@ class PdfExtractor(FileExtractor):
         blank = [number for number, page in enumerate(pages, start=1) if not page]
         if len(blank) == len(pages):
             raise _nothing_read(reading)
-        title, printed = printed_headings(pages)
-        headings = outlined(pages, reading.entries)
-        text, blocks, spans = assembled(pages, headings if any(headings.values()) else printed)
+        measured = bodies(pages)
+        found = [tables_of(page, body) for page, body in zip(pages, measured, strict=True)]
+        pages = [one.lines for one in found]
+        zones = {index: one.zone for index, one in enumerate(found) if one.tables or one.contents}
+        cover = cover_of(pages[0])
+        company = cover.company if cover else ""
+        printed, headings = printed_headings(pages, measured, zones, company)
+        title = title_of(reading.info.get("Title", "")) or printed
+        outline = outlined(pages, reading.entries)
+        if is_usable(outline, reading.entries):
+            headings = outline
+        tables = {index: one.tables for index, one in enumerate(found) if one.tables}
+        headings = outside(tables, headings)
+        text, blocks, spans = assembled(pages, headings, tables)
         metadata = metadata_of(reading.info) | {"page_count": len(pages)}
         if reading.scans.found:
             metadata |= {"ocr_engine": reading.scans.engine, "ocr_pages": reading.scans.found}
@@ -74,7 +88,7 @@ class PdfExtractor(FileExtractor):
             text=text,
             blocks=blocks,
             pages=spans,
-            title=title_of(reading.info.get("Title", "")) or title,
+            title=cover.title if cover else title,
             metadata=metadata | ({"repeated_lines": removed} if removed else {}),
             warnings=tuple(_warnings(reading, blank)),
         )
@@ -225,14 +239,10 @@ def _is_right_to_left(lines: Sequence[Line]) -> bool:
 
 def _own_lines(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], list[str]]:
     """The pages without what heads and foots most of them, and examples of what was left out."""
-    heads, feet = furniture(pages)
-    if not heads and not feet:
-        return list(pages), []
-    results = [without_furniture(page, heads, feet) for page in pages]
-    own = [kept for kept, _ in results]
+    own, dropped = without_furniture(pages)
     if not any(own):  # the same page over and over: then that is what the document says
         return list(pages), []
-    removed = (line for _, dropped in results[:3] for line in dropped if not line.isdigit())
+    removed = (line for of_page in dropped for line in of_page if not line.isdigit())
     return own, list(dict.fromkeys(removed))[:LONGEST_LIST]
 
 

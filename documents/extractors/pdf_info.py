@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from documents.extractors.cleaning import clean
+from documents.extractors.pdf_title import is_boilerplate
 from documents.extractors.writer import LONGEST_TITLE
 from documents.lines import tidy
 
@@ -25,7 +26,15 @@ DATES: Mapping[str, str] = {"CreationDate": "created", "ModDate": "modified"}
 
 def title_of(value: str) -> str:
     title = tidy(clean(value[:LONGEST_VALUE]))
-    return "" if NO_TITLE.match(title) else title[:LONGEST_TITLE]
+    if NO_TITLE.match(title) or is_boilerplate(title) or _is_a_number(title):
+        return ""
+    return title[:LONGEST_TITLE]
+
+
+def _is_a_number(title: str) -> bool:
+    """Such as a filing's at its registry: 0000764478-23-000006."""
+    digits = sum(map(str.isdigit, title))
+    return " " not in title and digits * 2 > len(title)
 
 
 def metadata_of(info: Mapping[str, str]) -> dict[str, Any]:

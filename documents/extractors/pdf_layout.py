@@ -109,7 +109,9 @@ def rows_together(lines: list[Line]) -> list[Line]:
 
 def _row(lines: Sequence[Line], first: int, cells: Sequence[int]) -> Line:
     parts = [lines[first], *sorted((lines[cell] for cell in cells), key=lambda cell: cell.left)]
-    return parts[0]._replace(text=" ".join(part.text for part in parts), right=parts[-1].right)
+    text = " ".join(part.text for part in parts)
+    bold = all(part.bold for part in parts)
+    return parts[0]._replace(text=text, right=parts[-1].right, bold=bold)
 
 
 def _beside(lines: Sequence[Line], cells: Sequence[int]) -> dict[int, list[int]]:

@@ -7,17 +7,19 @@ import re
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from ctypes import PYFUNCTYPE, addressof, c_float, c_int, c_void_p, cast
+from ctypes import PYFUNCTYPE, addressof, c_char, c_float, c_int, c_ulong, c_void_p, cast
 from functools import cache
 from typing import Any
 
 from documents.extractors.cleaning import SURROGATES, clean
+from documents.extractors.pdf_fonts import FORCE_BOLD, style_of
 from documents.extractors.pdf_layout import by_columns, crosses, gutter, middle
 from documents.lines import LINE_HYPHEN, Line, boxed, tidy
 
 Span = tuple[int, int]
 Box = tuple[float, float, float, float]  # left, right, bottom, top
 
+MAX_FONT_NAME = 128  # bytes
 FARTHEST = 20_000.0  # points; a page has at most 14,400
 LINE_END = "\r\n"
 PIECE = re.compile(f"[^\r\n{LINE_HYPHEN}]+{LINE_HYPHEN}?")
@@ -98,6 +100,15 @@ def _reader() -> Callable[[int, int, int], object]:
     return PYFUNCTYPE(c_int, c_void_p, c_int, c_void_p)(address or 0)
 
 
+@cache
+def _font_reader() -> Callable[[int, int, int, int, int], int]:
+    """As `_reader`: the name of a character's font, written into a buffer, and its flags."""
+    from pypdfium2 import raw
+
+    address = cast(raw.FPDFText_GetFontInfo, c_void_p).value
+    return PYFUNCTYPE(c_ulong, c_void_p, c_int, c_void_p, c_ulong, c_void_p)(address or 0)
+
+
 class Places:
     """Where characters are: left, right, bottom and top."""
 
@@ -106,6 +117,18 @@ class Places:
         self.handle = cast(textpage.raw, c_void_p).value or 0
         self.values = (c_float * 4)()  # FS_RECTF, of which all fields can be had at once
         self.address = addressof(self.values)
+        self.read_font = _font_reader()
+        self.font_name = (c_char * MAX_FONT_NAME)()
+        self.font_flags = c_int()
+        self.font_addresses = addressof(self.font_name), addressof(self.font_flags)
+
+    def style(self, number: int) -> tuple[bool, bool]:
+        """Whether a character is bold, and whether it is italic."""
+        name, flags = self.font_addresses
+        length = self.read_font(self.handle, number, name, MAX_FONT_NAME, flags)
+        if not 0 < length <= MAX_FONT_NAME:  # PDFium writes nothing that does not fit
+            return False, False
+        return style_of(self.font_name.value, bool(self.font_flags.value & FORCE_BOLD))
 
     def box(self, number: int) -> Box:
         self.read(self.handle, number, self.address)
@@ -123,9 +146,14 @@ class Places:
             bottom, top = bottom2, top2
         left = left if left < left2 else left2
         right = right if right > right2 else right2
+        bold, italic = self.style(start)
+        if bold or italic:  # few lines begin so
+            last = self.style(end - 1)
+            bold, italic = bold and last[0], italic and last[1]
         if -FARTHEST < left <= right < FARTHEST and -FARTHEST < bottom <= top < FARTHEST:
-            return boxed(words, left, right, bottom, top)
-        return boxed(words, *map(_bounded, (left, right, bottom, top)))
+            return boxed(words, left, right, bottom, top, bold, italic)
+        left, right, bottom, top = map(_bounded, (left, right, bottom, top))
+        return boxed(words, left, right, bottom, top, bold, italic)
 
 
 def _bounded(place: float) -> float:

@@ -23,7 +23,7 @@ class RstExtractor(Extractor):
     source_type = "rst"
 
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        text, warnings = read_text(data)
+        text, warnings = read_text(data, declared=self.declared)
         blocks = tuple(_Source(text).blocks())
         title = next((block.title for block in blocks if block.level == 1), "")
         return Extracted(text=text, blocks=blocks, title=title, warnings=warnings)

@@ -43,6 +43,7 @@ class SpreadsheetExtractor(FileExtractor):
         {
             "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
             "application/vnd.ms-excel",
+            "application/vnd.oasis.opendocument.spreadsheet",
         }
     )
     source_type = "xlsx"

@@ -22,7 +22,7 @@ class JsonExtractor(Extractor):
     source_type = "json"
 
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        text, warnings = read_text(data)
+        text, warnings = read_text(data, declared=self.declared)
         writer = Writer()
         with reading("JSON"):
             for record, value in _values(text, by_line=_has_lines(name)):

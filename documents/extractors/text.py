@@ -12,7 +12,7 @@ class PlainTextExtractor(Extractor):
     is_harmless = True
 
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        text, warnings = read_text(data)
+        text, warnings = read_text(data, declared=self.declared)
         return Extracted(text=text, blocks=paragraph_blocks(text), warnings=warnings)
 
 

@@ -42,7 +42,7 @@ class TranscriptExtractor(Extractor):
         self.characters = characters
 
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        source, warnings = read_text(data)
+        source, warnings = read_text(data, declared=self.declared)
         cues, malformed = read_cues(source)
         if not cues:
             if malformed or not source.startswith("WEBVTT"):

@@ -19,6 +19,7 @@ def improve_default(apps, schema_editor):
     if profiles.filter(id=PROFILE, ingestion_version=1).exists():
         profiles.get_or_create(
             name="default-2",
+            namespace=None,  # shared
             defaults={
                 **BETTER,
                 "embedder": "default",
@@ -31,7 +32,7 @@ def improve_default(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("documents", "0010_short_pending_list")]
+    dependencies = [("documents", "0015_namespace_removal")]
 
     operations = [
         migrations.AlterField(

@@ -1,27 +1,39 @@
 """The tables: whose (namespaces), what (documents), what they say (facts), how indexed (indexing,
-terms, reindexing), what work (jobs), what it costs (usage)."""
+terms, reindexing), what work (jobs), what it costs (usage), who did what (audit), who
+may not try again yet (logins), what is being deleted (removals), what belongs to the
+whole installation (operators)."""
 
+from .audit import AuditEvent
 from .documents import Document, DocumentVersion
 from .facts import Fact
 from .indexing import Chunk, EmbeddingCache, IndexProfile
 from .jobs import IngestJob, WorkerHeartbeat
-from .namespaces import ApiKey, Namespace
+from .logins import LoginThrottle
+from .namespaces import ApiKey, Namespace, NamespaceUsage
+from .operators import NamespaceRemoval, OperatorKey
 from .reindexing import Reindex
+from .removals import DocumentRemoval
 from .terms import ChunkTerms, TermFrequency, TermStatistics
 from .usage import EmbeddingUsage, ProviderPace
 
 __all__ = [
     "ApiKey",
+    "AuditEvent",
     "Chunk",
     "ChunkTerms",
     "Document",
+    "DocumentRemoval",
     "DocumentVersion",
     "EmbeddingCache",
     "EmbeddingUsage",
     "Fact",
     "IndexProfile",
     "IngestJob",
+    "LoginThrottle",
     "Namespace",
+    "NamespaceRemoval",
+    "NamespaceUsage",
+    "OperatorKey",
     "ProviderPace",
     "Reindex",
     "TermFrequency",

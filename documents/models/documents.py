@@ -30,6 +30,8 @@ class Document(models.Model):
     )
     source_type = models.CharField(max_length=20)
     source_uri = models.TextField()
+    # Which folder `manage.py ingest` found it in: a sync removes only what came from its own.
+    origin = models.TextField(blank=True, default="", db_default="")
     title = models.TextField(blank=True)
     content_sha256 = models.CharField(max_length=64)
     media_type = models.CharField(max_length=200)
@@ -110,6 +112,8 @@ class DocumentVersion(models.Model):
     byte_size = models.BigIntegerField()
     storage_key = models.TextField()
     file_name = models.TextField(blank=True)
+    # Chosen by the uploader; blank: by the file's marks, declarations and letters.
+    encoding = models.CharField(max_length=40, blank=True, default="", db_default="")
     text = models.TextField(blank=True)
     # Where its headings (and pages, where it has them) lie in the text; survives re-chunking.
     outline = models.JSONField(default=dict)

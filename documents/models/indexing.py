@@ -38,7 +38,18 @@ class IndexProfile(models.Model):
         SCANN = "scann"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    name = models.SlugField(unique=True)
+    name = models.SlugField()
+    # No constraint in the database: when its namespace goes, a profile that others were given
+    # has to stay. What nobody uses is swept up later (documents/retiring.py).
+    namespace = models.ForeignKey(
+        "documents.Namespace",
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="Only this namespace sees it; left empty, all of them do.",
+    )
     chunker = models.CharField(
         max_length=10,
         choices=Chunker,
@@ -87,6 +98,11 @@ class IndexProfile(models.Model):
 
     class Meta:
         ordering = ["created_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["namespace", "name"], nulls_distinct=False, name="profile_name_once"
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -3,12 +3,24 @@
 import uuid
 
 from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from ragsite.platform.rate_limits import checked_limits
+
 from .indexing import DEFAULT_PROFILE_ID, IndexProfile
+
+QUOTA_HELP = "Blank: the installation's own quota. 0: none."
+
+
+def validate_limits(limits: object) -> None:
+    try:
+        checked_limits(limits)
+    except ValueError as error:
+        raise ValidationError(str(error)) from None
 
 
 class Namespace(models.Model):
@@ -40,13 +52,36 @@ class Namespace(models.Model):
     revision = models.BigIntegerField(default=0, editable=False)
     # Searchable chunks, kept here because counting them at query time would cost a scan.
     chunk_count = models.BigIntegerField(default=0, editable=False)
+    max_documents = models.PositiveBigIntegerField(null=True, blank=True, help_text=QUOTA_HELP)
+    max_bytes = models.PositiveBigIntegerField(
+        null=True,
+        blank=True,
+        help_text=f"Of the stored originals of all versions. {QUOTA_HELP}",
+    )
+    max_chunks = models.PositiveBigIntegerField(null=True, blank=True, help_text=QUOTA_HELP)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    # Set once: from then on no key opens it, and its rows are on their way out.
+    deleting_since = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         ordering = ["slug"]
 
     def __str__(self) -> str:
         return self.slug
+
+
+class NamespaceUsage(models.Model):
+    """What a namespace holds, for its quotas. Triggers on documents and versions keep it: they see
+    every row that comes or goes, whoever moves it. Chunks are counted in Namespace.chunk_count."""
+
+    namespace = models.OneToOneField(
+        Namespace, on_delete=models.CASCADE, primary_key=True, related_name="usage"
+    )
+    documents = models.BigIntegerField(default=0)
+    bytes = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.documents} documents, {self.bytes} bytes"
 
 
 class ApiKey(models.Model):
@@ -63,6 +98,13 @@ class ApiKey(models.Model):
     prefix = models.CharField(max_length=16, unique=True, editable=False)
     secret_sha256 = models.CharField(max_length=64, editable=False)
     scopes = ArrayField(models.CharField(max_length=10, choices=Scope.choices))
+    limits = models.JSONField(
+        default=dict,
+        blank=True,
+        validators=[validate_limits],
+        help_text="Requests a minute by class where they differ from the installation's, e.g. "
+        '{"search": 600, "ingest": 0}; 0: no limit.',
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)

@@ -18,6 +18,7 @@ class OcrUnavailable(IngestError):
 
 class OcrEngine(ABC):
     name: ClassVar[str]  # as warnings and metadata call it
+    runs_programs: ClassVar[bool] = False  # the cell allows it then (documents/sandbox)
 
     @abstractmethod
     def read(self, picture: "Image") -> list[Line]:

@@ -44,7 +44,7 @@ class PictureReader:
     @property
     def name(self) -> str:
         try:
-            return self._engine_class().name
+            return engine_class(self.entry).name
         except OcrUnavailable:
             return str(self.entry["BACKEND"])
 
@@ -80,18 +80,19 @@ class PictureReader:
             self.begin()
             self._began = time.monotonic()
             try:
-                self._engine = self._engine_class()(**self.entry.get("OPTIONS", {}))
+                self._engine = engine_class(self.entry)(**self.entry.get("OPTIONS", {}))
             except (TypeError, ValueError) as error:
                 raise OcrUnavailable(f"OCR_OPTIONS do not fit {self.name}: {error}") from error
         return self._engine
 
-    def _engine_class(self) -> type[OcrEngine]:
-        module, _, name = self.entry["BACKEND"].rpartition(".")
-        try:
-            found: type[OcrEngine] = getattr(import_module(module), name)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise OcrUnavailable(f"OCR_BACKEND names nothing that is there: {error}") from error
-        return found
+
+def engine_class(entry: Mapping[str, Any]) -> type[OcrEngine]:
+    module, _, name = entry["BACKEND"].rpartition(".")
+    try:
+        found: type[OcrEngine] = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise OcrUnavailable(f"OCR_BACKEND names nothing that is there: {error}") from error
+    return found
 
 
 def is_blank(picture: "Image") -> bool:

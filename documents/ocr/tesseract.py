@@ -23,6 +23,7 @@ LONGEST_COMPLAINT = 200
 
 class Tesseract(OcrEngine):
     name = "tesseract"
+    runs_programs = True
 
     def __init__(
         self,

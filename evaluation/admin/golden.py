@@ -12,6 +12,8 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from documents import audit
+from documents.admin.audited import Audited
 from evaluation import curating
 from evaluation.errors import BadGoldenSet
 from evaluation.exporting import questions_of
@@ -51,7 +53,7 @@ class QueryInline(admin.TabularInline):
 
 
 @admin.register(GoldenSet)
-class GoldenSetAdmin(admin.ModelAdmin):
+class GoldenSetAdmin(Audited, admin.ModelAdmin):
     list_display = ("name", "namespace", "queries_count", "judge", "evaluate", "updated_at")
     list_filter = ("namespace",)
     list_select_related = ("namespace",)
@@ -97,6 +99,7 @@ class GoldenSetAdmin(admin.ModelAdmin):
             self.message_user(request, "Choose one set.", messages.WARNING)
             return None
         golden_set = queryset[0]
+        audit.record("goldenset.export", namespace=golden_set.namespace_id, target=golden_set)
         answer = HttpResponse(
             "".join(write_jsonl(questions_of(golden_set))), content_type="application/jsonl"
         )
@@ -198,7 +201,7 @@ class JudgementInline(admin.TabularInline):
 
 
 @admin.register(GoldenQuery)
-class GoldenQueryAdmin(admin.ModelAdmin):
+class GoldenQueryAdmin(Audited, admin.ModelAdmin):
     form = QueryForm
     list_display = ("text", "golden_set", "namespace", "judged", "judge", "tags")
     list_filter = ("golden_set", "namespace")

@@ -12,6 +12,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 
+from documents import audit
+from documents.admin.parameters import asked_uuid
 from documents.models import Document
 from evaluation import curating
 from evaluation.errors import BadGoldenSet
@@ -57,7 +59,7 @@ def _show(
     by_document = request.GET.get("by") == "document"
     query = None
     if "query" in request.GET:
-        query = get_object_or_404(golden_set.queries, pk=request.GET["query"])
+        query = get_object_or_404(golden_set.queries, pk=asked_uuid(request.GET["query"]))
     text = query.text if query else request.GET.get("q", "").strip()[: curating.LONGEST_QUERY]
     if query is None and text:
         query = golden_set.queries.filter(text=text).first()
@@ -111,8 +113,7 @@ def _judge(request: HttpRequest, golden_set: GoldenSet) -> HttpResponse:
     try:
         query = curating.add_query(golden_set, posted.get("q", "").strip())
         if posted.get("remove"):
-            Judgement.objects.filter(query=query, pk=posted["remove"]).delete()
-            curating.touch(golden_set.pk)
+            _remove(query, posted["remove"])
         elif posted.get("document"):
             _write(query, posted)
     except (BadGoldenSet, ValueError) as error:
@@ -124,14 +125,31 @@ def _judge(request: HttpRequest, golden_set: GoldenSet) -> HttpResponse:
     return HttpResponseRedirect(f"?{urlencode(where)}#{posted.get('place', '')}")
 
 
+def _remove(query: GoldenQuery, judgement_id: str) -> None:
+    judgement = get_object_or_404(query.judgements, pk=asked_uuid(judgement_id))
+    gone = audit.Target("judgement", str(judgement.pk))
+    audit.record("judgement.delete", namespace=query.namespace_id, target=gone)
+    judgement.delete()
+    curating.touch(query.golden_set_id)
+
+
 def _write(query: GoldenQuery, posted: Any) -> None:
-    document = get_object_or_404(Document, pk=posted["document"], namespace_id=query.namespace_id)
-    span = (int(posted["start"]), int(posted["end"])) if posted.get("start") else None
-    is_negative = posted["grade"] == "negative"
+    document = get_object_or_404(
+        Document, pk=asked_uuid(posted["document"]), namespace_id=query.namespace_id
+    )
+    span = (_number(posted, "start"), _number(posted, "end")) if posted.get("start") else None
+    is_negative = posted.get("grade") == "negative"
     curating.judge(
         query,
         document,
-        grade=0 if is_negative else int(posted["grade"]),
+        grade=0 if is_negative else _number(posted, "grade"),
         span=span,
         is_hard_negative=is_negative,
     )
+
+
+def _number(posted: Any, name: str) -> int:
+    value = str(posted.get(name, ""))
+    if not (value.isascii() and value.isdigit() and len(value) < 10):
+        raise BadGoldenSet(f"The {name} must be a whole number.")
+    return int(value)

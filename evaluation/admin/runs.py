@@ -14,6 +14,8 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from documents import audit
+from documents.admin.asking import asks_first
 from documents.admin.readonly import LookOnlyAdmin
 from evaluation import metrics, pictures, run_lives
 from evaluation.comparing import Comparison, compare
@@ -51,7 +53,7 @@ class EvaluationRunAdmin(LookOnlyAdmin):
 
     @admin.display
     def progress(self, run: EvaluationRun) -> SafeString:
-        bar = '<progress style="width: 5em" max="{}" value="{}"></progress> {}/{}'
+        bar = '<progress max="{}" value="{}"></progress> {}/{}'
         done, total = run.queries_done, run.queries_total
         return format_html(bar, total or 1, done, done, total)
 
@@ -89,11 +91,18 @@ class EvaluationRunAdmin(LookOnlyAdmin):
         return HttpResponseRedirect(f"{reverse('admin:evaluation_evaluationrun_compare')}?{pair}")
 
     @admin.action(description="Cancel", permissions=["operate"])
+    @asks_first(
+        "Cancel {count} runs?",
+        consequence="What they have measured so far is not reported. Runs that have ended are "
+        "left alone.",
+    )
     def cancel(self, request: HttpRequest, queryset: QuerySet[EvaluationRun]) -> None:
         cancelled = 0
         for run in queryset:
             with namespace(run.namespace_id):
-                cancelled += run_lives.cancel(run.pk)
+                if run_lives.cancel(run.pk):
+                    audit.record("evaluationrun.cancel", target=run)
+                    cancelled += 1
         self.message_user(request, f"{cancelled} runs cancelled.")
 
     def get_urls(self) -> list[URLPattern]:

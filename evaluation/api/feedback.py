@@ -1,6 +1,5 @@
 """POST /feedback: what somebody says of an answer; GET /feedback: what was said, for curating."""
 
-from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -10,12 +9,14 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from documents.api.fields import MOMENT
 from documents.api.serializers import SpanSerializer, StrictSerializer
 from documents.api.views import NamespacedListView, caller_of
 from evaluation.feedback import give
 from evaluation.models import Feedback, SelectedPassage
+from ragsite.openapi import NOT_BLANK
 from ragsite.tenancy import namespace
-from retrieval.api.filters import FiltersSerializer, MomentField
+from retrieval.api.filters import FiltersField, MomentField
 
 from .errors import enveloped
 from .serializers import LONGEST_QUERY
@@ -25,8 +26,35 @@ LONGEST_COMMENT = 4000
 USEFUL = {"true": True, "false": False, "unsaid": None}
 
 
+# What is null counts as not said; and something has to be said.
+_UNSAID = {"query_id": {"type": "string"}, "query": {"type": "null"}}
+_BY_TEXT = {"query_id": {"type": "null"}, "query": {"type": "string"}}
+_SOMETHING: dict[str, dict[str, Any]] = {
+    "selected_chunk_ids": {"minItems": 1},
+    "useful": {"type": "boolean"},
+    "comment": {"pattern": NOT_BLANK},
+}
+
+
 class FeedbackFormSerializer(StrictSerializer):
     """Of the question that was answered with `query_id`, or of a question by its text."""
+
+    schema_rules = {
+        "allOf": [
+            {
+                "oneOf": [
+                    {"required": ["query_id"], "properties": {**_UNSAID, "filters": False}},
+                    {"required": ["query"], "properties": _BY_TEXT},
+                ]
+            },
+            {
+                "anyOf": [
+                    {"required": [name], "properties": {name: rule}}
+                    for name, rule in _SOMETHING.items()
+                ]
+            },
+        ]
+    }
 
     query_id = serializers.UUIDField(
         required=False, allow_null=True, help_text="As `POST /query` answered."
@@ -37,9 +65,7 @@ class FeedbackFormSerializer(StrictSerializer):
         allow_null=True,
         help_text="Instead of query_id: the question itself.",
     )
-    filters = serializers.JSONField(
-        required=False, help_text="With `query`: the filters it was asked with."
-    )
+    filters = FiltersField(required=False, help_text="With `query`: the filters it was asked with.")
     selected_chunk_ids = serializers.ListField(
         child=serializers.UUIDField(),
         max_length=MOST_SELECTED,
@@ -48,11 +74,6 @@ class FeedbackFormSerializer(StrictSerializer):
     )
     useful = serializers.BooleanField(allow_null=True, default=None)
     comment = serializers.CharField(max_length=LONGEST_COMMENT, default="", allow_blank=True)
-
-    def validate_filters(self, filters: Any) -> Any:
-        form = FiltersSerializer(data=filters)
-        form.is_valid(raise_exception=True)
-        return filters
 
     def validate(self, fields: dict[str, Any]) -> dict[str, Any]:
         fields = {name: value for name, value in fields.items() if value is not None}
@@ -113,33 +134,31 @@ class FeedbackSerializer(serializers.ModelSerializer):
         return SelectedPassageSerializer(said.selected.all(), many=True).data
 
 
-class FeedbackFilterSerializer(serializers.Serializer):
-    useful = serializers.ChoiceField(choices=list(USEFUL), required=False)
-    since = MomentField(required=False)
-
-
 class FeedbackListView(NamespacedListView):
     serializer_class = FeedbackSerializer
     filter_names = frozenset({"useful", "since"})
+    choices = {"useful": list(USEFUL)}
     # Whoever may search may say what it was worth. What others asked and said is for curators.
     scopes = {"POST": "read", "GET": "write"}
 
     def get_queryset(self) -> QuerySet[Feedback]:
-        form = FeedbackFilterSerializer(data=self.request.query_params)
-        form.is_valid(raise_exception=True)
-        asked = form.validated_data
+        asked = self.request.query_params
         feedback = Feedback.objects.prefetch_related("selected__document")
         if "useful" in asked:
             feedback = feedback.filter(useful=USEFUL[asked["useful"]])
         if "since" in asked:
-            feedback = feedback.filter(created_at__gte=asked["since"])
+            try:
+                since = MomentField().run_validation(asked["since"])
+            except ValidationError as error:
+                raise ValidationError({"since": error.detail}) from None
+            feedback = feedback.filter(created_at__gte=since)
         return feedback
 
     @extend_schema(
         operation_id="feedback_list",
         parameters=[
             OpenApiParameter("useful", str, enum=list(USEFUL)),
-            OpenApiParameter("since", datetime, description="A date or a time in ISO 8601."),
+            OpenApiParameter("since", MOMENT, description="A date or a time in ISO 8601."),
         ],
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:

@@ -11,11 +11,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from documents import audit
 from documents.api.views import NamespacedListView, caller_of, in_namespace
 from documents.models import Document
 from evaluation import curating
 from evaluation.models import GoldenQuery, GoldenSet, Judgement
 from ragsite.errors import ApiError
+from ragsite.platform.rate_limits import BY_METHOD
 from ragsite.tenancy import namespace
 
 from .errors import enveloped
@@ -95,6 +97,8 @@ class GoldenSetListView(NamespacedListView):
 
 
 class GoldenSetView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="golden_sets_get", responses=GoldenSetSerializer)
     @in_namespace
     def get(self, request: Request, pk: uuid.UUID) -> Response:
@@ -105,7 +109,10 @@ class GoldenSetView(APIView):
     @in_namespace
     def delete(self, request: Request, pk: uuid.UUID) -> Response:
         """With its queries, judgements and runs."""
-        find(GoldenSet, pk).delete()
+        golden_set = find(GoldenSet, pk)
+        queries = golden_set.queries.count()
+        audit.record("goldenset.delete", target=golden_set, details={"queries": queries})
+        golden_set.delete()
         return Response(status=204)
 
 
@@ -143,6 +150,8 @@ class GoldenQueryListView(NamespacedListView):
 
 
 class GoldenQueryView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="golden_queries_get", responses=GoldenQuerySerializer)
     @in_namespace
     def get(self, request: Request, pk: uuid.UUID) -> Response:
@@ -177,11 +186,14 @@ class GoldenQueryView(APIView):
     def delete(self, request: Request, pk: uuid.UUID) -> Response:
         query = find(GoldenQuery, pk)
         curating.touch(query.golden_set_id)
+        audit.record("goldenquery.delete", target=audit.Target("goldenquery", str(pk)))
         query.delete()
         return Response(status=204)
 
 
 class JudgementListView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(
         operation_id="judgements_create",
         request=JudgementFormSerializer,
@@ -199,9 +211,12 @@ class JudgementListView(APIView):
 
 
 class JudgementView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="judgements_delete", request=None, responses={204: None})
     @in_namespace
     def delete(self, request: Request, pk: uuid.UUID) -> Response:
         judgement = find(Judgement, pk)
+        audit.record("judgement.delete", target=audit.Target("judgement", str(pk)))
         judgement.delete()
         return Response(status=204)

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from documents.api.fields import NamedChoiceField
 from documents.api.serializers import StrictSerializer
 from evaluation.options import Options
 
@@ -23,8 +24,8 @@ class OptionsSerializer(StrictSerializer):
         max_value=1000,
         help_text="How far down the ranking is measured.",
     )
-    mode = serializers.ChoiceField(choices=["hybrid", "semantic", "lexical"], default=DEFAULTS.mode)
-    fusion = serializers.ChoiceField(choices=["weighted", "rrf"], default=DEFAULTS.fusion)
+    mode = NamedChoiceField(choices=["hybrid", "semantic", "lexical"], default=DEFAULTS.mode)
+    fusion = NamedChoiceField(choices=["weighted", "rrf"], default=DEFAULTS.fusion)
     semantic_weight = serializers.FloatField(
         default=DEFAULTS.semantic_weight,
         min_value=0,
@@ -32,7 +33,7 @@ class OptionsSerializer(StrictSerializer):
         help_text="For fusion `weighted`; the words have the rest.",
     )
     rrf_k = serializers.IntegerField(default=DEFAULTS.rrf_k, min_value=1, max_value=1000)
-    rerank = serializers.ChoiceField(
+    rerank = NamedChoiceField(
         choices=["auto", "none", "cosine", "cross-encoder", "remote", "llm"],
         default=DEFAULTS.rerank,
     )

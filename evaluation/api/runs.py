@@ -5,18 +5,19 @@ from typing import Any
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from documents import audit
 from documents.api.pages import InTheirOrder
-from documents.api.views import NamespacedListView, in_namespace
+from documents.api.views import NamespacedListView, check_parameters, in_namespace, uuid_in
 from evaluation import run_lives
 from evaluation.comparing import MEASURE, as_data, compare
 from evaluation.models import EvaluationRun, GoldenSet, QueryScore
 from evaluation.options import Options
 from ragsite.errors import ApiError
+from ragsite.platform.rate_limits import BY_METHOD
 
 from .errors import enveloped
 from .golden import find
@@ -26,13 +27,14 @@ from .serializers import ComparisonSerializer, RunFormSerializer, RunSerializer,
 class RunListView(NamespacedListView):
     serializer_class = RunSerializer
     filter_names = frozenset({"golden_set_id", "state"})
+    choices = {"state": EvaluationRun.State.values}
 
     def get_queryset(self) -> QuerySet[EvaluationRun]:
         runs = EvaluationRun.objects.all()
         if state := self.request.query_params.get("state"):
             runs = runs.filter(state=state)
         if "golden_set_id" in self.request.query_params:
-            runs = runs.filter(golden_set=_uuid_in(self.request, "golden_set_id"))
+            runs = runs.filter(golden_set=uuid_in(self.request, "golden_set_id"))
         return runs
 
     @extend_schema(
@@ -66,6 +68,8 @@ class RunListView(NamespacedListView):
 
 
 class RunView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="evaluations_get", responses=RunSerializer)
     @in_namespace
     def get(self, request: Request, pk: uuid.UUID) -> Response:
@@ -73,12 +77,15 @@ class RunView(APIView):
 
 
 class CancelRunView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="evaluations_cancel", request=None, responses=RunSerializer)
     @in_namespace
     def post(self, request: Request, pk: uuid.UUID) -> Response:
         find(EvaluationRun, pk)
         if not run_lives.cancel(pk):
             raise ApiError("run_ended", "This run has already ended.", http_status=409)
+        audit.record("evaluationrun.cancel", target=audit.Target("evaluationrun", str(pk)))
         return Response(RunSerializer(find(EvaluationRun, pk)).data)
 
 
@@ -96,6 +103,8 @@ class ScoreListView(NamespacedListView):
 
 
 class CompareView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(
         operation_id="evaluations_compare",
         parameters=[
@@ -108,14 +117,8 @@ class CompareView(APIView):
     @in_namespace
     def get(self, request: Request) -> Response:
         """b against a: gains with intervals and p-values, and which queries changed and why."""
-        a, b = (find(EvaluationRun, _uuid_in(request, name)) for name in ("a", "b"))
+        check_parameters(request, frozenset({"a", "b", "measure"}))
+        a, b = (find(EvaluationRun, uuid_in(request, name)) for name in ("a", "b"))
         with enveloped():
             comparison = compare(a, b, measure=request.query_params.get("measure", MEASURE))
         return Response(as_data(comparison))
-
-
-def _uuid_in(request: Request, name: str) -> uuid.UUID:
-    try:
-        return uuid.UUID(request.query_params[name])
-    except (KeyError, ValueError):
-        raise ValidationError({name: "Must be a UUID."}) from None

@@ -9,7 +9,7 @@ from documents.api.fields import TagsField
 from documents.api.serializers import FailureSerializer, SpanSerializer, StrictSerializer
 from evaluation.models import EvaluationRun, GoldenQuery, GoldenSet, Judgement, QueryScore
 from evaluation.models.golden import HIGHEST_GRADE, MAX_PART
-from retrieval.api.filters import FiltersSerializer
+from retrieval.api.filters import FiltersField
 
 from .options import OptionsSerializer
 
@@ -65,6 +65,8 @@ class SpanFormSerializer(StrictSerializer):
 class JudgementFormSerializer(StrictSerializer):
     """On the whole document, or on a part of it: by `span`, or by `quote`."""
 
+    schema_rules = {"oneOf": [{"required": [name]} for name in ("document_id", "source_uri")]}
+
     document_id = serializers.UUIDField(required=False)
     source_uri = serializers.CharField(
         max_length=2048, required=False, help_text="Instead of document_id."
@@ -115,14 +117,9 @@ class GoldenQueryChangeSerializer(StrictSerializer):
     """What is left out stays as it is."""
 
     query = serializers.CharField(max_length=LONGEST_QUERY, required=False)
-    filters = serializers.JSONField(required=False, help_text="As in `POST /query`.")
+    filters = FiltersField(required=False, help_text="As in `POST /query`.")
     tags = TagsField(max_length=100, required=False)
     notes = serializers.CharField(max_length=10_000, required=False, allow_blank=True)
-
-    def validate_filters(self, filters: Any) -> Any:
-        form = FiltersSerializer(data=filters)
-        form.is_valid(raise_exception=True)
-        return filters
 
 
 class GoldenQueryFormSerializer(GoldenQueryChangeSerializer):

@@ -1,5 +1,6 @@
 """Test collections in BEIR's layout, for the benchmarks: corpus.jsonl, queries.jsonl, qrels/."""
 
+import sys
 from pathlib import Path
 
 from evaluation.golden_formats import Article, read_beir, read_corpus
@@ -11,7 +12,12 @@ class Collection:
     """The documents of a folder, its judged queries, and what is relevant to each."""
 
     def __init__(self, folder: Path) -> None:
-        self.articles = list(read_corpus(folder))
+        articles = list(read_corpus(folder))
+        self.articles = [article for article in articles if article.whole]
+        self.empty = [article.name for article in articles if not article.whole]
+        if self.empty:
+            named = ", ".join(self.empty[:10])
+            sys.stderr.write(f"{folder.name}: {len(self.empty)} empty documents skipped: {named}\n")
         self.relevant: dict[str, dict[str, int]] = {}
         self.queries: dict[str, str] = {}
         for question in read_beir(folder)[0]:

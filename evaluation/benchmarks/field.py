@@ -162,7 +162,7 @@ def at_scale(path: Path, rows: int, embedder: Any, model: Path, python: Path) ->
     corpus = open_corpus(path, rows=rows, vectors=vectors)
     indexing = time.perf_counter() - started
     with operator():
-        _, key = keys.issue(corpus.tenant, scopes=("read",))
+        _, key = keys.issue(corpus.tenant, scopes=("read",), limits={"search": 0})
     with asking.running_server(key) as server:
         for text in asked[:5]:
             server.ask(f"{text} ", k=DEPTH)

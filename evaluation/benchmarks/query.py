@@ -340,7 +340,7 @@ def main() -> None:
     natural = asking.natural_questions(corpus.texts, options.questions)
     short = asking.keyword_questions(corpus.texts, options.questions)
     with operator():
-        _, key = keys.issue(corpus.tenant, scopes=("read",))
+        _, key = keys.issue(corpus.tenant, scopes=("read",), limits={"search": 0})
     say(f"{len(corpus.pages)} documents, {len(corpus.ids)} chunks, vectors: {options.vectors}")
     warm_up()
     with asking.running_server(key) as server:

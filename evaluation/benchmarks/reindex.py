@@ -260,7 +260,7 @@ def run(options: argparse.Namespace) -> int:
     texts = fill(tenant, options.chunks)
     with operator():
         tenant.refresh_from_db()
-        _, key = keys.issue(tenant, scopes=("read",))
+        _, key = keys.issue(tenant, scopes=("read",), limits={"search": 0})
     say(
         f"{len(texts)} documents, {tenant.chunk_count} chunks ingested in "
         f"{time.monotonic() - started:.0f} s"

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management import CommandError, CommandParser
 from tqdm import tqdm
 
+from documents import profiles
 from documents.management.commands.api_key import find_namespace
 from documents.models import IndexProfile, Namespace
 from evaluation.api.options import OptionsSerializer
@@ -57,12 +58,11 @@ def tenant_named(slug: str) -> Namespace:
         return Namespace.objects.select_related("active_profile").get(pk=find_namespace(slug).pk)
 
 
-def profile_named(name: str) -> IndexProfile:
-    with operator():
-        profile = IndexProfile.objects.filter(name=name).first()
-    if profile is None:
-        raise CommandError(f"There is no index profile {name!r}; see manage.py profile list.")
-    return profile
+def profile_named(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
+    try:
+        return profiles.named_by_operator(name, near=near)
+    except profiles.UnknownProfile as error:
+        raise CommandError(str(error)) from None
 
 
 def find_run(name: str, *, near: Namespace | None = None) -> EvaluationRun:

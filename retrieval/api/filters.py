@@ -5,10 +5,10 @@ from datetime import UTC, datetime, time
 from typing import Any
 
 from django.utils.dateparse import parse_date, parse_datetime
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from documents.api.fields import MOMENT, NamedChoiceField, TextField
 from documents.api.serializers import StrictSerializer
 from documents.metadata import text
 from retrieval.filters import Condition, Filters, InvalidFilter, parse_metadata
@@ -18,7 +18,7 @@ LONGEST_TAG = 200
 LONGEST_STEP = 100  # of a path in an error
 
 
-@extend_schema_field(OpenApiTypes.DATETIME)
+@extend_schema_field(MOMENT)
 class MomentField(serializers.Field):
     """A date or a date and time. A bare date means its first or, as an end, its last moment."""
 
@@ -49,8 +49,9 @@ class MomentField(serializers.Field):
         "type": "array",
         "items": {
             "anyOf": [
-                {"type": "string", "format": "date", "nullable": True},
-                {"type": "string", "format": "date-time", "nullable": True},
+                {"type": "null"},
+                {"type": "string", "format": "date"},
+                {"type": "string", "format": "date-time"},
             ]
         },
         "minItems": 2,
@@ -77,7 +78,7 @@ class DateRangeField(serializers.Field):
 
 
 def _tags() -> serializers.ListField:
-    child = serializers.CharField(max_length=LONGEST_TAG)
+    child = TextField(max_length=LONGEST_TAG)
     return serializers.ListField(child=child, required=False, max_length=MOST_TAGS)
 
 
@@ -121,7 +122,7 @@ class TagsFilterField(serializers.Field):
         return value
 
 
-@extend_schema_field({"type": "object", "additionalProperties": True})
+@extend_schema_field({"$ref": "#/components/schemas/MetadataFilter"})
 class MetadataFilterField(serializers.Field):
     """Keys with values or operators; an error names the place inside."""
 
@@ -164,7 +165,7 @@ class FiltersSerializer(StrictSerializer):
         help_text="Documents in any of these languages.",
     )
     kind = serializers.ListField(
-        child=serializers.ChoiceField(choices=["text", "code", "table", "image"]),
+        child=NamedChoiceField(choices=["text", "code", "table", "image"]),
         required=False,
         max_length=4,
         help_text="Only passages of these kinds.",
@@ -177,9 +178,22 @@ class FiltersSerializer(StrictSerializer):
     )
 
 
+@extend_schema_field(FiltersSerializer)
+class FiltersField(serializers.JSONField):
+    """Filters that are kept as they were given, once it is sure that they can be used."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        FiltersSerializer().run_validation(data)
+        return data
+
+
 def filters_of(fields: Mapping[str, Any]) -> Filters:
     """What a valid FiltersSerializer holds, as the search takes it."""
     tags = fields.get("tags", {})
+    alternatives = (
+        *(tags.get(name) for name in ("any", "all")),
+        *(fields.get(name) for name in ("document_ids", "source_types", "language", "kind")),
+    )
     date_from, date_to = fields.get("date_range", (None, None))
     return Filters(
         tags=tuple(tags.get("any", ())),
@@ -192,4 +206,5 @@ def filters_of(fields: Mapping[str, Any]) -> Filters:
         date_to=date_to,
         metadata=fields.get("metadata"),
         kinds=tuple(fields.get("kind", ())),
+        matches_nothing=[] in alternatives,
     )

@@ -14,6 +14,7 @@ from .serializers import QueryAnswerSerializer, QuerySerializer, answer_of, requ
 
 class QueryView(APIView):
     scopes = {"POST": "read"}
+    rate_class = "search"
 
     @extend_schema(operation_id="query", request=QuerySerializer, responses=QueryAnswerSerializer)
     def post(self, request: Request) -> Response:

@@ -12,7 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents import estimating, reindexing
+from documents import estimating, profiles, reindexing
+from documents.api.fields import NamedChoiceField
 from documents.api.serializers import FailureSerializer, StrictSerializer
 from documents.api.views import caller_of
 from documents.errors import IngestError
@@ -26,7 +27,16 @@ NEED_A_PROFILE = ("estimate", "build")
 
 
 class ReindexRequestSerializer(StrictSerializer):
-    action = serializers.ChoiceField(
+    schema_rules = {
+        "oneOf": [
+            {"required": ["profile"], "properties": {"action": {"enum": list(NEED_A_PROFILE)}}},
+            {
+                "required": ["action"],
+                "properties": {"action": {"not": {"enum": list(NEED_A_PROFILE)}}, "profile": False},
+            },
+        ]
+    }
+    action = NamedChoiceField(
         choices=[
             "estimate",
             "build",
@@ -132,6 +142,9 @@ def status_of(namespace_id: uuid.UUID) -> dict[str, Any]:
 def act(namespace_id: uuid.UUID, wish: dict[str, Any]) -> dict[str, Any]:
     """What an action answers besides the status."""
 
+    def profile() -> IndexProfile:
+        return _profile(wish["profile"], namespace_id)
+
     def compare() -> None:
         with namespace(namespace_id):
             reindex = reindexing.current(namespace_id)
@@ -142,9 +155,9 @@ def act(namespace_id: uuid.UUID, wish: dict[str, Any]) -> dict[str, Any]:
     actions: dict[str, tuple[str, Callable[[], Any]]] = {
         "estimate": (
             "estimate",
-            lambda: asdict(estimating.estimate(namespace_id, _profile(wish["profile"]))),
+            lambda: asdict(estimating.estimate(namespace_id, profile())),
         ),
-        "build": ("", lambda: reindexing.start(namespace_id, _profile(wish["profile"]))),
+        "build": ("", lambda: reindexing.start(namespace_id, profile())),
         "compare": ("", compare),
         "switch": (
             "",
@@ -160,8 +173,8 @@ def act(namespace_id: uuid.UUID, wish: dict[str, Any]) -> dict[str, Any]:
     return {name: result} if name else {}
 
 
-def _profile(name: str) -> IndexProfile:
-    profile = IndexProfile.objects.filter(name=name).first()
+def _profile(name: str, namespace_id: uuid.UUID) -> IndexProfile:
+    profile = profiles.named_by_tenant(name, namespace_id=namespace_id)
     if profile is None:
         raise ValidationError({"profile": "There is no such profile: see GET /profiles."})
     return profile
@@ -169,6 +182,7 @@ def _profile(name: str) -> IndexProfile:
 
 class ReindexView(APIView):
     scopes = {"GET": "admin", "POST": "admin"}
+    rate_class = "admin"
 
     @extend_schema(operation_id="reindex_status", responses=ReindexAnswerSerializer)
     def get(self, request: Request) -> Response:

@@ -6,6 +6,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from documents.api.fields import NamedChoiceField
+from documents.api.json_types import type_errors
 from documents.api.serializers import SpanSerializer, StrictSerializer
 from retrieval.requests import Candidate, Explanation, Hit, SearchRequest, SearchResult
 
@@ -15,6 +17,10 @@ LONGEST_QUERY = 4000
 
 
 class WeightsSerializer(StrictSerializer):
+    schema_rules = {
+        "anyOf": [{"properties": {leg: {"exclusiveMinimum": 0}}} for leg in ("semantic", "lexical")]
+    }
+
     semantic = serializers.FloatField(min_value=0, max_value=1)
     lexical = serializers.FloatField(min_value=0, max_value=1)
 
@@ -47,6 +53,8 @@ class ThresholdField(serializers.Field):
         if unknown := sorted(set(by_stage) - set(STAGES)):
             raise serializers.ValidationError({unknown[0]: f"Stages are {', '.join(STAGES)}."})
         number = serializers.FloatField()
+        if wrong := type_errors(dict.fromkeys(by_stage, number), by_stage):
+            raise serializers.ValidationError(wrong if isinstance(data, dict) else wrong["final"])
         return tuple((stage, number.run_validation(least)) for stage, least in by_stage.items())
 
     def to_representation(self, value: Any) -> Any:
@@ -57,8 +65,8 @@ class QuerySerializer(StrictSerializer):
     query = serializers.CharField(max_length=LONGEST_QUERY)
     k = serializers.IntegerField(default=10, min_value=1, max_value=100)
     filters = FiltersSerializer(required=False)
-    mode = serializers.ChoiceField(choices=["hybrid", "semantic", "lexical"], default="hybrid")
-    fusion = serializers.ChoiceField(
+    mode = NamedChoiceField(choices=["hybrid", "semantic", "lexical"], default="hybrid")
+    fusion = NamedChoiceField(
         choices=["weighted", "rrf"],
         default="weighted",
         help_text="`weighted`: a sum of both scores, each stretched to 0…1 over the candidates. "
@@ -76,7 +84,7 @@ class QuerySerializer(StrictSerializer):
         help_text="Lowest final score to return; or lowest scores by stage: "
         '`{"vector": 0.3, "fused": 0.2}`. Stages: vector, lexical, fused, rerank, final.',
     )
-    rerank = serializers.ChoiceField(
+    rerank = NamedChoiceField(
         choices=["auto", "none", "cosine", "cross-encoder", "remote", "llm"],
         default="auto",
         help_text="`auto` decides by the question, and only among what is configured.",
@@ -98,7 +106,7 @@ class QuerySerializer(StrictSerializer):
         max_value=1,
         help_text="Below 1, passages unlike the ones before are preferred (MMR).",
     )
-    expand = serializers.ChoiceField(
+    expand = NamedChoiceField(
         choices=["none", "section"],
         default="none",
         help_text="`section`: each passage is the whole section around the hit, if not too long.",
@@ -167,7 +175,12 @@ class HitSerializer(serializers.Serializer):
     merged_chunk_ids = serializers.ListField(
         child=serializers.UUIDField(), help_text="Neighbours that became one passage with it."
     )
-    metadata = serializers.JSONField()
+    metadata = serializers.JSONField(
+        help_text="The document's. Each of its keys can be used in `filters.metadata`."
+    )
+    chunk_metadata = serializers.JSONField(
+        help_text="The passage's own: its headings, its link, where its words lie on the page."
+    )
     tags = serializers.ListField(child=serializers.CharField())
 
 
@@ -305,6 +318,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
         "highlights": [{"start": span.start, "end": span.end} for span in hit.highlights],
         "merged_chunk_ids": hit.merged,
         "metadata": hit.metadata,
+        "chunk_metadata": hit.chunk_metadata,
         "tags": hit.tags,
     }
 

@@ -10,6 +10,7 @@ from documents.errors import ParseError
 from documents.extractors.base import Extractor
 from documents.extractors.cell import serve
 from documents.passages import Extracted, Page
+from tests.documents.hostile_acts import attempt
 
 
 class ObedientExtractor(Extractor):
@@ -17,7 +18,8 @@ class ObedientExtractor(Extractor):
     source_type = "obedient"
 
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        return getattr(self, data.decode())()
+        act, *arguments = data.decode().split()
+        return getattr(self, act)(*arguments)
 
     def answer(self) -> Extracted:
         return Extracted("Ünï\u2028 text", pages=(Page(1, 0, 9),), metadata={"pid": os.getpid()})
@@ -51,6 +53,29 @@ class ObedientExtractor(Extractor):
 
     def leave(self) -> Extracted:
         os._exit(0)
+
+    def attempt(self, act: str, *arguments: str) -> Extracted:
+        return Extracted(attempt(act, *arguments))
+
+    def identity(self) -> Extracted:
+        libc = ctypes.CDLL(None)
+        capabilities = (ctypes.c_uint32 * 6)()
+        libc.capget((ctypes.c_uint32 * 2)(0x20080522, 0), capabilities)
+        found = {
+            "users": [*os.getresuid(), *os.getresgid()],
+            "groups": os.getgroups(),
+            "capabilities": sum(capabilities),
+            "no_new_privileges": libc.prctl(39, 0, 0, 0, 0),
+            "parent": os.getppid(),
+        }
+        return Extracted("identity", metadata=found)
+
+    def spawn(self, *arguments: str) -> Extracted:
+        """A child that would outlive its parent."""
+        child = os.fork()
+        if child == 0:
+            time.sleep(600)
+        return Extracted("spawned", metadata={"pid": child})
 
     def open_many(self) -> Extracted:
         kept = [open(os.devnull) for _ in range(1000)]  # noqa: SIM115

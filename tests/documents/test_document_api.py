@@ -1,6 +1,5 @@
 """Documents over HTTP: list, look into, retag, index again, delete; and how errors look."""
 
-import base64
 import threading
 import time
 import uuid
@@ -70,8 +69,9 @@ def test_a_document_shows_all_there_is_to_know_of_it(api: Api, harbour: str):
     assert "given" not in answer.body
 
 
-def test_tags_and_metadata_are_replaced_and_filters_see_it_at_once(api: Api, harbour: str):
-    answer = api.patch(f"documents/{harbour}", {"tags": ["port"], "metadata": {"floor": 2}})
+def test_tags_are_replaced_metadata_merged_and_filters_see_it_at_once(api: Api, harbour: str):
+    change = {"tags": ["port"], "metadata": {"floor": 2, "author": None}}
+    answer = api.patch(f"documents/{harbour}", change)
     assert answer.status == 200
     assert (answer.body["tags"], answer.body["metadata"]) == (["port"], {"floor": 2})
     assert [d["id"] for d in api.get("documents?tag=port").body["results"]] == [harbour]
@@ -92,16 +92,11 @@ def test_a_change_raises_the_namespaces_revision(tenant: Namespace, api: Api, ha
     assert revision() > before
 
 
-def test_what_was_patched_outlives_a_new_version(api: Api, harbour: str, work: Callable[[], int]):
-    api.patch(f"documents/{harbour}", {"tags": ["port"], "metadata": {"floor": 2}})
-    upload(api, text="# Harbour\n\nThirteen lights.\n")
-    work()
-    document = api.get(f"documents/{harbour}").body
-    assert (document["tags"], document["metadata"]) == (["port"], {"floor": 2})
-
-
 BAD_CHANGES: list[Any] = [
-    {"title": "not changeable"},
+    {"title": "x" * 1001},
+    {"status": "not changeable"},
+    {"source_uri": ""},
+    {"dated_at": "yesterday"},
     {"tags": [{}]},
     {"tags": ["x" * 201]},
     {"tags": ["nul\x00"]},
@@ -336,35 +331,10 @@ def test_a_page_has_at_most_200_rows(api: Api):
         (owner,) = Namespace.objects.all()
         fields = {"namespace": owner, "source_type": "md", "byte_size": 1}
         Document.objects.bulk_create(Document(source_uri=str(n), **fields) for n in range(210))
-    for limit, rows in (("1000", 200), ("0", 50), ("-1", 50), ("x", 50), ("", 50), ("7", 7)):
-        assert len(api.get(f"documents?limit={limit}").body["results"]) == rows, limit
+    for query, rows in (("?limit=1000", 200), ("?limit=200", 200), ("?limit=7", 7), ("", 50)):
+        assert len(api.get(f"documents{query}").body["results"]) == rows, query
     seen = [document["id"] for page in follow(api, "documents?limit=50") for document in page]
     assert len(seen) == len(set(seen)) == 210  # all of one moment, and still told apart
-
-
-def test_a_forged_cursor_or_an_unstorable_filter_is_the_callers_mistake(api: Api, harbour: str):
-    def cursor(text: str) -> str:
-        return base64.b64encode(text.encode()).decode().replace("=", "%3D")
-
-    queries = [
-        f"documents?cursor={cursor('p=yesterday')}",
-        f"documents?cursor={cursor('p=2026-01-01T00:00:00%2B23:59')}",
-        f"documents?cursor={cursor('p=%00')}",
-        f"documents?cursor={cursor('o=-5')}",
-        "documents?cursor=%00",
-        "documents?cursor=***",
-        f"documents/{harbour}/chunks?cursor={cursor('p=one')}",
-        f"documents/{harbour}/chunks?cursor={cursor('p=99999999999999999999')}",
-        f"documents/{harbour}/versions?cursor={cursor('p=x')}",
-        "documents?tag=%00",
-        "documents?status=%00",
-        "documents?source_uri=a%00b",
-        "jobs?state=%00",
-        "jobs?document_id=x",
-        "jobs?document_id=%00",
-    ]
-    answers = [(query, api.get(query)) for query in queries]
-    assert not [(query, a.status) for query, a in answers if a.status not in (200, 404, 422)]
 
 
 # -- errors -------------------------------------------------------------------------------------

@@ -58,7 +58,8 @@ def send_texts(api: Api, *documents: Any, **options: Any) -> Answer:
     [
         ("empty.md", b"", "text/markdown", "empty_file", 422),
         ("picture.gif", GIF, "image/gif", "unsupported_type", 415),
-        ("archive.zip", b"PK\x03\x04", "application/octet-stream", "unsupported_type", 415),
+        ("archive.zip", b"PK\x03\x04", "application/octet-stream", "parse_error", 422),
+        ("archive.7z", b"7z\xbc\xaf", "application/octet-stream", "unsupported_type", 415),
         ("no-suffix", b"text", "application/x-unheard-of", "unsupported_type", 415),
         ("picture.md", GIF, "text/markdown", "type_mismatch", 415),
         ("paper.txt", b"%PDF-1.7\nstream", "text/plain", "type_mismatch", 415),

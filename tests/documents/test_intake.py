@@ -189,16 +189,15 @@ def test_new_bytes_for_a_source_are_taken_even_if_another_source_has_them(api: A
     assert changed["duplicate"] is False
 
 
-def test_a_duplicate_with_other_tags_says_that_they_were_not_heard(
+def test_a_duplicate_under_another_name_says_what_was_not_applied(
     api: Api, work: Callable[[], int]
 ):
     api.upload(("a.md", HARBOUR), tags="sea")
     work()
-    same = only_result(api.upload(("a.md", HARBOUR), tags="sea"))
-    assert (same["duplicate"], same["warnings"]) == (True, [])
-    other = only_result(api.upload(("a.md", HARBOUR), tags="sea,port", title="Port"))
-    assert other["duplicate"] is True
-    assert len(other["warnings"]) == 1
+    same = only_result(api.upload(("b.md", HARBOUR), tags="sea"))
+    assert (same["duplicate"], same["updated"], same["warnings"]) == (True, False, [])
+    other = only_result(api.upload(("b.md", HARBOUR), tags="sea,port", title="Port"))
+    assert (other["duplicate"], other["source_uri"]) == (True, "upload:a.md")
     assert "title, tags" in other["warnings"][0]
     assert api.get(f"documents/{other['document_id']}").body["tags"] == ["sea"]
 

@@ -1,7 +1,7 @@
 """Markdown: front matter apart, blocks where they lie, and no hostile file hangs it."""
 
 import json
-import time
+from collections.abc import Callable
 
 import pytest
 
@@ -9,6 +9,8 @@ from documents.errors import NoText
 from documents.extractors import extractor_for
 from documents.extractors.front_matter import json_safe
 from documents.passages import Block, Extracted
+
+from ..linear_time import assert_grows_linearly
 
 
 def extract(source: str) -> Extracted:
@@ -162,28 +164,38 @@ def test_front_matter_alone_is_no_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "source",
+    "hostile",
     [
-        "[" * 100_000,
-        ">" * 100_000,
-        "> " * 50_000,
-        "- " * 50_000 + "x",
-        "`" * 100_000,
-        "*a_" * 30_000,
-        "# " + "[![" * 30_000,
-        "[a]: <" * 20_000,
-        "|" * 100_000,
-        "\n".join(" " * (2 * depth) + "- a" for depth in range(400)),
-        "\n".join(">" * depth + " a" for depth in range(300)),
-        "|a" * 2000 + "\n" + "|-" * 2000 + "\n" + "x\n" * 2000,
-        "word " * 600_000,
+        lambda size: "[" * (size * 250),
+        lambda size: ">" * (size * 250),
+        lambda size: "> " * (size * 125),
+        lambda size: "- " * (size * 125) + "x",
+        lambda size: "`" * (size * 250),
+        lambda size: "*a_" * (size * 75),
+        lambda size: "# " + "[![" * (size * 75),
+        lambda size: "[a]: <" * (size * 50),
+        lambda size: "|" * (size * 250),
+        lambda size: "word " * (size * 1500),
     ],
 )
-def test_hostile_markdown_is_read_in_time(source: str) -> None:
-    started = time.perf_counter()
-    extracted = extract(source)
-    assert time.perf_counter() - started < 10
-    assert extracted.blocks
+def test_hostile_markdown_takes_linear_time(hostile: Callable[[int], str]) -> None:
+    assert extract(hostile(400)).blocks
+    assert_grows_linearly(extract, hostile(100), hostile(400))
+
+
+@pytest.mark.parametrize(
+    "nested",
+    [
+        lambda depth: "\n".join(" " * (2 * level) + "- a" for level in range(depth)),
+        lambda depth: "\n".join(">" * level + " a" for level in range(depth)),
+        lambda width: "|a" * width + "\n" + "|-" * width + "\n" + "x\n" * width,
+    ],
+    ids=["lists", "quotations", "table"],
+)
+def test_deep_and_wide_markdown_takes_time_by_its_size(nested: Callable[[int], str]) -> None:
+    """Twice the depth is four times the text, or four times the cells."""
+    assert extract(nested(300)).blocks
+    assert_grows_linearly(extract, nested(150), nested(300))
 
 
 def test_markdown_of_too_many_pieces_is_read_as_paragraphs() -> None:

@@ -324,11 +324,11 @@ def test_a_photograph_is_found_with_its_page_and_box(api: Api, work: Callable[[]
     assert document["source_type"] == "image"
     (hit,) = api.query("lighthouse ships", mode="lexical").body["results"]
     assert (hit["content"], hit["page"], hit["kind"]) == (" ".join(ROWS), 1, "image")
-    (box,) = hit["metadata"]["boxes"]
+    (box,) = hit["chunk_metadata"]["boxes"]
     assert box == pytest.approx([0.04, 0.17, 0.72, 0.63], abs=0.08)
-    assert 0.8 < hit["metadata"]["ocr_confidence"] <= 1
+    assert 0.8 < hit["chunk_metadata"]["ocr_confidence"] <= 1
     (only,) = api.get(f"documents/{result['document_id']}/text").body["pages"]
-    assert only["ocr_confidence"] == hit["metadata"]["ocr_confidence"]
+    assert only["ocr_confidence"] == hit["chunk_metadata"]["ocr_confidence"]
 
 
 def test_a_scanned_pdf_has_its_page_numbers(api: Api, work: Callable[[], int]):

@@ -19,23 +19,30 @@ from documents.splitting import StructureSplitter
 
 # left, baseline, size, text: written in this order, as a PDF's producer may choose
 Placed = tuple[float, float, float, str]
+BOLD = "**"  # before a text: it is set in bold letters
 
 
 def make_pdf(pages: list[list[Placed]]) -> bytes:
-    kids = " ".join(f"{4 + 2 * index} 0 R" for index in range(len(pages)))
+    kids = " ".join(f"{5 + 2 * index} 0 R" for index in range(len(pages)))
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>".encode(),
-        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+        *(
+            b"<< /Type /Font /Subtype /Type1 /BaseFont /%s /Encoding /WinAnsiEncoding >>" % name
+            for name in (b"Helvetica", b"Helvetica-Bold")
+        ),
     ]
     for index, page in enumerate(pages):
         shown = (
-            f"BT /F1 {size} Tf {x} {y} Td ({escaped(text)}) Tj ET" for x, y, size, text in page
+            f"BT /F{1 + text.startswith(BOLD)} {size} Tf {x} {y} Td"
+            f" ({escaped(text.removeprefix(BOLD))}) Tj ET"
+            for x, y, size, text in page
         )
         stream = "\n".join(shown).encode("cp1252")
         objects += [
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] "
-            b"/Resources << /Font << /F1 3 0 R >> >> /Contents %d 0 R >>" % (5 + 2 * index),
+            b"/Resources << /Font << /F1 3 0 R /F2 4 0 R >> >> /Contents %d 0 R >>"
+            % (6 + 2 * index),
             b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
         ]
     data, offsets = b"%PDF-1.4\n", []

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from documents.lexemes import ParsedQuery, parse_query, prepare
+from documents.query_syntax import ONLY_EXCLUSIONS, PREFIX_TOO_SHORT
 
 
 @pytest.mark.parametrize(
@@ -24,10 +25,19 @@ from documents.lexemes import ParsedQuery, parse_query, prepare
         ('cats -dogs -"two words"', ParsedQuery("cats", (), ("dogs", "two words"))),
         ("苹果 -香蕉 -猫", ParsedQuery("苹果", (), ("香蕉", "猫"))),
         ("languages -C++ -C#", ParsedQuery("languages", (), ("C++", "C#"))),
-        ("-only -these", ParsedQuery("only these")),
-        ('-"only this"', ParsedQuery("only this")),
+        ("-only -these", ParsedQuery("only these", notes=(ONLY_EXCLUSIONS,))),
+        ('-"only this"', ParsedQuery("only this", notes=(ONLY_EXCLUSIONS,))),
         ("e-mail -5 --flag a - b -v", ParsedQuery("e-mail -5 --flag a - b -v")),
-        ("auth* Café* aut*", ParsedQuery("auth Café aut*", (), (), ("auth", "cafe"))),
+        (
+            "auth* Café* aut*",
+            ParsedQuery(
+                "auth Café aut*",
+                (),
+                (),
+                ("auth", "cafe"),
+                (PREFIX_TOO_SHORT.format(prefixes="aut*"),),
+            ),
+        ),
         ("a**** 黑豹队伍* auth*x", ParsedQuery("a**** 黑豹队伍* auth*x")),
         ('5" disk and 3" drive', ParsedQuery('5" disk and 3" drive')),
         ('a lone " quote', ParsedQuery('a lone " quote')),

@@ -3,17 +3,18 @@
 from collections.abc import Callable
 
 import pytest
+from django.conf import LazySettings
 
 from documents.api import ingest_requests
 from documents.fetching import Fetcher
 
 from ..client import Api
-from .test_fetching import loopback_too, site  # noqa: F401  (a fixture)
+from .test_fetching import ANY_PORT, LOOPBACK_TOO, site  # noqa: F401  (a fixture)
 
 
 @pytest.fixture
 def may_fetch_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    fetcher = Fetcher(max_bytes=100_000, seconds=2, is_allowed=loopback_too)
+    fetcher = Fetcher(max_bytes=100_000, seconds=5, ports=ANY_PORT, policy=LOOPBACK_TOO)
     monkeypatch.setattr(ingest_requests, "fetcher", lambda: fetcher)
 
 
@@ -55,9 +56,18 @@ def test_what_cannot_be_fetched_is_said_and_leaves_nothing(
     assert api.get("documents").body["results"] == []
 
 
-def test_this_machine_is_out_of_reach_without_the_tests_own_door(site: str, api: Api):  # noqa: F811
+def test_this_machine_is_out_of_reach_without_the_tests_own_door(
+    site: str,  # noqa: F811
+    api: Api,
+    settings: LazySettings,
+):
     answer = api.post("ingest", {"url": f"{site}/page"})
     assert (answer.status, answer.code) == (422, "url_refused")
+    assert "ports are fetched from: 80, 443" in str(answer.body)
+    settings.FETCHING = {**settings.FETCHING, "ports": ANY_PORT}
+    answer = api.post("ingest", {"url": f"{site}/page"})
+    assert (answer.status, answer.code) == (422, "url_refused")
+    assert "not a public address" in str(answer.body)
 
 
 @pytest.mark.parametrize(

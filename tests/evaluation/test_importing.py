@@ -10,6 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from documents.models import Document, Namespace
+from evaluation.benchmarks.beir import Collection
 from evaluation.errors import BadGoldenSet
 from evaluation.exporting import questions_of
 from evaluation.golden_formats import read_beir, read_csv, read_jsonl, write_csv, write_jsonl
@@ -184,3 +185,19 @@ def test_what_cannot_be_taken_is_told_with_its_line(
     path.write_text(line)
     with pytest.raises(CommandError, match=why):
         run_import(path, tenant)
+
+
+def test_an_empty_document_is_skipped_with_a_note(
+    beir: Path, tenant: Namespace, capsys: pytest.CaptureFixture[str]
+):
+    with (beir / "corpus.jsonl").open("a") as corpus:
+        corpus.write('{"_id": "471", "title": "", "text": ""}\n')
+        corpus.write('{"_id": "995", "title": " ", "text": "\\n"}\n')
+    told, code = run_import(beir, tenant, "--with-corpus")
+    assert code == 0
+    assert (told["documents"], told["failed"]) == (3, [])
+    assert told["skipped"] == ["mini:471", "mini:995"]
+    collection = Collection(beir)  # as the benchmarks read it
+    assert collection.ids == ["1", "2", "3"]
+    assert collection.empty == ["471", "995"]
+    assert "mini: 2 empty documents skipped: 471, 995" in capsys.readouterr().err

@@ -24,3 +24,17 @@ def test_a_job_outlives_the_longest_reading(backend: str, expected: list[str], s
     assert found() == []
     settings.JOB_TIMEOUT = 30
     assert found() == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("TRUSTED_PROXIES", -1),
+        ("WRONG_KEYS_PER_MINUTE", -1),
+        ("QUOTAS", {"documents": -1}),
+        ("DATABASE_TIMEOUTS", {"web": {"lock": -0.5}}),
+    ],
+)
+def test_a_limit_is_not_negative(name: str, value: Any, settings: Any):
+    setattr(settings, name, value)
+    assert found() == ["ragsite.E012"]

@@ -31,6 +31,7 @@ WORKERS = [
     *Path(ROOT, "documents/extractors").glob("*.py"),
     *Path(ROOT, "documents/embedders").glob("*.py"),
     *Path(ROOT, "documents/ocr").glob("*.py"),
+    *Path(ROOT, "documents/sandbox").glob("*.py"),
     *Path(ROOT, "retrieval/rerankers").glob("*.py"),
     *(
         ROOT / "documents" / f"{name}.py"
@@ -43,6 +44,7 @@ WORKERS = [
             "lines",
             "limits",
             "onnx_model",
+            "deadlines",
             "outrun",
             "provider",
         )

@@ -2,10 +2,12 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.core.signals import request_finished, request_started
 from django.db import connections
 from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -14,6 +16,7 @@ from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 
 from ragsite.one_thread import OneThreadHandler
+from ragsite.platform.threads import RequestThreads
 
 pytestmark = pytest.mark.urls(__name__)
 
@@ -23,8 +26,13 @@ seen: dict[str, Any] = {}
 @csrf_exempt
 def plain(request: HttpRequest) -> HttpResponse:
     seen["view"] = threading.get_ident()
-    seen.setdefault("threads", set()).add(seen["view"])
     return HttpResponse(request.body[::-1])
+
+
+def together(request: HttpRequest) -> HttpResponse:
+    """Answers only when another request is being answered too."""
+    seen["barrier"].wait(10)
+    return HttpResponse(str(threading.get_ident()))
 
 
 def stream(request: HttpRequest) -> StreamingHttpResponse:
@@ -35,6 +43,17 @@ def stream(request: HttpRequest) -> StreamingHttpResponse:
                 await asyncio.sleep(0.01)
         finally:
             seen["stream"] = "closed"
+
+    return StreamingHttpResponse(parts())
+
+
+def held_stream(request: HttpRequest) -> StreamingHttpResponse:
+    seen.setdefault("threads", []).append(threading.get_ident())
+
+    async def parts() -> AsyncIterator[bytes]:
+        yield await sync_to_async(str(threading.get_ident()).encode)()
+        await seen["go_on"].wait()
+        seen["threads"].append(await sync_to_async(threading.get_ident)())
 
     return StreamingHttpResponse(parts())
 
@@ -53,7 +72,9 @@ def file(request: HttpRequest) -> HttpResponseBase:
 
 urlpatterns = [
     path("plain", plain),
+    path("together", together),
     path("stream", stream),
+    path("held", held_stream),
     path("broken", broken_stream),
     path("file", file),
 ]
@@ -133,11 +154,13 @@ def test_all_of_a_request_is_in_one_thread_and_the_next_one_takes_it_again():
 def test_two_at_once_have_a_thread_each():
     handler = OneThreadHandler()
 
-    async def two() -> None:
-        await asyncio.gather(ask(handler, "/plain", b"a"), ask(handler, "/plain", b"b"))
+    async def two() -> list[list[Any]]:
+        seen["barrier"] = threading.Barrier(2)
+        return await asyncio.gather(ask(handler, "/together"), ask(handler, "/together"))
 
-    asyncio.run(two())
-    assert len(seen["threads"]) == 2
+    first, second = asyncio.run(two())
+    assert (first[0]["status"], second[0]["status"]) == (200, 200)
+    assert body_of(first) != body_of(second)
 
 
 def test_a_stream_ends_when_its_reader_leaves():
@@ -147,13 +170,71 @@ def test_a_stream_ends_when_its_reader_leaves():
     assert "finished" in seen
 
 
+def test_streams_have_no_thread_of_their_own():
+    handler = OneThreadHandler()
+
+    async def open_one_after_the_other() -> None:
+        seen["go_on"] = asyncio.Event()
+        streams = []
+        for _ in range(10):
+            first = asyncio.Event()
+
+            def begun(sent: list[Any], first: asyncio.Event = first) -> bool:
+                if len(sent) > 1:
+                    first.set()
+                return False
+
+            streams.append(asyncio.create_task(ask(handler, "/held", until=begun)))
+            await asyncio.wait_for(first.wait(), 10)
+        seen["go_on"].set()
+        await asyncio.gather(*streams)
+
+    asyncio.run(open_one_after_the_other())
+    assert len(seen["threads"]) == 20
+    assert len(set(seen["threads"][:10])) < 5  # all ten were open, a few threads served them
+
+
+def test_idle_threads_are_kept_only_to_a_number():
+    threads = RequestThreads(max_idle=2)
+    together = threading.Barrier(5)
+    work = [threads.submit(together.wait, 10) for _ in range(5)]
+    for one in work:
+        one.result(10)
+    deadline = time.monotonic() + 10
+    while len(threads._idle) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(threads._idle) == 2
+
+
+@pytest.mark.usefixtures("db")
+def test_work_in_a_request_thread_gives_its_pooled_connection_back(monkeypatch: Any):
+    own = connections["default"].copy()
+    options = {**own.settings_dict["OPTIONS"], "pool": {"min_size": 1, "max_size": 1}}
+    own.settings_dict |= {"OPTIONS": options, "CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False}
+
+    def query() -> bool:
+        own.inc_thread_sharing()
+        monkeypatch.setattr(connections, "all", lambda initialized_only=False: [own])
+        _backend(own)
+        return own.connection is not None
+
+    try:
+        assert RequestThreads().submit(query).result(10)
+        assert own.connection is None
+        assert own.pool.get_stats()["pool_available"] == 1
+    finally:
+        monkeypatch.undo()
+        own.close()
+        own.close_pool()
+
+
 def test_a_stream_that_breaks_is_told_to_the_server_and_ends():
     with pytest.raises(ValueError, match="in the middle"):
         asyncio.run(ask(OneThreadHandler(), "/broken"))
     assert "finished" in seen
 
 
-@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume synchronous")
+@pytest.mark.filterwarnings("error:StreamingHttpResponse must consume synchronous")
 def test_a_file_is_sent_whole():
     sent = asyncio.run(ask(OneThreadHandler(), "/file"))
     with open(__file__, "rb") as whole:

@@ -1,19 +1,21 @@
-"""Two keys of two namespaces against every route there is."""
+"""Every route there is × no key, bad keys, keys without the scope, and another tenant's."""
 
-import re
 import uuid
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
+from typing import Any
 
 import pytest
-import yaml
-from django.conf import settings
+from django.test import Client
+from django.utils import timezone
 
-from documents.models import Namespace
+from documents import keys
+from documents.api.namespaces import OperatorView
+from documents.models import ApiKey, Namespace
+from ragsite.tenancy import operator
 
 from ..client import Answer, Api
+from .routes import METHODS, described, layers, resolved
 
-SCHEMA = yaml.safe_load((Path(settings.BASE_DIR) / "docs" / "openapi.yaml").read_text())
 BODIES = {
     "/query": {"query": "harbour"},
     "/feedback": {"query": "harbour", "useful": True},
@@ -25,23 +27,76 @@ BODIES = {
 
 # Where a scope is not the usual one: read for GET, write for the rest.
 SCOPES = {
+    ("POST", "/profiles"): "admin",
+    ("GET", "/audit"): "admin",
+    ("GET", "/reindex"): "admin",
+    ("POST", "/reindex"): "admin",
     ("POST", "/query"): "read",
     ("POST", "/feedback"): "read",
     ("GET", "/feedback"): "write",
 }
 
 
-def routes() -> Iterator[tuple[str, str]]:
-    for path, operations in SCHEMA["paths"].items():
-        for method in operations:
-            yield method.upper(), path.removeprefix("/api/v1")
+# Open to everybody. What is neither here nor asks for a key or a login fails the test below: put
+# it behind a key, or here with a reason.
+PUBLIC = {
+    "/": "says where the rest is",
+    "/api/schema": "describes the API",
+    "/api/docs": "the same for people",
+    "/livez": "asked by machines that hold no key",
+    "/readyz": "asked by machines that hold no key",
+    "/admin/login/": "where operators get in",
+    "/admin/logout/": "where they get out",
+    "/admin/jsi18n/": "words of the admin's scripts",
+}
+# What a request passes on its way to Django. Whoever puts another application beside it, with
+# addresses of its own, teaches routes.py to find them.
+LAYERS = ["SendDeadline", "StreamLimit", "BodyGuard", "OneThreadHandler"]
+
+ROUTES = list(resolved())
 
 
-WITH_ID = [(m, p) for m, p in routes() if "{" in p]
+def operations(*, of_operators: bool) -> list[tuple[str, str]]:
+    """Of a namespace; or of none, for operator keys: tests/project/test_namespace_removal.py."""
+    return [
+        (method, route.path.removeprefix("/api/v1"))
+        for route in ROUTES
+        if route.api_view is not None and route.path not in PUBLIC
+        if issubclass(route.api_view, OperatorView) is of_operators
+        for method in route.methods
+    ]
 
 
-def test_the_schema_lists_routes_with_ids():
+OPERATIONS = operations(of_operators=False)
+WITH_ID = [(m, p) for m, p in OPERATIONS if "{" in p]
+
+
+def test_the_routes_of_the_resolver_are_those_of_the_schema():
     assert len(WITH_ID) >= 10
+    known = [*OPERATIONS, *operations(of_operators=True)]
+    assert {(m, f"/api/v1{p}") for m, p in known} == described()
+
+
+def test_nothing_stands_beside_django_that_the_matrix_does_not_know():
+    passed = layers()
+    assert [name for name in passed if name in LAYERS] == LAYERS
+    assert passed[-1] == LAYERS[-1]
+
+
+@pytest.mark.usefixtures("db")
+def test_every_route_is_public_by_name_or_wants_a_key_or_a_login(client: Client, settings: Any):
+    settings.OPERATOR_API = True  # off, its routes answer 404 to all
+    open_doors = []
+    for route in ROUTES:
+        if route.path in PUBLIC:
+            continue
+        for method in (*METHODS, "HEAD", "OPTIONS"):
+            answer = client.generic(method, route.address)
+            to_login = answer.headers.get("Location", "").startswith("/admin/login/")
+            if answer.status_code != 401 and not (answer.status_code == 302 and to_login):
+                open_doors.append((method, route.path, answer.status_code))
+    assert open_doors == []
+    assert {route.path for route in ROUTES} >= set(PUBLIC)  # none that is gone
 
 
 def ids_of(api: Api, result: dict[str, str]) -> dict[str, str]:
@@ -79,8 +134,7 @@ def test_another_tenants_id_answers_exactly_like_one_that_nobody_has(
     stranger = api_of(other_tenant, ("read", "write", "admin"))
 
     def call(caller: Api, id_: str) -> Answer:
-        filled = re.sub(r"\{\w+\}", id_, path)
-        return caller.call(method, filled.lstrip("/"), BODIES.get(re.sub(r"\{\w+\}", "{id}", path)))
+        return caller.call(method, path.replace("{id}", id_).lstrip("/"), BODIES.get(path))
 
     foreign, random = call(stranger, real), call(stranger, str(uuid.uuid4()))
     assert foreign.status == 404
@@ -89,20 +143,54 @@ def test_another_tenants_id_answers_exactly_like_one_that_nobody_has(
     assert call(api, real).status != 404  # the owner gets through
 
 
-@pytest.mark.parametrize(("method", "path"), list(routes()))
-def test_every_route_wants_a_key_and_the_right_scope(
-    method: str, path: str, api: Api, api_of: Callable[..., Api], tenant: Namespace
+def sample(path: str) -> tuple[str, Any]:
+    """An address that leads nowhere, and a body that fits."""
+    return path.replace("{id}", str(uuid.uuid4())).lstrip("/"), BODIES.get(path)
+
+
+def needed_scope(method: str, path: str) -> str:
+    return SCOPES.get((method, path), "read" if method == "GET" else "write")
+
+
+def test_every_operation_refuses_every_key_that_is_not_good(
+    api: Api, tenant: Namespace, settings: Any
 ):
-    filled = re.sub(r"\{\w+\}", str(uuid.uuid4()), path).lstrip("/")
-    body = BODIES.get(re.sub(r"\{\w+\}", "{id}", path))
-    nobody = Api(api.client)
-    assert nobody.call(method, filled, body).status == 401
-    assert nobody.call(method, filled, body).code == "not_authenticated"
-    assert nobody.call(method, filled, body).headers["WWW-Authenticate"].startswith("Bearer")
-    needed = SCOPES.get((method, path), "read" if method == "GET" else "write")
-    wrong = api_of(tenant, ("write",) if needed == "read" else ("read",))
-    refused = wrong.call(method, filled, body)
-    assert (refused.status, refused.code) == (403, "insufficient_scope")
+    settings.WRONG_KEYS_PER_MINUTE = 0
+    with operator():
+        everything = ["read", "write", "admin"]
+        expired, expired_key = keys.issue(tenant, scopes=everything)
+        revoked, revoked_key = keys.issue(tenant, scopes=everything)
+        ApiKey.objects.filter(pk=expired.pk).update(expires_at=timezone.now())
+        ApiKey.objects.filter(pk=revoked.pk).update(revoked_at=timezone.now())
+    _, prefix, secret = api.key.split("_", 2)
+    kinds = {
+        "": "not_authenticated",
+        "nonsense": "invalid_key",
+        f"rs_{prefix}_{'x' * 43}": "invalid_key",  # a known prefix, a wrong secret
+        f"rs_{'0' * 12}_{secret}": "invalid_key",
+        expired_key: "key_expired",
+        revoked_key: "key_revoked",
+    }
+    for method, path in OPERATIONS:
+        address, body = sample(path)
+        for key, code in kinds.items():
+            refused = Api(api.client, key).call(method, address, body)
+            assert (refused.status, refused.code) == (401, code), (method, path)
+            assert refused.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+def test_every_operation_wants_its_scope(api: Api, api_of: Callable[..., Api], tenant: Namespace):
+    holders = {
+        "read": api_of(tenant, ("write",)),
+        "write": api_of(tenant, ("read",)),
+        "admin": api_of(tenant, ("read", "write")),
+    }
+    for method, path in OPERATIONS:
+        address, body = sample(path)
+        needed = needed_scope(method, path)
+        refused = holders[needed].call(method, address, body)
+        assert (refused.status, refused.code) == (403, "insufficient_scope"), (method, path)
+        assert f"'{needed}'" in refused.body["error"]["message"]
 
 
 def test_lists_and_searches_hold_only_ones_own(

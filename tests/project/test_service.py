@@ -52,13 +52,33 @@ def test_it_prints_what_a_newcomer_needs_and_the_printed_line_works(service: Ser
     until(lambda: "Try it:" in service.log, seconds=120)
     banner = service.log[service.log.index("Ragsite is running") :]
     assert service.url in banner
-    assert service.key in banner
-    assert "login: operator /" in banner
+    assert "login: operator / see" in banner
+    credentials = json.loads((service.home / "credentials.json").read_text())
+    assert str(service.home / "credentials.json") in banner
+    for name in ("password", "api_key"):  # this is no terminal, and logs are read by many
+        assert credentials[name] not in service.log
     curl = banner[banner.index("curl") :].split("\n\n")[0]
     answer = json.loads(subprocess.run(curl, shell=True, capture_output=True, check=True).stdout)
     assert answer["results"][0]["source_uri"] == "sample:warranty-and-returns.md"
     assert len(answer["citations"]) == len(answer["results"]) > 0
     assert answer["diagnostics"]["fallbacks"] == []
+
+
+def test_others_can_read_nothing_that_it_writes(service: Service):
+    with service.client() as client:
+        upload(client, "# Private\n\nFor our eyes only.", name="private.md")
+    assert stored_files(service)
+    places = [service.home / name for name in ("storage", "tmp", "run", "postgres")]
+    for path in (*places, service.home / "credentials.json", service.home / "secret_key"):
+        mode = path.stat().st_mode & 0o777
+        passed_through = path.name in ("run", "postgres")  # by the database server's own user
+        assert mode & (0o066 if passed_through else 0o077) == 0, (path, oct(mode))
+    for path in (service.home / "storage").rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
+    for process in service.processes():
+        if process.exe().startswith(sys.prefix) or "python" in process.name():
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            assert "Umask:\t0077" in status, process.cmdline()
 
 
 def test_a_document_lives_from_upload_to_deletion(service: Service):

@@ -88,7 +88,8 @@ EVERYTHING = set(VALUES)
         ({"v": [5, 1]}, {"list"}),
         ({"v": [{"w": 1}]}, {"list"}),
         ({"v": [[1]]}, {"list in list"}),
-        ({"v": []}, {"list", "list in list"}),
+        ({"v": []}, set()),
+        ({"$not": {"v": []}}, EVERYTHING),
         ({"v": {}}, {"object"}),
         ({"v": {"$ne": 1}}, EVERYTHING - {"integer", "float", "list"}),
         ({"v": {"$in": ["1", None, "no"]}}, {"string", "null"}),
@@ -154,7 +155,11 @@ def test_numbers_and_strings_compare_exactly(
 @pytest.mark.parametrize(
     ("tags", "expected"),
     [
-        ([], {0, 1, 2}),
+        ([], set()),
+        ({"any": []}, set()),
+        ({"all": []}, set()),
+        ({"none": []}, {0, 1, 2}),
+        ({"any": ["a"], "all": []}, set()),
         (["a", "b"], {1, 2}),
         ({"any": ["a", "c"]}, {1, 2}),
         ({"all": ["a", "b"]}, {2}),
@@ -236,6 +241,8 @@ def entry_holds(key: str, operand: Json, value: Json) -> bool:
         value = value.get(step, MISSING) if isinstance(value, dict) else MISSING
     if isinstance(operand, dict) and operand:
         return holds(operand, value)
+    if operand == []:
+        return False
     if isinstance(operand, dict | list):
         return value is not MISSING and contains(value, operand)
     return comparable(operand) in alternatives(value)
@@ -247,10 +254,10 @@ def passes(filters: Json, row: dict[str, Any]) -> bool:
         tags = {"any": tags}
     start, end = filters["date_range"]
     return (
-        (not tags.get("any") or bool(own & set(tags["any"])))
-        and own >= set(tags.get("all", []))
+        ("any" not in tags or bool(own & set(tags["any"])))
+        and ("all" not in tags or (bool(tags["all"]) and own >= set(tags["all"])))
         and not own & set(tags.get("none", []))
-        and (not filters["source_types"] or row["source_type"] in filters["source_types"])
+        and (row["source_type"] in filters["source_types"])
         and (start is None or row["dated_at"].date().isoformat() >= start)
         and (end is None or row["dated_at"].date().isoformat() <= end)
         and holds(filters["metadata"], row["metadata"])
@@ -338,7 +345,7 @@ FILTERS = st.fixed_dictionaries(
             TAGS,
             st.fixed_dictionaries({}, optional={"any": TAGS, "all": TAGS, "none": TAGS}),
         ),
-        "source_types": st.sampled_from([[], [], ["md"], ["md", "txt"]]),
+        "source_types": st.sampled_from([[], ["md"], ["txt"], *[["md", "txt"]] * 5]),
         "date_range": st.just([None, None]) | RANGES,
         "metadata": st.just({}) | conditions(2),
     }

@@ -37,6 +37,21 @@ def test_a_hit_says_where_it_stands_and_slices_back_to_the_text(library: Api):
     assert best["metadata"]["author"] == {"name": "Ada", "team": "keepers"}
 
 
+def test_metadata_of_document_and_passage_are_apart_and_what_is_shown_can_be_filtered(library: Api):
+    best = library.query("how often did the lamp turn?").body["results"][0]
+    document = library.get(f"documents/{best['document_id']}").body
+    assert best["metadata"] == document["metadata"]
+    assert best["chunk_metadata"]["heading_path"] == ["Building", "The lamp"]
+    assert "heading_path" not in best["metadata"]
+    for key, value in best["metadata"].items():
+        filters = {"metadata": {key: value}}
+        found = library.query("how often did the lamp turn?", filters=filters).body["results"]
+        assert best["chunk_id"] in [hit["chunk_id"] for hit in found], key
+        nobody = {"metadata": {key: {"$exists": False}}}
+        found = library.query("how often did the lamp turn?", filters=nobody).body["results"]
+        assert best["chunk_id"] not in [hit["chunk_id"] for hit in found], key
+
+
 def test_the_answer_has_every_field_of_the_contract(library: Api):
     body = library.query("boats").body
     assert set(body) == {"query_id", "query", "results", "context", "citations", "diagnostics"}

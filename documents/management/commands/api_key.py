@@ -1,33 +1,56 @@
-"""`manage.py api_key create`: prints the new key and nothing else, once. Also list, revoke."""
+"""`manage.py api_key create`: prints the new key, once. Also list, limits, revoke."""
 
-from datetime import timedelta
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from documents import keys
-from documents.models import ApiKey, Namespace
+from documents.models import ApiKey, Namespace, OperatorKey
+from ragsite.platform.rate_limits import RATE_CLASSES
 from ragsite.tenancy import operator
 
 
 class Command(BaseCommand):
-    help = "Create, list or revoke API keys."
+    help = "Create, list, limit or revoke API keys."
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
         create = actions.add_parser("create", help="Print a new key. It cannot be shown again.")
-        create.add_argument("--namespace", required=True, help="The namespace's slug.")
-        create.add_argument("--scopes", default="read,write", help="Of read, write, admin.")
+        create.add_argument("--namespace", help="The namespace's slug.")
+        create.add_argument(
+            "--scopes",
+            default="read,write",
+            help="Of read, write, admin (default: read,write); or operator, alone and without "
+            "--namespace: a key of the whole installation that manages namespaces and keys.",
+        )
         create.add_argument("--name", default="", help="What the key is for.")
         create.add_argument(
             "--expires-in-days", type=int, metavar="N", help="From 1 to 3650; never, if left out."
         )
+        create.add_argument(
+            "--limits",
+            default="",
+            metavar="CLASS=N,…",
+            help=f"Requests a minute where they are not the installation's, e.g. search=600. "
+            f"0: no limit. Classes: {', '.join(RATE_CLASSES)}.",
+        )
+        limits = actions.add_parser("limits", help="Show a key's limits, or change some of them.")
+        limits.add_argument("prefix", help="The key's prefix: in rs_PREFIX_…")
+        limits.add_argument(
+            "changes",
+            nargs="*",
+            metavar="CLASS=N",
+            help="Requests a minute; 0: no limit; CLASS=default: the installation's own again.",
+        )
         listing = actions.add_parser("list", help="Print a namespace's keys, without secrets.")
-        listing.add_argument("--namespace", required=True, help="The namespace's slug.")
+        listing.add_argument("--namespace", help="Its slug; without one: the operator keys.")
         revoke = actions.add_parser("revoke", help="Make a key useless from now on.")
-        revoke.add_argument("prefix", help="The key's prefix: in rs_PREFIX_…")
+        revoke.add_argument("prefix", help="The key's prefix: in rs_PREFIX_… or rsop_PREFIX_…")
 
     def handle(self, *args: Any, **options: Any) -> None:
         with operator():
@@ -37,29 +60,92 @@ class Command(BaseCommand):
         days = options["expires_in_days"]
         if days is not None and not 1 <= days <= 3650:
             raise CommandError("A key can expire in 1 to 3650 days.")
+        scopes = [scope.strip() for scope in options["scopes"].split(",")]
+        expires_at = timezone.now() + timedelta(days=days) if days else None
         try:
-            _, plain = keys.issue(
-                find_namespace(options["namespace"]),
-                scopes=[scope.strip() for scope in options["scopes"].split(",")],
-                name=options["name"],
-                expires_at=timezone.now() + timedelta(days=days) if days else None,
-            )
+            if "operator" in scopes:
+                plain = self._operator_key(scopes, options, expires_at)
+            elif options["namespace"]:
+                _, plain = keys.issue(
+                    find_namespace(options["namespace"]),
+                    scopes=scopes,
+                    name=options["name"],
+                    expires_at=expires_at,
+                    limits=_numbers(parse_limits(options["limits"].split(","))),
+                )
+            else:
+                raise CommandError("Name the namespace that the key opens: --namespace SLUG.")
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         self.stdout.write(plain)
 
+    def _operator_key(
+        self, scopes: list[str], options: dict[str, Any], expires_at: datetime | None
+    ) -> str:
+        if scopes != ["operator"] or options["namespace"]:
+            raise CommandError(
+                "The scope operator stands alone: such a key belongs to no namespace."
+            )
+        if options["limits"]:
+            raise CommandError("An operator key has the installation's limits (RATE_LIMITS).")
+        if not settings.OPERATOR_API:
+            self.stderr.write(
+                self.style.WARNING("OPERATOR_API is off: nothing accepts this key until it is on.")
+            )
+        _, plain = keys.issue_operator_key(name=options["name"], expires_at=expires_at)
+        return plain
+
     def _list(self, options: dict[str, Any]) -> None:
+        if not options["namespace"]:
+            for operator_key in OperatorKey.objects.all():
+                self._show(f"rsop_{operator_key.prefix}_…", "operator", operator_key)
+            return
         for key in ApiKey.objects.filter(namespace=find_namespace(options["namespace"])):
-            state = "revoked" if key.revoked_at else "active" if key.is_active else "expired"
-            used = key.last_used_at.isoformat(timespec="minutes") if key.last_used_at else "never"
-            scopes = ",".join(key.scopes)
-            self.stdout.write(f"rs_{key.prefix}_…\t{scopes}\t{state}\tused {used}\t{key.name}")
+            self._show(f"rs_{key.prefix}_…", ",".join(key.scopes), key)
+
+    def _show(self, shown: str, scopes: str, key: ApiKey | OperatorKey) -> None:
+        state = "revoked" if key.revoked_at else "active" if key.is_active else "expired"
+        used = key.last_used_at.isoformat(timespec="minutes") if key.last_used_at else "never"
+        self.stdout.write(f"{shown}\t{scopes}\t{state}\tused {used}\t{key.name}")
+
+    def _limits(self, options: dict[str, Any]) -> None:
+        key = ApiKey.objects.filter(prefix=options["prefix"]).first()
+        if key is None:
+            raise CommandError(f"There is no key with the prefix {options['prefix']!r}.")
+        try:
+            if changes := parse_limits(options["changes"]):
+                keys.change_limits(key, changes)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        for name in RATE_CLASSES:
+            limit = key.limits.get(name, settings.RATE_LIMITS[name])
+            whose = "its own" if name in key.limits else "the installation's"
+            self.stdout.write(f"{name}\t{limit or 'no limit'}\t{whose}")
 
     def _revoke(self, options: dict[str, Any]) -> None:
-        unrevoked = ApiKey.objects.filter(prefix=options["prefix"], revoked_at=None)
-        if not unrevoked.update(revoked_at=timezone.now()):
+        revoked = keys.revoke(ApiKey.objects.filter(prefix=options["prefix"]))
+        revoked += keys.revoke_operator_keys(OperatorKey.objects.filter(prefix=options["prefix"]))
+        if not revoked:
             raise CommandError(f"There is no active key with the prefix {options['prefix']!r}.")
         self.stdout.write("Revoked.")
+
+
+def parse_limits(pairs: Iterable[str]) -> dict[str, int | None]:
+    """Of CLASS=N; None stands for `default`."""
+    limits: dict[str, int | None] = {}
+    for pair in filter(None, (pair.strip() for pair in pairs)):
+        name, _, value = pair.partition("=")
+        try:
+            limits[name] = None if value == "default" else int(value)
+        except ValueError:
+            raise CommandError(f"{pair!r} is not CLASS=N, as in search=600.") from None
+        if name not in RATE_CLASSES:
+            raise CommandError(f"There is no class {name!r}: use {', '.join(RATE_CLASSES)}.")
+    return limits
+
+
+def _numbers(limits: dict[str, int | None]) -> dict[str, int]:
+    return {name: value for name, value in limits.items() if value is not None}
 
 
 def find_namespace(slug: str) -> Namespace:

@@ -1,10 +1,11 @@
 """`manage.py ingest PATH…`: take files and folders in, and index them here and now."""
 
 import json
-import os
 import sys
 import uuid
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,32 +13,38 @@ from django.core.files.base import File
 from django.core.management import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from documents import intake
+from documents import intake, removal, syncing
+from documents.archived import expanded
+from documents.batches import OnePerSource
 from documents.errors import IngestError
-from documents.folders import readable_files
+from documents.extractors.encodings import encoding_named
+from documents.folders import FoundFile, OutsideRoot, found_files, origin_of, readable
 from documents.models import Document
 from documents.working_off import work_off
 from ragsite.tenancy import namespace, operator
 
 from .api_key import find_namespace
 
+LISTED = 200  # lines of a plan; --json has all of them
+
 
 class Command(BaseCommand):
     help = (
         "Ingest files and folders into a namespace and wait until they are searchable: every "
-        "format that is read. Unchanged files are skipped, changed ones become new versions. "
-        "Exit code 1 if any file failed."
+        "format that is read. A file is known by its path below the folder; unchanged files are "
+        "skipped, changed ones become new versions. With --sync renamed files keep their document "
+        "and those that are gone are deleted. Exit code 1 if any file failed."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
         parser.add_argument("--namespace", default="default", help="Slug (default: default).")
         parser.add_argument("--tags", default="", help="Comma-separated tags for every file.")
+        parser.add_argument("--encoding", default="", help="Of the files' text, e.g. latin-1.")
         parser.add_argument(
             "--on-duplicate",
             choices=["skip", "keep", "error"],
-            default="skip",
-            help="Same content under another path (default: skip).",
+            help="Same content under another path (default: skip; with --sync: keep).",
         )
         parser.add_argument(
             "--rows-as-facts",
@@ -47,45 +54,136 @@ class Command(BaseCommand):
         )
         parser.add_argument("--no-wait", action="store_true", help="Only queue; do not index.")
         parser.add_argument("--json", action="store_true", help="Print one JSON object per file.")
+        self._add_identity_arguments(parser)
+        self._add_sync_arguments(parser)
+
+    def _add_identity_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--root", type=Path, help="Files are known by their path below it (default: PATH)."
+        )
+        parser.add_argument("--prefix", default="", help="Put before each path, e.g. handbook.")
+        parser.add_argument(
+            "--source",
+            default="",
+            metavar="NAME",
+            help="What the root is called in the documents (default: its address). Give one if "
+            "the folder will be elsewhere next time.",
+        )
+        parser.add_argument(
+            "--adopt",
+            action="store_true",
+            help="Take over documents of the same path that came from elsewhere.",
+        )
+
+    def _add_sync_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--sync",
+            action="store_true",
+            help="Make the namespace equal the folder, as far as it came from there: documents "
+            "whose files are gone are deleted.",
+        )
+        parser.add_argument("--dry-run", action="store_true", help="With --sync: only the plan.")
+        parser.add_argument("--yes", action="store_true", help="Delete without asking.")
+        parser.add_argument(
+            "--force", action="store_true", help="Even if nothing of the folder would be left."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        self.options = options
+        if options["encoding"] and not encoding_named(options["encoding"]):
+            raise CommandError(f"There is no encoding {options['encoding']!r}.")
         with operator():
             namespace_id = find_namespace(options["namespace"]).pk
+        if options["sync"]:
+            self._sync(namespace_id)
+            return
+        if options["dry_run"]:
+            raise CommandError("--dry-run belongs to --sync.")
         if missing := [str(path) for path in options["paths"] if not path.exists()]:
             raise CommandError(f"No such file or folder: {', '.join(missing)}")
-        files = list(readable_files(options["paths"]))
+        files = self._files()
         if not files:
             raise CommandError("There is nothing to ingest there: no file of a kind that is read.")
-        results = [self._take(namespace_id, path, options) for path in self._bar(files, "taking")]
-        if not options["no_wait"]:
-            self._index(namespace_id, results)
-        self._report(results, as_json=options["json"])
+        results = self._take_all(namespace_id, files)
+        self._report(results)
 
-    def _take(self, namespace_id: uuid.UUID, path: Path, options: dict[str, Any]) -> dict[str, Any]:
-        tags = [tag.strip() for tag in options["tags"].split(",") if tag.strip()]
-        name = os.fsencode(path.name).decode(errors="replace")
-        result: dict[str, Any] = {"path": os.fsencode(path).decode(errors="replace")}
+    def _files(self) -> list[FoundFile]:
+        options = self.options
         try:
-            with path.open("rb") as opened:
-                receipt = intake.accept(
-                    namespace_id,
-                    intake.Submission(
-                        content=File(opened, name=name),
-                        file_name=name,
-                        source_uri=path.resolve().as_uri(),
-                        tags=tags or None,
-                        rows_as_facts=options["rows_as_facts"],
-                        on_duplicate=options["on_duplicate"],
-                    ),
+            return list(
+                found_files(
+                    options["paths"],
+                    root=options["root"],
+                    source=options["source"],
+                    prefix=options["prefix"],
                 )
-        except IngestError as error:
-            return result | {"status": "rejected", "code": error.code, "message": str(error)}
+            )
+        except OutsideRoot as error:
+            raise CommandError(str(error)) from None
+
+    # -- one way: take in --------------------------------------------------------------------
+
+    def _take_all(self, namespace_id: uuid.UUID, files: list[FoundFile]) -> list[dict[str, Any]]:
+        batch = OnePerSource()
+        results = [
+            result
+            for file in self._bar(files, "taking")
+            for result in self._take(namespace_id, file, batch)
+        ]
+        if not self.options["no_wait"]:
+            self._index(namespace_id, results)
+        return results
+
+    def _take(
+        self, namespace_id: uuid.UUID, file: FoundFile, batch: OnePerSource
+    ) -> Iterator[dict[str, Any]]:
+        about: dict[str, Any] = {"path": readable(file.path)}
+        try:
+            with file.path.open("rb") as opened:
+                syncing.adopt(namespace_id, file, by_name=self.options["adopt"])
+                whole = self._described(syncing.submission_of(file, File(opened, name=file.name)))
+                for submission, trouble in expanded(whole):
+                    result = about | {"source_uri": submission.source_uri}
+                    yield result | self._accept(namespace_id, submission, trouble, batch)
         except OSError as error:
-            return result | {"status": "rejected", "code": "unreadable", "message": str(error)}
-        status = "duplicate" if receipt.duplicate else receipt.status
-        ids = {"document_id": str(receipt.document_id), "job_id": receipt.job_id}
-        warnings = {"warnings": receipt.warnings} if receipt.warnings else {}
-        return result | ids | {"status": status, "version": receipt.version} | warnings
+            failure = {"status": "rejected", "code": "unreadable", "message": str(error)}
+            yield about | {"source_uri": file.source_uri} | failure
+
+    def _described(self, submission: intake.Submission) -> intake.Submission:
+        options = self.options
+        tags = [tag.strip() for tag in options["tags"].split(",") if tag.strip()]
+        return replace(
+            submission,
+            tags=tags or None,
+            rows_as_facts=options["rows_as_facts"],
+            on_duplicate=options["on_duplicate"] or ("keep" if options["sync"] else "skip"),
+            encoding=options["encoding"],
+        )
+
+    def _accept(
+        self,
+        namespace_id: uuid.UUID,
+        submission: intake.Submission,
+        trouble: IngestError | None,
+        batch: OnePerSource,
+    ) -> dict[str, Any]:
+        try:
+            if trouble is not None:
+                raise trouble
+            batch.check(submission)
+            receipt = intake.accept(namespace_id, submission)
+        except IngestError as error:
+            return {"status": "rejected", "code": error.code, "message": str(error)}
+        duplicate = "updated" if receipt.updated else "duplicate"
+        result = {
+            "document_id": str(receipt.document_id),
+            "job_id": receipt.job_id,
+            "status": duplicate if receipt.duplicate else receipt.status,
+            "version": receipt.version,
+        }
+        if receipt.source_uri != submission.source_uri:
+            result["duplicate_of"] = receipt.source_uri
+        return result | ({"warnings": receipt.warnings} if receipt.warnings else {})
 
     def _index(self, namespace_id: uuid.UUID, results: list[dict[str, Any]]) -> None:
         """Here and now, beside any running workers."""
@@ -101,8 +199,81 @@ class Command(BaseCommand):
                 if d.error_code:
                     result |= {"code": d.error_code, "message": d.error_message}
 
-    def _report(self, results: list[dict[str, Any]], *, as_json: bool) -> None:
-        if as_json:
+    # -- both ways: keep in step -------------------------------------------------------------
+
+    def _sync(self, namespace_id: uuid.UUID) -> None:
+        options = self.options
+        (folder, *more) = options["paths"]
+        if more or folder.is_file():
+            raise CommandError("--sync takes one folder.")
+        if not folder.is_dir() and not options["force"]:
+            raise CommandError(f"No such folder: {folder}. (--force takes it for an empty one.)")
+        files = self._files() if folder.is_dir() else []
+        origin = options["source"] or origin_of(options["root"] or folder)
+        if not options["dry_run"]:
+            for file in files:
+                syncing.adopt(namespace_id, file, by_name=options["adopt"])
+        plan = syncing.compare(namespace_id, files, origin=origin)
+        self._print_plan(plan)
+        if options["dry_run"]:
+            self._print_summary(plan.counts())
+            return
+        self._check_deletions(plan)
+        syncing.apply_renames(namespace_id, plan)
+        results = self._take_all(namespace_id, plan.files_to_take)
+        gone = [document.document_id for document in plan.gone]
+        removed = removal.remove_many(namespace_id, gone, details={"sync": origin})
+        deleted = {"deleted": len(removed.document_ids), "chunks_deleted": removed.chunks}
+        self._report(results, summary={**plan.counts(), **deleted})
+
+    def _check_deletions(self, plan: syncing.Plan) -> None:
+        if not plan.gone:
+            return
+        count = len(plan.gone)
+        what = f"{count} document{'s'[: count != 1]}"
+        if plan.deletes_everything and not self.options["force"]:
+            raise CommandError(
+                f"Nothing of what is known from this folder is in it: {what} would be deleted. "
+                "Is it the right one, and mounted? --force deletes them."
+            )
+        if self.options["yes"]:
+            return
+        if self.options["json"] or not sys.stdin.isatty():
+            raise CommandError(f"{what} would be deleted: confirm it with --yes.")
+        if input(f"Delete {what}? [y/N] ").strip().lower() not in ("y", "yes"):
+            raise CommandError("Nothing was changed.")
+
+    def _print_plan(self, plan: syncing.Plan) -> None:
+        lines: list[dict[str, str]] = [
+            *({"action": "new", "source_uri": e.source_uri} for e in plan.new),
+            *({"action": "changed", "source_uri": e.source_uri} for e in plan.changed),
+            *(
+                {"action": "renamed", "source_uri": m.entry.source_uri, "before": m.before}
+                for m in plan.renamed
+            ),
+            *({"action": "gone", "source_uri": known.source_uri} for known in plan.gone),
+        ]
+        if self.options["json"]:
+            for line in lines:
+                self.stdout.write(json.dumps(line))
+            return
+        for line in lines[:LISTED]:
+            before = f"{line['before']} -> " if "before" in line else ""
+            self.stdout.write(f"{line['action']:8} {before}{line['source_uri']}")
+        if len(lines) > LISTED:
+            self.stdout.write(f"… and {len(lines) - LISTED} more")
+
+    def _print_summary(self, counts: dict[str, int]) -> None:
+        if self.options["json"]:
+            self.stdout.write(json.dumps({"summary": counts}))
+        else:
+            self.stdout.write(", ".join(f"{n} {name}" for name, n in counts.items()))
+
+    def _report(
+        self, results: list[dict[str, Any]], *, summary: dict[str, int] | None = None
+    ) -> None:
+        counts = Counter(result["status"] for result in results)
+        if self.options["json"]:
             for result in results:
                 self.stdout.write(json.dumps(result, default=str))
         else:
@@ -110,8 +281,11 @@ class Command(BaseCommand):
                 if "code" in result:
                     line = f"{result['path']}: {result['code']}: {result['message']}"
                     self.stderr.write(self.style.ERROR(line))
-            counts = Counter(result["status"] for result in results)
-            self.stdout.write(", ".join(f"{n} {status}" for status, n in sorted(counts.items())))
+            if counts or summary is None:
+                statuses = (f"{n} {status}" for status, n in sorted(counts.items()))
+                self.stdout.write(", ".join(statuses))
+        if summary is not None:
+            self._print_summary(summary)
         if any(result["status"] in ("rejected", "failed", "cancelled") for result in results):
             sys.exit(1)
 

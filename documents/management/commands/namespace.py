@@ -1,21 +1,23 @@
-"""`manage.py namespace create SLUG` and `manage.py namespace list`."""
+"""`manage.py namespace create SLUG`, `… quotas SLUG`, `… delete SLUG` and `… list`."""
 
+import json
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from documents import keys, vector_indexes
-from documents.models import Namespace
+from documents import keys, namespace_removal, quotas, vector_indexes
+from documents.models import Namespace, NamespaceRemoval
 from ragsite.tenancy import operator
 
+from .api_key import find_namespace
 from .profile import find_profile
 
 CREATED_WITH = ("slug", "name", "profile", "language", "exist_ok")
 
 
 class Command(BaseCommand):
-    help = "Create or list namespaces: the walls between tenants."
+    help = "Create, limit, delete or list namespaces: the walls between tenants."
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
@@ -31,12 +33,31 @@ class Command(BaseCommand):
         create.add_argument(
             "--exist-ok", action="store_true", help="Succeed quietly if it is there already."
         )
+        quota = actions.add_parser("quotas", help="Show what it holds and may hold; change that.")
+        quota.add_argument("slug")
+        for name in quotas.NAMES:
+            quota.add_argument(
+                f"--{name}", metavar="N", help="0: no quota; default: the installation's own."
+            )
+        delete = actions.add_parser(
+            "delete", help="Remove a namespace and everything in it, for good."
+        )
+        delete.add_argument("slug")
+        delete.add_argument("--yes", action="store_true", help="Do not ask for confirmation.")
+        delete.add_argument(
+            "--background", action="store_true", help="Leave the work to the worker, and return."
+        )
+        delete.add_argument("--json", action="store_true", help="Print the receipt as JSON.")
         actions.add_parser("list", help="Print every namespace with its number of documents.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         with operator():
             if options["action"] == "list":
                 self._list()
+            elif options["action"] == "quotas":
+                self._quotas(options["slug"], {name: options[name] for name in quotas.NAMES})
+            elif options["action"] == "delete":
+                self._delete(find_namespace(options["slug"]), options)
             else:
                 self._create(**{name: options[name] for name in CREATED_WITH})
 
@@ -51,7 +72,80 @@ class Command(BaseCommand):
             raise CommandError(" ".join(error.messages)) from None
         self.stdout.write(f"Namespace {slug} created.")
 
+    def _quotas(self, slug: str, given: dict[str, str | None]) -> None:
+        found = find_namespace(slug)
+        try:
+            wanted = {
+                name: None if value == "default" else int(value)
+                for name, value in given.items()
+                if value is not None
+            }
+            if wanted:
+                quotas.set_quotas(found, wanted)
+        except ValueError:
+            raise CommandError("A quota is a whole number, or: default.") from None
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        for name, usage in quotas.usage_of(found.pk).items():
+            of = f"of {usage.quota:,}" if usage.quota else "no quota"
+            self.stdout.write(f"{name}\t{usage.used:,}\t{of}")
+
+    def _delete(self, found: Namespace, options: dict[str, Any]) -> None:
+        if not options["yes"]:
+            self._confirm(found)
+        removal = namespace_removal.request_removal(found)
+        if options["background"]:
+            namespace_removal.ring(removal.pk)
+        else:
+            removal = namespace_removal.carry_out(removal.pk, progress=self._show_progress)
+        if options["json"]:
+            self.stdout.write(json.dumps(_receipt(removal), indent=2))
+            return
+        if removal.state != NamespaceRemoval.State.FINISHED:
+            self.stdout.write(
+                f"Namespace {found.slug} is closed and being deleted (removal {removal.pk})."
+            )
+            return
+        self.stdout.write(f"Namespace {found.slug} deleted:")
+        for kind, count in sorted(removal.rows.items()):
+            self.stdout.write(f"  {count:>9,}  {kind}")
+        self.stdout.write(f"  {removal.files:>9,}  stored files")
+        for key in removal.files_left:
+            self.stderr.write(self.style.WARNING(f"Could not be removed from the storage: {key}"))
+
+    def _confirm(self, found: Namespace) -> None:
+        documents = found.documents.count()
+        self.stdout.write(
+            f"This deletes the namespace {found.slug} with {documents:,} documents, "
+            f"{found.chunk_count:,} chunks, its keys, facts, golden sets and query log. "
+            "It cannot be undone."
+        )
+        try:
+            typed = input(f"Type {found.slug} to go on: ")
+        except EOFError:
+            raise CommandError("Nothing was deleted. Say --yes where nobody can answer.") from None
+        if typed.strip() != found.slug:
+            raise CommandError("Nothing was deleted.")
+
+    def _show_progress(self, removal: NamespaceRemoval) -> None:
+        if self.stderr.isatty():
+            rows = sum(removal.rows.values())
+            self.stderr.write(f"\r{rows:,} rows, {removal.files:,} files", ending="")
+
     def _list(self) -> None:
         for namespace in Namespace.objects.all():
             documents = namespace.documents.count()
-            self.stdout.write(f"{namespace.slug}\t{documents} documents\t{namespace.name}")
+            state = "\tbeing deleted" if namespace.deleting_since else ""
+            self.stdout.write(f"{namespace.slug}\t{documents} documents\t{namespace.name}{state}")
+
+
+def _receipt(removal: NamespaceRemoval) -> dict[str, Any]:
+    return {
+        "id": str(removal.pk),
+        "namespace_id": str(removal.removed_namespace),
+        "slug": removal.slug,
+        "state": removal.state,
+        "rows": removal.rows,
+        "files": removal.files,
+        "files_left": removal.files_left,
+    }

@@ -1,5 +1,7 @@
-"""`manage.py profile create | list | drop`: how texts are cut, embedded and found."""
+"""`manage.py profile create | list | assign | drop`: how texts are cut, embedded and found."""
 
+import uuid
+from argparse import BooleanOptionalAction
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -11,6 +13,8 @@ from documents.chunking import SIZES
 from documents.errors import IngestError
 from documents.models import IndexProfile
 from ragsite.tenancy import operator
+
+from .api_key import find_namespace
 
 ANN_OPTIONS = sorted({option for method in METHODS.values() for option in method.options})
 
@@ -25,21 +29,26 @@ class Command(BaseCommand):
         actions = parser.add_subparsers(dest="action", required=True)
         create = actions.add_parser("create", help="Make a profile; it never changes once used.")
         create.add_argument("name", help="Letters, digits, hyphens and underscores.")
-        create.add_argument("--chunker", choices=SIZES, default="structure")
+        create.add_argument(
+            "--like", metavar="NAME", help="Take everything that is not named here from NAME."
+        )
+        create.add_argument("--chunker", choices=SIZES, help="Default: structure.")
         create.add_argument("--size", type=int, help="Tokens; characters with fixed.")
         create.add_argument("--overlap", type=int, help="In the same unit.")
         create.add_argument("--percentile", type=int, help="Of semantic: 1 to 99, 90 if not named.")
         create.add_argument(
-            "--header", action="store_true", help="Embed title and section path with each chunk."
+            "--header",
+            action=BooleanOptionalAction,
+            default=None,
+            help="Embed title and section path with each chunk (default: yes).",
         )
-        create.add_argument("--embedder", default="default", help="An alias in EMBEDDERS.")
+        create.add_argument("--embedder", help="An alias in EMBEDDERS (default: default).")
         create.add_argument(
             "--dimensions", type=int, help="As the embedder gives them; said only to be sure."
         )
         create.add_argument(
             "--ann",
             choices=IndexProfile.Ann.values,
-            default=IndexProfile.Ann.HNSW,
             help="How near vectors are found (default: hnsw; exact: no index).",
         )
         create.add_argument("--m", type=int, help="Of hnsw (default 16).")
@@ -47,28 +56,42 @@ class Command(BaseCommand):
         create.add_argument("--lists", type=int, help="Of ivfflat (default: by the rows).")
         create.add_argument("--probes", type=int, help="Of ivfflat (default: by the lists).")
         create.add_argument("--num-leaves", type=int, help="Of scann (default: by the rows).")
-        actions.add_parser("list", help="Print every profile.")
+        create.add_argument("--namespace", help="Show it to this namespace only.")
+        actions.add_parser("list", help="Print every profile; a namespace's own as NAMESPACE/NAME.")
+        assign = actions.add_parser("assign", help="Change which namespaces see a profile.")
+        assign.add_argument("name")
+        to = assign.add_mutually_exclusive_group(required=True)
+        to.add_argument("--namespace", help="Only this one, and those that use it.")
+        to.add_argument("--shared", action="store_true", help="All of them.")
         drop = actions.add_parser("drop", help="Remove a profile that nobody uses, and its index.")
         drop.add_argument("name")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        act = {"create": self._create, "list": self._list, "drop": self._drop}[options["action"]]
-        act(options)
+        actions = {
+            "create": self._create,
+            "list": self._list,
+            "assign": self._assign,
+            "drop": self._drop,
+        }
+        actions[options["action"]](options)
 
     def _create(self, options: dict[str, Any]) -> None:
-        percentile = options["percentile"]
+        namespace_id = _namespace_id(options["namespace"])
+        like = find_profile(options["like"], near=namespace_id) if options["like"] else None
         try:
             profile = profiles.create(
                 options["name"],
+                namespace_id=namespace_id,
+                like=like,
                 chunker=options["chunker"],
-                chunker_options={} if percentile is None else {"percentile": percentile},
+                chunker_options=_named({"percentile": options["percentile"]}),
                 chunk_size=options["size"],
                 chunk_overlap=options["overlap"],
                 contextual_header=options["header"],
                 embedder=options["embedder"],
                 dimensions=options["dimensions"],
                 ann_method=options["ann"],
-                ann_options={key: options[key] for key in ANN_OPTIONS if options[key] is not None},
+                ann_options=_named({key: options[key] for key in ANN_OPTIONS}),
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
@@ -78,14 +101,24 @@ class Command(BaseCommand):
 
     def _list(self, options: dict[str, Any]) -> None:
         with operator():
-            for profile in IndexProfile.objects.all():
+            for profile in IndexProfile.objects.select_related("namespace"):
+                owner = f"{profile.namespace.slug}/" if profile.namespace else ""
                 sizes = f"{profile.chunk_size}/{profile.chunk_overlap}"
                 vectors = f"{profile.dimensions} {profile.ann_method}"
                 header = "\twith headers" if profile.contextual_header else ""
                 self.stdout.write(
-                    f"{profile.name}\t{profile.chunker} {sizes}\t{profile.embedder} "
+                    f"{owner}{profile.name}\t{profile.chunker} {sizes}\t{profile.embedder} "
                     f"{vectors}{header}"
                 )
+
+    def _assign(self, options: dict[str, Any]) -> None:
+        profile = find_profile(options["name"])
+        try:
+            profiles.assign(profile, namespace_id=_namespace_id(options["namespace"]))
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        seen_by = options["namespace"] or "all namespaces"
+        self.stdout.write(f"Profile {profile.name} is for {seen_by} now.")
 
     def _drop(self, options: dict[str, Any]) -> None:
         try:
@@ -95,9 +128,19 @@ class Command(BaseCommand):
         self.stdout.write(f"Profile {options['name']} dropped.")
 
 
-def find_profile(name: str) -> IndexProfile:
+def _named(options: dict[str, Any]) -> dict[str, Any] | None:
+    return {key: value for key, value in options.items() if value is not None} or None
+
+
+def find_profile(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
+    try:
+        return profiles.named_by_operator(name, near=near)
+    except profiles.UnknownProfile as error:
+        raise CommandError(str(error)) from None
+
+
+def _namespace_id(slug: str | None) -> uuid.UUID | None:
+    if slug is None:
+        return None
     with operator():
-        profile = IndexProfile.objects.filter(name=name).first()
-    if profile is None:
-        raise CommandError(f"There is no index profile {name!r}; see manage.py profile list.")
-    return profile
+        return find_namespace(slug).pk

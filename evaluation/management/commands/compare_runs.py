@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError, CommandParser
 
+from documents.management.commands.api_key import find_namespace
 from evaluation.comparing import MEASURE, Comparison, as_data, compare
 from evaluation.errors import EvaluationError
 from evaluation.management.options import find_run
@@ -23,6 +24,9 @@ class Command(BaseCommand):
         parser.add_argument("a", help="A run's id, the beginning of its id, or its label.")
         parser.add_argument("b", help="The same.")
         parser.add_argument(
+            "--namespace", help="Slug: labels are looked for in it (default: in all of them)."
+        )
+        parser.add_argument(
             "--measure", default=MEASURE, help=f"Wins and losses by this (default: {MEASURE})."
         )
         parser.add_argument("--most", type=int, default=20, help="Queries shown (default: 20).")
@@ -30,9 +34,13 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         with operator():
-            a, b = find_run(options["a"]), find_run(options["b"])
+            near = find_namespace(options["namespace"]) if options["namespace"] else None
+            a, b = find_run(options["a"], near=near), find_run(options["b"], near=near)
             if a.namespace_id != b.namespace_id:
-                raise CommandError("These runs belong to different namespaces.")
+                raise CommandError(
+                    "These runs belong to different namespaces: "
+                    f"{a.namespace.slug} and {b.namespace.slug}. Say which with --namespace."
+                )
             try:
                 comparison = compare(a, b, measure=options["measure"])
             except (EvaluationError, UnknownMeasure) as error:

@@ -3,12 +3,13 @@
 import json
 import sys
 from contextlib import ExitStack
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management import BaseCommand, CommandError, CommandParser
 
 from documents.models import Namespace
-from evaluation.comparing import compare
+from evaluation.comparing import MEASURE, compare
 from evaluation.curating import find_set
 from evaluation.errors import EvaluationError
 from evaluation.gates import HEADLINES, Floor, worse
@@ -25,7 +26,8 @@ from evaluation.management.options import (
 from evaluation.models import EvaluationRun
 from evaluation.runner import measure_now
 from evaluation.scratch import copied
-from evaluation.tables import described, run_table
+from evaluation.tables import described, run_table, worst_lines
+from evaluation.worst import WorstQuestion, worst_questions
 from ragsite.tenancy import namespace, operator
 
 FAILED, BELOW = 1, 2
@@ -62,6 +64,13 @@ class Command(BaseCommand):
         parser.add_argument(
             "--tolerance", type=float, default=0.0, help="By how much they may (default: 0)."
         )
+        parser.add_argument(
+            "--worst",
+            type=int,
+            default=5,
+            metavar="N",
+            help="Questions named (default: 5; 0: none).",
+        )
         parser.add_argument("--json", action="store_true", help="Print the run as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -83,7 +92,9 @@ class Command(BaseCommand):
                 broken += worse(comparison, tolerance=options["tolerance"])
         except EvaluationError as error:
             raise CommandError(str(error), returncode=FAILED) from None
-        self._report(run, broken, as_json=options["json"])
+        with namespace(tenant.pk):
+            worst = worst_questions(run, most=max(0, options["worst"]))
+        self._report(run, broken, worst, as_json=options["json"])
         if broken:
             sys.exit(BELOW)
 
@@ -94,7 +105,7 @@ class Command(BaseCommand):
         with ExitStack() as stack:
             searched, own_ids = tenant.pk, None
             if options["profile"] and options["profile"] != tenant.active_profile.name:
-                profile = profile_named(options["profile"])
+                profile = profile_named(options["profile"], near=tenant.pk)
                 indexing = stack.enter_context(bar("indexing", "document"))
                 scratch = stack.enter_context(copied(tenant, profile, progress=moving(indexing)))
                 searched, own_ids = scratch.namespace_id, scratch.own_ids
@@ -108,7 +119,9 @@ class Command(BaseCommand):
                 progress=moving(asking),
             )
 
-    def _report(self, run: EvaluationRun, broken: list[str], *, as_json: bool) -> None:
+    def _report(
+        self, run: EvaluationRun, broken: list[str], worst: list[WorstQuestion], *, as_json: bool
+    ) -> None:
         if as_json:
             told = {
                 "run": str(run.pk),
@@ -122,11 +135,16 @@ class Command(BaseCommand):
                 "warnings": run.warnings,
                 "configuration": run.configuration,
                 "broken": broken,
+                "worst": [asdict(question) for question in worst],
             }
             self.stdout.write(json.dumps(told))
             return
         self.stdout.write(f"{run.golden_set.name}: {run.queries_done} queries, {described(run)}\n")
         self.stdout.write(run_table(run))
+        if worst:
+            self.stdout.write(f"\nThe worst questions, by {MEASURE}:")
+        for question in worst:
+            self.stdout.write("\n".join(worst_lines(question)))
         for warning in run.warnings:
             self.stderr.write(self.style.WARNING(warning))
         for line in broken:

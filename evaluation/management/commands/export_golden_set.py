@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError, CommandParser
 
+from documents import audit
 from documents.management.commands.api_key import find_namespace
 from evaluation.curating import find_set
 from evaluation.errors import EvaluationError
@@ -37,6 +38,8 @@ class Command(BaseCommand):
                 golden_set = find_set(options["name"], namespace_id=tenant.pk)
             except EvaluationError as error:
                 raise CommandError(str(error)) from None
+            how = {"format": options["format"]}
+            audit.record("goldenset.export", target=golden_set, details=how)
             if options["format"] == "beir":
                 if out is None:
                     raise CommandError("Name the folder with --out.")

@@ -82,7 +82,12 @@ class Command(BaseCommand):
             "refused": report.refused,
         }
         if corpus is not None:
-            told |= {"documents": corpus.taken, "indexed": corpus.indexed, "failed": corpus.failed}
+            told |= {
+                "documents": corpus.taken,
+                "indexed": corpus.indexed,
+                "skipped": corpus.skipped,
+                "failed": corpus.failed,
+            }
         self._tell(told, as_json=options["json"])
         if report.refused or (corpus and corpus.failed):
             sys.exit(1)
@@ -121,6 +126,11 @@ class Command(BaseCommand):
             return
         for line in (*told["refused"], *told.get("failed", [])[:20]):
             self.stderr.write(self.style.WARNING(line))
+        if skipped := told.get("skipped"):
+            named = ", ".join(skipped[:20])
+            self.stderr.write(
+                self.style.WARNING(f"{len(skipped)} empty documents were skipped: {named}")
+            )
         documents = ""
         if "documents" in told:
             documents = f"{told['documents']} documents taken, {told['indexed']} indexed; "

@@ -1,5 +1,6 @@
 """`manage.py up`: database, worker and web server under one supervisor. `make run` ends here."""
 
+import shlex
 import sys
 import urllib.request
 import uuid
@@ -9,10 +10,11 @@ from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
 from django.db import OperationalError, connections
 
-from documents import housekeeping, jobs
+from documents import bulk_removal, housekeeping, jobs
 from documents.models import Namespace
 from evaluation import run_lives
 from ragsite import bootstrap, preflight, programs
+from ragsite.platform.private_files import keep_private
 from ragsite.programs import Chore, WorkerKeeper, with_fresh_connections
 from ragsite.supervisor import Supervisor
 from ragsite.tenancy import operator
@@ -22,14 +24,14 @@ BANNER = """
 Ragsite is running. Ctrl-C stops it.
 
   API      {url}/api/v1      docs: {url}/api/docs
-  Admin    {url}/admin/      login: {username} / {password}
+  Admin    {url}/admin/      login: {login}
   Key      {key}
   Data     {home}
 
 Try it:
 
 curl -s {url}/api/v1/query \\
-    -H 'Authorization: Bearer {key}' \\
+    -H "Authorization: Bearer {bearer}" \\
     -H 'Content-Type: application/json' \\
     -d '{{"query": "How long is the warranty on a lamp?", "k": 3}}'
 """
@@ -50,6 +52,7 @@ class Command(BaseCommand):
         parser.add_argument("--no-samples", action="store_true", help="Load no sample documents.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        keep_private(settings.HOME)
         only = options["only"]
         parts = [p for p in (programs.web(), programs.worker()) if only in (None, p.name)]
         supervisor = Supervisor(parts, home=settings.HOME, name=only or "supervisor")
@@ -84,7 +87,11 @@ class Command(BaseCommand):
         if only != "web":
             keeper = WorkerKeeper(supervisor)
             chores += [(5, keeper.check), (5, keeper.reap), (3600, housekeeping.tidy)]
-            chores += [(30, run_lives.reap), (3600, query_log.forget_the_old)]
+            chores += [
+                (30, run_lives.reap),
+                (30, bulk_removal.wake_workers),
+                (3600, query_log.forget_the_old),
+            ]
         if only is None:
             chores.append((0.5, self._announce_once))
         return [(seconds, with_fresh_connections(chore)) for seconds, chore in chores]
@@ -96,17 +103,24 @@ class Command(BaseCommand):
             tenant = Namespace.objects.get(slug="default")
         jobs.wait(tenant.pk, self.sample_jobs, seconds=120)
         bootstrap.load_starter_set(self.credentials, tenant.pk)
-        self.stdout.write(
-            BANNER.format(
-                url=_url(),
-                username=bootstrap.USERNAME,
-                password=self.credentials.password or "(as you have set it)",
-                key=self.credentials.api_key,
-                home=settings.HOME,
-            )
-        )
+        shown = _secrets(self.credentials, to_a_person=self.stdout.isatty())
+        self.stdout.write(BANNER.format(url=_url(), home=settings.HOME, **shown))
         self.stdout.flush()
         self.credentials = None
+
+
+def _secrets(credentials: bootstrap.Credentials, *, to_a_person: bool) -> dict[str, str]:
+    """The login and key, at a terminal; anywhere else what is printed is kept, and read by others,
+    so there it is only said where they are."""
+    if to_a_person:
+        password = credentials.password or "(as you have set it)"
+        key = bearer = credentials.api_key
+    else:
+        path = bootstrap.credentials_path()
+        password = key = f"see {path}"
+        quoted = shlex.quote(str(path))
+        bearer = f'$(sed -n \'s/.*"api_key": "\\(.*\\)".*/\\1/p\' {quoted})'
+    return {"login": f"{bootstrap.USERNAME} / {password}", "key": key, "bearer": bearer}
 
 
 def _url() -> str:

@@ -62,9 +62,11 @@ class Command(BaseCommand):
         )
         if needs_profile and not options["profile"]:
             raise CommandError("Name the new profile: --profile NAME.")
-        profile = find_profile(options["profile"]) if options["profile"] else None
+        tenants = self._tenants(options)
+        near = None if options["all"] else tenants[0].pk
+        profile = find_profile(options["profile"], near=near) if options["profile"] else None
         done = False
-        for tenant in self._tenants(options):
+        for tenant in tenants:
             try:
                 report = self._one(tenant, profile, options)
             except reindexing.NoSuchReindex as error:

@@ -11,6 +11,7 @@ from documents.management.commands.api_key import find_namespace
 from ragsite.tenancy import operator
 from retrieval.api.serializers import answer_of, request_of
 from retrieval.context import place_of
+from retrieval.notes import NO_RESULTS
 from retrieval.search import search
 
 
@@ -46,6 +47,10 @@ class Command(BaseCommand):
             self.stdout.write("    " + hit.content.replace("\n", "\n    ") + "\n")
         if not result.hits:
             self.stdout.write("Nothing found.")
+        for note in result.diagnostics.notes:
+            if note == NO_RESULTS:
+                continue  # that has just been said
+            self.stderr.write(self.style.WARNING(f"Note: {note}"))
         for fallback in result.diagnostics.fallbacks:
             self.stderr.write(self.style.WARNING(f"Fallback: {fallback}"))
 

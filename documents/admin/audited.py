@@ -1,0 +1,93 @@
+"""What is added, changed or deleted by hand leaves a trace in the audit log."""
+
+from collections import defaultdict
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, User
+from django.db.models import Model
+from django.http import HttpRequest
+
+from documents import audit
+
+from .parameters import RefusesOddFilters
+
+LISTED_IDS = 100
+
+
+class Audited(RefusesOddFilters):
+    """Mixed into a ModelAdmin. `audits_additions = False` where the pipeline records them."""
+
+    audits_additions = True
+
+    def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> Any:
+        if self.audits_additions:
+            audit.record(_action(obj, "create"), namespace=_namespace(obj), target=_target(obj))
+        return super().log_addition(request, obj, message)  # type: ignore[misc]
+
+    def log_change(self, request: HttpRequest, obj: Model, message: Any) -> Any:
+        audit.record(
+            _action(obj, "change"),
+            namespace=_namespace(obj),
+            target=_target(obj),
+            details=_summary(message),
+        )
+        return super().log_change(request, obj, message)  # type: ignore[misc]
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        groups: dict[Any, list[Model]] = defaultdict(list)
+        for row in queryset:
+            groups[_namespace(row)].append(row)
+        for namespace_id, rows in groups.items():
+            ids = [str(row.pk) for row in rows[:LISTED_IDS]]
+            only = rows[0]
+            audit.record(
+                _action(only, "delete"),
+                namespace=namespace_id,
+                count=len(rows),
+                target=_target(only) if len(rows) == 1 else None,
+                details={} if len(rows) == 1 else {"ids": ids},
+            )
+        return super().log_deletions(request, queryset)  # type: ignore[misc]
+
+
+def _action(obj: Model, verb: str) -> str:
+    return f"{obj._meta.model_name}.{verb}"
+
+
+def _namespace(obj: Model) -> Any:
+    return getattr(obj, "namespace_id", None)
+
+
+def _target(obj: Model) -> audit.Target:
+    # Questions and comments are somebody's content: named by id alone.
+    is_content = obj._meta.model_name in ("feedback", "goldenquery")
+    label = "" if is_content else str(obj)
+    return audit.Target(str(obj._meta.model_name), str(obj.pk), label)
+
+
+def _summary(message: Any) -> dict[str, Any]:
+    """Which fields, and how many rows below: Django's message names contents, too."""
+    fields: list[str] = []
+    below: dict[str, int] = defaultdict(int)
+    for part in message if isinstance(message, list) else []:
+        for verb, what in part.items():
+            if "name" in what:
+                below[f"{what['name']} {verb}"] += 1
+            else:
+                fields += what.get("fields", [])
+    return {"fields": fields, **below}
+
+
+admin.site.unregister([User, Group])
+
+
+@admin.register(User)
+class AuditedUserAdmin(Audited, UserAdmin):
+    pass
+
+
+@admin.register(Group)
+class AuditedGroupAdmin(Audited, GroupAdmin):
+    pass

@@ -1,0 +1,35 @@
+"""Deletions of many documents: how far they are, and what they took along."""
+
+from django.contrib import admin
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from documents.models import DocumentRemoval
+
+from .readonly import LookOnlyAdmin
+
+
+@admin.register(DocumentRemoval)
+class DocumentRemovalAdmin(LookOnlyAdmin):
+    list_display = (
+        "created_at",
+        "namespace",
+        "state",
+        "progress",
+        "chunks",
+        "files",
+        "files_left",
+        "failed",
+        "actor",
+        "finished_at",
+    )
+    list_filter = ("state", "namespace")
+    list_select_related = ("namespace",)
+    search_fields = ("=id", "actor")
+    exclude = ("document_ids", "lease_until")
+
+    @admin.display
+    def progress(self, removal: DocumentRemoval) -> SafeString:
+        bar = '<progress max="{}" value="{}"></progress> {} of {} deleted'
+        done = removal.total - len(removal.document_ids)
+        return format_html(bar, removal.total or 1, done, removal.removed, removal.total)

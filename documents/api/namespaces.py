@@ -1,0 +1,271 @@
+"""Namespaces and their keys, for operator keys only: create, list, delete. Closed unless the
+setting OPERATOR_API is on; what can be seen here are names and counts, never content."""
+
+import uuid
+from typing import Any
+
+from django.core.exceptions import ValidationError as ModelError
+from django.db.models import Count, QuerySet
+from django.http import HttpResponseBase
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from documents import keys, namespace_removal, profiles, vector_indexes
+from documents.models import ApiKey, Namespace, NamespaceRemoval
+from ragsite.errors import ApiError
+from ragsite.platform.operator_auth import IsOperator, OperatorKeyAuthentication
+from ragsite.tenancy import operator
+
+from .pages import NewestFirst
+from .serializers import StrictSerializer
+
+
+class OperatorView(APIView):
+    """Runs as the operator role, after the key has been checked."""
+
+    authentication_classes = [OperatorKeyAuthentication]
+    permission_classes = [IsOperator]
+    rate_class = "admin"
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        with operator():
+            return super().dispatch(request, *args, **kwargs)
+
+
+class OperatorListView(OperatorView, ListAPIView):
+    pagination_class = NewestFirst
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        if unknown := sorted(set(request.query_params) - {"cursor", "limit"}):
+            raise ValidationError(dict.fromkeys(unknown, "There is no such filter here."))
+        return super().get(request, *args, **kwargs)
+
+
+class NamespaceSerializer(serializers.ModelSerializer):
+    profile = serializers.CharField(source="active_profile.name")
+    documents = serializers.IntegerField(source="documents_count")
+    chunks = serializers.IntegerField(source="chunk_count")
+
+    class Meta:
+        model = Namespace
+        fields = [
+            "id",
+            "slug",
+            "name",
+            "language",
+            "profile",
+            "documents",
+            "chunks",
+            "created_at",
+            "deleting_since",
+        ]
+        read_only_fields = fields
+
+
+class NewNamespaceSerializer(StrictSerializer):
+    slug = serializers.CharField(
+        max_length=63, help_text="Lowercase letters, digits and inner hyphens."
+    )
+    name = serializers.CharField(max_length=200, required=False, allow_blank=True)
+    language = serializers.CharField(
+        max_length=8,
+        required=False,
+        allow_blank=True,
+        help_text="ISO 639-1 code of what its documents are written in; blank: found out for each.",
+    )
+    profile = serializers.CharField(
+        max_length=114,
+        default="default",
+        help_text="NAME, or NAMESPACE/NAME of one namespace's own.",
+    )
+
+
+class NamespaceRemovalSerializer(serializers.ModelSerializer):
+    rows = serializers.DictField(child=serializers.IntegerField())
+    files_left = serializers.ListField(child=serializers.CharField())
+    namespace_id = serializers.UUIDField(source="removed_namespace")
+
+    class Meta:
+        model = NamespaceRemoval
+        fields = [
+            "id",
+            "namespace_id",
+            "slug",
+            "state",
+            "requested_by",
+            "created_at",
+            "finished_at",
+            "rows",
+            "files",
+            "files_left",
+        ]
+        read_only_fields = fields
+
+
+class KeySerializer(serializers.ModelSerializer):
+    scopes = serializers.ListField(child=serializers.CharField())
+
+    class Meta:
+        model = ApiKey
+        fields = [
+            "id",
+            "prefix",
+            "name",
+            "scopes",
+            "created_at",
+            "expires_at",
+            "revoked_at",
+            "last_used_at",
+        ]
+        read_only_fields = fields
+
+
+class NewKeySerializer(StrictSerializer):
+    name = serializers.CharField(max_length=200, required=False, allow_blank=True)
+    scopes = serializers.ListField(
+        child=serializers.CharField(), allow_empty=False, help_text="Of read, write, admin."
+    )
+    expires_at = serializers.DateTimeField(required=False, allow_null=True)
+
+    def validate_scopes(self, scopes: list[str]) -> list[str]:
+        known = list(ApiKey.Scope.values)
+        if unknown := [scope for scope in scopes if scope not in known]:
+            raise serializers.ValidationError(
+                f"{unknown[0]!r} is no scope of a namespace's key. Use: {', '.join(known)}."
+            )
+        return list(dict.fromkeys(scopes))
+
+
+class IssuedKeySerializer(KeySerializer):
+    key = serializers.CharField(help_text="The key itself, shown this once.")
+
+    class Meta(KeySerializer.Meta):
+        fields = [*KeySerializer.Meta.fields, "key"]
+        read_only_fields = fields
+
+
+def counted() -> QuerySet[Namespace]:
+    namespaces = Namespace.objects.select_related("active_profile")
+    return namespaces.annotate(documents_count=Count("documents"))
+
+
+def find_namespace(slug: str) -> Namespace:
+    found = counted().filter(slug=slug).first()
+    if found is None:
+        raise NotFound
+    return found
+
+
+class NamespaceListView(OperatorListView):
+    serializer_class = NamespaceSerializer
+
+    def get_queryset(self) -> QuerySet[Namespace]:
+        return counted()
+
+    @extend_schema(operation_id="namespaces_list")
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(
+        operation_id="namespaces_create",
+        request=NewNamespaceSerializer,
+        responses={201: NamespaceSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        form = NewNamespaceSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        fields = dict(form.validated_data)
+        slug, profile_name = fields.pop("slug"), fields.pop("profile")
+        if Namespace.objects.filter(slug=slug).exists():
+            raise ApiError("slug_taken", "There is a namespace of this slug.", http_status=409)
+        try:
+            profile = profiles.named_by_operator(profile_name)
+        except profiles.UnknownProfile as error:
+            raise ValidationError({"profile": str(error)}) from None
+        try:
+            keys.create_namespace(slug, profile=profile, **fields)
+        except ModelError as error:
+            raise ValidationError(error.message_dict) from None
+        vector_indexes.ensure(profile)
+        return Response(NamespaceSerializer(find_namespace(slug)).data, status=201)
+
+
+class NamespaceView(OperatorView):
+    @extend_schema(operation_id="namespaces_get", responses=NamespaceSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        return Response(NamespaceSerializer(find_namespace(slug)).data)
+
+    @extend_schema(
+        operation_id="namespaces_delete",
+        responses={200: NamespaceRemovalSerializer, 202: NamespaceRemovalSerializer},
+    )
+    def delete(self, request: Request, slug: str) -> Response:
+        """Remove the namespace and everything in it. Its keys stop working at once. 200 with the
+        receipt, or 202 where it is large: then `GET /namespace-removals/{id}` until `finished`."""
+        removal = namespace_removal.remove_namespace(find_namespace(slug))
+        status = 200 if removal.state == NamespaceRemoval.State.FINISHED else 202
+        return Response(NamespaceRemovalSerializer(removal).data, status=status)
+
+
+class NamespaceKeyListView(OperatorListView):
+    serializer_class = KeySerializer
+
+    def get_queryset(self) -> QuerySet[ApiKey]:
+        return ApiKey.objects.filter(namespace=find_namespace(self.kwargs["slug"]))
+
+    @extend_schema(operation_id="namespace_keys_list")
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Without their secrets, which nobody can read again."""
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(
+        operation_id="namespace_keys_create",
+        request=NewKeySerializer,
+        responses={201: IssuedKeySerializer},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        form = NewKeySerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        namespace = find_namespace(slug)
+        if namespace.deleting_since is not None:
+            raise ApiError("being_deleted", "The namespace is being deleted.", http_status=409)
+        key, plain = keys.issue(namespace, **form.validated_data)
+        key.refresh_from_db()
+        return Response({**KeySerializer(key).data, "key": plain}, status=201)
+
+
+class NamespaceKeyView(OperatorView):
+    @extend_schema(operation_id="namespace_keys_revoke", responses={200: KeySerializer})
+    def delete(self, request: Request, slug: str, pk: uuid.UUID) -> Response:
+        """Make the key useless from now on; the record that it was there stays."""
+        found = ApiKey.objects.filter(namespace=find_namespace(slug), pk=pk)
+        if not found.exists():
+            raise NotFound
+        keys.revoke(found)
+        return Response(KeySerializer(found.get()).data)
+
+
+class RemovalListView(OperatorListView):
+    serializer_class = NamespaceRemovalSerializer
+
+    def get_queryset(self) -> QuerySet[NamespaceRemoval]:
+        return NamespaceRemoval.objects.all()
+
+    @extend_schema(operation_id="namespace_removals_list")
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Receipts of namespaces that were deleted, or are on their way out."""
+        return super().get(request, *args, **kwargs)
+
+
+class RemovalView(OperatorView):
+    @extend_schema(operation_id="namespace_removals_get", responses=NamespaceRemovalSerializer)
+    def get(self, request: Request, pk: uuid.UUID) -> Response:
+        found = NamespaceRemoval.objects.filter(pk=pk).first()
+        if found is None:
+            raise NotFound
+        return Response(NamespaceRemovalSerializer(found).data)

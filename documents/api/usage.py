@@ -1,0 +1,50 @@
+"""GET /usage: what a namespace holds, what it may hold, and how often its key may call."""
+
+from dataclasses import asdict
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from documents import quotas
+from documents.models import ApiKey, Namespace
+
+from .views import caller_of, in_namespace
+
+
+class QuotaSerializer(serializers.Serializer):
+    used = serializers.IntegerField()
+    quota = serializers.IntegerField(allow_null=True, help_text="null: no quota.")
+
+
+class UsageSerializer(serializers.Serializer):
+    namespace = serializers.CharField()
+    documents = QuotaSerializer()
+    bytes = QuotaSerializer(help_text="Of the stored originals of all versions.")
+    chunks = QuotaSerializer(help_text="That can be found now.")
+    rate_limits = serializers.DictField(
+        child=serializers.IntegerField(allow_null=True),
+        help_text="Requests a minute of this key by class of route; null: no limit.",
+    )
+
+
+class UsageView(APIView):
+    rate_class = "read"
+
+    @extend_schema(operation_id="usage", responses=UsageSerializer)
+    @in_namespace
+    def get(self, request: Request) -> Response:
+        caller = caller_of(request)
+        used = quotas.usage_of(caller.namespace_id)
+        own = ApiKey.objects.values_list("limits", flat=True).get(pk=caller.key_id)
+        limits = {**settings.RATE_LIMITS, **own}
+        return Response(
+            {
+                "namespace": Namespace.objects.values_list("slug", flat=True).get(),
+                **{name: asdict(figures) for name, figures in used.items()},
+                "rate_limits": {name: limit or None for name, limit in limits.items()},
+            }
+        )

@@ -1,0 +1,50 @@
+"""Said by `manage.py check --deploy`: how far the readers of untrusted files are confined here."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Info, Warning, register
+
+from .extraction import Cell, CellBroken, ocr_options
+from .sandbox.confinement import MODES, REQUIRED
+
+
+@register()
+def sandbox_can_be_had(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    mode = settings.EXTRACTION["sandbox"]["mode"]
+    if mode not in MODES:
+        names = ", ".join(MODES)
+        return [Error(f"EXTRACT_SANDBOX must be one of: {names}.", id="ragsite.E030")]
+    if mode == REQUIRED:  # costs the start of a process: only where somebody insists
+        try:
+            _survey()
+        except CellBroken as error:
+            return [Error(str(error), id="ragsite.E031")]
+    return []
+
+
+@register(deploy=True)
+def readers_are_confined(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    if settings.EXTRACTION["sandbox"]["mode"] not in MODES:
+        return []
+    try:
+        protection = _survey()
+    except CellBroken as error:
+        return [Error(str(error), id="ragsite.E031")]
+    missing = "; ".join(f"{layer}: {reason}" for layer, reason in protection["missing"].items())
+    if not missing:
+        return []
+    sentence = f"Untrusted files are read without these layers of the sandbox: {missing}."
+    hint = "docs/security.md says what each of them is good for."
+    if protection["is_complete"]:  # the layers above are only for when one of the others fails
+        return [Info(sentence, hint=hint, id="ragsite.I030")]
+    return [Warning(sentence, hint=hint, id="ragsite.W030")]
+
+
+def _survey() -> dict[str, Any]:
+    cell = Cell(**settings.EXTRACTION)
+    try:
+        return cell.survey(ocr_options())
+    finally:
+        cell.close()

@@ -1,0 +1,241 @@
+"""Which encoding a text is in: what its owner declares, else its marks, else its letters."""
+
+import codecs
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from chardetng_py import EncodingDetector
+
+from documents.languages import detect_with_certainty
+
+SAMPLE_BYTES = 64 * 1024  # enough to guess from
+WESTERN = "cp1252"
+
+# Labels mean what browsers take them for: Latin-1 is Windows' own extension of it.
+MEANT = {
+    "iso8859-1": "cp1252",
+    "ascii": "cp1252",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+}
+# chardetng answers with the labels of the WHATWG; Python knows some of them by other names.
+PYTHON_NAMES = {"windows-874": "cp874", "x-mac-cyrillic": "mac_cyrillic", "iso-8859-8-i": "cp1255"}
+NOT_TEXT_ENCODINGS = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape"})
+LATIN = frozenset({"cp1250", "cp1252", "cp1254", "cp1257", "cp1258", "iso8859-2", "iso8859-4"})
+
+# What else the languages of Latin script are written in, and their letters beyond ASCII.
+CENTRAL = ("cp1250", "iso8859-2")
+ALPHABETS: dict[str, tuple[tuple[str, ...], str]] = {
+    "bs": (CENTRAL, "čćđšž"),
+    "cs": (CENTRAL, "áčďéěíňóřšťúůýž"),
+    "hr": (CENTRAL, "čćđšž"),
+    "hu": (CENTRAL, "áéíóöőúüű"),
+    "lt": (("cp1257",), "ąčęėįšųūž"),
+    "lv": (("cp1257",), "āčēģīķļņšūž"),
+    "pl": (CENTRAL, "ąćęłńóśźż"),
+    "ro": (CENTRAL, "âăîşţ"),
+    "sk": (CENTRAL, "áäčďéíĺľňóôŕšťúýž"),
+    "sl": (CENTRAL, "čšž"),
+    "sq": (("cp1252",), "çë"),
+    "tr": (("cp1254",), "çğıîöşüâİ"),
+    "vi": (("cp1258",), ""),
+}
+WESTERN_LANGUAGES = frozenset(
+    [
+        "af",
+        "br",
+        "ca",
+        "cy",
+        "da",
+        "de",
+        "en",
+        "es",
+        "et",
+        "eu",
+        "fi",
+        "fo",
+        "fr",
+        "ga",
+        "gl",
+        "id",
+        "is",
+        "it",
+        "lb",
+        "ms",
+        "nb",
+        "nl",
+        "nn",
+        "no",
+        "oc",
+        "pt",
+        "sv",
+        "sw",
+    ]
+)
+SURE = 0.6  # how certain the language must be to overrule the first guess
+CERTAIN = 0.95  # or to take the text for older than Windows
+MIN_LETTERS = 12
+PROSE = re.compile(r"(?<![\w%{}(./@-])[^\W\d_]{2,}(?![\w%{}(/@])")
+
+# Letters in Mac OS and DOS; in cp1252 what stands there is rare or nothing.
+C1_LETTERS = re.compile(rb"[\x81-\x83\x86-\x90\x98-\x9f]")
+BEFORE_WINDOWS = ("mac_roman", "cp850")
+WESTERN_LETTERS = frozenset(
+    "àâäãåæçéèêëíìîïñóòôöõøœúùûüýÿßÀÂÄÃÅÆÇÉÈÊËÍÌÎÏÑÓÒÔÖÕØŒÚÙÛÜÝ«»“”‘’–—…°§€£"
+)
+MARKS = frozenset("„”“‚’‘‹›«»–—…§°€ \u00a0")  # at home in every Latin encoding
+KANA = re.compile("[\u3041-\u30ff]")
+
+MIN_WIDE_BYTES = 8
+PLAIN_BLOCKS = frozenset({0x00, 0x20})  # high bytes of ASCII and Latin-1, and of punctuation
+CJK_BLOCKS = frozenset({*range(0x4E, 0xA0), *range(0xAC, 0xD8), 0x30, 0xFF})
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """An encoding by name: `binding` if the uploader chose it, else as some header says."""
+
+    encoding: str
+    binding: bool = False
+
+
+def encoding_named(label: str) -> str:
+    """Python's codec for a label such as "latin1" or "Shift_JIS"; "" for unknown ones and for
+    codecs that make no text."""
+    plain = label.strip().strip("\"'").lower()
+    plain = PYTHON_NAMES.get(plain, plain.removesuffix("-i").removesuffix("-e"))
+    try:
+        name = codecs.lookup(plain).name
+        "".encode(name)  # some codecs make no text: base64, zip, …
+    except (LookupError, UnicodeError, ValueError):
+        return ""
+    return "" if name in NOT_TEXT_ENCODINGS else MEANT.get(name, name)
+
+
+def guess(sample: bytes) -> str:
+    """The likeliest encoding of bytes that are not UTF-8 and carry no mark."""
+    if special := guess_wide(sample) or _before_windows(sample) or _japanese(sample):
+        return special
+    encoding = _detected(sample)
+    few_clues = _has_few_clues(sample)
+    if encoding not in LATIN and not few_clues:
+        return encoding
+    for reading in dict.fromkeys((WESTERN, encoding)):
+        language, certainty = _language(sample.decode(reading, errors="replace"))
+        if certainty < SURE:
+            continue
+        if language in WESTERN_LANGUAGES:
+            return WESTERN
+        if language in ALPHABETS:
+            return _by_alphabet(sample, *ALPHABETS[language])
+    return WESTERN if few_clues and encoding in LATIN else encoding
+
+
+def _has_few_clues(sample: bytes) -> bool:
+    """One letter among many of ASCII, common in the West: statistics say little of them."""
+    high = _beyond_ascii(sample, WESTERN)
+    letters = [character for character in high if character.isalpha()]
+    return len(letters) < 2 and 4 * len(high) < len(sample) and WESTERN_LETTERS.issuperset(letters)
+
+
+def _detected(sample: bytes) -> str:
+    detector = EncodingDetector()
+    detector.feed(sample, last=True)
+    return encoding_named(detector.guess(tld=None, allow_utf8=False)) or WESTERN
+
+
+def _by_alphabet(sample: bytes, encodings: tuple[str, ...], letters: str) -> str:
+    """The encoding that leaves the fewest letters the language does not have."""
+
+    def foreign(encoding: str) -> int:
+        text = _beyond_ascii(sample, encoding).lower()
+        return sum(character not in letters and character not in MARKS for character in text)
+
+    return min((*encodings, WESTERN), key=foreign)
+
+
+def _beyond_ascii(sample: bytes, encoding: str) -> str:
+    return bytes(byte for byte in sample if byte > 0x7F).decode(encoding, errors="replace")
+
+
+def _before_windows(sample: bytes) -> str:
+    """Mac OS and DOS, for Western languages; "" for what looks like anything else."""
+    high = bytes(byte for byte in sample if byte > 0x7F)
+    if not high or 2 * len(C1_LETTERS.findall(high)) < len(high):
+        return ""
+
+    best = max(BEFORE_WINDOWS, key=lambda encoding: sum(map(str.islower, high.decode(encoding))))
+    letters = sum(character in WESTERN_LETTERS for character in high.decode(best))
+    if 10 * letters < 9 * len(high):
+        return ""
+    language, certainty = _language(sample.decode(best))
+    return best if language in WESTERN_LANGUAGES and certainty > CERTAIN else ""
+
+
+def _japanese(sample: bytes) -> str:
+    """Shift-JIS between many ASCII words, where letter statistics fail."""
+    try:
+        text = codecs.getincrementaldecoder("cp932")().decode(sample)
+    except UnicodeDecodeError:
+        return ""
+    beyond_ascii = sum(not character.isascii() for character in text)
+    return "cp932" if 3 * len(KANA.findall(text)) > beyond_ascii > 1 else ""
+
+
+def _language(text: str) -> tuple[str, float]:
+    """The likeliest language and its probability; nothing for a few letters."""
+    prose = " ".join(PROSE.findall(text[:4000]))
+    if len(prose) < MIN_LETTERS:
+        return "", 0.0
+    return detect_with_certainty(prose)
+
+
+def guess_wide(sample: bytes) -> str:
+    """UTF-16 or UTF-32 without a mark, or ""."""
+    whole = sample[: len(sample) // 4 * 4]
+    if len(whole) < MIN_WIDE_BYTES and len(sample) % 2 == 0:
+        whole = sample
+    if not whole:
+        return ""
+    for codec in ("utf-32-le", "utf-32-be"):
+        if len(whole) % 4 == 0 and _reads_as_text(whole, codec) is not None:
+            return codec
+    fits = {codec: _wide_fit(whole, codec) for codec in ("utf-16-le", "utf-16-be")}
+    best = max(fits, key=lambda codec: fits[codec])
+    return best if fits[best] > 0 else ""
+
+
+def _reads_as_text(data: bytes, codec: str) -> str | None:
+    try:
+        text = codecs.getincrementaldecoder(codec)().decode(data)  # may end within a character
+    except UnicodeDecodeError:
+        return None
+    readable = all(c.isprintable() or c.isspace() or c in "\ufeff\u200b\u00ad" for c in text)
+    return text if readable and text else None
+
+
+def _wide_fit(data: bytes, codec: str) -> float:
+    """How much the bytes look like this codec: 0 not at all, else more for fewer alphabets."""
+    text = _reads_as_text(data, codec)
+    if text is None:
+        return 0
+    blocks = Counter(ord(character) >> 8 for character in text)
+    common = sum(count for _, count in blocks.most_common(1))
+    plain = sum(blocks[block] for block in PLAIN_BLOCKS)
+    alphabet = max((n for block, n in blocks.items() if block not in PLAIN_BLOCKS), default=0)
+    if 2 * plain > len(text):
+        return 2
+    # Letters of one alphabet, and plain spaces and digits between them.
+    if b"\x00" in data and 20 * (plain + alphabet) >= 19 * len(text):
+        return 1 + (plain + alphabet) / len(text) / 2
+    cjk = sum(count for block, count in blocks.items() if block in CJK_BLOCKS | PLAIN_BLOCKS)
+    has_marks = any(mark in text for mark in "。、，\u3000 \n")
+    if len(data) >= 2 * MIN_WIDE_BYTES and 50 * cjk >= 49 * len(text) and has_marks:
+        return common / len(text)
+    return 0

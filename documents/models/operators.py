@@ -1,0 +1,63 @@
+"""What belongs to the whole installation: keys of operators, and receipts of deleted namespaces."""
+
+import uuid
+
+from django.db import models
+from django.db.models.functions import Now
+from django.utils import timezone
+
+
+class OperatorKey(models.Model):
+    """A credential for managing namespaces and their keys over the API. It belongs to no namespace
+    and opens no content. The application role cannot read this table (ragsite/roles.py)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=200, blank=True)
+    prefix = models.CharField(max_length=16, unique=True, editable=False)
+    secret_sha256 = models.CharField(max_length=64, editable=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        verbose_name = "operator key"
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.name or 'operator key'} (rsop_{self.prefix}_…)"
+
+    @property
+    def is_active(self) -> bool:
+        is_expired = self.expires_at is not None and self.expires_at <= timezone.now()
+        return self.revoked_at is None and not is_expired
+
+
+class NamespaceRemoval(models.Model):
+    """The deletion of a namespace, from the request to the receipt: queued → running → finished.
+
+    It outlives the namespace, which is why it keeps the id as a plain value.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        FINISHED = "finished"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    slug = models.CharField(max_length=63)
+    removed_namespace = models.UUIDField(unique=True)
+    state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
+    requested_by = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    lease_until = models.DateTimeField(null=True, editable=False)
+    finished_at = models.DateTimeField(null=True, editable=False)
+    rows = models.JSONField(default=dict, help_text="How many rows were removed, by kind.")
+    files = models.BigIntegerField(default=0, help_text="Stored originals that were removed.")
+    files_left = models.JSONField(default=list, help_text="Storage keys that could not be removed.")
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return f"{self.slug} ({self.state})"

@@ -1,0 +1,53 @@
+"""Which files a reader still needs: Python's own, those of its libraries, a few of the system's.
+Nothing of the service's data, settings or secrets is among them."""
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+LIBRARIES = (
+    *("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/share"),
+    *("/usr/local/lib", "/usr/local/share"),
+    *("/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types", "/etc/fonts"),
+)
+PROCESSOR = (
+    *("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm", "/proc/sys/kernel/osrelease"),
+    "/sys/devices/system",
+)
+DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
+WRITABLE = ("/dev/null",)
+PROGRAMS = ("/bin", "/usr/bin", "/usr/local/bin", "/lib", "/lib64", "/usr/lib", "/usr/lib64")
+
+
+def code_paths(root: Path) -> list[str]:
+    """Where Python looks for modules. Of `root`, where the service is installed, only the readers:
+    its settings, and often its data, lie there too."""
+    found = {os.path.realpath(path) for path in sys.path if path}
+    found = {path for path in found if not root.is_relative_to(path)}
+    return sorted(path for path in found | {str(root / "documents")} if os.path.exists(path))
+
+
+def paths_in(options: Any) -> list[str]:
+    """Files and folders that an engine's options name: its models, its program."""
+    if isinstance(options, dict):
+        return [path for value in options.values() for path in paths_in(value)]
+    if isinstance(options, list):
+        return [path for value in options for path in paths_in(value)]
+    return [options] if isinstance(options, str) and os.path.isabs(options) else []
+
+
+def first_unreadable(paths: Iterable[str], files: Sequence[str]) -> str | None:
+    """Asked by the process as it is now. A folder must be open to listing, too."""
+    for path in paths:
+        rights = os.R_OK | (os.X_OK if os.path.isdir(path) else 0)
+        if not os.access(path, rights):
+            return path
+    return next((path for path in files if not os.access(path, os.R_OK)), None)
+
+
+def loaded_files() -> list[str]:
+    """Of the modules that are imported: where these can be read, their neighbours can."""
+    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    return [file for file in files if file and os.path.isabs(file)]

@@ -1,0 +1,80 @@
+"""Limits on requests, on what a namespace may hold, and on how long the database may take."""
+
+from typing import Any
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+# Requests a minute of each API key, by class of route; 0 is no limit.
+DEFAULT_RATE_LIMITS = {
+    "search": 6000,
+    "ingest": 1200,
+    "read": 6000,
+    "write": 3000,
+    "admin": 300,
+    "agent": 30,
+}
+
+
+def rate_limits(env: environ.Env) -> dict[str, int]:
+    given: dict[str, Any] = env.json("RATE_LIMITS", default={})
+    unknown = set(given) - set(DEFAULT_RATE_LIMITS)
+    if unknown or not all(type(n) is int and 0 <= n <= 1_000_000 for n in given.values()):
+        raise ImproperlyConfigured(
+            'RATE_LIMITS is JSON such as {"search": 600}: whole numbers of requests a minute '
+            f"for any of {', '.join(DEFAULT_RATE_LIMITS)}; 0 is no limit."
+        )
+    return {**DEFAULT_RATE_LIMITS, **given}
+
+
+def quotas(env: environ.Env) -> dict[str, int]:
+    """Of namespaces that have none of their own; 0 is no quota."""
+    return {
+        "documents": env.int("QUOTA_DOCUMENTS", default=0),
+        "bytes": env.int("QUOTA_BYTES", default=0),
+        "chunks": env.int("QUOTA_CHUNKS", default=0),
+    }
+
+
+def database_timeouts(env: environ.Env) -> dict[str, dict[str, float]]:
+    """In seconds, by who is asking; 0 is no timeout. The owner, who migrates, has none."""
+    return {
+        "web": {
+            "statement": env.float("DATABASE_WEB_STATEMENT_SECONDS", default=30.0),
+            "lock": env.float("DATABASE_WEB_LOCK_SECONDS", default=10.0),
+            "idle": env.float("DATABASE_WEB_IDLE_SECONDS", default=60.0),
+        },
+        "worker": {
+            "statement": env.float("DATABASE_WORKER_STATEMENT_SECONDS", default=900.0),
+            "lock": env.float("DATABASE_WORKER_LOCK_SECONDS", default=60.0),
+            "idle": env.float("DATABASE_WORKER_IDLE_SECONDS", default=600.0),
+        },
+        "operator": {
+            "statement": env.float("DATABASE_OPERATOR_STATEMENT_SECONDS", default=60.0),
+            "lock": env.float("DATABASE_OPERATOR_LOCK_SECONDS", default=10.0),
+            "idle": env.float("DATABASE_OPERATOR_IDLE_SECONDS", default=600.0),
+        },
+    }
+
+
+# How PostgreSQL calls them.
+TIMEOUT_PARAMETERS = {
+    "statement": "statement_timeout",
+    "lock": "lock_timeout",
+    "idle": "idle_in_transaction_session_timeout",
+}
+
+
+def timeout_parameters(timeouts: dict[str, float]) -> dict[str, str]:
+    """By PostgreSQL's names, in milliseconds."""
+    return {
+        parameter: str(round(timeouts[name] * 1000))
+        for name, parameter in TIMEOUT_PARAMETERS.items()
+    }
+
+
+def with_timeouts(options: dict[str, Any], timeouts: dict[str, float]) -> dict[str, Any]:
+    """Connection options that carry the timeouts from the first moment, without a statement of
+    their own. What the database's address says itself comes later, and so wins."""
+    ours = " ".join(f"-c {name}={value}" for name, value in timeout_parameters(timeouts).items())
+    return {**options, "options": f"{ours} {options.get('options', '')}".strip()}

@@ -1,0 +1,47 @@
+"""What each route accepts as a request body: how large, and from whom.
+
+A route that is not named here gets the rule of the API: a key, and a body of modest size. Routes
+that are added later are therefore guarded from their first day.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from django.conf import settings
+
+STRANGER_BYTES = 64 * 1024  # what anybody may send before we know who it is
+
+LARGE_BODY_PATHS = frozenset({"/api/v1/ingest"})
+OPEN_PATHS = frozenset({"/", "/livez", "/readyz", "/api/schema", "/api/docs", "/admin/login/"})
+OPEN_PREFIXES = ("/static/",)
+ADMIN_PREFIX = "/admin/"
+# They judge their own keys (operator_auth.py); what they take is a few names.
+OPERATOR_PREFIXES = ("/api/v1/namespaces", "/api/v1/namespace-removals")
+
+
+class Proof(Enum):
+    """What a larger body needs: an API key, an operator's session, or nothing helps."""
+
+    KEY = "key"
+    SESSION = "session"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class BodyRule:
+    max_bytes: int
+    proof: Proof
+
+
+def body_rule(path: str) -> BodyRule:
+    if path in OPEN_PATHS or path.startswith((*OPEN_PREFIXES, *OPERATOR_PREFIXES)):
+        return BodyRule(STRANGER_BYTES, Proof.NONE)
+    if path.startswith(ADMIN_PREFIX):
+        return BodyRule(settings.BODIES["max_bytes"], Proof.SESSION)
+    if path in LARGE_BODY_PATHS:
+        return BodyRule(settings.REQUEST_MAX_BYTES, Proof.KEY)
+    return BodyRule(settings.BODIES["max_bytes"], Proof.KEY)
+
+
+def needs_key(path: str) -> bool:
+    return body_rule(path).proof is Proof.KEY

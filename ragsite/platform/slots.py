@@ -1,0 +1,40 @@
+"""Counts what is open at the same time, in total and per owner, within this process."""
+
+import threading
+from collections import Counter
+from collections.abc import Hashable
+from enum import Enum
+
+
+class Taken(Enum):
+    YES = "yes"
+    OWNER_FULL = "owner_full"
+    ALL_FULL = "all_full"
+
+
+class Slots:
+    """Safe to use from the event loop and from request threads. `None` means no limit."""
+
+    def __init__(self, *, per_owner: int, total: int | None = None) -> None:
+        self.per_owner, self.total = per_owner, total
+        self._open: Counter[Hashable] = Counter()
+        self._lock = threading.Lock()
+
+    def take(self, owner: Hashable) -> Taken:
+        with self._lock:
+            if self._open[owner] >= self.per_owner:
+                return Taken.OWNER_FULL
+            if self.total is not None and self._open.total() >= self.total:
+                return Taken.ALL_FULL
+            self._open[owner] += 1
+            return Taken.YES
+
+    def give_back(self, owner: Hashable) -> None:
+        with self._lock:
+            self._open[owner] -= 1
+            if self._open[owner] <= 0:
+                del self._open[owner]  # owners come and go: keep none that has nothing open
+
+    def count(self) -> int:
+        with self._lock:
+            return self._open.total()

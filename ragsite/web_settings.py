@@ -1,0 +1,23 @@
+"""What clients of the web process may hold open: streams, request bodies, half-sent headers."""
+
+from typing import Any
+
+import environ
+
+
+def streams(env: environ.Env) -> dict[str, Any]:
+    return {
+        "per_key": env.int("STREAMS_PER_KEY", default=32),
+        "send_timeout": env.float("SEND_TIMEOUT", default=30.0),
+    }
+
+
+def bodies(env: environ.Env) -> dict[str, Any]:
+    return {
+        "header_timeout": env.float("HEADER_TIMEOUT", default=15.0),
+        "max_bytes": env.int("BODY_MAX_BYTES", default=2 * 1024 * 1024),
+        "timeout": env.float("BODY_TIMEOUT", default=30.0),
+        "min_bytes_per_second": env.int("BODY_MIN_BYTES_PER_SECOND", default=32 * 1024),
+        "large": env.int("LARGE_BODIES", default=16),
+        "large_per_namespace": env.int("LARGE_BODIES_PER_NAMESPACE", default=8),
+    }

@@ -43,6 +43,9 @@ def open_with(name: str, paths: Sequence[Path]) -> Service:
     from django.core.files.uploadedfile import SimpleUploadedFile
 
     from documents import jobs, terms
+    from documents.models import IngestJob
+    from documents.working_off import work_off
+    from ragsite.tenancy import namespace
 
     service = open_service(name)
     jobs.reap()
@@ -55,9 +58,13 @@ def open_with(name: str, paths: Sequence[Path]) -> Service:
         )
         if answer.status_code >= 300:
             raise SystemExit(f"{path.name}: {answer.status_code} {answer.content[:500]!r}")
-    indexed = stage.work()
+    with namespace(service.namespace_id):
+        job_ids = jobs.still_open(
+            service.namespace_id, list(IngestJob.objects.values_list("pk", flat=True))
+        )
+    work_off(service.namespace_id, job_ids)
     terms.count(service.namespace_id, service.profile)
-    say(f"{indexed} jobs in {time.monotonic() - started:.0f} s; {describe(service)}")
+    say(f"{len(job_ids)} files indexed in {time.monotonic() - started:.0f} s; {describe(service)}")
     for line in unread(service):
         say(line)
     return service

@@ -1,8 +1,8 @@
 # Two commands matter: `make run` and `make test`. `make help` lists the rest.
 .DEFAULT_GOAL := help
 .PHONY: help run install test test-offline test-faults lint format schema clean python-ok \
-        bench bench-chunking bench-embedding bench-files bench-ingest bench-quality bench-query \
-        bench-reindex bench-rendered fuzz fuzz-api
+        bench bench-answers bench-chunking bench-embedding bench-files bench-filings bench-ingest \
+        bench-quality bench-query bench-reindex bench-rendered fuzz fuzz-api
 
 PYTHON ?= python3
 VENV   := .venv
@@ -33,6 +33,12 @@ test-offline: $(VENV)/.dev ## Run the suite in a network namespace that has noth
 
 test-faults: $(VENV)/.dev ## The slow fault trials: kill workers and databases while ingesting
 	$(BIN)/python -m pytest -m faults --no-header -v
+
+bench-answers: $(VENV)/.base $(PEERS)/.installed ## Is the answer in the context, beside LangChain and LlamaIndex: DATA=folder with docs/
+	$(BIN)/python -m evaluation.benchmarks.answers --data "$(DATA)" --python $(PEERS)/bin/python $(ARGS)
+
+bench-filings: $(VENV)/.base ## Is the page with the evidence found: DATA=folder with pdfs/
+	$(BIN)/python -m evaluation.benchmarks.filings --data "$(DATA)" $(ARGS)
 
 bench-chunking: $(VENV)/.base ## Chunking quality against the published splitter: DATA=folder with corpora/
 	$(BIN)/python -m evaluation.benchmarks.chunking --data $(DATA)

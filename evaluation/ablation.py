@@ -11,6 +11,7 @@ from documents.chunking import chunking_errors
 from documents.models import IndexProfile, Namespace
 from ragsite.tenancy import operator
 
+from . import metrics
 from .comparing import compare
 from .errors import BadOptions
 from .models import EvaluationRun, GoldenSet
@@ -18,7 +19,7 @@ from .options import Options
 from .runner import Progress, measure_now
 from .scratch import copied
 
-MEASURES = ("ndcg@10", "mrr@10", "recall@10", "recall@100")
+MEASURES = ("ndcg@10", metrics.ANSWER, "mrr@10", "recall@10", "recall@100")
 BASE = "hybrid, weighted 0.5"
 
 

@@ -21,7 +21,7 @@ def _row(outcome: Outcome) -> Sequence[str]:
     total = run.latency_ms.get("total", {})
     return (
         outcome.name,
-        *(f"{run.metrics[name]['mean']:.4f}" for name in MEASURES),
+        *(f"{run.metrics[name]['mean']:.4f}" if name in run.metrics else "–" for name in MEASURES),
         "" if outcome.gain is None else f"{outcome.gain:+.4f}",
         "" if outcome.p_value is None else f"{outcome.p_value:.3f}",
         f"{total.get('p50', 0):.0f}",

@@ -11,6 +11,7 @@ from retrieval import caching
 from retrieval.requests import Candidate, Explanation, Filters
 from retrieval.search import search
 
+from .answers import answer_in_context
 from .matching import Judged, Passage, Unit, meets, units_of
 from .options import Options
 
@@ -38,6 +39,7 @@ class Answered:
     ranking: list[dict[str, Any]]
     times_ms: Mapping[str, float]
     tokens: int
+    in_context: float | None  # whether the answer is; None where no text is judged
     fallbacks: list[str] = field(default_factory=list)
 
 
@@ -48,8 +50,9 @@ def ask(
     *,
     own_ids: Mapping[uuid.UUID, uuid.UUID] | None = None,
 ) -> Answered:
-    """Twice, and never from a cache: as a client asks, for time and tokens; then down to the
-    depth, for the ranking. `own_ids`: the documents of a copy → those they are copies of."""
+    """Twice, and never from a cache: as a client asks, for time, tokens and the answer in the
+    context; then down to the depth, for the ranking. `own_ids`: the documents of a copy → those
+    they are copies of."""
     with caching.bypassed():
         timed = search(namespace_id, options.asked(question.text, question.filters))
         deep = search(
@@ -76,6 +79,7 @@ def ask(
         ],
         times_ms=timed.diagnostics.times_ms,
         tokens=timed.context_tokens,
+        in_context=answer_in_context(timed.context, question.judged),
         fallbacks=sorted({*timed.diagnostics.fallbacks, *deep.diagnostics.fallbacks}),
     )
 
@@ -85,7 +89,7 @@ def _ranks(candidate: Candidate) -> dict[str, int | None]:
 
 
 def _scores(candidate: Candidate) -> dict[str, float | None]:
-    scores = {stage: candidate.score(stage) for stage in (*STAGES, "final")}  # type: ignore[arg-type]
+    scores = {stage: candidate.score(stage) for stage in (*STAGES, "final", "relevance")}  # type: ignore[arg-type]
     return {stage: None if s is None else round(s, 5) for stage, s in scores.items()}
 
 

@@ -1,6 +1,6 @@
 """Two runs side by side: means with a test, wins and losses, and why a query got worse."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from .errors import BadOptions
 from .models import EvaluationRun, Judgement, QueryScore
 
 MEASURE = "ndcg@10"  # what wins and losses are counted by
+Pair = tuple[QueryScore, QueryScore]  # one query in a and in b
 LEAST = 1e-6  # a difference below is none
 
 
@@ -47,14 +48,15 @@ def compare(a: EvaluationRun, b: EvaluationRun, *, measure: str = MEASURE) -> Co
     shared = [text for text in old if text in new]
     if not shared:
         raise BadOptions("These runs have no query in common.")
-    names = [n for n in metrics.DEFAULT if n in a.metrics and n in b.metrics]
+    pairs = [(old[text], new[text]) for text in shared]
+    names = [n for n in metrics.REPORTED if _both(n, pairs)]
     if measure not in names:
-        if not all(measure in scores[t].metrics for scores in (old, new) for t in shared):
+        if not _both(measure, pairs):
             raise BadOptions(f"These runs did not measure {measure}.")
         names.append(measure)
     changes = [
-        QueryChange(text, old[text].metrics[measure], new[text].metrics[measure], [])
-        for text in shared
+        QueryChange(a.text, a.metrics[measure], b.metrics[measure], [])
+        for a, b in _both(measure, pairs)
     ]
     quotes = _quotes(row for text in shared for row in (*old[text].judged, *new[text].judged))
     changed = [
@@ -67,7 +69,7 @@ def compare(a: EvaluationRun, b: EvaluationRun, *, measure: str = MEASURE) -> Co
         b=b,
         measure=measure,
         queries=len(shared),
-        measures={name: _measured(name, [(old[t], new[t]) for t in shared]) for name in names},
+        measures={name: _measured(name, _both(name, pairs)) for name in names},
         wins=sorted((c for c in changed if c.gain > 0), key=lambda c: -c.gain),
         losses=sorted((c for c in changed if c.gain < 0), key=lambda c: c.gain),
         ties=len(changes) - len(changed),
@@ -82,7 +84,12 @@ def _scores(run: EvaluationRun) -> dict[str, QueryScore]:
     return {score.text: score for score in run.scores.defer("ranking")}
 
 
-def _measured(name: str, pairs: list[tuple[QueryScore, QueryScore]]) -> dict[str, float]:
+def _both(name: str, pairs: Sequence[Pair]) -> list[Pair]:
+    """The queries that have the measure in both runs; not every query has judged text."""
+    return [(a, b) for a, b in pairs if name in a.metrics and name in b.metrics]
+
+
+def _measured(name: str, pairs: Sequence[Pair]) -> dict[str, float]:
     before = [a.metrics[name] for a, _ in pairs]
     after = [b.metrics[name] for _, b in pairs]
     means = {"a": sum(before) / len(before), "b": sum(after) / len(after)}

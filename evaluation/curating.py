@@ -82,10 +82,11 @@ def judge(
     grade: int,
     span: tuple[int, int] | None = None,
     quote: str = "",
+    part: int | None = None,
     is_hard_negative: bool = False,
 ) -> Judgement:
     """Judge a document, or a span of its live text given by place or by quotation. A judgement on
-    the same place is replaced."""
+    the same place is replaced, and keeps its part of the answer unless another is given."""
     if not 0 <= grade <= HIGHEST_GRADE:
         raise BadGoldenSet(f"A grade is between 0 and {HIGHEST_GRADE}.")
     if is_hard_negative and grade:
@@ -105,6 +106,7 @@ def judge(
             "quote": quote,
             "grade": grade,
             "is_hard_negative": is_hard_negative,
+            **({} if part is None else {"part": part}),
         },
     )
     touch(query.golden_set_id)

@@ -28,6 +28,7 @@ def questions_of(golden_set: GoldenSet) -> list[GoldenQuestion]:
                     start=judgement.start,
                     end=judgement.end,
                     hard_negative=judgement.is_hard_negative,
+                    part=judgement.part,
                 )
                 for judgement in query.judgements.all()
             ],

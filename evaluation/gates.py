@@ -7,6 +7,7 @@ from .comparing import Comparison
 from .errors import BadOptions
 from .models import EvaluationRun
 
+HEADLINES = ("ndcg@10", metrics.ANSWER, "mrr@10", "recall@10")
 LATENCY = "p95_ms"  # the one figure of which less is better
 
 
@@ -37,7 +38,8 @@ class Floor:
             p95 = run.latency_ms.get("total", {}).get("p95", 0.0)
             return f"p95 is {p95:.0f} ms, above {self.value:g}" if p95 > self.value else ""
         if self.measure not in run.metrics:
-            raise BadOptions(f"The run did not measure {self.measure}.")
+            why = " No query has judged text." if self.measure == metrics.ANSWER else ""
+            raise BadOptions(f"The run did not measure {self.measure}.{why}")
         mean = run.metrics[self.measure]["mean"]
         return f"{self.measure} is {mean:.4f}, below {self.value:g}" if mean < self.value else ""
 
@@ -45,7 +47,7 @@ class Floor:
 def worse(comparison: Comparison, *, tolerance: float) -> list[str]:
     """The headline measures that fell by more than the tolerance."""
     told = []
-    for name in ("ndcg@10", "mrr@10", "recall@10"):
+    for name in HEADLINES:
         figures = comparison.measures.get(name)
         if figures and figures["gain"] < -tolerance:
             told.append(

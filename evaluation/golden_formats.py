@@ -19,6 +19,7 @@ CSV_COLUMNS = (
     "start",
     "end",
     "hard_negative",
+    "part",
     "tags",
     "notes",
     "filters",
@@ -34,6 +35,8 @@ class GoldenAnswer:
     start: int | None = None
     end: int | None = None
     hard_negative: bool = False
+    part: int = 0
+    by_name: bool = False  # source_uri may be the name of the document's file
 
 
 @dataclass(slots=True)
@@ -54,19 +57,47 @@ def read_jsonl(lines: Iterable[str]) -> list[GoldenQuestion]:
 
 
 def _question(row: Any, number: int) -> GoldenQuestion:
-    if not isinstance(row, dict) or not isinstance(row.get("query"), str):
+    text = row.get("query", row.get("question")) if isinstance(row, dict) else None
+    if not isinstance(text, str):
         raise BadGoldenSet(f'Line {number}: expected an object with a "query".')
     answers = row.get("judgements", [])
     if not isinstance(answers, list):
         raise BadGoldenSet(f'Line {number}: "judgements" must be a list.')
     return GoldenQuestion(
-        text=row["query"],
+        text=text,
         external_id=str(row.get("id") or ""),
         filters=_of_kind(row, "filters", dict, number),
-        tags=[str(tag) for tag in _of_kind(row, "tags", list, number)],
-        notes=str(row.get("notes") or ""),
-        answers=[_answer(answer, number) for answer in answers],
+        tags=[str(tag) for tag in _of_kind(row, "tags", list, number) or [row.get("type")] if tag],
+        notes=str(row.get("notes") or row.get("answer") or ""),
+        answers=[*(_answer(answer, number) for answer in answers), *_quoted(row, number)],
     )
+
+
+def _quoted(row: Mapping[str, Any], number: int) -> Iterator[GoldenAnswer]:
+    """A question that quotes its document: one "quote", with equally good ones under "also"; or
+    "quotes", which are all needed. A list among these holds alternatives."""
+    document = next((row[name] for name in ("doc", "document", "source_uri") if row.get(name)), "")
+    also = _texts(_of_kind(row, "also", list, number), "also", number)
+    needed = _of_kind(row, "quotes", list, number)
+    if not document or not (row.get("quote") or also or needed):
+        return
+    if needed and (row.get("quote") or also):
+        raise BadGoldenSet(
+            f'Line {number}: beside "quotes", "quote" and "also" are not clear. Write alternatives '
+            'as a list within "quotes".'
+        )
+    single = _texts([row["quote"]], "quote", number) if row.get("quote") else []
+    parts = [part if isinstance(part, list) else [part] for part in needed]
+    for part, texts in enumerate(parts or [[*single, *also]], start=1 if needed else 0):
+        for text in _texts(texts, "quotes", number):
+            grade = _whole(row.get("grade"), number, default=1)
+            yield GoldenAnswer(str(document), grade, text, part=part, by_name=True)
+
+
+def _texts(values: list[Any], name: str, number: int) -> list[str]:
+    if not all(isinstance(value, str) and value.strip() for value in values):
+        raise BadGoldenSet(f'Line {number}: "{name}" must hold texts.')
+    return values
 
 
 def _of_kind(row: Mapping[str, Any], name: str, kind: type, number: int) -> Any:
@@ -87,6 +118,7 @@ def _answer(row: Any, number: int) -> GoldenAnswer:
         start=_whole(row["start"], number) if row.get("start") not in (None, "") else None,
         end=_whole(row["end"], number) if row.get("end") not in (None, "") else None,
         hard_negative=negative,
+        part=_whole(row.get("part"), number),
     )
 
 
@@ -115,6 +147,7 @@ def _answer_row(answer: GoldenAnswer) -> dict[str, Any]:
     row: dict[str, Any] = {"source_uri": answer.source_uri, "grade": answer.grade}
     if answer.quote:
         row |= {"start": answer.start, "end": answer.end, "quote": answer.quote}
+    row |= {"part": answer.part} if answer.part else {}
     return row | ({"hard_negative": True} if answer.hard_negative else {})
 
 
@@ -140,7 +173,7 @@ def _add_row(questions: dict[str, GoldenQuestion], row: dict[str, Any], number: 
         raise BadGoldenSet(f"Line {number}: the query is blank.")
     name = row.get("id") or row["query"]
     if name not in questions:
-        fields = dict(row)
+        fields: dict[str, Any] = {key: row.get(key) for key in ("id", "query", "notes")}
         fields["tags"] = [tag.strip() for tag in (row.get("tags") or "").split(",") if tag.strip()]
         fields["filters"] = _json_cell(row.get("filters"), number)
         fields["judgements"] = []
@@ -178,6 +211,7 @@ def write_csv(questions: Iterable[GoldenQuestion]) -> str:
                     "start": answer.start,
                     "end": answer.end,
                     "hard_negative": "true" if answer.hard_negative else "",
+                    "part": answer.part or "",
                 }
             )
         if not question.answers:

@@ -1,7 +1,7 @@
 """Golden sets and test collections from files into a namespace."""
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from django.core.files.base import ContentFile
@@ -10,7 +10,7 @@ from django.db.models import Q
 from documents import audit, intake
 from documents.errors import IngestError
 from documents.metadata import text as storable_text
-from documents.models import Document
+from documents.models import Document, DocumentVersion
 from documents.working_off import work_off
 from ragsite.tenancy import namespace
 
@@ -18,7 +18,7 @@ from .curating import by_source, check_query, live_text
 from .errors import BadGoldenSet
 from .golden_formats import Article, GoldenAnswer, GoldenQuestion
 from .models import GoldenQuery, GoldenSet, Judgement
-from .models.golden import HIGHEST_GRADE
+from .models.golden import HIGHEST_GRADE, MAX_PART
 from .quotes import place_of
 
 MOST_NAMED = 20  # of what went wrong
@@ -64,6 +64,7 @@ def import_questions(
         )
         report = ImportReport(golden_set)
         known, prefix = _documents(namespace_id, questions, prefix)
+        known |= _by_file_name(namespace_id, questions, known, prefix)
         _forget(golden_set, questions)
         texts: dict[uuid.UUID, str] = {}
         for start in range(0, len(questions), BATCH):
@@ -81,6 +82,31 @@ def _documents(
     if prefixed:
         return prefixed, prefix
     return dict(by_source(namespace_id, sources)) if prefix else {}, ""
+
+
+def _by_file_name(
+    namespace_id: uuid.UUID,
+    questions: Iterable[GoldenQuestion],
+    known: Mapping[str, Document],
+    prefix: str,
+) -> dict[str, Document]:
+    """Under the name by which a question calls it: the one document whose file has that name."""
+    names = {
+        answer.source_uri
+        for question in questions
+        for answer in question.answers
+        if answer.by_name and prefix + answer.source_uri not in known
+    }
+    live = DocumentVersion.objects.filter(
+        namespace_id=namespace_id, state=DocumentVersion.State.LIVE, file_name__in=names
+    )
+    found: dict[str, list[Document]] = {}
+    for version in live.select_related("document").defer("text", "outline") if names else ():
+        found.setdefault(version.file_name, []).append(version.document)
+    if doubled := sorted(name for name, documents in found.items() if len(documents) > 1):
+        count = len(found[doubled[0]])
+        raise BadGoldenSet(f"{count} documents are called {doubled[0]!r}: write the source_uri.")
+    return {prefix + name: documents[0] for name, documents in found.items()}
 
 
 def _forget(golden_set: GoldenSet, questions: Sequence[GoldenQuestion]) -> None:
@@ -139,6 +165,8 @@ def _judgement(
 ) -> Judgement | None:
     if answer.grade > HIGHEST_GRADE:
         raise BadGoldenSet(f"A grade is at most {HIGHEST_GRADE}, and one is {answer.grade}.")
+    if answer.part > MAX_PART:
+        raise BadGoldenSet(f"An answer has at most {MAX_PART} parts, and one is {answer.part}.")
     document = known.get(prefix + answer.source_uri)
     if document is not None and (answer.quote or answer.start is not None):
         if document.pk not in texts:
@@ -162,6 +190,7 @@ def _judgement(
         end=answer.end if answer.quote else None,
         quote=answer.quote,
         grade=answer.grade,
+        part=answer.part,
         is_hard_negative=answer.hard_negative,
     )
 

@@ -25,6 +25,8 @@ class Judged:
     grade: int
     start: int | None = None
     end: int | None = None
+    quote: str = ""
+    part: int = 0  # of the answer; see answers.py
 
     @property
     def is_span(self) -> bool:

@@ -19,7 +19,7 @@ NAMES = {
     "hit": "Success",
 }
 WITHOUT_CUTOFF = {"ndcg", "mrr", "map"}
-DEFAULT = (
+DEFAULT = (  # of a ranking
     "ndcg@10",
     "mrr@10",
     "recall@10",
@@ -31,6 +31,9 @@ DEFAULT = (
     "hit@1",
     "hit@10",
 )
+# Of the context, not of a ranking: is the judged text in it (see answers.py).
+ANSWER = "answer@context"
+REPORTED = (DEFAULT[0], ANSWER, *DEFAULT[1:])
 CURVE = (1, 2, 3, 5, 10, 20, 30, 50, 75, 100)  # where the recall curve is drawn
 
 RESAMPLES = 5000
@@ -47,10 +50,14 @@ class UnknownMeasure(ValueError):
 
 def checked(name: str) -> str:
     """The measure's name in its one spelling: "nDCG@10" → "ndcg@10"."""
+    if name.strip().lower() == ANSWER:
+        return ANSWER
     match = _NAME.fullmatch(name.strip().lower())
     if match is None or match[1] not in NAMES or not (match[2] or match[1] in WITHOUT_CUTOFF):
         known = ", ".join(n if n in WITHOUT_CUTOFF else f"{n}@K" for n in NAMES)
-        raise UnknownMeasure(f"There is no measure {name!r}. There are: {known}; each with @K.")
+        raise UnknownMeasure(
+            f"There is no measure {name!r}. There are: {known}; each with @K; and {ANSWER}."
+        )
     return match[0]
 
 

@@ -17,7 +17,8 @@ class Options:
     semantic_weight: float = 0.5
     rrf_k: int = 60
     rerank: str = "auto"
-    max_per_document: int | None = None
+    max_per_document: int | None = None  # None: several documents are preferred, k comes first
+    token_budget: int | None = None  # of the context; None: the setting's
     mmr_lambda: float = 1.0
 
     @classmethod
@@ -42,6 +43,7 @@ class Options:
             rerank=self.rerank,
             max_per_document=self.max_per_document,
             mmr_lambda=self.mmr_lambda,
+            token_budget=self.token_budget,
         )
 
     def ranked(self, query: str, filters: Filters, *, by_document: bool) -> SearchRequest:

@@ -1,13 +1,13 @@
 """Which charts a run or a comparison has, from the stored rows. Where those may be seen."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from . import charts
+from . import charts, metrics
 from .charts import Kind, Point
 from .comparing import Comparison
 from .models import EvaluationRun
 
-OVER_TIME = ("ndcg@10", "mrr@10", "recall@10")
+OVER_TIME = ("ndcg@10", metrics.ANSWER, "mrr@10", "recall@10")
 MOST_RUNS = 100  # in the chart over time
 
 Draw = Callable[[Kind], bytes]
@@ -58,7 +58,12 @@ def _history(run: EvaluationRun) -> dict[str, list[Point]]:
         golden_set=run.golden_set_id, state=EvaluationRun.State.SUCCEEDED
     )
     newest = list(runs.order_by("-created_at")[:MOST_RUNS])[::-1]
-    return {
-        name: [Point(r.created_at, **r.metrics[name]) for r in newest if name in r.metrics]
+    history = {
+        name: [_point(r, r.metrics[name]) for r in newest if name in r.metrics]
         for name in OVER_TIME
     }
+    return {name: points for name, points in history.items() if points}
+
+
+def _point(run: EvaluationRun, figures: Mapping[str, float]) -> Point:
+    return Point(run.created_at, figures["mean"], figures["low"], figures["high"])

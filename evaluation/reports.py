@@ -9,7 +9,7 @@ from . import metrics, pictures
 from .comparing import Comparison
 from .models import EvaluationRun
 from .pictures import Draw
-from .tables import STAGES, described
+from .tables import STAGES, answer_line, described
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
@@ -70,10 +70,11 @@ def _image(draw: Draw) -> str:
 def _measures(run: EvaluationRun) -> str:
     rows = [
         (name, f"{f['mean']:.4f}", f"{f['low']:.4f} – {f['high']:.4f}")
-        for name in metrics.DEFAULT
+        for name in metrics.REPORTED
         if (f := run.metrics.get(name))
     ]
-    return html_table(("measure", "mean", "95 %"), rows)
+    answered = f"<p>{_(answer_line(run))}</p>" if answer_line(run) else ""
+    return html_table(("measure", "mean", "95 %"), rows) + answered
 
 
 def _latency(run: EvaluationRun) -> str:
@@ -127,13 +128,14 @@ def _stages(answer: Mapping[str, object]) -> str:
 
 
 def _queries(run: EvaluationRun) -> str:
-    shown = ("ndcg@10", "mrr@10", "recall@10", "recall@100")
+    shown = ("ndcg@10", metrics.ANSWER, "mrr@10", "recall@10", "recall@100")
     rows = [
         (
             score.text,
-            *(f"{score.metrics[name]:.3f}" for name in shown if name in score.metrics),
+            *(f"{score.metrics[name]:.3f}" if name in score.metrics else "–" for name in shown),
             f"{score.times_ms.get('total', 0):.0f}",
+            f"{score.tokens}",
         )
         for score in run.scores.defer("ranking")
     ]
-    return "<h2>Queries</h2>" + html_table(("query", *shown, "ms"), rows)
+    return "<h2>Queries</h2>" + html_table(("query", *shown, "ms", "tokens"), rows)

@@ -18,7 +18,7 @@ from ragsite.tenancy import namespace
 from retrieval.search import search
 
 from . import metrics, run_lives
-from .asking import Question, ask
+from .asking import Answered, Question, ask
 from .code_version import code_version
 from .curating import by_source, live_text, read_filters
 from .errors import EvaluationError
@@ -105,9 +105,7 @@ def _evaluate(
     for ordinal, question in enumerate(questions):
         if ordinal not in done:
             answered = ask(searched, question, options, own_ids=own_ids)
-            scores = metrics.measure(
-                {"q": as_qrels(question.judged)}, {"q": as_run(answered.units)}, MEASURES
-            )
+            scores = _scores(question, answered)
             with namespace(claim.namespace_id):
                 claim.write(queries_done=ordinal + 1)
                 QueryScore.objects.create(
@@ -116,7 +114,7 @@ def _evaluate(
                     query_id=question.query_id,
                     ordinal=ordinal,
                     text=question.text,
-                    metrics={name: round(value, 6) for name, value in scores["q"].items()},
+                    metrics=scores,
                     judged=answered.judged,
                     ranking=answered.ranking,
                     times_ms=dict(answered.times_ms),
@@ -127,6 +125,15 @@ def _evaluate(
     with namespace(claim.namespace_id):
         scored = list(QueryScore.objects.filter(run=claim.run_id).defer("ranking"))
         run_lives.succeed(claim, **summarise(scored, warnings))
+
+
+def _scores(question: Question, answered: Answered) -> dict[str, float]:
+    scores = metrics.measure(
+        {"q": as_qrels(question.judged)}, {"q": as_run(answered.units)}, MEASURES
+    )["q"]
+    if answered.in_context is not None:
+        scores[metrics.ANSWER] = answered.in_context
+    return {name: round(value, 6) for name, value in scores.items()}
 
 
 def prepare(
@@ -149,7 +156,17 @@ def prepare(
             moved += judgement.quote != "" and place is None
             start, end = place or (GONE if judgement.quote else (None, None))
             name = str(judgement.pk)
-            judged.append(Judged(name, judgement.source_uri, judgement.grade, start, end))
+            judged.append(
+                Judged(
+                    name,
+                    judgement.source_uri,
+                    judgement.grade,
+                    start,
+                    end,
+                    quote=judgement.quote,
+                    part=judgement.part,
+                )
+            )
         if any(j.grade > 0 for j in judged):
             filters = read_filters(query.filters)
             questions.append(Question(query.pk, query.text, filters, tuple(judged)))
@@ -189,7 +206,7 @@ def snapshot(
     profile = tenant.active_profile
     asked = json.dumps(
         [
-            [q.text, repr(q.filters), sorted(asdict(j).values(), key=str)]
+            [q.text, repr(q.filters), sorted(_identity(j), key=str)]
             for q in questions
             for j in q.judged
         ],
@@ -228,6 +245,13 @@ def snapshot(
     }
 
 
+def _identity(judged: Judged) -> list[Any]:
+    """Without the quotation, and a part only if there is one: runs from before there were parts
+    stay comparable."""
+    whole = [judged.name, judged.source_uri, judged.grade, judged.start, judged.end]
+    return [*whole, f"part {judged.part}"] if judged.part else whole
+
+
 def _is_capped(row: Mapping[str, Any]) -> bool:
     return row["grade"] > 0 and not row["rank"] and "max_per_document" in row["fate"]
 
@@ -235,6 +259,7 @@ def _is_capped(row: Mapping[str, Any]) -> bool:
 def summarise(scores: Sequence[QueryScore], warnings: Sequence[str]) -> dict[str, Any]:
     """The run's own figures, from those of its queries."""
     names = [name for name in MEASURES if all(name in score.metrics for score in scores)]
+    judged_text = [s.metrics[metrics.ANSWER] for s in scores if metrics.ANSWER in s.metrics]
     stages = dict.fromkeys(stage for score in scores for stage in score.times_ms)
     tokens = [score.tokens for score in scores]
     fell_back = sum(bool(score.fallbacks) for score in scores)
@@ -248,15 +273,12 @@ def summarise(scores: Sequence[QueryScore], warnings: Sequence[str]) -> dict[str
         notes.append(f"{fell_back} queries were answered with a fallback.")
     return {
         "queries_done": len(scores),
-        "metrics": {
-            name: {
-                key: round(value, 6)
-                for key, value in asdict(
-                    metrics.estimate([score.metrics[name] for score in scores])
-                ).items()
-            }
-            for name in names
-        },
+        "metrics": {name: _estimate([score.metrics[name] for score in scores]) for name in names}
+        | (
+            {metrics.ANSWER: _estimate(judged_text) | {"queries": len(judged_text)}}
+            if judged_text
+            else {}
+        ),
         "latency_ms": {
             stage: metrics.percentiles([s.times_ms[stage] for s in scores if stage in s.times_ms])
             for stage in stages
@@ -264,3 +286,8 @@ def summarise(scores: Sequence[QueryScore], warnings: Sequence[str]) -> dict[str
         "tokens": {**metrics.percentiles(tokens), "total": sum(tokens)} if tokens else {},
         "warnings": notes,
     }
+
+
+def _estimate(values: Sequence[float]) -> dict[str, float]:
+    figures = asdict(metrics.estimate(values))
+    return {name: round(value, 6) for name, value in figures.items()}

@@ -45,7 +45,7 @@ def described(run: EvaluationRun) -> str:
 def run_table(run: EvaluationRun) -> str:
     rows = [
         (name, f"{figures['mean']:.4f}", f"{figures['low']:.4f} – {figures['high']:.4f}")
-        for name in metrics.DEFAULT
+        for name in metrics.REPORTED
         if (figures := run.metrics.get(name))
     ]
     measures = table(("measure", "mean", "95 %"), rows)
@@ -57,13 +57,28 @@ def run_table(run: EvaluationRun) -> str:
         ],
     )
     tokens = run.tokens
+    answered = answer_line(run)
     cost = (
         f"Tokens of context: {tokens['mean']:.0f} a query on average, p95 {tokens['p95']:.0f}, "
         f"{tokens['total']:,} in all."
         if tokens
         else ""
     )
-    return "\n\n".join(filter(None, (measures, stages, cost)))
+    return "\n\n".join(filter(None, (measures, stages, answered, cost)))
+
+
+def answer_line(run: EvaluationRun) -> str:
+    """What answer@context is measured on, and what it cost."""
+    figures = run.metrics.get(metrics.ANSWER)
+    if not figures:
+        return ""
+    queries, left_out = figures["queries"], run.queries_done - figures["queries"]
+    without = f" ({left_out} judged by document alone are left out)" if left_out else ""
+    noun = "query" if queries == 1 else "queries"
+    return (
+        f"Answer in context: {figures['mean']:.1%} of {queries} {noun}{without}, at "
+        f"{run.tokens.get('mean', 0):.0f} tokens on average."
+    )
 
 
 def comparison_table(comparison: Comparison) -> str:

@@ -144,11 +144,12 @@ class JudgementForm(forms.ModelForm):
 
     class Meta:
         model = Judgement
-        fields = ("document", "quote", "grade", "is_hard_negative")
+        fields = ("document", "quote", "grade", "part", "is_hard_negative")
         widgets = {"quote": forms.Textarea(attrs={"rows": 2, "cols": 60})}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["part"].required = False
         if not self.instance._state.adding:
             for name in ("document", "quote"):
                 self.fields[name].disabled = True
@@ -157,6 +158,7 @@ class JudgementForm(forms.ModelForm):
         fields = super().clean() or self.cleaned_data
         if fields.get("is_hard_negative"):
             fields["grade"] = 0
+        fields["part"] = fields.get("part") or 0
         if not self.instance._state.adding:
             return fields
         document = fields.get("document")

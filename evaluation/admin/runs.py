@@ -21,10 +21,10 @@ from evaluation import metrics, pictures, run_lives
 from evaluation.comparing import Comparison, compare
 from evaluation.errors import EvaluationError
 from evaluation.models import EvaluationRun
-from evaluation.tables import STAGES, described
+from evaluation.tables import STAGES, answer_line, described
 from ragsite.tenancy import namespace
 
-SHOWN = ("ndcg@10", "mrr@10", "recall@10", "recall@100")
+SHOWN = ("ndcg@10", metrics.ANSWER, "mrr@10", "recall@10", "recall@100")
 
 
 @admin.register(EvaluationRun)
@@ -36,6 +36,7 @@ class EvaluationRunAdmin(LookOnlyAdmin):
         "state",
         "progress",
         "ndcg",
+        "answered",
         "mrr",
         "recall",
         "p95",
@@ -59,6 +60,11 @@ class EvaluationRunAdmin(LookOnlyAdmin):
     @admin.display(description="nDCG@10")
     def ndcg(self, run: EvaluationRun) -> str:
         return _mean(run, "ndcg@10")
+
+    @admin.display(description="answer@context")
+    def answered(self, run: EvaluationRun) -> str:
+        mean = _mean(run, metrics.ANSWER)
+        return f"{mean} at {run.tokens.get('mean', 0):.0f} tokens" if mean else ""
 
     @admin.display(description="MRR@10")
     def mrr(self, run: EvaluationRun) -> str:
@@ -119,7 +125,9 @@ class EvaluationRunAdmin(LookOnlyAdmin):
             {
                 "text": score.text,
                 "query_id": score.query_id,
-                "values": [f"{score.metrics.get(name, 0):.3f}" for name in SHOWN],
+                "values": [
+                    f"{score.metrics[name]:.3f}" if name in score.metrics else "–" for name in SHOWN
+                ],
                 "ms": score.times_ms.get("total", 0),
                 "tokens": score.tokens,
                 "judged": score.judged,
@@ -133,8 +141,9 @@ class EvaluationRunAdmin(LookOnlyAdmin):
             "opts": self.opts,
             "run": run,
             "described": described(run),
+            "answered": answer_line(run),
             "measures": [
-                (name, run.metrics[name]) for name in metrics.DEFAULT if name in run.metrics
+                (name, run.metrics[name]) for name in metrics.REPORTED if name in run.metrics
             ],
             "charts": list(pictures.of_run(run)) if run.metrics else [],
             "shown": SHOWN,

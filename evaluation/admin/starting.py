@@ -38,6 +38,12 @@ class StartForm(forms.Form):
         required=False,
         help_text="Empty: several documents are preferred, without a limit.",
     )
+    token_budget = forms.IntegerField(
+        min_value=1,
+        max_value=1_000_000,
+        required=False,
+        help_text="Of the context. Empty: the service's default.",
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -61,6 +61,7 @@ def judge(query: GoldenQuery, fields: dict[str, Any]) -> Judgement:
         grade=fields["grade"],
         span=(span["start"], span["end"]) if span else None,
         quote=fields["quote"],
+        part=fields["part"],
         is_hard_negative=fields["hard_negative"],
     )
 

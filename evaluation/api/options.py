@@ -38,7 +38,18 @@ class OptionsSerializer(StrictSerializer):
         default=DEFAULTS.rerank,
     )
     max_per_document = serializers.IntegerField(
-        default=DEFAULTS.max_per_document, allow_null=True, min_value=1, max_value=100
+        default=DEFAULTS.max_per_document,
+        allow_null=True,
+        min_value=1,
+        max_value=100,
+        help_text="Null: several documents are preferred, without a limit.",
+    )
+    token_budget = serializers.IntegerField(
+        default=DEFAULTS.token_budget,
+        allow_null=True,
+        min_value=1,
+        max_value=1_000_000,
+        help_text="Of the context that `answer@context` looks into. Null: the service's default.",
     )
     mmr_lambda = serializers.FloatField(default=DEFAULTS.mmr_lambda, min_value=0, max_value=1)
 

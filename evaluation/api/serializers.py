@@ -8,7 +8,7 @@ from rest_framework import serializers
 from documents.api.fields import TagsField
 from documents.api.serializers import FailureSerializer, SpanSerializer, StrictSerializer
 from evaluation.models import EvaluationRun, GoldenQuery, GoldenSet, Judgement, QueryScore
-from evaluation.models.golden import HIGHEST_GRADE
+from evaluation.models.golden import HIGHEST_GRADE, MAX_PART
 from retrieval.api.filters import FiltersField
 
 from .options import OptionsSerializer
@@ -44,6 +44,7 @@ class JudgementSerializer(serializers.ModelSerializer):
             "span",
             "quote",
             "grade",
+            "part",
             "hard_negative",
             "created_at",
         ]
@@ -75,6 +76,12 @@ class JudgementFormSerializer(StrictSerializer):
         max_length=100_000, default="", allow_blank=True, trim_whitespace=False
     )
     grade = serializers.IntegerField(min_value=0, max_value=HIGHEST_GRADE, required=False)
+    part = serializers.IntegerField(
+        default=0,
+        min_value=0,
+        max_value=MAX_PART,
+        help_text="Of the answer: for `answer@context` one text of each part must be there.",
+    )
     hard_negative = serializers.BooleanField(default=False)
 
     def validate(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -133,6 +140,9 @@ class EstimateSerializer(serializers.Serializer):
     mean = serializers.FloatField()
     low = serializers.FloatField(help_text="Lower end of the 95 % interval.")
     high = serializers.FloatField()
+    queries = serializers.IntegerField(
+        required=False, help_text="Of `answer@context`: those with judged text."
+    )
 
 
 class LatencySerializer(serializers.Serializer):
@@ -223,6 +233,7 @@ class MeasuredSerializer(EstimateSerializer):
     gain = serializers.FloatField()
     p_value = serializers.FloatField()
     mean = None  # type: ignore[assignment]
+    queries = None  # type: ignore[assignment]
 
 
 class ChangeSerializer(serializers.Serializer):

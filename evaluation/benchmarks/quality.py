@@ -19,10 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import bm25s
 import ir_measures
 import numpy as np
-import Stemmer
 from ir_measures import RR, R, nDCG
 
 from evaluation.benchmarks import stage
@@ -164,6 +162,9 @@ def describe(service: Service) -> str:
 
 
 def ask_bm25s(collection: Collection) -> Run:
+    import bm25s  # here, because other benchmarks do without requirements/bench.txt
+    import Stemmer
+
     stemmer = Stemmer.Stemmer("english")
 
     def tokens(texts: list[str]) -> Any:

@@ -3,6 +3,7 @@
 import hashlib
 import sqlite3
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,19 @@ class KeptVectors:
         name = hashlib.sha256(embedder.identity.encode()).hexdigest()[:16]
         directory = directory or Path(tempfile.gettempdir()) / "ragsite-benchmarks"
         directory.mkdir(parents=True, exist_ok=True)
-        self.database = sqlite3.connect(directory / f"{name}.sqlite3", timeout=60)
+        # Embedders are called from threads, one document's batches beside each other.
+        self.lock = threading.Lock()
+        self.database = sqlite3.connect(
+            directory / f"{name}.sqlite3", timeout=60, check_same_thread=False
+        )
         self.database.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, v BLOB)")
 
     def of(self, texts: Sequence[str]) -> np.ndarray:
         """One row per text, in order."""
+        with self.lock:
+            return self._of(texts)
+
+    def _of(self, texts: Sequence[str]) -> np.ndarray:
         digests = [hashlib.sha256(text.encode()).digest() for text in texts]
         known = self._known(digests)
         missing = {d: t for d, t in zip(digests, texts, strict=True) if d not in known}

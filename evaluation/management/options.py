@@ -16,7 +16,17 @@ from evaluation.models import EvaluationRun
 from evaluation.options import Options
 from ragsite.tenancy import operator
 
-SHOWN = ("k", "depth", "mode", "fusion", "semantic_weight", "rrf_k", "rerank", "max_per_document")
+SHOWN = (
+    "k",
+    "depth",
+    "mode",
+    "fusion",
+    "semantic_weight",
+    "rrf_k",
+    "rerank",
+    "max_per_document",
+    "token_budget",
+)
 
 
 def add_search_options(parser: CommandParser) -> None:
@@ -29,6 +39,9 @@ def add_search_options(parser: CommandParser) -> None:
     parser.add_argument("-k", "--k", type=int, help="What a client asks for (default: 10).")
     parser.add_argument("--depth", type=int, help="How deep is measured (default: 100).")
     parser.add_argument("--max-per-document", type=int, help="Passages of one (default: no limit).")
+    parser.add_argument(
+        "--token-budget", type=int, help="Of the context (default: the service's setting)."
+    )
 
 
 def options_from(options: dict[str, Any]) -> Options:

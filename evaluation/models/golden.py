@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from documents.models import Document, Namespace
 
+MAX_PART = 100  # parts of one answer
 HIGHEST_GRADE = 10  # curated here 0 to 3; published collections have their own scales
 
 
@@ -121,6 +122,14 @@ class Judgement(models.Model):
         default=1,
         validators=[MaxValueValidator(HIGHEST_GRADE)],
         help_text="0 does not answer, 1 touches it, 2 answers in part, 3 answers.",
+    )
+    # Not every judged text has the whole answer: answers.py looks for one of each part.
+    part = models.PositiveSmallIntegerField(
+        default=0,
+        db_default=0,
+        validators=[MaxValueValidator(MAX_PART)],
+        help_text="Of the answer. Texts of the same part are alternatives; one of each part must "
+        "be in the context.",
     )
     is_hard_negative = models.BooleanField(
         default=False, help_text="Looks right and is not: exported to train rerankers."

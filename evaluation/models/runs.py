@@ -39,7 +39,8 @@ class EvaluationRun(models.Model):
     code_version = models.CharField(max_length=100, blank=True)
     queries_total = models.PositiveIntegerField(default=0)
     queries_done = models.PositiveIntegerField(default=0)
-    metrics = models.JSONField(default=dict)  # measure → {"mean", "low", "high"}
+    # measure → {"mean", "low", "high"}; answer@context with "queries", which not all have
+    metrics = models.JSONField(default=dict)
     latency_ms = models.JSONField(default=dict)  # stage → {"p50", "p95", "p99", "mean"}
     tokens = models.JSONField(default=dict)  # of the context: {"mean", "p95", "total"}
     warnings = models.JSONField(default=list)

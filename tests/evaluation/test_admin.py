@@ -46,6 +46,7 @@ def test_a_set_is_made_and_filled_by_hand(
         "judgements-0-document": str(library["kiln.md"].pk),
         "judgements-0-quote": "1240 degrees",
         "judgements-0-grade": 3,
+        "judgements-0-part": "",
     }
     address = reverse("admin:evaluation_goldenquery_change", args=[added.pk])
     answer = boss.post(address, judged)
@@ -128,6 +129,8 @@ def test_a_run_is_started_looked_at_and_compared(
     tasks.answer_bell()
     shown = page(boss, answer["Location"])
     assert "what does a mooring cost?" in shown
+    assert "<td>answer@context</td>" in shown
+    assert "Answer in context: 100.0% of 2 queries" in shown
     with operator():
         run = EvaluationRun.objects.get(label="from the admin")
         assert (run.state, run.options["depth"]) == ("succeeded", 50)
@@ -145,6 +148,7 @@ def test_a_run_is_started_looked_at_and_compared(
         assert b"</svg>" in drawn.content
     listed = page(boss, reverse("admin:evaluation_evaluationrun_changelist"))
     assert "from the admin" in listed
+    assert re.search(r"1\.0000 at \d+ tokens", listed)
     action = {"action": "compare_two", "_selected_action": [str(run.pk), str(other.pk)]}
     moved = boss.post(reverse("admin:evaluation_evaluationrun_changelist"), action)
     assert moved["Location"].endswith(f"?a={run.pk}&b={other.pk}")

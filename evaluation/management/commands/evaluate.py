@@ -12,7 +12,7 @@ from documents.models import Namespace
 from evaluation.comparing import MEASURE, compare
 from evaluation.curating import find_set
 from evaluation.errors import EvaluationError
-from evaluation.gates import Floor, worse
+from evaluation.gates import HEADLINES, Floor, worse
 from evaluation.management.options import (
     add_search_options,
     bar,
@@ -53,12 +53,13 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="MEASURE=VALUE",
-            help="E.g. ndcg@10=0.7, or p95_ms=200 for the most that latency may be. Repeatable.",
+            help="E.g. ndcg@10=0.7, answer@context=0.9, or p95_ms=200 for the most that latency "
+            "may be. Repeatable.",
         )
         parser.add_argument(
             "--no-worse-than",
             metavar="RUN",
-            help="An earlier run's id or label: ndcg@10, mrr@10 and recall@10 may not fall.",
+            help=f"An earlier run's id or label: {', '.join(HEADLINES)} may not fall.",
         )
         parser.add_argument(
             "--tolerance", type=float, default=0.0, help="By how much they may (default: 0)."

@@ -1,0 +1,40 @@
+"""Is the answer in the context? Plain Python.
+
+A query has the measure if text is judged relevant for it. Its best-graded quotations are equally
+good: one of them, white space collapsed, must stand in the context. Where the judgements belong to
+numbered parts of the answer, that holds for each part.
+"""
+
+from collections.abc import Collection, Sequence
+
+from .matching import Judged
+
+
+def collapsed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def holds(context: str, parts: Sequence[Collection[str]]) -> bool:
+    """For every part, one of its texts. White space counts as one space everywhere."""
+    flat = collapsed(context)
+    return all(any(collapsed(text) in flat for text in texts) for texts in parts)
+
+
+def parts_of(judgements: Collection[Judged]) -> list[list[str]]:
+    """By part of the answer, the best-graded quotations; empty if only documents are judged."""
+    parts: dict[int, list[Judged]] = {}
+    for judged in judgements:
+        if judged.grade > 0 and judged.quote:
+            parts.setdefault(judged.part, []).append(judged)
+    return [_best(parts[number]) for number in sorted(parts)]
+
+
+def _best(judgements: Sequence[Judged]) -> list[str]:
+    best = max(judged.grade for judged in judgements)
+    return [judged.quote for judged in judgements if judged.grade == best]
+
+
+def answer_in_context(context: str, judgements: Collection[Judged]) -> float | None:
+    """1 or 0; None where no text is judged, so that nothing can be said."""
+    parts = parts_of(judgements)
+    return float(holds(context, parts)) if parts else None

@@ -1,0 +1,163 @@
+"""Questions that quote where their answer stands, and what a context is worth to them.
+
+A folder has `docs/` and `questions.jsonl`, a question a line: id, doc, type, question, answer, and
+`quote` (with equally good ones in `also`) or `quotes`, which are all needed. Plain Python.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evaluation import metrics
+from evaluation.answers import collapsed, holds
+
+_BLOCK = re.compile(r"^\[\d+\] ", re.MULTILINE)
+_DELIMITER = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    id: str
+    doc: str
+    type: str
+    text: str
+    answer: str
+    needed: tuple[tuple[str, ...], ...]  # of each part, one of these
+    instead: tuple[str, ...] = ()  # any of these will do in place of all that is needed
+
+    def is_answered_by(self, context: str) -> bool:
+        return holds(context, self.needed) or any(holds(context, [[t]]) for t in self.instead)
+
+
+def load_questions(path: Path) -> list[Question]:
+    with path.open(encoding="utf-8") as lines:
+        return [_question(json.loads(line)) for line in lines if line.strip()]
+
+
+def _question(row: dict[str, Any]) -> Question:
+    parts = row.get("quotes") or [row["quote"]]
+    return Question(
+        id=row["id"],
+        doc=row.get("doc", ""),
+        type=row.get("type", ""),
+        text=row["question"],
+        answer=str(row.get("answer", "")),
+        needed=tuple(tuple(part) if isinstance(part, list) else (part,) for part in parts),
+        instead=tuple(row.get("also", ())),
+    )
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """What one system put before the reader, by question id."""
+
+    name: str
+    texts: dict[str, str]
+    tokens: dict[str, int]
+
+    def answered(self, questions: Iterable[Question]) -> list[float]:
+        return [float(question.is_answered_by(self.texts[question.id])) for question in questions]
+
+    def mean_tokens(self) -> float:
+        return sum(self.tokens.values()) / max(1, len(self.tokens))
+
+
+def cut_to_budget(
+    passages: Iterable[str], budget: int, *, token_ends: Callable[[str], Sequence[int]]
+) -> tuple[str, int]:
+    """(context, tokens): whole passages in the order of their rank, the last one cut where the
+    budget ends. `token_ends`: where each token of a text ends in it."""
+    kept, left = [], budget
+    for passage in passages:
+        ends = token_ends(passage)
+        if len(ends) > left:
+            if left:
+                kept.append(passage[: ends[left - 1]])
+            left = 0
+            break
+        kept.append(passage)
+        left -= len(ends)
+    return "\n\n".join(kept), budget - left
+
+
+# -- table rows that come with their header ------------------------------------------------
+
+
+def header_of_rows(texts: Iterable[str]) -> dict[str, set[str]]:
+    """By table row of these Markdown texts (white space collapsed) the headers it stands under."""
+    headers: dict[str, set[str]] = {}
+    for text in texts:
+        lines = [collapsed(line) for line in text.splitlines()]
+        header = ""
+        for number, line in enumerate(lines):
+            below = lines[number + 1] if number + 1 < len(lines) else ""
+            if "|" in line and "|" in below and _DELIMITER.fullmatch(below):
+                header = line
+            elif "|" not in line:
+                header = ""
+            elif header and not _DELIMITER.fullmatch(line):
+                headers.setdefault(line, set()).add(header)
+    return headers
+
+
+def rows_with_header(context: str, headers: dict[str, set[str]]) -> tuple[int, int]:
+    """(rows whose header is in the same numbered block, all table rows in the context)"""
+    with_header = total = 0
+    for block in _BLOCK.split(context):
+        flat = collapsed(block)
+        for line in map(collapsed, block.splitlines()):
+            if line in headers:
+                total += 1
+                with_header += any(header in flat for header in headers[line])
+    return with_header, total
+
+
+# -- tables for people ----------------------------------------------------------------------
+
+
+def share(values: Sequence[float]) -> str:
+    """.887 [.827, .940]"""
+    estimate = metrics.estimate(values)
+    mean, low, high = (
+        f"{figure:.3f}".removeprefix("0") for figure in (estimate.mean, estimate.low, estimate.high)
+    )
+    return f"{mean} [{low}, {high}]"
+
+
+def gain(ours: Sequence[float], theirs: Sequence[float]) -> str:
+    difference = metrics.difference(theirs, ours)
+    return f"{difference.gain:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]"
+
+
+def report(
+    questions: Sequence[Question], budgets: Sequence[tuple[str, Sequence[Contexts]]]
+) -> Iterator[str]:
+    """A table for each budget; the first system of each is compared with the others."""
+    types = list(dict.fromkeys(question.type for question in questions))
+    by_type = {name: [q for q in questions if q.type == name] for name in types}
+    for title, systems in budgets:
+        yield f"\n### {title}\n"
+        heads = [f"{name} ({len(by_type[name])})" for name in types]
+        yield "| | answer@context, 95 % | tokens | ours − theirs | " + " | ".join(heads) + " |"
+        yield "|---|--:|--:|--:|" + "--:|" * len(types)
+        ours = systems[0].answered(questions)
+        for system in systems:
+            answered = system.answered(questions)
+            cells = [share(answered), f"{system.mean_tokens():.0f}"]
+            cells.append("" if system is systems[0] else gain(ours, answered))
+            for name in types:
+                found = system.answered(by_type[name])
+                cells.append(f"{sum(found) / len(found):.3f}".removeprefix("0"))
+            yield f"| {system.name} | " + " | ".join(cells) + " |"
+
+
+def misses(questions: Sequence[Question], contexts: Contexts) -> Iterator[str]:
+    for question in questions:
+        context = contexts.texts[question.id]
+        if not question.is_answered_by(context):
+            absent = [part[0] for part in question.needed if not holds(context, [part])]
+            yield f"- {question.id} ({question.doc}): {question.text}"
+            yield from (f"    missing: {collapsed(text)[:160]}" for text in absent)

@@ -106,8 +106,8 @@ def _share_of_words(kind: str, running: str) -> float:
     if kind != Chunk.Kind.TABLE:
         return 1.0
     words = running.split()
-    figures = sum(word[0].isdigit() for word in words)
-    return min(MAX_SHARE, len(words) / max(1, len(words) - figures))
+    others = sum(not word[0].isdigit() for word in words)
+    return min(MAX_SHARE, len(words) / others) if others else 1.0
 
 
 def _average_length(profile: IndexProfile) -> float:

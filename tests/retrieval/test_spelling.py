@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from documents import terms
 from documents.lexemes import parse_query
 from documents.models import Namespace
-from retrieval import spelling
+from retrieval import legs, spelling
 
 from ..client import Api
 
@@ -164,3 +164,19 @@ def test_only_plain_words_may_be_misspelt():
 )
 def test_distance(one: str, two: str, expected: int):
     assert spelling.distance(one, two) == spelling.distance(two, one) == expected
+
+
+def test_the_question_is_embedded_without_its_mistakes(notes: Api, monkeypatch: pytest.MonkeyPatch):
+    embedded = []
+    monkeypatch.setattr(
+        legs, "embed_question", lambda tenant, text: embedded.append(text) or [1.0] * 256
+    )
+    notes.query("the Warrenty, please")
+    notes.query("the warranty, please")
+    notes.query("the warrenty, please", mode="semantic")
+    assert embedded == [
+        "the Warrenty, please",
+        "the warranty, please",
+        "the warranty, please",
+        "the warrenty, please",
+    ]

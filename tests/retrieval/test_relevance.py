@@ -108,7 +108,7 @@ def test_questions_over_the_samples(samples: Api):
 @pytest.mark.parametrize("mode", ["hybrid", "lexical"])
 def test_a_typo_finds_the_same_first_passage(samples: Api, mode: str):
     for typo, right in (
-        ("paid holliday", "paid holiday"),
+        ("webhook endpionts account", "webhook endpoints account"),
         ("How long is the warrenty on a lamp?", "How long is the warranty on a lamp?"),
         ("expence claim deadline", "expense claim deadline"),
         ("certficate renewal", "certificate renewal"),

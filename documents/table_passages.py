@@ -44,7 +44,7 @@ def _read(text: str, passage: Passage, tables: Sequence[Block]) -> Passage:
         header = table_text.header_of(text, block)
         start, end = max(block.start, passage.start), min(block.end, passage.end)
         if start > block.start:
-            missing = header.text
+            missing = table_text.compact(header.text)
         elif header.names:
             start += len(header.text)
         parts += [text[position : max(block.start, passage.start)]]

@@ -17,6 +17,8 @@ _GAP = re.compile(r" {2,}|\t")
 _LINK = re.compile(r"!?\[([^\]\[]*)\]\([^()\s]*(?:\s+\"[^\"]*\")?\)")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,500}>")
 _SPACES = re.compile(r"[ \t]+")
+_LONG_RULE = re.compile(r"([-=])\1{3,}")
+_PADDING = re.compile(r" {2,}(?=\|)")
 MAX_HEADER_LINES = 8
 MAX_HEADER_CHARACTERS = 1000  # a longer first line is no header
 MAX_NAME = 60  # characters of a column's name that are repeated in each row
@@ -42,7 +44,7 @@ def header_of(text: str, block: Block) -> Header:
         if lines == 1:
             lines = 0
     header = "".join(rows[:lines]).rstrip()
-    if not header or lines >= len(rows) or len(header) > MAX_HEADER_CHARACTERS:
+    if not header or lines >= len(rows) or len(compact(header)) > MAX_HEADER_CHARACTERS:
         return Header()
     return Header(header, _names([_cells(row) for row in rows[:lines]]))
 
@@ -52,6 +54,11 @@ def row_spans(text: str, block: Block) -> list[Span]:
     start = block.start + len(header_of(text, block).text)
     head = [(block.start, start)] if start > block.start else []
     return [*head, *line_spans(text, start, block.end)]
+
+
+def compact(header: str) -> str:
+    """Without the width that it has for the eye: each dash would be a token."""
+    return _PADDING.sub(" ", _LONG_RULE.sub(r"\1\1\1", header))
 
 
 def spoken(table: str, names: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from ragsite.tenancy import namespace
 
 from .languages import configuration
 from .lexemes import prepare
-from .models import ChunkTerms, IndexProfile, Namespace, TermFrequency, TermStatistics
+from .models import Chunk, ChunkTerms, IndexProfile, Namespace, TermFrequency, TermStatistics
 from .passages import Passage
 
 # Counts may be off by a lot before an answer shows it, so they are made anew only when the
@@ -22,6 +22,7 @@ STALE_SHARE = 0.2
 # A chunk's usual number of stems for each token (or character) it may have. Only the ratio between
 # long and short chunks matters, so it is a constant: a chunk's weights do not depend on what came
 # before it.
+MAX_SHARE = 4.0  # by which figures lengthen what counts as a usual chunk
 STEMS_PER_TOKEN, STEMS_PER_CHARACTER = 0.3, 0.06
 
 _INSERT = """
@@ -31,9 +32,10 @@ _INSERT = """
     SELECT chunk.id, %(namespace)s, %(profile)s, %(document)s, chunk.kind,
            ragsite.place(%(namespace)s, %(profile)s), hashtextextended(lower(chunk.running), 0),
            stems.words,
-           ragsite.impacts(stems.words, %(average_length)s)
+           ragsite.impacts(stems.words, chunk.average_length)
     FROM unnest(%(ids)s::uuid[], %(kinds)s::text[], %(places)s::text[], %(running)s::text[],
-                %(extras)s::text[]) AS chunk (id, kind, place, running, extras)
+                %(extras)s::text[], %(average_lengths)s::float8[])
+         AS chunk (id, kind, place, running, extras, average_length)
     CROSS JOIN LATERAL (
         SELECT setweight(to_tsvector(%(configuration)s::regconfig, chunk.place), 'A')
             || setweight(to_tsvector(%(configuration)s::regconfig, chunk.running), 'D')
@@ -73,6 +75,7 @@ def store(
     prepared = {place: prepare(place) for place in {chunk.place for chunk in chunks}}
     places = [prepared[chunk.place] for chunk in chunks]
     contents = [prepare(chunk.content) for chunk in chunks]
+    average = _average_length(profile)
     with connection.cursor() as cursor:
         cursor.execute(
             _INSERT,
@@ -81,7 +84,10 @@ def store(
                 "profile": profile.pk,
                 "document": document_id,
                 "configuration": configuration(language),
-                "average_length": _average_length(profile),
+                "average_lengths": [
+                    average * _share_of_words(chunk.kind, words.running)
+                    for chunk, words in zip(chunks, contents, strict=True)
+                ],
                 "ids": [chunk.chunk_id for chunk in chunks],
                 "kinds": [chunk.kind for chunk in chunks],
                 "places": [words.running for words in places],
@@ -92,6 +98,16 @@ def store(
                 ],
             },
         )
+
+
+def _share_of_words(kind: str, running: str) -> float:
+    """By how much a chunk may be longer than usual: the figures of a table, unlike its words, are
+    no reason to think that it is about something else."""
+    if kind != Chunk.Kind.TABLE:
+        return 1.0
+    words = running.split()
+    others = sum(not word[0].isdigit() for word in words)
+    return min(MAX_SHARE, len(words) / others) if others else 1.0
 
 
 def _average_length(profile: IndexProfile) -> float:

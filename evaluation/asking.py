@@ -89,7 +89,7 @@ def _ranks(candidate: Candidate) -> dict[str, int | None]:
 
 
 def _scores(candidate: Candidate) -> dict[str, float | None]:
-    scores = {stage: candidate.score(stage) for stage in (*STAGES, "final")}  # type: ignore[arg-type]
+    scores = {stage: candidate.score(stage) for stage in (*STAGES, "final", "relevance")}  # type: ignore[arg-type]
     return {stage: None if s is None else round(s, 5) for stage, s in scores.items()}
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 # A boolean tree over more words than these makes the index slower than what it saves.
 MOST_PRUNING_TERMS = 6
+# Of a known word's weight, for one that is only a guess at what a misspelt word means.
+GUESS_WEIGHT = 0.6
 SHARES = (0.0, 0.15, 0.25, 0.35, 0.42, 0.5, 0.6, 0.7, 0.85, 0.999)
 
 
@@ -23,6 +25,12 @@ class Term:
     chunks: int
     weight: float  # inverse document frequency, times how often the question says it
     is_prefix: bool = False  # then its one lexeme is how the words begin
+    is_guess: bool = False  # for a word that is in no document; weighs less
+
+    @property
+    def worth(self) -> float:
+        """Its weight, had it been typed so: a guess never earns all of it."""
+        return self.weight / GUESS_WEIGHT if self.is_guess else self.weight
 
     @property
     def label(self) -> str:

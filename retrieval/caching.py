@@ -25,7 +25,7 @@ from .single_flight import SingleFlight
 T = TypeVar("T")
 State = Literal["hit", "miss", "down"]  # "down": computed, because the cache does not answer
 
-VERSION = 2  # rises when the same request deserves another answer: ranking has changed
+VERSION = 3  # rises when the same request deserves another answer: ranking has changed
 WAIT_SECONDS = 10.0  # for somebody else's computation; then one's own begins
 FIRST_POLL, LAST_POLL = 0.01, 0.2  # seconds, while another process computes
 

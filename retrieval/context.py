@@ -1,15 +1,11 @@
 """The passages as one numbered text for a language model, within a budget of tokens."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .requests import Candidate, Hit
 
 CountTokens = Callable[[Sequence[str]], list[int]]
-
-_RULE = re.compile(r"([-=])\1{3,}")
-_PADDING = re.compile(r"(?<=\S) {2,}(?=\|)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +60,7 @@ def lines_above(
     title: str, section: str, page: int | None, source_uri: str, table_header: str
 ) -> str:
     place = _place(title, section, page) or source_uri
-    return f"{place}\n{_compact(table_header)}" if table_header else place
+    return f"{place}\n{table_header}" if table_header else place
 
 
 def place_of(hit: Hit) -> str:
@@ -75,8 +71,3 @@ def _place(title: str, section: str, page: int | None) -> str:
     """Title, section and page, as a person would cite them; a title that opens the section once."""
     title = "" if section.startswith(title) else title
     return " — ".join(part for part in (title, section, f"p. {page}" if page else "") if part)
-
-
-def _compact(table_header: str) -> str:
-    """Without the width that it has for the eye: each dash would be a token."""
-    return _PADDING.sub(" ", _RULE.sub(r"\1\1\1", table_header))

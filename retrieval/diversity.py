@@ -18,10 +18,11 @@ MAX_MERGED = 3  # chunks in one passage
 HasTwin = Callable[[uuid.UUID, Container[uuid.UUID]], bool]  # a candidate, those before it
 
 
-# Of a passage's score, for each other of its document beyond the first, and for one of its page.
+# Of a passage's score, for each other of its document beyond the first. A report of many pages may
+# well answer from several: there only another passage of the same page costs something.
 DOCUMENT_DISCOUNT = 0.1
 MAX_DISCOUNTS = 3
-PAGE_DISCOUNT = 0.1
+PAGE_DISCOUNT = 0.2
 
 
 @dataclass(slots=True)
@@ -55,11 +56,10 @@ class Taken:
         return self.documents[candidate.document_id] >= max_per_document
 
     def discount(self, candidate: Candidate, row: Row) -> float:
+        if row.page is not None:
+            return PAGE_DISCOUNT if self.pages[candidate.document_id, row.page] else 0.0
         others = self.documents[candidate.document_id] - 1
-        share = DOCUMENT_DISCOUNT * min(max(others, 0), MAX_DISCOUNTS)
-        if row.page is not None and self.pages[candidate.document_id, row.page]:
-            share += PAGE_DISCOUNT
-        return share
+        return DOCUMENT_DISCOUNT * min(max(others, 0), MAX_DISCOUNTS)
 
 
 @dataclass(slots=True)

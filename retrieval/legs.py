@@ -188,9 +188,9 @@ def _counted_words(
     )
     found = find(question)
     if found or not question.phrases or query.is_all_phrases:
-        return Words(found, question)
+        return Words(found, question, notes=question.notes)
     question = replace(question, phrases="")
-    return Words(find(question), question, notes=(NO_PHRASE,))
+    return Words(find(question), question, notes=(*question.notes, NO_PHRASE))
 
 
 def _embed(

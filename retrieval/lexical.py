@@ -2,15 +2,15 @@
 
 import uuid
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from documents.languages import configuration
 from documents.lexemes import ParsedQuery, prepare
 from ragsite.tenancy import current_connection, looked_up
 
-from . import bm25
+from . import bm25, spelling
 from .bm25 import Term
 from .requests import Candidate
 from .scope import Scope
@@ -103,6 +103,7 @@ class Question:
     exclusions: str  # a tsquery that nothing excluded matches
     chunks: int  # in the namespace, when they were counted
     configurations: tuple[str, ...]  # that it is indexed under
+    notes: tuple[str, ...] = ()  # about words that were looked for as others
 
     @property
     def weights(self) -> str:
@@ -142,17 +143,24 @@ def analyse(
             by_position.setdefault(position, []).append((lexeme, dimension, chunks))
             times[position] = max(often, times[position])
             reach[position] += chunks_of_its_languages
-    terms = [
-        _term(forms, min(total, reach[position]), times[position])
+    by_word = {
+        position: _term(forms, min(total, reach[position]), times[position])
         for position, forms in by_position.items()
-    ]
+    }
+    typed = dict(enumerate(words.running.split(), start=1))
+    corrected = spelling.corrections(
+        query,
+        _unknown(by_word, typed),
+        namespace_id=namespace_id,
+        profile_id=profile_id,
+        configurations=configurations,
+    )
+    for position, word in typed.items():
+        if position in by_word and word in corrected:
+            reached = min(total, reach[position])
+            by_word[position] = _guessed(corrected[word], reached, times[position])
     # Other ways to write the words are guesses: one that nobody has ever used says nothing.
-    typed = len(words.running.split())
-    terms = [
-        term
-        for position, term in zip(by_position, terms, strict=True)
-        if term.chunks or position <= typed
-    ]
+    terms = [term for position, term in by_word.items() if term.chunks or position in typed]
     for prefix in query.prefixes:
         terms.append(_expanded(prefix, namespace_id, profile_id, total))
     forms = len(configurations)
@@ -163,6 +171,7 @@ def analyse(
         exclusions=" & ".join(f"!{each}" for each in _either(unwanted, forms)),
         chunks=total,
         configurations=tuple(configurations),
+        notes=tuple(correction.note for correction in corrected.values()),
     )
 
 
@@ -256,6 +265,23 @@ def _term(forms: Sequence[tuple[str, int, int]], total: int, times: int = 1) -> 
         chunks=chunks,
         weight=times * bm25.weight(chunks, total=total),
     )
+
+
+def _unknown(by_word: Mapping[int, Term], typed: Mapping[int, str]) -> dict[str, Term]:
+    """Typed words that are in no document, unless they are half of one that is ("data base")."""
+    others = [term for position, term in by_word.items() if position not in typed and term.chunks]
+    joined = " ".join(lexeme for term in others for lexeme in term.lexemes)
+    return {
+        typed[position]: term
+        for position, term in by_word.items()
+        if position in typed and not term.chunks and typed[position] not in joined
+    }
+
+
+def _guessed(correction: spelling.Correction, total: int, times: int) -> Term:
+    forms = [(guess.lexeme, guess.dimension, guess.chunks) for guess in correction.guesses]
+    term = _term(forms, total, times)
+    return replace(term, weight=bm25.GUESS_WEIGHT * term.weight, is_guess=True)
 
 
 def _expanded(prefix: str, namespace_id: uuid.UUID, profile_id: uuid.UUID, total: int) -> Term:

@@ -25,6 +25,7 @@ class SearchRequest:
     semantic_weight: float = 0.5
     lexical_weight: float = 0.5
     rrf_k: int = 60
+    min_relevance: float = 0.0
     thresholds: tuple[tuple[Stage, float], ...] = ()  # lowest score of a stage to go on
     rerank: str = "auto"
     fast: bool = False  # speed before quality: auto never reranks
@@ -54,6 +55,7 @@ class Candidate:
     fused_rank: int = 0
     rerank: float | None = None
     rerank_rank: int | None = None
+    relevance: float | None = None  # 0…1 across questions; None: nothing to judge it by
     dropped: str = ""  # why it did not make it into the answer
 
     @property
@@ -96,6 +98,10 @@ class Hit:
     highlights: tuple[Span, ...] = ()  # in the document's text, like start and end
     merged: tuple[uuid.UUID, ...] = ()  # neighbours that became one passage with it
 
+    @property
+    def relevance(self) -> float | None:
+        return self.candidate.relevance
+
 
 @dataclass(frozen=True, slots=True)
 class TermMatch:
@@ -137,4 +143,5 @@ class SearchResult:
     context: str
     context_tokens: int
     diagnostics: Diagnostics
+    relevance: float | None = 0.0  # of the best hit
     cache: Literal["hit", "miss"] = "miss"

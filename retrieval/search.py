@@ -21,15 +21,15 @@ from ragsite import replica
 from ragsite.platform.threads import release_connections
 from ragsite.tenancy import looked_up_in, namespace
 
-from . import fusion, reranking
+from . import choosing, fusion, relevance, reranking
 from .caching import State, search_cached
 from .clock import Clock
-from .context import CountTokens, assemble, lines_above
-from .diversity import Budget, Pick, diversify
+from .context import CountTokens, assemble
+from .diversity import Pick
 from .highlights import highlighted
 from .legs import NO_LEGS, Legs, Words, find_candidates
 from .notes import notes_for
-from .reading import contents, read, widen
+from .reading import contents, read
 from .requests import (
     Candidate,
     Diagnostics,
@@ -40,15 +40,12 @@ from .requests import (
 )
 from .rerankers.base import Passage
 from .reranking import Chosen, Reranked
-from .rows import Row, fetch_rows
 from .scoring import matches
-from .twins import Twins
 from .vectors import Vector, vectors_of
 
 logger = logging.getLogger(__name__)
 
 MOST_TRIES = 3
-SPARE = 10  # candidates to look at beyond those that are asked for
 
 # A row's place and the transaction that wrote it: together they change whenever it does.
 _TENANT = """
@@ -177,18 +174,24 @@ def _answer(
         with clock("fuse"):
             vectors = vectors_of(legs.scored.candidates)
             fused = _fuse(legs, vectors, request)
+            about_relevance = relevance.judge(
+                fused,
+                terms=question.terms if question else (),
+                model_identity=tenant.active_profile.model_identity,
+                min_relevance=request.min_relevance,
+            )
         with clock("rerank"):
             ranked, reranked = _rerank(tenant, query, fused, request, chosen, transaction)
         good, weak = _above(request, ranked)
         with clock("read"):
-            picks, crowded, rows = _diversify(good, vectors, request, count_tokens)
+            picks, crowded, rows = choosing.choose(good, vectors, request, count_tokens)
             hits = read(picks, rows)
             if request.highlight and question:
                 hits = highlighted(hits, question)
             terms = matches(ranked, question) if request.explain else {}
     if any(candidate.chunk_id not in rows for candidate in good[: len(rows)]) and not is_last:
         raise _Outdated
-    budget = _budget(request)
+    budget = choosing.token_budget(request)
     with clock("assemble"):
         context = assemble(
             hits,
@@ -216,73 +219,18 @@ def _answer(
         dense_plan=legs.plan,
         reranker=reranked.reranker,
         fallbacks=(*legs.fallbacks, *filter(None, [reranked.fallback])),
-        notes=(*legs.words.notes, *notes),
+        notes=(*legs.words.notes, *notes, *about_relevance),
         dropped=tuple({"chunk_id": c.chunk_id, "reason": c.dropped} for c in dropped),
         **_explained(request, legs, [*ranked, *refused], (picks, dropped), terms),
     )
-    return SearchResult(request.query, context.hits, context.text, context.tokens, diagnostics)
-
-
-def _diversify(
-    candidates: Sequence[Candidate],
-    vectors: Mapping[uuid.UUID, Vector],
-    request: SearchRequest,
-    count_tokens: CountTokens,
-) -> tuple[list[Pick], list[Candidate], dict[uuid.UUID, Row]]:
-    """(what is shown, what is not and why, the rows that were looked at). Only the first few are
-    looked at, and more if those do not give enough; with MMR any candidate may come next."""
-    looked_at = len(candidates) if request.mmr_lambda < 1 else _likely(candidates, request)
-    rows: dict[uuid.UUID, Row] = {}
-    overheads: dict[uuid.UUID, int] = {}
-    while True:
-        likely = candidates[:looked_at]
-        new = fetch_rows([c.chunk_id for c in likely if c.chunk_id not in rows])
-        rows |= new
-        overheads |= _overheads(new, count_tokens)
-        picks, dropped = diversify(
-            likely,
-            rows,
-            has_twin=Twins(likely, rows, vectors).has_one,
-            vectors=vectors,
-            k=request.k,
-            max_per_document=request.max_per_document,
-            mmr_lambda=request.mmr_lambda,
-            budget=Budget(_budget(request), overheads),
-        )
-        is_spent = any(candidate.dropped == "token_budget" for candidate in dropped)
-        if len(picks) == request.k or is_spent or looked_at >= len(candidates):
-            break
-        looked_at *= 3
-    if request.expand == "section":
-        widen(picks, rows)
-    return picks, dropped, rows
-
-
-def _budget(request: SearchRequest) -> int:
-    return request.token_budget or int(settings.SEARCH["token_budget"])
-
-
-def _overheads(rows: Mapping[uuid.UUID, Row], count_tokens: CountTokens) -> dict[uuid.UUID, int]:
-    """Tokens of what the context says above each."""
-    above = [
-        f"[99] {lines_above(r.title, r.section, r.page, r.source_uri, r.table_header)}"
-        for r in rows.values()
-    ]
-    return dict(zip(rows, count_tokens(above) if above else [], strict=True))
-
-
-def _likely(candidates: Sequence[Candidate], request: SearchRequest) -> int:
-    """How many to look at for k passages: others are too many of one document, which is known
-    already, or twins or neighbours, which is not."""
-    if request.max_per_document is None:
-        return 2 * request.k + SPARE
-    wanted, seen = request.k + SPARE, Counter[uuid.UUID]()
-    for place, candidate in enumerate(candidates, start=1):
-        seen[candidate.document_id] += 1
-        wanted -= seen[candidate.document_id] <= request.max_per_document
-        if not wanted:
-            return place
-    return len(candidates)
+    return SearchResult(
+        request.query,
+        context.hits,
+        context.text,
+        context.tokens,
+        diagnostics,
+        relevance.best_of(hit.candidate for hit in context.hits),
+    )
 
 
 def _fuse(
@@ -350,6 +298,9 @@ def _above(
         ]
         if short:
             candidate.dropped = f"threshold: {short[0]}"
+            weak.append(candidate)
+        elif candidate.relevance is not None and candidate.relevance < request.min_relevance:
+            candidate.dropped = "min_relevance"
             weak.append(candidate)
         else:
             good.append(candidate)

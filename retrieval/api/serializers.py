@@ -78,6 +78,12 @@ class QuerySerializer(StrictSerializer):
     rrf_k = serializers.IntegerField(
         default=60, min_value=1, max_value=1000, help_text="For fusion `rrf`."
     )
+    min_relevance = serializers.FloatField(
+        default=0.0,
+        min_value=0,
+        max_value=1,
+        help_text="Leave out passages whose `relevance` is lower.",
+    )
     threshold = ThresholdField(
         required=False,
         allow_null=True,
@@ -167,6 +173,11 @@ class HitSerializer(serializers.Serializer):
     span = SpanSerializer()
     kind = serializers.CharField()
     content = serializers.CharField()
+    relevance = serializers.FloatField(
+        allow_null=True,
+        help_text="How likely it answers the question, 0…1, comparable between questions; null "
+        "where there is nothing to judge by (another embedding model in mode `semantic`).",
+    )
     scores = ScoresSerializer()
     ranks = RanksSerializer()
     highlights = SpanSerializer(
@@ -218,6 +229,7 @@ class TermSerializer(serializers.Serializer):
 class CandidateSerializer(serializers.Serializer):
     chunk_id = serializers.UUIDField()
     document_id = serializers.UUIDField()
+    relevance = serializers.FloatField(allow_null=True)
     scores = ScoresSerializer()
     normalised = NormalisedSerializer(help_text="0…1 among the candidates.")
     support = serializers.FloatField(
@@ -264,6 +276,9 @@ class QueryAnswerSerializer(serializers.Serializer):
         help_text="Of this request, for `POST /feedback`; null where no query log is kept.",
     )
     query = serializers.CharField()
+    relevance = serializers.FloatField(
+        allow_null=True, help_text="Of the best result; 0 without results."
+    )
     results = HitSerializer(many=True)
     context = ContextSerializer()  # type: ignore[assignment]
     citations = CitationSerializer(many=True)
@@ -295,6 +310,7 @@ def answer_of(result: SearchResult, query_id: uuid.UUID | None = None) -> dict[s
     return {
         "query_id": query_id,
         "query": result.query,
+        "relevance": result.relevance,
         "results": [_hit(hit) for hit in result.hits],
         "context": {"text": result.context, "tokens": result.context_tokens},
         "citations": [_citation(n, hit) for n, hit in enumerate(result.hits, start=1)],
@@ -351,6 +367,7 @@ def _candidate(explanation: Explanation) -> dict[str, Any]:
 
 def _judged(c: Candidate) -> dict[str, Any]:
     return {
+        "relevance": c.relevance,
         "scores": {
             "vector": c.vector,
             "lexical": c.lexical,

@@ -151,3 +151,13 @@ def test_simple_tables_of_restructured_text_come_with_their_header():
     passages = [p for p in splitter.split(extracted) if p.kind == "table"]
     assert len(passages) > 1
     assert all("Lamp" in p.text or "Lamp" in p.attributes["table_header"] for p in passages)
+
+
+def test_a_header_drawn_wide_is_kept_without_its_width():
+    name = "Name" + " " * 900
+    rows = "\n".join(f"| lamp {n}{' ' * 900} | {n} |" for n in range(30))
+    text = f"# T\n\n| {name} | Years |\n| {'-' * 1500} | --- |\n{rows}\n"
+    passages = split(text, size=30)
+    assert {p.attributes.get("table_header") for p in passages[1:]} == {
+        "| Name | Years |\n| --- | --- |"
+    }

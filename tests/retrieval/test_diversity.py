@@ -140,9 +140,17 @@ def test_another_page_goes_before_more_of_the_same():
         {"document": 1, "page": 9},
     )
     candidates = scored[0]
-    for candidate, score in zip(candidates, (1.0, 0.9, 0.85), strict=True):
+    for candidate, score in zip(candidates, (1.0, 0.9, 0.8), strict=True):
         candidate.fused = score
     assert picked(scored, max_per_document=None)[0] == [0, 2, 1]
+
+
+def test_a_report_may_answer_from_many_pages():
+    pages = [{"document": 1, "page": n} for n in range(1, 5)]
+    candidates, rows, vectors = scene(*pages, {"document": 2})
+    for candidate, score in zip(candidates, (1.0, 0.99, 0.98, 0.97, 0.96), strict=True):
+        candidate.fused = score
+    assert picked((candidates, rows, vectors), max_per_document=None)[0] == [0, 1, 2, 3, 4]
 
 
 def test_a_neighbour_joins_only_while_the_budget_lasts():

@@ -54,7 +54,15 @@ def test_metadata_of_document_and_passage_are_apart_and_what_is_shown_can_be_fil
 
 def test_the_answer_has_every_field_of_the_contract(library: Api):
     body = library.query("boats").body
-    assert set(body) == {"query_id", "query", "results", "context", "citations", "diagnostics"}
+    assert set(body) == {
+        "query_id",
+        "query",
+        "relevance",
+        "results",
+        "context",
+        "citations",
+        "diagnostics",
+    }
     hit = body["results"][0]
     assert set(hit["scores"]) == {"vector", "lexical", "fused", "rerank", "final"}
     assert set(hit["ranks"]) == {"vector", "lexical", "fused", "rerank"}

@@ -80,6 +80,8 @@ class Command(BaseCommand):
         self._heading("Words")
         for term in asked.terms:
             self.stdout.write(f"  {term.label}: weight {term.weight:.2f}, in {term.chunks} chunks")
+        for note in asked.notes:
+            self.stdout.write(f"  {note}")
         budget = settings.SEARCH["lexical_budget"]
         if lexical.is_looked_through(scope, budget):
             self._heading("Lexical leg: every chunk that passes")

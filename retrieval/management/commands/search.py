@@ -23,6 +23,13 @@ class Command(BaseCommand):
         parser.add_argument("--namespace", default="default", help="Slug (default: default).")
         parser.add_argument("-k", type=int, default=5, help="How many passages (default: 5).")
         parser.add_argument("--mode", choices=["hybrid", "semantic", "lexical"], default="hybrid")
+        parser.add_argument(
+            "--min-relevance",
+            type=float,
+            default=0.0,
+            metavar="0…1",
+            help="Leave out passages of lower relevance (default: none).",
+        )
         add_filter_arguments(parser)
         parser.add_argument("--json", action="store_true", help="Print the API's answer as JSON.")
 
@@ -30,6 +37,7 @@ class Command(BaseCommand):
         with operator():
             namespace_id: uuid.UUID = find_namespace(options["namespace"]).pk
         asked = {"query": options["question"], "k": options["k"], "mode": options["mode"]}
+        asked["min_relevance"] = options["min_relevance"]
         try:
             request = request_of(asked | {"filters": filters_from(options)})
         except ValidationError as error:
@@ -42,7 +50,7 @@ class Command(BaseCommand):
             self.stdout.write(self.style.SUCCESS(f"[{number}] {place_of(hit)}"))
             self.stdout.write(
                 f"    {hit.source_uri}  characters {hit.start}–{hit.end}"
-                f"  score {hit.candidate.final:.4f}"
+                f"  score {hit.candidate.final:.4f}{relevance_of(hit.relevance)}"
             )
             self.stdout.write("    " + hit.content.replace("\n", "\n    ") + "\n")
         if not result.hits:
@@ -53,6 +61,10 @@ class Command(BaseCommand):
             self.stderr.write(self.style.WARNING(f"Note: {note}"))
         for fallback in result.diagnostics.fallbacks:
             self.stderr.write(self.style.WARNING(f"Fallback: {fallback}"))
+
+
+def relevance_of(value: float | None) -> str:
+    return "" if value is None else f"  relevance {value:.2f}"
 
 
 def add_filter_arguments(parser: CommandParser) -> None:

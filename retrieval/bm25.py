@@ -12,7 +12,7 @@ from dataclasses import dataclass
 # A boolean tree over more words than these makes the index slower than what it saves.
 MOST_PRUNING_TERMS = 6
 # Of a known word's weight, for one that is only a guess at what a misspelt word means.
-GUESS_WEIGHT = 0.6
+GUESS_WEIGHT = 0.8
 SHARES = (0.0, 0.15, 0.25, 0.35, 0.42, 0.5, 0.6, 0.7, 0.85, 0.999)
 
 

@@ -73,7 +73,7 @@ def find_candidates(
             beside = _Beside(tenant, query, request, clock)
         vector, fallbacks = _embed(tenant, query.text, clock)
         if beside is not None:
-            beside.vector = vector
+            vector = beside.vector = _respelt(tenant, vector, beside.question.result(), clock)
     transaction.enter_context(namespace(tenant.pk))
     scope = beside.scope.result() if beside else _scope(tenant, request)
     question = beside.question.result() if beside else None
@@ -203,6 +203,18 @@ def _embed(
     except IngestError as error:
         logger.warning("search.fallback", extra={"code": error.code}, exc_info=True)
         return None, (f"lexical_only: {error.code}",)
+
+
+def _respelt(
+    tenant: Namespace,
+    vector: Sequence[float] | None,
+    question: lexical.Question | None,
+    clock: Clock,
+) -> Sequence[float] | None:
+    """The vector of the question without its spelling mistakes, which are known by now."""
+    if vector is None or question is None or not question.respelt:
+        return vector
+    return _embed(tenant, question.respelt, clock)[0] or vector
 
 
 def _near(

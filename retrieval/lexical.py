@@ -104,6 +104,7 @@ class Question:
     chunks: int  # in the namespace, when they were counted
     configurations: tuple[str, ...]  # that it is indexed under
     notes: tuple[str, ...] = ()  # about words that were looked for as others
+    respelt: str = ""  # the question with those others in their place
 
     @property
     def weights(self) -> str:
@@ -172,6 +173,7 @@ def analyse(
         chunks=total,
         configurations=tuple(configurations),
         notes=tuple(correction.note for correction in corrected.values()),
+        respelt=spelling.respelt(query.text, corrected.values()),
     )
 
 

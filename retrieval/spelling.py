@@ -8,7 +8,7 @@ Only a long word with two mistakes is compared with the terms that begin like it
 import re
 import string
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from documents.characters import folded
@@ -27,6 +27,8 @@ MAX_GUESSES = 3
 MAX_COMPARED = 2000  # terms that begin like the word, the most frequent first
 SAME_BEGINNING = 2  # letters
 MAX_ACRONYM = 5  # capitals
+
+_STEM = "…"  # ends what is shown where only the beginning of the word is known
 
 _ALPHABETS = (
     string.ascii_lowercase,
@@ -85,6 +87,16 @@ class Correction:
     def note(self) -> str:
         words = " and ".join(f"'{guess.shown}'" for guess in self.guesses)
         return f"spelling: '{self.typed}' is not in any document; looked for {words} instead"
+
+
+def respelt(text: str, corrected: Iterable[Correction]) -> str:
+    """The text with each misspelt word as its most frequent guess; "" if nothing changes."""
+    changed = text
+    for correction in corrected:
+        best = correction.guesses[0].shown
+        if not best.endswith(_STEM):
+            changed = re.sub(rf"\b{re.escape(correction.typed)}\b", best, changed)
+    return changed if changed != text else ""
 
 
 def corrections(
@@ -189,7 +201,7 @@ def _two_mistakes(lexemes: Sequence[str], whose: Mapping[str, uuid.UUID]) -> lis
             )
             rows = cursor.fetchall()
         found += [
-            Guess(lexeme, dimension, chunks, f"{lexeme}…")
+            Guess(lexeme, dimension, chunks, f"{lexeme}{_STEM}")
             for lexeme, dimension, chunks in rows
             if distance(stem, lexeme) <= 2
         ]

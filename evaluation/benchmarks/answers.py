@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from evaluation.benchmarks.quoting import (
     load_questions,
     misses,
     report,
-    rows_with_header,
+    table_rows,
 )
 from evaluation.benchmarks.uploads import arguments_for, open_with, set_up
 
@@ -111,11 +111,15 @@ def within(name: str, passages: Passages, budget: int | None, model: Any) -> Con
     return Contexts(name, texts, tokens)
 
 
-def header_line(contexts: Contexts, headers: Mapping[str, set[str]]) -> str:
-    counts = [rows_with_header(text, dict(headers)) for text in contexts.texts.values()]
-    with_header, rows = (sum(column) for column in zip(*counts, strict=True))
-    share = f" ({with_header / rows:.1%})" if rows else ""
-    return f"Table rows in our contexts with their header: {with_header} of {rows}{share}"
+def header_lines(
+    contexts: Contexts, headers: Mapping[str, set[str]], *, listed: bool
+) -> Iterator[str]:
+    rows = [row for text in contexts.texts.values() for row in table_rows(text, headers)]
+    bare = sorted({row for row, has_header in rows if not has_header})
+    with_header = sum(has_header for _, has_header in rows)
+    share = f" ({with_header / len(rows):.1%})" if rows else ""
+    yield f"Table rows in our contexts with their header: {with_header} of {len(rows)}{share}"
+    yield from (f"- without: {row[:160]}" for row in bare if listed)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -150,7 +154,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         say(line)
     headers = header_of_rows(path.read_text(encoding="utf-8", errors="replace") for path in paths)
     for name, contexts in ours.items():
-        say(f"\n{name}. {header_line(contexts, headers)}")
+        say(f"\n{name}:")
+        for line in header_lines(contexts, headers, listed=options.misses):
+            say(line)
         for line in misses(questions, contexts) if options.misses else ():
             say(line)
 

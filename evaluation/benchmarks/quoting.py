@@ -6,7 +6,7 @@ A folder has `docs/` and `questions.jsonl`, a question a line: id, doc, type, qu
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,16 +103,15 @@ def header_of_rows(texts: Iterable[str]) -> dict[str, set[str]]:
     return headers
 
 
-def rows_with_header(context: str, headers: dict[str, set[str]]) -> tuple[int, int]:
-    """(rows whose header is in the same numbered block, all table rows in the context)"""
-    with_header = total = 0
+def table_rows(context: str, headers: Mapping[str, Set[str]]) -> list[tuple[str, bool]]:
+    """Every table row in the context, and whether its header is in the same numbered block."""
+    rows = []
     for block in _BLOCK.split(context):
         flat = collapsed(block)
         for line in map(collapsed, block.splitlines()):
             if line in headers:
-                total += 1
-                with_header += any(header in flat for header in headers[line])
-    return with_header, total
+                rows.append((line, any(header in flat for header in headers[line])))
+    return rows
 
 
 # -- tables for people ----------------------------------------------------------------------

@@ -7,6 +7,7 @@ ours. answers.py calls it and reads what it prints: one line of JSON.
 """
 
 import json
+import re
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -50,7 +51,10 @@ def ask_langchain(texts: list[str], questions: dict[str, str], model: Model) -> 
     pieces = splitter.create_documents(texts)
     store = InMemoryVectorStore(Own())
     store.add_documents(pieces)
-    words = BM25Retriever.from_documents(pieces)
+    # Its default splits at white space and keeps case and commas: that would be a weak opponent.
+    words = BM25Retriever.from_documents(
+        pieces, preprocess_func=lambda text: re.findall(r"\w+", text.lower())
+    )
     words.k = TOP
     both = EnsembleRetriever(
         retrievers=[words, store.as_retriever(search_kwargs={"k": TOP})], weights=[0.5, 0.5]

@@ -1,10 +1,12 @@
 """How the answer and filing benchmarks score; what they run is tried by running them."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from documents.embedders.hashing import HashingEmbedder
 from evaluation.benchmarks import filings, quoting
 from evaluation.benchmarks.quoting import (
     Contexts,
@@ -14,8 +16,9 @@ from evaluation.benchmarks.quoting import (
     load_questions,
     misses,
     report,
-    rows_with_header,
+    table_rows,
 )
+from evaluation.benchmarks.vectors import KeptVectors
 
 ROWS = [
     {
@@ -88,10 +91,10 @@ def test_rows_are_counted_with_the_header_of_their_own_table_in_their_own_block(
         "| Shade | 2 |": {"| Name | Years |"},
         "| Kit | 1 |": {"| Other | Rows |"},
     }
-    assert rows_with_header(f"[1] Title\n{TABLE}", headers) == (3, 3)
+    assert [found for _, found in table_rows(f"[1] Title\n{TABLE}", headers)] == [True] * 3
     bare = "[1] Title\n| Lamp   | 5     |\n\n[2] Title\n| Name | Years |\n| Shade | 2 |"
-    assert rows_with_header(bare, headers) == (1, 2)
-    assert rows_with_header("no table", headers) == (0, 0)
+    assert table_rows(bare, headers) == [("| Lamp | 5 |", False), ("| Shade | 2 |", True)]
+    assert table_rows("no table", headers) == []
 
 
 def test_the_report_has_every_system_its_interval_and_each_type(questions: list[Question]):
@@ -124,3 +127,12 @@ def test_evidence_is_found_by_its_page_in_its_own_filing(tmp_path: Path):
         "0.000 [0.000, 0.000]".replace("0.", "."),
         quoting.share([1, 0]),
     ]
+
+
+def test_kept_vectors_are_found_from_the_threads_that_embed(tmp_path: Path):
+    kept = KeptVectors(HashingEmbedder(dimensions=16), directory=tmp_path)
+    texts = ["one", "two", "one"]
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(kept.of, (texts, texts))
+    assert (first == second).all()
+    assert (first[0] == first[2]).all()

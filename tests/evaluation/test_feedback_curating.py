@@ -104,7 +104,13 @@ def test_selections_are_found_again_in_a_new_version_and_the_gone_are_told(
     empty_set: GoldenSet,
     work: Callable[[], int],
 ):
+    # Sections too long to share a chunk.
+    ash = " ".join(f"Ash glaze number {n} melts early and runs." for n in range(6))
+    heat = " ".join(f"Firing number {n} takes nine hours of heat." for n in range(6))
+    api.upload(("kiln.md", f"# Kiln\n\n## Firing\n\n{heat}\n\n## Glazes\n\n{ash}\n"))
+    work()
     glaze, firing = chunks("Ash glaze"), chunks("nine hours")
+    assert glaze.pk != firing.pk
     give(tenant.pk, query="kiln?", selected_chunk_ids=[glaze.pk, firing.pk], useful=True)
     moved = f"# Kiln\n\nWith a new preface, that moves it all.\n\n{glaze.content}\n"
     api.upload(("kiln.md", moved))

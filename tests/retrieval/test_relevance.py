@@ -105,6 +105,21 @@ def test_questions_over_the_samples(samples: Api):
             assert samples.query(question, mode=mode).body["relevance"] < 0.3, (question, mode)
 
 
+@pytest.mark.parametrize("mode", ["hybrid", "lexical"])
+def test_a_typo_finds_the_same_first_passage(samples: Api, mode: str):
+    for typo, right in (
+        ("webhook endpionts account", "webhook endpoints account"),
+        ("How long is the warrenty on a lamp?", "How long is the warranty on a lamp?"),
+        ("expence claim deadline", "expense claim deadline"),
+        ("certficate renewal", "certificate renewal"),
+    ):
+        wrong, correct = (samples.query(text, mode=mode).body for text in (typo, right))
+        assert wrong["results"][0]["chunk_id"] == correct["results"][0]["chunk_id"], typo
+        assert "spelling" in codes(wrong)
+        assert codes(correct) == []
+        assert 0.5 < wrong["relevance"] <= correct["relevance"]
+
+
 def test_min_relevance_filters_and_says_so(samples: Api):
     question = "How long is the warranty on a lamp?"
     body = samples.query(question, min_relevance=0.5, k=20, explain=True).body

@@ -15,24 +15,23 @@ def notes_for(
     query: ParsedQuery,
     request: SearchRequest,
     *,
-    found: Sequence[Hit],
+    too_long: int,
     shown: Sequence[Hit],
     weak: Sequence[Candidate],
     budget: int,
     chunks: int,
 ) -> tuple[str, ...]:
-    """`found` before the token budget and `shown` after it; `weak` is what a threshold refused;
+    """`too_long` passages did not fit the token budget, `shown` did; `weak` is what a threshold refused;
     `chunks` is how many the namespace has."""
     notes = list(query.notes)
     if request.filters.matches_nothing:
         notes.append(EMPTY_FILTER)
     if shown:
         return tuple(notes)
-    if found:
-        smallest = min(hit.tokens for hit in found)
+    if too_long:
         notes.append(
-            f"token_budget_too_small: {len(found)} passages were found and none fits into "
-            f"{budget} tokens; the shortest has {smallest}, and its heading comes on top"
+            f"token_budget_too_small: {too_long} passages were found and none fits into "
+            f"{budget} tokens with its heading"
         )
     elif weak:
         notes.append(f"{NO_RESULTS}: all {len(weak)} candidates are below the threshold")

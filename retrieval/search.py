@@ -202,7 +202,7 @@ def _answer(
     notes = notes_for(
         query,
         request,
-        found=hits,
+        too_long=sum(c.dropped == "token_budget" for c in (*crowded, *context.dropped)),
         shown=context.hits,
         weak=weak,
         budget=budget,

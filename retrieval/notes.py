@@ -21,8 +21,8 @@ def notes_for(
     budget: int,
     chunks: int,
 ) -> tuple[str, ...]:
-    """`too_long` passages did not fit the token budget, `shown` did; `weak` is what a threshold refused;
-    `chunks` is how many the namespace has."""
+    """`too_long` passages did not fit the token budget, `shown` did; `weak` is what a threshold
+    refused; `chunks` is how many the namespace has."""
     notes = list(query.notes)
     if request.filters.matches_nothing:
         notes.append(EMPTY_FILTER)

@@ -15,24 +15,23 @@ def notes_for(
     query: ParsedQuery,
     request: SearchRequest,
     *,
-    found: Sequence[Hit],
     shown: Sequence[Hit],
-    weak: Sequence[Candidate],
+    dropped: Sequence[Candidate],
     budget: int,
     chunks: int,
 ) -> tuple[str, ...]:
-    """`found` before the token budget and `shown` after it; `weak` is what a threshold refused;
-    `chunks` is how many the namespace has."""
+    """`dropped` says why it was; `chunks` is how many the namespace has."""
     notes = list(query.notes)
     if request.filters.matches_nothing:
         notes.append(EMPTY_FILTER)
     if shown:
         return tuple(notes)
-    if found:
-        smallest = min(hit.tokens for hit in found)
+    too_long = [candidate for candidate in dropped if candidate.dropped == "token_budget"]
+    weak = [candidate for candidate in dropped if candidate.dropped.startswith("threshold")]
+    if too_long:
         notes.append(
-            f"token_budget_too_small: {len(found)} passages were found and none fits into "
-            f"{budget} tokens; the shortest has {smallest}, and its heading comes on top"
+            f"token_budget_too_small: {len(too_long)} passages were found and none fits into "
+            f"{budget} tokens"
         )
     elif weak:
         notes.append(f"{NO_RESULTS}: all {len(weak)} candidates are below the threshold")

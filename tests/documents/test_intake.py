@@ -29,7 +29,9 @@ A pilot boards every ship longer than fifty metres.
 
 ```python
 def lights() -> int:
-    return 12
+    piers, quay = 10, 2
+    for_the_tide = 0
+    return piers + quay + for_the_tide
 ```
 
 ## Fees
@@ -228,7 +230,7 @@ def test_the_same_bytes_are_indexed_again_under_a_newer_ingestion_version(
     again = only_result(api.upload(("a.md", HARBOUR)))
     assert (again["status"], again["version"], again["duplicate"]) == ("queued", 1, False)
     assert work() == 1
-    assert api.get(f"documents/{first['document_id']}").body["ingestion_version"] == 2
+    assert api.get(f"documents/{first['document_id']}").body["ingestion_version"] == 3
     assert only_result(api.upload(("a.md", HARBOUR)))["duplicate"] is True
     assert counts()["files"] == counts()["DocumentVersion"] == 1
 

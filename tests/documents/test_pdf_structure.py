@@ -189,7 +189,6 @@ def test_a_statement_is_a_table_below_its_heading_with_what_heads_its_columns():
     first, second = splitter.split(extracted)
     assert (first.kind, second.kind) == ("table", "text")
     assert first.section == "Consolidated Statement of Income"
-    assert first.attributes["header_lines"] == 2
     assert extracted.text[first.start : first.end] == first.text
 
 

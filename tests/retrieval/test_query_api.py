@@ -120,11 +120,15 @@ def test_the_document_filter_takes_ids(library: Api):
     assert set(found) == {"The Harbour", "kitchen.txt"}
 
 
-def test_a_document_fills_k_unless_a_limit_is_asked_for(library: Api):
-    question = "tower granite lamp turned oil rotate seconds"
-    assert titles(library, question).count("The Lighthouse") == 3
-    assert titles(library, question, max_per_document=1).count("The Lighthouse") == 1
-    assert titles(library, question, max_per_document=2).count("The Lighthouse") == 2
+def test_a_document_fills_k_unless_a_limit_is_asked_for(library: Api, work: Callable[[], int]):
+    words = [" ".join(f"stone{n}x{i}" for i in range(90)) for n in range(3)]
+    parts = "\n\n".join(f"# Part {n}\n\nGranite tower {text}" for n, text in enumerate(words))
+    library.upload(("towers.md", f"---\ntitle: Towers\n---\n{parts}"))
+    work()
+    question = "tower granite"
+    assert titles(library, question).count("Towers") >= 3
+    assert titles(library, question, max_per_document=1).count("Towers") == 1
+    assert titles(library, question, max_per_document=2).count("Towers") == 2
     dropped = library.query(question, max_per_document=2).body["diagnostics"]["dropped"]
     assert "max_per_document" in {entry["reason"] for entry in dropped}
 

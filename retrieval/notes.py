@@ -15,23 +15,23 @@ def notes_for(
     query: ParsedQuery,
     request: SearchRequest,
     *,
-    too_long: int,
     shown: Sequence[Hit],
-    weak: Sequence[Candidate],
+    dropped: Sequence[Candidate],
     budget: int,
     chunks: int,
 ) -> tuple[str, ...]:
-    """`too_long` passages did not fit the token budget, `shown` did; `weak` is what a threshold
-    refused; `chunks` is how many the namespace has."""
+    """`dropped` says why it was; `chunks` is how many the namespace has."""
     notes = list(query.notes)
     if request.filters.matches_nothing:
         notes.append(EMPTY_FILTER)
     if shown:
         return tuple(notes)
+    too_long = [candidate for candidate in dropped if candidate.dropped == "token_budget"]
+    weak = [candidate for candidate in dropped if candidate.dropped.startswith("threshold")]
     if too_long:
         notes.append(
-            f"token_budget_too_small: {too_long} passages were found and none fits into "
-            f"{budget} tokens with its heading"
+            f"token_budget_too_small: {len(too_long)} passages were found and none fits into "
+            f"{budget} tokens"
         )
     elif weak:
         notes.append(f"{NO_RESULTS}: all {len(weak)} candidates are below the threshold")

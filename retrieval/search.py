@@ -202,9 +202,8 @@ def _answer(
     notes = notes_for(
         query,
         request,
-        too_long=sum(c.dropped == "token_budget" for c in (*crowded, *context.dropped)),
         shown=context.hits,
-        weak=weak,
+        dropped=dropped,
         budget=budget,
         chunks=tenant.chunk_count,
     )
@@ -219,7 +218,7 @@ def _answer(
         dense_plan=legs.plan,
         reranker=reranked.reranker,
         fallbacks=(*legs.fallbacks, *filter(None, [reranked.fallback])),
-        notes=(*legs.words.notes, *notes, *about_relevance),
+        notes=(*legs.words.notes, *notes, *(about_relevance if context.hits or weak else ())),
         dropped=tuple({"chunk_id": c.chunk_id, "reason": c.dropped} for c in dropped),
         **_explained(request, legs, [*ranked, *refused], (picks, dropped), terms),
     )

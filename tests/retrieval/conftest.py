@@ -23,6 +23,8 @@ The tower is made of granite and stands forty metres above the rock. Its keepers
 
 Every night the lamp turned once in ten seconds. Oil was carried up by hand until electricity came.
 
+## Turning
+
 ```python
 def turn_lamp(seconds: int = 10) -> None:
     rotate(360, seconds)

@@ -251,7 +251,7 @@ def test_a_number_that_cannot_be_stored_is_refused(operand: float):
         ({"metadata": {"date": {"$gte": "2021"}}}, {"The Harbour"}),
         ({"metadata": {"$not": {"date": {"$gte": "2021"}}}}, {"The Lighthouse", "kitchen.txt"}),
         ({"metadata": {"author": "nobody"}}, set()),
-        ({"kind": ["code"]}, set()),  # a few lines of it stay with the text around them
+        ({"kind": ["code"]}, {"The Lighthouse"}),
         ({"kind": ["table"]}, set()),
         ({"kind": ["text", "code"], "tags": ["trade"]}, {"The Harbour"}),
     ],

@@ -324,7 +324,7 @@ def test_only_what_an_older_ingestion_version_indexed_is_indexed_again(
         )
     assert len(reindexing.index_outdated(tenant.pk)) == 1
     build()
-    assert api.get(f"documents/{ids[1]}").body["ingestion_version"] == 1
+    assert api.get(f"documents/{ids[1]}").body["ingestion_version"] == 2
     assert len(api.get("jobs").body["results"]) == 4
 
 

@@ -193,11 +193,7 @@ def _answer(
         raise _Outdated
     budget = choosing.token_budget(request)
     with clock("assemble"):
-        context = assemble(
-            hits,
-            budget=budget,
-            count_tokens=count_tokens,
-        )
+        context = assemble(hits, budget=budget, count_tokens=count_tokens)
     dropped = [*context.dropped, *crowded, *weak, *refused]
     notes = notes_for(
         query,
@@ -207,18 +203,13 @@ def _answer(
         budget=budget,
         chunks=tenant.chunk_count,
     )
+    if context.hits or weak:
+        notes += about_relevance
     for candidate in (*ranked, *refused):
         candidate.packed = b""
-    diagnostics = Diagnostics(
-        profile=tenant.active_profile.name,
-        mode=request.mode,
-        fusion=request.fusion,
-        ann_k=len(legs.near),
-        lexical_k=len(legs.words.candidates),
-        dense_plan=legs.plan,
-        reranker=reranked.reranker,
-        fallbacks=(*legs.fallbacks, *filter(None, [reranked.fallback])),
-        notes=(*legs.words.notes, *notes, *(about_relevance if context.hits or weak else ())),
+    diagnostics = replace(
+        _diagnostics(tenant, request, legs, reranked),
+        notes=(*legs.words.notes, *notes),
         dropped=tuple({"chunk_id": c.chunk_id, "reason": c.dropped} for c in dropped),
         **_explained(request, legs, [*ranked, *refused], (picks, dropped), terms),
     )
@@ -229,6 +220,24 @@ def _answer(
         context.tokens,
         diagnostics,
         relevance.best_of(hit.candidate for hit in context.hits),
+    )
+
+
+def _diagnostics(
+    tenant: Namespace, request: SearchRequest, legs: Legs, reranked: Reranked
+) -> Diagnostics:
+    """How the candidates were found and ranked."""
+    return Diagnostics(
+        profile=tenant.active_profile.name,
+        mode=request.mode,
+        fusion=request.fusion,
+        ann_k=len(legs.near),
+        lexical_k=len(legs.words.candidates),
+        dense_plan=legs.plan,
+        reranker=reranked.reranker,
+        fallbacks=(*legs.fallbacks, *filter(None, [reranked.fallback])),
+        notes=(),
+        dropped=(),
     )
 
 

@@ -1,6 +1,5 @@
 """The other chunkers by law: what must hold for any text, any sizes, and either tokenizer."""
 
-import time
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -16,6 +15,7 @@ from documents.passages import Extracted, Page, Passage
 from documents.semantic_splitting import SemanticSplitter
 from documents.splitting import CountTokens, Splitter
 
+from ..linear_time import assert_grows_linearly
 from .test_splitting_properties import COUNTERS, MARKDOWN, RARELY_SLOW, by_model, by_words
 
 embed = HashingEmbedder().embed_documents
@@ -138,14 +138,11 @@ def test_code_and_tables_stay_whole(splitter: Splitter) -> None:
 @both
 @pytest.mark.parametrize("unit", ["It is a fine day, they said. ", "word "])
 def test_a_megabyte_in_one_line_takes_linear_time(splitter: Splitter, unit: str) -> None:
-    def seconds(text: str) -> float:
-        extracted = read(text, kind="plain")
-        started = time.process_time()
-        assert splitter.split(extracted)
-        return time.process_time() - started
+    def split(text: str) -> None:
+        assert splitter.split(read(text, kind="plain"))
 
-    half = unit * (500_000 // len(unit))
-    assert seconds(half * 2) / seconds(half) <= 3
+    quarter = unit * (250_000 // len(unit))
+    assert_grows_linearly(split, quarter, quarter * 4)
 
 
 def test_fixed_chunks_are_even_and_overlap_by_whole_words() -> None:

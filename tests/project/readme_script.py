@@ -8,7 +8,14 @@ from typing import Any
 
 _BLOCK = re.compile(r"^```(console|json)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-MEASURED = {"times_ms", "scores", "ranks", "ann_k", "lexical_k"}  # of a shape, but of no value
+MEASURED = {
+    "times_ms",
+    "scores",
+    "ranks",
+    "relevance",
+    "ann_k",
+    "lexical_k",
+}  # of a shape, but of no value
 
 
 @dataclass

@@ -16,6 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from ragsite import (
     embedding_settings,
     extraction_settings,
+    language_model_settings,
     limit_settings,
     log_settings,
     outbound_settings,
@@ -333,6 +334,8 @@ QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
 
 
 # -- reranking: only what is configured is there (retrieval/reranking.py) --------------
+LANGUAGE_MODELS = language_model_settings.language_models(env)
+ANSWERS = language_model_settings.answers(env)
 RERANKERS = rerank_settings.rerankers(env)
 RERANK = {
     "deadline_ms": env.int("RERANK_DEADLINE_MS", default=700),

@@ -92,6 +92,12 @@ def _header(pick: Pick, rows: Mapping[uuid.UUID, Row]) -> str:
     return first.table_header if first.start == pick.start else ""
 
 
+def _last_page(pick: Pick, rows: Mapping[uuid.UUID, Row]) -> int | None:
+    return max(
+        (page for chunk_id in pick.chunk_ids if (page := rows[chunk_id].page_end)), default=None
+    )
+
+
 def _hit(pick: Pick, rows: Mapping[uuid.UUID, Row], cut: Mapping[uuid.UUID, str]) -> Hit:
     row = rows[pick.candidate.chunk_id]
     content = cut.get(pick.candidate.chunk_id, row.content)
@@ -112,6 +118,11 @@ def _hit(pick: Pick, rows: Mapping[uuid.UUID, Row], cut: Mapping[uuid.UUID, str]
         chunk_metadata=row.own_metadata,
         tags=tuple(row.tags),
         language=row.language,
+        ordinal=row.ordinal,
+        media_type=row.media_type,
+        created_at=row.created_at,
+        dated_at=row.dated_at,
+        page_end=_last_page(pick, rows),
         tokens=row.tokens,
         table_header=_header(pick, rows),
         uncounted=f"{before} {after}".strip(),

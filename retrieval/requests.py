@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal
 
 from .filters import NO_FILTERS, Filters
@@ -35,6 +36,7 @@ class SearchRequest:
     highlight: bool = False
     token_budget: int | None = None  # None: the setting's
     explain: bool = False
+    for_answer: bool = False  # somebody will answer from it: `auto` reranks if it can
 
 
 @dataclass(slots=True)
@@ -92,6 +94,11 @@ class Hit:
     chunk_metadata: Mapping[str, Any]
     tags: tuple[str, ...]
     language: str
+    ordinal: int = 0  # of the chunk in its document
+    media_type: str = ""
+    created_at: datetime | None = None  # when the document came in
+    dated_at: datetime | None = None  # the date it gives itself, else when it came in
+    page_end: int | None = None
     tokens: int = 0  # of its chunk, counted when that was indexed
     table_header: str = ""  # of rows whose header stands in another chunk: for reading, not cited
     uncounted: str = ""  # what stands before and after the chunk in a passage put together

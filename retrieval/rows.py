@@ -4,6 +4,7 @@ import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from ragsite.tenancy import id_array, looked_up
@@ -12,7 +13,8 @@ _ROWS = """
     SELECT chunk.id, chunk.version_id, version.number,
            document.title, document.source_uri, document.metadata::text, document.tags,
            document.language, chunk.metadata::text, chunk.section, chunk.page_start, chunk.kind,
-           chunk.start, chunk."end", chunk.ordinal, terms.words_hash, chunk.tokens, chunk.content
+           chunk.start, chunk."end", chunk.ordinal, terms.words_hash, chunk.tokens, chunk.content,
+           version.media_type, document.created_at, document.dated_at, chunk.page_end
     FROM documents_chunk chunk
     JOIN documents_chunkterms terms ON terms.chunk_id = chunk.id
     JOIN documents_document document ON document.id = chunk.document_id
@@ -40,6 +42,10 @@ class Row:
     words_hash: int
     tokens: int
     content: str
+    media_type: str
+    created_at: datetime
+    dated_at: datetime
+    page_end: int | None
 
     @property
     def stretch(self) -> tuple[object, ...]:

@@ -72,7 +72,10 @@ def search(namespace_id: uuid.UUID, request: SearchRequest) -> SearchResult:
     with clock("total"):
         query = parse_query(prepare(request.query))
         chosen = reranking.choose(
-            query.text, choice=request.rerank, speed="fast" if request.fast else "balanced"
+            query.text,
+            choice=request.rerank,
+            speed="fast" if request.fast else "balanced",
+            for_answer=request.for_answer,
         )
         (result, cache), fallback = replica.read(
             lambda: _known_or_answered(namespace_id, query, request, chosen, clock)
@@ -117,7 +120,9 @@ def search_under(
         chunks = Chunk.objects.filter(namespace=namespace_id, profile=profile).count()
     tenant = _tenant(namespace_id)
     tenant.active_profile, tenant.chunk_count = profile, chunks
-    chosen = reranking.choose(query.text, choice=request.rerank, speed="balanced")
+    chosen = reranking.choose(
+        query.text, choice=request.rerank, speed="balanced", for_answer=request.for_answer
+    )
     return _answer_of_one_moment(tenant, query, request, chosen, Clock())
 
 
@@ -280,6 +285,7 @@ def _rerank(
         [Passage(texts.get(c.chunk_id, ""), c.vector) for c in best],
         choice=request.rerank,
         speed="fast" if request.fast else "balanced",
+        for_answer=request.for_answer,
     )
     if not is_at_once:
         transaction.enter_context(namespace(tenant.pk))

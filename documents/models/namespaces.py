@@ -4,7 +4,7 @@ import uuid
 
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
-from django.core.validators import RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -47,6 +47,29 @@ class Namespace(models.Model):
         validators=[RegexValidator(r"^[a-z]{2}\Z", "Use two lowercase letters, e.g. de.")],
         help_text="ISO 639-1 code of what its documents are written in, e.g. de. "
         "Blank: found out for each document.",
+    )
+    answer_model = models.CharField(
+        max_length=50,
+        blank=True,
+        help_text="Who writes its answers: a name of settings.LANGUAGE_MODELS. Blank: the default.",
+    )
+    answer_prompt = models.TextField(
+        blank=True,
+        max_length=20_000,
+        help_text="Added to the rules of every answer, e.g. who is asking and what tone to take.",
+    )
+    answer_language = models.CharField(
+        max_length=8,
+        blank=True,
+        validators=[RegexValidator(r"^[a-z]{2}\Z", "Use two lowercase letters, e.g. de.")],
+        help_text="ISO 639-1 code of the language to answer in. Blank: the question's own.",
+    )
+    answer_min_relevance = models.FloatField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0.0), MaxValueValidator(1.0)],
+        help_text="How relevant the best passage must be, 0 to 1, for an answer to be tried. "
+        "Blank: the installation's own.",
     )
     # Rises with every change of content: caches keyed by it can never be stale.
     revision = models.BigIntegerField(default=0, editable=False)

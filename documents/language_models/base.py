@@ -1,0 +1,145 @@
+"""What every language model offers, and what can go wrong with one."""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal["system", "user", "assistant"]
+FinishReason = Literal["stop", "length", "refused", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    messages: tuple[Message, ...]
+    max_tokens: int = 1000
+    temperature: float | None = None  # None: the model's own default
+    stop: tuple[str, ...] = ()
+    json_mode: bool = False  # ask for a JSON object where the server knows how
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    is_estimated: bool = False  # counted by us, because the provider gave no figures
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.is_estimated or other.is_estimated,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of an answer as it is written. The last piece has the reason it ended and the usage;
+    its text may be empty."""
+
+    text: str = ""
+    finish: FinishReason | None = None
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    text: str
+    finish: FinishReason
+    usage: Usage
+
+
+class LanguageModelFailed(Exception):
+    """The message is ours: a provider's own words may hold its address or a key."""
+
+    code = "language_model_failed"
+    http_status = 502
+
+
+class LanguageModelTimeout(LanguageModelFailed):
+    code = "language_model_timeout"
+    http_status = 504
+
+
+class LanguageModelUnavailable(LanguageModelFailed):
+    """Not reached, overloaded, or out of its budget: the same call may succeed later."""
+
+    code = "language_model_unavailable"
+    http_status = 503
+
+
+class LanguageModelRefused(LanguageModelFailed):
+    """A wrong key, an unknown model, a prompt that is too long for it."""
+
+    code = "language_model_refused"
+
+
+class LanguageModelBadResponse(LanguageModelFailed):
+    code = "language_model_bad_response"
+
+
+class LanguageModelBrokeOff(LanguageModelFailed):
+    """The connection ended before the answer did."""
+
+    code = "language_model_broke_off"
+
+
+class Cancelled(Exception):
+    """The caller no longer wants the answer; the connection to the provider is closed."""
+
+
+class LanguageModel(ABC):
+    """`context_tokens` is what prompt and answer may take together. Prices are for a million
+    tokens, in the operator's currency; 0 where it costs nothing."""
+
+    context_tokens: int = 8192
+    price_in: float = 0.0
+    price_out: float = 0.0
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """Provider and model, e.g. `openai/gpt-5-mini`: what usage is booked under."""
+
+    @abstractmethod
+    def stream(
+        self,
+        request: ChatRequest,
+        *,
+        deadline: float,
+        cancelled: threading.Event | None = None,
+    ) -> Iterator[Piece]:
+        """Pieces as they come, the last one with `finish` and `usage`.
+
+        Everything is done by `deadline` (time.monotonic()). Tries again only before the first
+        piece. Setting `cancelled` or closing the iterator closes the connection within half a
+        second and raises Cancelled in whoever waits. Every other failure is a LanguageModelFailed.
+        """
+
+    def complete(
+        self,
+        request: ChatRequest,
+        *,
+        deadline: float,
+        cancelled: threading.Event | None = None,
+    ) -> Completion:
+        """The whole answer at once."""
+        texts: list[str] = []
+        finish: FinishReason = "unknown"
+        usage = Usage(is_estimated=True)
+        for piece in self.stream(request, deadline=deadline, cancelled=cancelled):
+            texts.append(piece.text)
+            finish = piece.finish or finish
+            usage = piece.usage or usage
+        return Completion("".join(texts), finish, usage)
+
+    def count_tokens(self, text: str) -> int:
+        """A cautious guess; nobody publishes a tokenizer for every model."""
+        return len(text.encode()) // 3 + 1

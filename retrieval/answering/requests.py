@@ -1,0 +1,183 @@
+"""What an answer is asked for and what it is made of, shared by every door and every step.
+
+All offsets are code points. `start` and `end` of a citation point into the text of the document's
+version (GET /documents/{id}/text), `answer_start` and `answer_end` into the answer.
+"""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from documents.language_models.base import Message, Usage
+from retrieval.requests import Hit, SearchRequest
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRequest:
+    search: SearchRequest  # its query is the latest question, as it was typed
+    messages: tuple[Message, ...] = ()  # earlier turns of user and assistant, oldest first
+    model: str = (
+        ""  # an alias of settings.LANGUAGE_MODELS; blank: the namespace's, else the default
+    )
+    temperature: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    instructions: str = ""  # the client's own, e.g. "Answer in one sentence"; never above the rules
+    verify: bool = False  # let the verifier judge each citation afterwards
+    expand_query: str = "none"  # none | multi-query | hyde | step-back
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """How a namespace wants its answers."""
+
+    model: str = ""
+    system_prompt: str = ""
+    language: str = ""  # blank: that of the question
+    min_relevance: float | None = None  # of the best passage, to answer at all; None: the setting's
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A passage that an answer may cite, under a short id that no document can know."""
+
+    id: str
+    hit: Hit
+    as_of: datetime | None = None  # the date the document gives itself
+
+    @property
+    def text(self) -> str:
+        """`text[i]` is character `hit.start + i` of the document's text."""
+        return self.hit.content
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """`cited_text` equals the document's text from `start` to `end`, to the character."""
+
+    id: str  # of the evidence, as in the marker [cite:ID]
+    evidence: Evidence
+    cited_text: str
+    start: int
+    end: int
+    answer_start: int  # what it supports, in the answer: the claim before the marker
+    answer_end: int
+    is_quote: bool = False  # the answer repeats cited_text between quotation marks
+    page_start: int | None = None
+    page_end: int | None = None
+    supported: bool | None = None  # the verifier's word, where one was asked
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedText:
+    """A stretch of the answer that may leave the server: known markers, exact quotes."""
+
+    text: str
+    citations: tuple[Citation, ...] = ()  # spans count from the beginning of the whole answer
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What the checks found and changed in one answer."""
+
+    unknown_ids: int = 0  # markers dropped, because they name no passage
+    malformed_markers: int = 0
+    quotes_exact: int = 0
+    quotes_repaired: int = 0  # replaced by the nearest exact span
+    quotes_removed: int = 0  # quotation marks taken away, because nothing like it is written
+
+
+@dataclass(frozen=True, slots=True)
+class StatedValue:
+    """A number or date as one passage states it."""
+
+    text: str
+    evidence_id: str
+    start: int  # in the document's text
+    end: int
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """`conflict`: passages disagree about a value. `unsupported_value`: a number or date of the
+    answer stands in none of the passages it cites. `quote_removed`: a quote nobody wrote.
+    `uncited`: a sentence without a citation."""
+
+    kind: Literal["conflict", "unsupported_value", "quote_removed", "uncited"]
+    message: str
+    values: tuple[StatedValue, ...] = ()
+    answer_start: int | None = None
+    answer_end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSentence:
+    start: int  # in the answer
+    end: int
+    citation_ids: tuple[str, ...]
+    support: float | None  # 0…1 by words and meaning; a weak judge of truth, not faithfulness
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """As in ALCE: recall is the share of sentences that what they cite supports, precision the
+    share of citations that are needed for it."""
+
+    citation_recall: float | None
+    citation_precision: float | None
+    verifier: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerResult:
+    text: str
+    question: str  # the standalone one that was searched for
+    is_answered: bool  # False: there was not enough information, and `text` says so
+    grounded: (
+        bool  # every sentence cites, every quote is exact, every value stands in what it cites
+    )
+    missing: str  # what would be needed to answer; blank if it was answered
+    evidence: tuple[Evidence, ...]
+    citations: tuple[Citation, ...]
+    sentences: tuple[AnswerSentence, ...]
+    uncertainties: tuple[Uncertainty, ...]
+    report: CheckReport
+    model: str  # the alias that wrote it; "none" if nobody was asked
+    usage: Usage
+    cost: float | None
+    finish: str
+    searches: tuple[str, ...]  # the questions that were searched for, in order
+    fallbacks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    times_ms: Mapping[str, float] = field(default_factory=dict)
+    verification: Verification | None = None
+    query_id: uuid.UUID | None = None
+    search_diagnostics: Any = None  # retrieval.requests.Diagnostics of the search that was used
+    search_cache: str = "miss"
+    relevance: float | None = None
+
+
+# The events of an answer, in order: one SourcesEvent, any number of TextEvent, one AnswerEvent.
+@dataclass(frozen=True, slots=True)
+class SourcesEvent:
+    question: str
+    evidence: tuple[Evidence, ...]
+    query_id: uuid.UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextEvent:
+    """The texts of all of these together are the final answer's text."""
+
+    checked: CheckedText
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEvent:
+    result: AnswerResult
+
+
+Event = SourcesEvent | TextEvent | AnswerEvent

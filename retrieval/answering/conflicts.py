@@ -34,7 +34,7 @@ def find_conflicts(question: str, evidence: Sequence[Evidence]) -> tuple[Uncerta
     all_statements = [statement for item in about for statement in statements(item)]
     stated: dict[str, set[object]] = defaultdict(set)
     for statement in all_statements[:MAX_STATEMENTS]:
-        stated[statement.evidence.id].add(statement.number)
+        stated[statement.evidence.id].add((statement.measure, statement.number))
         if (statement.words | statement.unit) & asked:
             groups[statement.template, statement.position].append(statement)
             if statement.is_sole:
@@ -117,7 +117,10 @@ def _different_subjects(one: Statement, two: Statement) -> bool:
 
 def _is_settled(one: Statement, two: Statement, stated: Mapping[str, set[object]]) -> bool:
     """Whether either passage states the other's value as well: then both have their place."""
-    return two.number in stated[one.evidence.id] or one.number in stated[two.evidence.id]
+    return (two.measure, two.number) in stated[one.evidence.id] or (
+        one.measure,
+        one.number,
+    ) in stated[two.evidence.id]
 
 
 def _conflict(one: Statement, two: Statement) -> Uncertainty:

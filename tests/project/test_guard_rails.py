@@ -54,6 +54,26 @@ WORKERS = [
         for name in ("fusion", "diversity", "context", "requests", "filters")
     ),
     *(
+        ROOT / "retrieval" / "answering" / f"{name}.py"
+        for name in (
+            "alignment",
+            "checking",
+            "claims",
+            "cleaning",
+            "composing",
+            "conflicts",
+            "exact_spans",
+            "markers",
+            "number_words",
+            "quotes",
+            "sources",
+            "statements",
+            "support",
+            "values",
+            "words",
+        )
+    ),
+    *(
         ROOT / "evaluation" / f"{name}.py"
         for name in ("matching", "metrics", "quotes", "golden_formats", "errors", "charts")
     ),

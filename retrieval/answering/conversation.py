@@ -40,7 +40,8 @@ REFERENCE = regex.compile(
     regex.IGNORECASE,
 )
 OPENING = regex.compile(
-    r"^\W*(?:and|but|or|what about|how about|why|und|aber|oder|was ist mit|et|mais|y|pero|а|и|но)\b",
+    r"^\W*(?:and|but|or|what about|how about|why|und|aber|oder|was ist mit|et|mais|y|pero"
+    r"|а|и|но)\b",
     regex.IGNORECASE,
 )
 

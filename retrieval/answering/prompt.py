@@ -18,6 +18,7 @@ from django.template import Context, Engine, Template
 from documents.language_models.base import Message
 from retrieval.context import above
 
+from . import control_tokens
 from .requests import Evidence, Uncertainty
 
 DEFAULT_TEMPLATE = Path(__file__).with_name("prompt.txt")
@@ -27,12 +28,6 @@ MAX_HISTORY = 8  # earlier turns shown to the model
 MAX_TURN_CHARACTERS = 4000
 BLOCK_TOKENS = 40  # of the tags around a document
 
-# Tokens by which chat templates mark turns: <|im_start|>, [INST], <<SYS>>, <start_of_turn>, …
-CONTROL_TOKENS = re.compile(
-    r"<\|[^|<>]{0,40}\|>|<\uff5c[^<>]{0,40}\uff5c>|\[/?INST\]|<</?SYS>>|</?s>"
-    r"|<(?:start|end)_of_turn>|<(?:bos|eos)>|\[/?AVAILABLE_TOOLS\]",
-    re.IGNORECASE,
-)
 MARKER = re.compile(r"[\[【]\s*cite\s*:", re.IGNORECASE)
 INVISIBLE = re.compile(
     "[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
@@ -102,9 +97,7 @@ def fitted_evidence(
 
 def neutralised(text: str) -> str:
     """Text from documents with everything defused that a model might take for structure."""
-    text = INVISIBLE.sub("", text)
-    text = CONTROL_TOKENS.sub(lambda found: " ".join(found[0]), text)
-    return MARKER.sub("(cite ", text)
+    return MARKER.sub("(cite ", control_tokens.neutralised(INVISIBLE.sub("", text)))
 
 
 def without_markers(text: str) -> str:

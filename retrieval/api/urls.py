@@ -1,9 +1,11 @@
 from django.urls import path
 
-from . import bulk_delete, query, reindex
+from . import bulk_delete, query, reindex, tools
 
 urlpatterns = [
     path("query", query.QueryView.as_view(), name="query"),
     path("documents/delete", bulk_delete.BulkDeleteView.as_view(), name="documents-delete"),
+    path("tools", tools.ToolListView.as_view(), name="tools"),
+    path("tools/<str:name>", tools.ToolView.as_view(), name="tool"),
     path("reindex", reindex.ReindexView.as_view(), name="reindex"),
 ]

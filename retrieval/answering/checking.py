@@ -23,6 +23,7 @@ from .quotes import (
     ending,
     is_long_enough,
     opens,
+    partner,
 )
 from .requests import CheckedText, CheckReport, Citation, Evidence, Uncertainty
 from .sources import sources_by_id
@@ -190,17 +191,28 @@ class AnswerChecker:
             return self._lone_mark(before)
         end = ending(text, 0, resume=self._resume, final=final)
         if end is Ending.UNKNOWN:
-            self._resume = max(1, len(text) - 2)
+            self._resume = max(1, len(text) - ELISION - 1)
             return 0
-        if isinstance(end, Ending):
+        if isinstance(end, Ending) or not any(map(str.isalnum, text[1:end])):
             return self._lone_mark(before)
         if not is_long_enough(text[1:end]):
-            return self._plain(text, end + 1)
+            return self._as_it_is(end + 1)
         marker_at = self._marker_after(end, final)
         if marker_at is None:
             self._resume = end
             return 0
-        return self._quotation(text[0], text[1:end], text[end], end + 1, marker_at)
+        return self._quotation(
+            text[0], text[1:end], partner(text[0], text[end]), end + 1, marker_at
+        )
+
+    def _as_it_is(self, end: int) -> int:
+        """A short quotation or a name; markers inside it move behind it."""
+        quotation = self._buffer[: end - 1] + partner(self._buffer[0], self._buffer[end - 1])
+        markers = MARKER * quotation.count(MARKER)
+        behind = f" {markers}" if markers else ""
+        text = quotation.replace(MARKER, DROPPED) + behind
+        self._plain(text, len(text))
+        return end
 
     def _lone_mark(self, before: str) -> int:
         """Drop it if it would look like one end of a quotation."""
@@ -241,7 +253,7 @@ class AnswerChecker:
         if not checked.parts:
             queue.extendleft(reversed(inside))
             if checked.is_name:
-                return self._plain(text, end)
+                return self._as_it_is(end)
             self._count(quotes_removed=1)
             self._buffer = f"{REMOVED_START}{quote}{REMOVED_END}{text[end:]}"
             self._resume = 0

@@ -19,3 +19,12 @@ def answers(env: environ.Env) -> dict[str, Any]:
         "seconds": env.float("ANSWER_SECONDS", default=120.0),
         "prompt_file": env.str("ANSWER_PROMPT_FILE", default=""),
     }
+
+
+def chunking(env: environ.Env) -> dict[str, Any]:
+    """Of the llm chunker: an alias of LANGUAGE_MODELS, blank where nobody may use it; and how long
+    one answer of the model may take."""
+    return {
+        "model": env.str("CHUNKING_MODEL", default=""),
+        "seconds": env.float("CHUNKING_SECONDS", default=60.0),
+    }

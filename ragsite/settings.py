@@ -336,6 +336,7 @@ QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
 # -- reranking: only what is configured is there (retrieval/reranking.py) --------------
 LANGUAGE_MODELS = language_model_settings.language_models(env)
 ANSWERS = language_model_settings.answers(env)
+CHUNKING = language_model_settings.chunking(env)
 RERANKERS = rerank_settings.rerankers(env)
 RERANK = {
     "deadline_ms": env.int("RERANK_DEADLINE_MS", default=700),

@@ -12,6 +12,15 @@ def streams(env: environ.Env) -> dict[str, Any]:
     }
 
 
+def answer_runs(env: environ.Env) -> dict[str, Any]:
+    """Answers being written in one web process, each in a thread of its own."""
+    return {
+        "at_once": env.int("ANSWERS_AT_ONCE", default=32),
+        "per_namespace": env.int("ANSWERS_PER_NAMESPACE", default=16),
+        "heartbeat": env.float("ANSWER_HEARTBEAT_SECONDS", default=15.0),
+    }
+
+
 def bodies(env: environ.Env) -> dict[str, Any]:
     return {
         "header_timeout": env.float("HEADER_TIMEOUT", default=15.0),

@@ -15,9 +15,9 @@ from .errors import IngestError
 from .extraction import extract
 from .headers import with_headers
 from .leases import Claim, Lease, LeaseLost
-from .metering import MeteredEmbedder
 from .models import Document, DocumentVersion, IndexProfile, IngestJob
 from .passages import Extracted, Passage
+from .providers.usage import MeteredEmbedder
 from .publishing import ProfileSwitched, publish
 
 logger = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from .embedders import Embedder
 from .embedders.remote import NoPace, RemoteEmbedder
 from .errors import EmbeddingFailed, IngestError
 from .models import IndexProfile
-from .pace import SharedPace
+from .providers.rate_limit import SharedPace
 from .splitting import Splitter
 from .vector_indexes import require_method
 

@@ -18,4 +18,6 @@ def answers(env: environ.Env) -> dict[str, Any]:
         "max_tokens": env.int("ANSWER_MAX_TOKENS", default=1000),
         "seconds": env.float("ANSWER_SECONDS", default=120.0),
         "prompt_file": env.str("ANSWER_PROMPT_FILE", default=""),
+        "verifier": env.str("ANSWER_VERIFIER", default=""),  # an alias of LANGUAGE_MODELS
+        "verifier_style": env.str("ANSWER_VERIFIER_STYLE", default="llm"),  # or minicheck
     }

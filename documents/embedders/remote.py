@@ -1,7 +1,7 @@
 """What all embedding APIs share: retries within one deadline, a common pace, checked answers.
 
-The operator chose the address, and it may be private (documents/provider.py). Neither the key nor
-the provider's own words get into an error or a log.
+The operator chose the address, and it may be private (documents/providers/http_api.py). Neither the
+key nor the provider's own words get into an error or a log.
 """
 
 import base64
@@ -18,7 +18,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from documents import provider as api
 from documents.embedders.base import Embedder, Vectors, identity_of
 from documents.errors import (
     ProviderAway,
@@ -28,6 +27,7 @@ from documents.errors import (
     ProviderRefusal,
     ProviderTimedOut,
 )
+from documents.providers import http_api as api
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -1,8 +1,13 @@
 from django.urls import path
 
-from . import bulk_delete, query, reindex
+from . import answer_settings, bulk_delete, query, reindex
 
 urlpatterns = [
+    path(
+        "answer/settings",
+        answer_settings.AnswerSettingsView.as_view(),
+        name="answer-settings",
+    ),
     path("query", query.QueryView.as_view(), name="query"),
     path("documents/delete", bulk_delete.BulkDeleteView.as_view(), name="documents-delete"),
     path("reindex", reindex.ReindexView.as_view(), name="reindex"),

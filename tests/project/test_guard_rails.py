@@ -45,8 +45,8 @@ WORKERS = [
             "limits",
             "onnx_model",
             "deadlines",
-            "outrun",
-            "provider",
+            "providers/http_api",
+            "providers/deadline",
         )
     ),
     *(

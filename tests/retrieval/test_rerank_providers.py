@@ -122,9 +122,9 @@ def test_work_that_was_given_up_does_not_linger(site: str):
     reranker = RemoteReranker(f"{site}/header-drip")
     failure(reranker, seconds=0.3)
     end = time.monotonic() + 1.5  # the server would drip for three seconds
-    while reranker._provider._outrun.abandoned and time.monotonic() < end:
+    while reranker._provider._runner.abandoned and time.monotonic() < end:
         time.sleep(0.02)
-    assert reranker._provider._outrun.abandoned == 0
+    assert reranker._provider._runner.abandoned == 0
 
 
 def test_a_closed_port_is_unavailable():

@@ -19,7 +19,7 @@ import httpcore2
 import httpx2
 
 from documents.deadlines import DeadlineStream, time_until
-from documents.outrun import NoPlace, OutOfTime, Outrun
+from documents.providers.deadline import DeadlineExceeded, DeadlineRunner, NoCapacity
 
 COME_BACK_LATER = (408, 425, 429, 500, 502, 503, 504, 529)
 
@@ -95,7 +95,7 @@ class Provider:
         }
         self._max_bytes = max_bytes
         self._places = places
-        self._outrun = Outrun(places)
+        self._runner = DeadlineRunner(places)
 
     def __repr__(self) -> str:
         return f"Provider({self._url.host})"
@@ -104,10 +104,10 @@ class Provider:
         """The answer's JSON. A thread, because resolving a name cannot be interrupted."""
         content = json.dumps(body).encode()
         try:
-            answer = self._outrun.run(lambda: self._exchange(content, deadline), deadline=deadline)
-        except OutOfTime:
+            answer = self._runner.run(lambda: self._exchange(content, deadline), deadline=deadline)
+        except DeadlineExceeded:
             raise ProviderTimeout("The provider did not answer in time.") from None
-        except NoPlace:
+        except NoCapacity:
             raise ProviderUnavailable("Too many calls to the provider hang.") from None
         try:
             return json.loads(answer)

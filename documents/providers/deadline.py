@@ -1,8 +1,8 @@
 """Returns at the deadline from work that cannot be interrupted: a model's step, a name lookup.
 
 The work runs in a thread. At the deadline the caller leaves and the thread finishes its step alone,
-then notices. There are only so many places, so however slow a model or a network is, no more than
-that many threads are ever left behind.
+then notices. `capacity` limits the threads, so however slow a model or a network is, no more than
+that many are ever left behind.
 """
 
 import threading
@@ -13,19 +13,19 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class OutOfTime(Exception):
+class DeadlineExceeded(Exception):
     """The deadline came first."""
 
 
-class NoPlace(Exception):
-    """Nobody could begin with it."""
+class NoCapacity(Exception):
+    """All threads are taken by work that was given up on."""
 
 
-class Outrun:
-    def __init__(self, places: int) -> None:
-        if places < 1:
-            raise ValueError("there must be at least one place")
-        self._places = places
+class DeadlineRunner:
+    def __init__(self, capacity: int) -> None:
+        if capacity < 1:
+            raise ValueError("capacity must be 1 or more")
+        self._capacity = capacity
         self._running = 0
         self._abandoned = 0
         self._changed = threading.Condition()
@@ -35,7 +35,7 @@ class Outrun:
         return self._abandoned
 
     def run(self, work: Callable[[], T], *, deadline: float) -> T:
-        self._take_place(deadline)
+        self._start_or_wait(deadline)
         call = _Call(work)
         self._start(call)
         if not call.done.wait(max(0.0, deadline - time.monotonic())):
@@ -44,27 +44,27 @@ class Outrun:
                     call.is_abandoned = True
                     self._abandoned += 1
                     self._changed.notify_all()
-                    raise OutOfTime("It was not done in time.")
+                    raise DeadlineExceeded("It was not done in time.")
         return call.result()
 
-    def _take_place(self, deadline: float) -> None:
+    def _start_or_wait(self, deadline: float) -> None:
         with self._changed:
-            while self._running >= self._places:
-                if self._abandoned >= self._places:
-                    raise NoPlace("It is still busy with work given up on.")
+            while self._running >= self._capacity:
+                if self._abandoned >= self._capacity:
+                    raise NoCapacity("It is still busy with work given up on.")
                 if not self._changed.wait(max(0.0, deadline - time.monotonic())):
-                    raise OutOfTime("It was busy until the time was over.")
+                    raise DeadlineExceeded("It was busy until the time was over.")
             if time.monotonic() >= deadline:
-                raise OutOfTime("There was no time left.")
+                raise DeadlineExceeded("There was no time left.")
             self._running += 1
 
     def _start(self, call: "_Call[T]") -> None:
         try:
-            threading.Thread(target=self._do, args=(call,), name="outrun", daemon=True).start()
+            threading.Thread(target=self._do, args=(call,), name="deadline", daemon=True).start()
         except RuntimeError:  # the system gives no more threads
             with self._changed:
                 self._running -= 1
-            raise NoPlace("There is no thread left.") from None
+            raise NoCapacity("There is no thread left.") from None
 
     def _do(self, call: "_Call[T]") -> None:
         call.run()

@@ -115,11 +115,14 @@ class HasScope(BasePermission):
         reads = request.method in ("GET", "HEAD", "OPTIONS")
         scopes: dict[str, str] = getattr(view, "scopes", {})
         needed = scopes.get(request.method or "", "read" if reads else "write")
-        if not request.auth.may(needed):
-            raise ApiError(
-                "insufficient_scope", f"This key lacks the scope {needed!r}.", http_status=403
-            )
+        require_scope(request.auth, needed)
         return True
+
+
+def require_scope(caller: Caller, needed: str) -> None:
+    if not caller.may(needed):
+        message = f"This key lacks the scope {needed!r}."
+        raise ApiError("insufficient_scope", message, http_status=403)
 
 
 def _refused(code: str, message: str) -> ApiError:

@@ -25,6 +25,7 @@ def bodies(env: environ.Env) -> dict[str, Any]:
     return {
         "header_timeout": env.float("HEADER_TIMEOUT", default=15.0),
         "max_bytes": env.int("BODY_MAX_BYTES", default=2 * 1024 * 1024),
+        "max_message_bytes": 512 * 1024,  # of a WebSocket, from anybody who can connect
         "timeout": env.float("BODY_TIMEOUT", default=30.0),
         "min_bytes_per_second": env.int("BODY_MIN_BYTES_PER_SECOND", default=32 * 1024),
         "large": env.int("LARGE_BODIES", default=16),

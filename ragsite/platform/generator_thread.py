@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextvars import copy_context
+from functools import partial
 from typing import Generic, TypeVar
 
 from .threads import release_connections
@@ -47,8 +48,6 @@ class GeneratorThread(Generic[T]):
         self._items: deque[T] = deque()
         self._error: BaseException | None = None
         self._is_exhausted = False
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._changed: asyncio.Event | None = None
 
     def close(self) -> None:
         self.cancelled.set()
@@ -76,8 +75,9 @@ class GeneratorThread(Generic[T]):
     async def items(self, *, every: float) -> AsyncIterator[T | None]:
         """The items, and None whenever none has come for `every` seconds. Raises what the
         generator raises. Always awaits: a generator that floods does not hold up the loop."""
-        self._loop, self._changed = asyncio.get_running_loop(), asyncio.Event()
-        thread = threading.Thread(target=self._context.run, args=(self._fill,), daemon=True)
+        changed = asyncio.Event()
+        wake = partial(asyncio.get_running_loop().call_soon_threadsafe, changed.set)
+        thread = threading.Thread(target=self._context.run, args=(self._fill, wake), daemon=True)
         try:
             thread.start()
             while True:
@@ -88,31 +88,22 @@ class GeneratorThread(Generic[T]):
                     yield item
                 elif self._is_exhausted:
                     break
-                elif not await self._has_changed(every):
+                elif not await _is_set(changed, every):
                     yield None
             if self._error is not None:
                 raise self._error
         finally:
             self.close()
 
-    async def _has_changed(self, seconds: float) -> bool:
-        assert self._changed is not None
-        try:
-            async with asyncio.timeout(seconds):
-                await self._changed.wait()
-        except TimeoutError:
-            return False
-        self._changed.clear()
-        return True
-
     # -- in the thread -------------------------------------------------------------------
 
-    def _fill(self) -> None:
+    def _fill(self, wake: Callable[[], object]) -> None:
         try:
             items = self.iterate()
             try:
                 for item in items:
                     self._put(item)
+                    self._wake(wake)
             finally:
                 items.close()  # type: ignore[attr-defined]
         except _ReaderGone:
@@ -120,7 +111,7 @@ class GeneratorThread(Generic[T]):
         except BaseException as error:
             self._error = error
         self._is_exhausted = True
-        self._wake_reader()
+        self._wake(wake)
 
     def _put(self, item: T) -> None:
         while not self._room.acquire(timeout=LOOK_EVERY):
@@ -129,12 +120,10 @@ class GeneratorThread(Generic[T]):
         if self.cancelled.is_set():
             raise _ReaderGone
         self._items.append(item)
-        self._wake_reader()
 
-    def _wake_reader(self) -> None:
-        assert self._loop is not None and self._changed is not None
+    def _wake(self, wake: Callable[[], object]) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._changed.set)
+            wake()
         except RuntimeError:  # the loop is closed, and its reader with it
             self.cancelled.set()
 
@@ -151,3 +140,14 @@ class GeneratorThread(Generic[T]):
             was_ended, self._is_ended = self._is_ended, True
         if not was_ended:
             self._on_end()
+
+
+async def _is_set(event: asyncio.Event, seconds: float) -> bool:
+    """Within so many seconds; clears it."""
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return False
+    event.clear()
+    return True

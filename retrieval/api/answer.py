@@ -10,13 +10,14 @@ from rest_framework.views import APIView
 
 from documents.api.events import WhateverIsAccepted
 from documents.api.views import caller_of, check_parameters
+from documents.language_models.base import LanguageModelFailed
 from ragsite.platform.streams import waiting
 from ragsite.streaming import event_stream
 from retrieval.answering import answer as pipeline
 from retrieval.answering.requests import AnswerRequest, PromptPreview
 
 from .answer_events import answer_events
-from .answer_runs import AnswerRun, model_error, whole_answer
+from .answer_runs import AnswerRun, as_api_error, whole_answer
 from .answer_serializers import (
     AnswerRequestSerializer,
     AnswerSerializer,
@@ -137,8 +138,10 @@ class PromptView(APIView):
 
     def _preview(self, request: Request, data: Any) -> Response:
         asked, _ = answer_request_of(data)
-        with model_error():
+        try:
             preview = pipeline.prompt_for(caller_of(request).namespace_id, asked)
+        except LanguageModelFailed as error:
+            raise as_api_error(error) from error
         return Response(_shape(preview))
 
 

@@ -76,12 +76,7 @@ class AnswerRun:
             gone = ApiError("cancelled", "The answer was cancelled.", http_status=499)
             error = self._problem or gone
         elif isinstance(error, LanguageModelFailed):
-            error = ApiError(
-                error.code,
-                str(error),
-                http_status=error.http_status,
-                retry_after=RETRY_AFTER if error.http_status == 503 else None,
-            )
+            error = as_api_error(error)
         self._end("failed", code=getattr(error, "code", type(error).__name__))
         return error
 
@@ -125,13 +120,17 @@ def whole_answer(run: AnswerRun) -> AnswerResult:
         run.close()
 
 
+def as_api_error(error: LanguageModelFailed) -> ApiError:
+    """Its message is ours, and safe to show."""
+    retry_after = RETRY_AFTER if error.http_status == 503 else None
+    return ApiError(error.code, str(error), http_status=error.http_status, retry_after=retry_after)
+
+
 def _take_slot(namespace_id: uuid.UUID) -> None:
     taken = slots.take(namespace_id)
     if taken is Taken.OWNER_FULL:
         message = f"This namespace has {slots.per_owner} answers under way; try again shortly."
-        raise ApiError(
-            "too_many_answers", message, http_status=429, retry_after=RETRY_AFTER
-        )
+        raise ApiError("too_many_answers", message, http_status=429, retry_after=RETRY_AFTER)
     if taken is Taken.ALL_FULL:
         message = "Too many answers are being written; try again shortly."
         raise ApiError("busy", message, http_status=503, retry_after=RETRY_AFTER)

@@ -1,6 +1,5 @@
 """The shapes of /answer on the wire: what is asked, and what is answered."""
 
-from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -218,7 +217,7 @@ class UncertaintySerializer(serializers.Serializer):
     answer_span = SpanSerializer(allow_null=True, help_text="In `answer`, in code points.")
 
 
-class UsageSerializer(serializers.Serializer):
+class AnswerUsageSerializer(serializers.Serializer):
     prompt_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()
     total_tokens = serializers.IntegerField()
@@ -277,7 +276,7 @@ class AnswerSerializer(serializers.Serializer):
     sentences = AnswerSentenceSerializer(many=True)
     uncertainties = UncertaintySerializer(many=True)
     model = serializers.CharField(help_text="Who wrote it; `none` if nobody was asked.")
-    usage = UsageSerializer()
+    usage = AnswerUsageSerializer()
     verification = VerificationSerializer(required=False, help_text="With `verify`.")
     diagnostics = AnswerDiagnosticsSerializer()
 

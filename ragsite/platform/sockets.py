@@ -37,8 +37,8 @@ def _is_trusted(scope: Scope) -> bool:
     """Addressed to one of our names, and not from another site's page: a browser always names the
     origin, and lets any page open a socket to anywhere."""
     allowed = settings.ALLOWED_HOSTS
-    host = split_domain_port(header_of(scope, b"host"))[0]
-    if not validate_host(host, allowed):
+    hosts = [str(value, "latin-1") for name, value in scope["headers"] if name == b"host"]
+    if len(hosts) != 1 or not validate_host(split_domain_port(hosts[0])[0], allowed):
         return False
     origin = header_of(scope, b"origin")
     if not origin:

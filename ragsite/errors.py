@@ -108,7 +108,7 @@ def _described(error: exceptions.APIException) -> tuple[str, str, Any]:
     if isinstance(error, exceptions.ValidationError):
         # Well-formed but not acceptable; 400 is for what cannot even be parsed.
         error.status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
-        return "invalid_request", describe(error), {"fields": _flat(error.get_full_details())}
+        return "invalid_request", describe(error), {"fields": flat_errors(error)}
     if isinstance(error, exceptions.NotFound):
         return "not_found", "There is no such thing here.", None
     codes = error.get_codes()
@@ -122,8 +122,13 @@ def _described(error: exceptions.APIException) -> tuple[str, str, Any]:
 
 def describe(error: exceptions.ValidationError) -> str:
     """The first thing wrong, as a sentence."""
-    first = _flat(error.get_full_details())[0]
+    first = flat_errors(error)[0]
     return f"{first['field']}: {first['message']}" if first["field"] else first["message"]
+
+
+def flat_errors(error: exceptions.ValidationError) -> list[dict[str, str]]:
+    """Everything wrong, as a list of {field, code, message}."""
+    return _flat(error.get_full_details())
 
 
 def _flat(details: Any, path: str = "") -> list[dict[str, str]]:

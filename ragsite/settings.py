@@ -348,6 +348,7 @@ CACHE_URL = env.str("CACHE_URL", default="")
 CACHE_SECONDS = {
     "results": env.int("CACHE_RESULTS_SECONDS", default=300),
     "queries": env.int("CACHE_QUERIES_SECONDS", default=3600),
+    "tools": env.int("TOOL_CACHE_SECONDS", default=300),
 }
 
 

@@ -116,7 +116,7 @@ class Ollama:
         return b"\n"
 
     def whole(self, text: str, finish: str, tokens: Tokens | None) -> Json:
-        answer = {
+        answer: Json = {
             "message": {"role": "assistant", "content": text},
             "done": True,
             "done_reason": self.reasons[finish],
@@ -179,7 +179,7 @@ class Anthropic:
         return self._event("ping")
 
     def whole(self, text: str, finish: str, tokens: Tokens | None) -> Json:
-        answer = {
+        answer: Json = {
             "type": "message",
             "role": "assistant",
             "content": [{"type": "text", "text": text}],

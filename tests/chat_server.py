@@ -47,6 +47,7 @@ class Received:
     headers: dict[str, str]  # names in lower case
     body: Json
     messages: list[Json]  # of every dialect in the same shape, the system message first
+    port: int  # of the client: the same for calls over one connection
     at: float = field(default_factory=time.monotonic)
     ended_at: float | None = None
     closed_early: bool = False
@@ -268,7 +269,8 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(content)
         headers = {key.lower(): value for key, value in self.headers.items()}
         messages = dialect.messages(body)
-        received = Received(path, name, dialect.name, headers, body, messages)
+        port = self.client_address[1]
+        received = Received(path, name, dialect.name, headers, body, messages, port)
         with self.site.lock:
             self.site.requests.append(received)
             self.site.times[path] += 1

@@ -23,6 +23,7 @@ class ChatRequest:
     temperature: float | None = None  # None: the model's own default
     stop: tuple[str, ...] = ()
     json_mode: bool = False  # ask for a JSON object where the server knows how
+    request_id: str = ""  # sent to the provider as X-Request-ID, so that its logs can be matched
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,4 +143,9 @@ class LanguageModel(ABC):
 
     def count_tokens(self, text: str) -> int:
         """A cautious guess; nobody publishes a tokenizer for every model."""
-        return len(text.encode()) // 3 + 1
+        return len(text.encode("utf-8", "replace")) // 3 + 1
+
+    def estimate_usage(self, request: ChatRequest, text: str) -> Usage:
+        """For an answer whose usage nobody reported: no figures, broken off, cancelled."""
+        prompt = sum(self.count_tokens(message.content) for message in request.messages)
+        return Usage(prompt, self.count_tokens(text) if text else 0, is_estimated=True)

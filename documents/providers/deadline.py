@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+CANCEL_POLL = 0.1  # seconds between two looks at whether the caller still wants the result
 
 
 class DeadlineExceeded(Exception):
@@ -19,6 +20,10 @@ class DeadlineExceeded(Exception):
 
 class NoCapacity(Exception):
     """All threads are taken by work that was given up on."""
+
+
+class RunCancelled(Exception):
+    """The caller no longer wants the result."""
 
 
 class DeadlineRunner:
@@ -34,25 +39,45 @@ class DeadlineRunner:
     def abandoned(self) -> int:
         return self._abandoned
 
-    def run(self, work: Callable[[], T], *, deadline: float) -> T:
-        self._start_or_wait(deadline)
-        call = _Call(work)
+    def run(
+        self,
+        work: Callable[[], T],
+        *,
+        deadline: float,
+        cancelled: threading.Event | None = None,
+        discard: Callable[[T], None] | None = None,
+    ) -> T:
+        """`discard` takes care of a result that comes after the caller has left."""
+        self._start_or_wait(deadline, cancelled)
+        call = _Call(work, discard)
         self._start(call)
-        if not call.done.wait(max(0.0, deadline - time.monotonic())):
-            with self._changed:
-                if not call.done.is_set():
-                    call.is_abandoned = True
-                    self._abandoned += 1
-                    self._changed.notify_all()
-                    raise DeadlineExceeded("It was not done in time.")
+        while not call.done.wait(_step(deadline, cancelled)):
+            is_cancelled = cancelled is not None and cancelled.is_set()
+            if not is_cancelled and time.monotonic() < deadline:
+                continue
+            if self._abandon(call):
+                raise RunCancelled if is_cancelled else DeadlineExceeded("It was not done in time.")
         return call.result()
 
-    def _start_or_wait(self, deadline: float) -> None:
+    def _abandon(self, call: "_Call[T]") -> bool:
+        """False if it was done at the last moment."""
+        with self._changed:
+            if call.done.is_set():
+                return False
+            call.is_abandoned = True
+            self._abandoned += 1
+            self._changed.notify_all()
+            return True
+
+    def _start_or_wait(self, deadline: float, cancelled: threading.Event | None) -> None:
         with self._changed:
             while self._running >= self._capacity:
                 if self._abandoned >= self._capacity:
                     raise NoCapacity("It is still busy with work given up on.")
-                if not self._changed.wait(max(0.0, deadline - time.monotonic())):
+                self._changed.wait(_step(deadline, cancelled))
+                if cancelled is not None and cancelled.is_set():
+                    raise RunCancelled
+                if time.monotonic() >= deadline:
                     raise DeadlineExceeded("It was busy until the time was over.")
             if time.monotonic() >= deadline:
                 raise DeadlineExceeded("There was no time left.")
@@ -73,11 +98,19 @@ class DeadlineRunner:
             self._running -= 1
             self._abandoned -= call.is_abandoned
             self._changed.notify_all()
+        if call.is_abandoned:
+            call.discard()
+
+
+def _step(deadline: float, cancelled: threading.Event | None) -> float:
+    left = max(0.0, deadline - time.monotonic())
+    return left if cancelled is None else min(left, CANCEL_POLL)
 
 
 class _Call(Generic[T]):
-    def __init__(self, work: Callable[[], T]) -> None:
+    def __init__(self, work: Callable[[], T], discard: Callable[[T], None] | None) -> None:
         self._work = work
+        self._discard = discard
         self._value: T | None = None
         self._error: BaseException | None = None
         self.done = threading.Event()
@@ -93,3 +126,7 @@ class _Call(Generic[T]):
         if self._error is not None:
             raise self._error
         return self._value  # type: ignore[return-value]  # T itself may be None
+
+    def discard(self) -> None:
+        if self._discard is not None and self._error is None:
+            self._discard(self._value)  # type: ignore[arg-type]

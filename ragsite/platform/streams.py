@@ -89,7 +89,13 @@ class _WebSocketExchange(_StreamExchange):
 @contextmanager
 def waiting(authorization: str) -> Iterator[None]:
     """For a view that keeps its caller waiting: it counts as a stream for as long."""
-    owner = _key_owner(authorization)
+    with slot_of(_key_owner(authorization)):
+        yield
+
+
+@contextmanager
+def slot_of(owner: str) -> Iterator[None]:
+    """The same for work that is known by its owner and not by a header."""
     if open_streams.take(owner) is not Taken.YES:
         raise ApiError(CODE, _message(open_streams), http_status=429, retry_after=RETRY_AFTER)
     try:

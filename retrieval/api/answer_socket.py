@@ -14,7 +14,7 @@ from typing import Any
 from django.conf import settings
 from rest_framework.utils import json
 
-from ragsite.auth import enter, find_caller, require_scope
+from ragsite.auth import enter, find_caller, lacks_scope
 from ragsite.errors import ApiError, envelope_of
 from ragsite.logs import accepted_request_id, request_id
 from ragsite.platform import rate_limits, sockets, streams
@@ -193,7 +193,8 @@ class _Conversation:
             if entry.admission is not None:
                 rate_limits.require(entry.admission)
             set_actor(KEY, entry.caller.prefix)
-            require_scope(entry.caller, "read")
+            if not entry.caller.may("read"):
+                raise lacks_scope("read")
             asked, _ = answer_request_of(message)
             return asked, AnswerRun(entry.caller.namespace_id, asked, door="websocket")
 

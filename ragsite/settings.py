@@ -254,6 +254,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = REQUEST_MAX_BYTES  # ragsite/platform/bodies.py is
 DATA_UPLOAD_MAX_NUMBER_FILES = INGEST_MAX_BATCH
 # What a client may hold open (ragsite/platform/).
 STREAMS, BODIES = web_settings.streams(env), web_settings.bodies(env)
+ANSWER_RUNS = web_settings.answer_runs(env)
 
 # -- fetching pages ---------------------------------------------------------------
 FETCHING = outbound_settings.fetching(env)

@@ -77,13 +77,16 @@ def _reader_for(lines: Sequence[_Line], number: int) -> Reader:
 
 
 def _code(lines: Sequence[_Line], number: int) -> tuple[list[Block], int]:
+    """With its fences; without the opening one where the passage ends before the closing one."""
     opened = _FENCE.match(lines[number].text)
     fence = opened[1][:3] if opened else ""
     last = number + 1
     while last < len(lines) and not lines[last].text.strip().startswith(fence):
         last += 1
-    last = min(last, len(lines) - 1)
-    return [Block("code", lines[number].start, lines[last].end)], last + 1
+    if last < len(lines):
+        return [Block("code", lines[number].start, lines[last].end)], last + 1
+    rest = lines[number + 1 :]
+    return [Block("code", rest[0].start, rest[-1].end)] if rest else [], last
 
 
 def _is_heading(lines: Sequence[_Line], number: int) -> bool:

@@ -65,6 +65,17 @@ UNSPACED_FUNCTION_WORDS = frozenset(
     "什么 什麼 多少 哪个 哪個 哪些 哪里 哪裡 何时 何時 为什 為什 怎么 怎麼 怎样 如何 是什 是谁 谁是 哪一 几个 的是 是哪 "
     "么时 时候 的什 何で 何が 何を ですか でしょ した ます です どこ いつ だれ 誰が なぜ どの どう いくつ".split()
 )
+# "five" in a question is "5" in a table.
+NUMBERS = {
+    word: str(number)
+    for words in (
+        "two three four five six seven eight nine ten eleven twelve",
+        "zwei drei vier funf sechs sieben acht neun zehn elf zwolf",
+        "dos tres cuatro cinco seis siete ocho nueve diez once doce",
+        "deux trois quatre cinq six sept huit neuf dix onze douze",
+    )
+    for number, word in enumerate(words.split(), start=2)
+}
 STEM_LENGTH = 6  # a word is known by its beginning: as good as Snowball here, in any language
 _UNSPACED = regex.compile(UNSPACED, regex.VERSION1)
 
@@ -106,6 +117,7 @@ def is_unspaced(text: str) -> bool:
 @lru_cache(maxsize=32768)
 def _stem(word: str) -> str:
     """The beginning of the word. Figures stay whole; a plural s of a short word goes."""
+    word = NUMBERS.get(word, word)
     if word[:1].isdigit():
         return word
     if len(word) <= STEM_LENGTH and len(word) > 3 and word.endswith("s") and word[-2] != "s":

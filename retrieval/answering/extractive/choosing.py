@@ -69,7 +69,5 @@ def _is_alike(one: Unit, two: Unit) -> bool:
 
 def _place(unit: Unit, evidence: Sequence[Evidence]) -> tuple[int, int]:
     document = evidence[unit.passage].hit.candidate.document_id
-    first = next(
-        n for n, each in enumerate(evidence) if each.hit.candidate.document_id == document
-    )
+    first = next(n for n, each in enumerate(evidence) if each.hit.candidate.document_id == document)
     return first, evidence[unit.passage].hit.start + unit.core[0]

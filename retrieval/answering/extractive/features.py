@@ -111,8 +111,7 @@ def _bm25(question: Question, own: Sequence[str], average: float) -> float:
     counts = Counter(key for key in own if key in question.words)
     length = K1 * (1 - B + B * len(own) / average)
     return sum(
-        question.weights[key] * count * (K1 + 1) / (count + length)
-        for key, count in counts.items()
+        question.weights[key] * count * (K1 + 1) / (count + length) for key, count in counts.items()
     )
 
 

@@ -18,6 +18,7 @@ from .pronouns import opens_with_pronoun
 MAX_UNIT = 600  # characters; a longer sentence is cut between words
 MAX_PAIR = 700  # of a sentence and the one before it
 MAX_ITEM = 450  # a longer list item is read sentence by sentence
+MAX_ROW = 2000  # rows are padded for the eye
 MAX_CODE = 800
 MAX_LIST = 1200  # of a list that follows its lead-in whole
 MAX_LEAD_IN = 300
@@ -80,7 +81,8 @@ def units_of(passage: int, evidence: Evidence, *, language: str) -> list[Unit]:
         header = evidence.hit.table_header if block.kind == "row" and not block.lead_in else ""
         fresh = [_unit(passage, text, block, core, spans) for core, spans in found]
         units += [replace(unit, header=header, heading=heading) for unit in fresh]
-    return [unit for unit in _beside(text, units) if _LETTERS.search(unit.text) or unit.kind == "row"]
+    units = [unit for unit in units if unit.kind == "row" or _LETTERS.search(unit.text)]
+    return list(_beside(text, units))
 
 
 Found = list[tuple[Span, tuple[Span, ...]]]  # the core, and what is shown
@@ -146,7 +148,8 @@ def _whole(text: str, block: Block, language: str) -> Found:
             return []
         cores = [(block.start, block.end)]
     elif block.kind == "row" or block.end - block.start <= MAX_ITEM:
-        cores = list(_between_markers(text, block.start, min(block.end, block.start + 2 * MAX_UNIT)))
+        end = min(block.end, block.start + MAX_ROW)
+        cores = list(_between_markers(text, block.start, end))
     else:
         cores = list(_sentence_spans(text, block.start, block.end, language))
     lead_in = _lead_in(text, block, language)

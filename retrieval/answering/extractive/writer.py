@@ -12,7 +12,6 @@ from .confidence import confidence, missing
 from .ranking import Ranking, ScorePairs, rank
 from .units import Unit
 
-
 FENCES = ("```", "~~~")
 
 

@@ -34,9 +34,9 @@ MAX_GAP = 300  # characters from a quotation to the marker that belongs to it
 MAX_BLOCK_QUOTE = 4000
 
 _MARKS = "".join(map(regex.escape, sorted(ALL_MARKS)))
-_NEXT = regex.compile(rf"^(?:[ ]{{0,3}}(?P<block>>|```|~~~))|[{_MARKS}]", regex.MULTILINE)
-_FENCE = regex.compile(r"^[ ]{0,3}(?:```|~~~)", regex.MULTILINE)
-_UNFINISHED_FENCE = regex.compile(r"^[ ]{0,3}(?:`{1,2}|~{1,2})\Z", regex.MULTILINE)
+_NEXT = regex.compile(rf"(?<=^[ ]*)(?P<block>>|```|~~~)|[{_MARKS}]", regex.MULTILINE)
+_FENCE = regex.compile(r"(?<=^[ ]*)(?:```|~~~)", regex.MULTILINE)
+_UNFINISHED_FENCE = regex.compile(r"(?<=^[ ]*)(?:`{1,2}|~{1,2})\Z", regex.MULTILINE)
 _GAP_END = regex.compile(rf"{MARKER}|\n|[.!?](?=\s)|[。！？“„«「『]|(?<=\s)\"(?=\S)")
 _MARKER_NEXT = regex.compile(rf"[\s\"'”’»*_)\].,;:!?。{DROPPED}]{{0,12}}+{MARKER}")
 _BLOCK_END = regex.compile(r"\n(?![ ]{0,3}>)")
@@ -139,21 +139,30 @@ class AnswerChecker:
         """Write the next decided piece and say where it ends in the buffer; 0 to wait."""
         text = self._buffer
         found = _NEXT.search(text)
-        if found and found.start() == 0 and found.lastgroup and not self._at_line_start:
-            found = _NEXT.search(text, 1)
-        if found and found.start():
-            return self._plain(text, found.start())
+        if found and found["block"] and not self._begins_line(found.start()):
+            found = _NEXT.search(text, found.end())
         if found is None:
-            held = None if final else _UNFINISHED_FENCE.search(text)
-            if held and (held.start() or self._at_line_start):
-                return self._plain(text, held.start()) if held.start() else 0
-            return self._plain(text, len(text))
+            return self._up_to_fence(final)
+        if found.start():
+            return self._plain(text, found.start())
         if found["block"] == ">":
             return self._block_quote(final)
         if found["block"]:
             self._in_code = True
             return self._plain(text, found.end())
         return self._mark(final)
+
+    def _begins_line(self, position: int) -> bool:
+        """For a place with nothing but spaces before it in its line of the buffer."""
+        return self._at_line_start or "\n" in self._buffer[:position]
+
+    def _up_to_fence(self, final: bool) -> int:
+        """All of the buffer, but for what may become a fence."""
+        text = self._buffer
+        held = None if final else _UNFINISHED_FENCE.search(text)
+        if held and self._begins_line(held.start()):
+            return self._plain(text, held.start()) if held.start() else 0
+        return self._plain(text, len(text))
 
     def _plain(self, text: str, end: int) -> int:
         """Write text[:end], markers and all."""
@@ -171,13 +180,10 @@ class AnswerChecker:
         """Code is not searched for quotations."""
         text = self._buffer
         for fence in _FENCE.finditer(text):
-            if fence.start() or self._at_line_start:
+            if self._begins_line(fence.start()):
                 self._in_code = False
                 return self._plain(text, fence.end())
-        held = None if final else _UNFINISHED_FENCE.search(text)
-        if held and (held.start() or self._at_line_start):
-            return self._plain(text, held.start()) if held.start() else 0
-        return self._plain(text, len(text))
+        return self._up_to_fence(final)
 
     def _mark(self, final: bool) -> int:
         """A quotation mark, an apostrophe, or a sign for inches, at the buffer's beginning."""
@@ -217,7 +223,7 @@ class AnswerChecker:
     def _lone_mark(self, before: str) -> int:
         """Drop it if it would look like one end of a quotation."""
         mark = self._buffer[0]
-        if mark in DOUBLE_MARKS and not (mark in '"”' and before.isdecimal()):
+        if mark in DOUBLE_MARKS and not (mark == '"' and before.isdecimal()):
             self._composer.write(DROPPED)
             return 1
         return self._plain(self._buffer, 1)

@@ -335,6 +335,7 @@ QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
 
 # -- reranking: only what is configured is there (retrieval/reranking.py) --------------
 LANGUAGE_MODELS = language_model_settings.language_models(env)
+LANGUAGE_MODEL_CAPS = language_model_settings.caps(env)
 ANSWERS = language_model_settings.answers(env)
 RERANKERS = rerank_settings.rerankers(env)
 RERANK = {

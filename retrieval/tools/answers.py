@@ -6,6 +6,7 @@ from typing import Any
 from documents.language_models.base import LanguageModelFailed
 from ragsite.errors import ApiError
 from ragsite.platform.streams import slot_of
+from retrieval.answering.answer import answer_whole
 from retrieval.answering.requests import AnswerRequest, AnswerResult, Citation, Uncertainty
 from retrieval.requests import SearchRequest
 
@@ -15,8 +16,6 @@ from .rag import MAX_QUERY
 
 
 def _answer(context: ToolContext, arguments: Arguments) -> Result:
-    from retrieval.answering.answer import answer_whole
-
     search = SearchRequest(arguments["question"].strip(), k=arguments["limit"])
     request = AnswerRequest(
         search=replace(search, filters=read_filters(arguments)),

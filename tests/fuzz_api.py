@@ -29,7 +29,7 @@ ENVIRONMENT = {
     "LOG_LEVEL": "WARNING",
     "WRONG_KEYS_PER_MINUTE": "0",
     "RATE_LIMITS": json.dumps(
-        dict.fromkeys(("search", "ingest", "read", "write", "admin", "agent"), 0)
+        dict.fromkeys(("search", "answer", "ingest", "read", "write", "admin", "agent"), 0)
     ),
 }
 

@@ -18,6 +18,8 @@ from .routes import METHODS, described, layers, resolved
 
 BODIES = {
     "/query": {"query": "harbour"},
+    "/answer": {"query": "harbour"},
+    "/answer/prompt": {"query": "harbour"},
     "/feedback": {"query": "harbour", "useful": True},
     "/documents/{id}": {"tags": ["x"]},
     "/golden-sets/{id}/queries": {"query": "lights?"},
@@ -41,6 +43,8 @@ SCOPES = {
     ("GET", "/reindex"): "admin",
     ("POST", "/reindex"): "admin",
     ("POST", "/query"): "read",
+    ("POST", "/answer"): "read",
+    ("POST", "/answer/prompt"): "read",
     ("POST", "/feedback"): "read",
     ("GET", "/feedback"): "write",
 }
@@ -60,7 +64,9 @@ PUBLIC = {
 }
 # What a request passes on its way to Django. Whoever puts another application beside it, with
 # addresses of its own, teaches routes.py to find them.
-LAYERS = ["SendDeadline", "StreamLimit", "BodyGuard", "OneThreadHandler"]
+LAYERS = ["SendDeadline", "StreamLimit", "BodyGuard", "SocketRoutes", "OneThreadHandler"]
+# What the matrix asks of routes, tests/project/test_answer_websocket.py asks of this one.
+SOCKETS = ["/api/v1/answer/ws"]
 
 ROUTES = list(resolved())
 
@@ -91,6 +97,7 @@ def test_nothing_stands_beside_django_that_the_matrix_does_not_know():
     passed = layers()
     assert [name for name in passed if name in LAYERS] == LAYERS
     assert passed[-1] == LAYERS[-1]
+    assert [name for name in passed if name.startswith("/")] == SOCKETS
 
 
 @pytest.mark.usefixtures("db")

@@ -8,7 +8,7 @@ import pytest
 from documents.language_models.base import LanguageModelTimeout
 from documents.models import Namespace
 from ragsite.tenancy import operator
-from retrieval.tools import answers
+from retrieval.answering import answer as pipeline
 from retrieval.tools.base import ToolContext
 from retrieval.tools.calling import call_tool
 
@@ -74,7 +74,7 @@ def test_a_model_that_fails_is_an_error_with_its_code_and_is_not_kept(
         raise LanguageModelTimeout("The language model did not answer in time.")
 
     with monkeypatch.context() as patched:
-        patched.setattr(answers, "answer_whole", too_late)
+        patched.setattr(pipeline, "answer", too_late)
         error = refusal(reader, "answer", QUESTION)
     assert (error.code, error.status_code) == ("language_model_timeout", 504)
     assert not call_tool(reader, "answer", QUESTION).cached

@@ -22,6 +22,7 @@ from .platform.database_timeouts import is_timeout
 logger = logging.getLogger(__name__)
 
 CHALLENGE = 'Bearer realm="ragsite"'
+FLAT_PREFIX = "/api/rag/"
 
 
 class ApiError(exceptions.APIException):
@@ -53,7 +54,12 @@ def envelope(code: str, message: str, details: Any = None) -> dict[str, Any]:
     return {"error": error}
 
 
-def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
+def flat_envelope(code: str, message: str) -> dict[str, Any]:
+    """The same for the routes under FLAT_PREFIX, whose clients expect another shape."""
+    return {"success": False, "error": message, "code": code, "requestId": current_request_id()}
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     """DRF's EXCEPTION_HANDLER: whatever a view raises leaves in the envelope."""
     if isinstance(error, Http404):
         error = exceptions.NotFound()
@@ -76,6 +82,16 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     if retry_after := getattr(error, "retry_after", None):
         headers["Retry-After"] = str(retry_after)
     return Response(envelope(code, message, details), status=error.status_code, headers=headers)
+
+
+def envelope_of(error: Exception) -> dict[str, Any]:
+    """What the API would answer to this error, for a stream that has no status or headers left:
+    seconds to wait are among the details."""
+    response = exception_handler(error, {})
+    body: dict[str, Any] = response.data
+    if wait := response.headers.get("Retry-After"):
+        body["error"]["details"] = {**body["error"]["details"], "retry_after": int(wait)}
+    return body
 
 
 def unavailable() -> Response:

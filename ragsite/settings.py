@@ -254,6 +254,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = REQUEST_MAX_BYTES  # ragsite/platform/bodies.py is
 DATA_UPLOAD_MAX_NUMBER_FILES = INGEST_MAX_BATCH
 # What a client may hold open (ragsite/platform/).
 STREAMS, BODIES = web_settings.streams(env), web_settings.bodies(env)
+ANSWER_RUNS = web_settings.answer_runs(env)
 
 # -- fetching pages ---------------------------------------------------------------
 FETCHING = outbound_settings.fetching(env)
@@ -340,6 +341,7 @@ QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
 
 # -- reranking: only what is configured is there (retrieval/reranking.py) --------------
 LANGUAGE_MODELS = language_model_settings.language_models(env)
+LANGUAGE_MODEL_CAPS = language_model_settings.caps(env)
 ANSWERS = language_model_settings.answers(env)
 CHUNKING = language_model_settings.chunking(env)
 RERANKERS = rerank_settings.rerankers(env)

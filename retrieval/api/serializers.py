@@ -10,7 +10,13 @@ from documents.api.fields import NamedChoiceField
 from documents.api.json_types import type_errors
 from documents.api.serializers import StrictSerializer
 from retrieval.context import CONTEXT_FORMATS
-from retrieval.requests import Candidate, Explanation, Hit, SearchRequest, SearchResult
+from retrieval.requests import (
+    Candidate,
+    Diagnostics,
+    Explanation,
+    SearchRequest,
+    SearchResult,
+)
 
 from .filters import FiltersSerializer, filters_of
 from .hit_shapes import (
@@ -147,7 +153,11 @@ _QUERY = QuerySerializer()
 
 def request_of(data: Any) -> SearchRequest:
     """Raises ValidationError, like the serializer."""
-    fields = dict(_QUERY.run_validation(data))
+    return search_request(dict(_QUERY.run_validation(data)))
+
+
+def search_request(fields: dict[str, Any]) -> SearchRequest:
+    """From the validated fields of a query."""
     filters = fields.pop("filters", {})
     thresholds = fields.pop("threshold", None)
     weights = fields.pop("weights", {"semantic": 0.5, "lexical": 0.5})
@@ -242,7 +252,18 @@ class QueryAnswerSerializer(serializers.Serializer):
 def answer_of(result: SearchResult, query_id: uuid.UUID | None = None) -> dict[str, Any]:
     """The answer as plain data. By hand, because a serializer would be the slowest stage. What is
     not in the query log has no `query_id`."""
-    told = result.diagnostics
+    return {
+        "query_id": query_id,
+        "query": result.query,
+        "relevance": result.relevance,
+        "results": [_hit(hit) for hit in result.hits],
+        "context": {"text": result.context, "tokens": result.context_tokens},
+        "citations": [_citation(n, hit) for n, hit in enumerate(result.hits, start=1)],
+        "diagnostics": diagnostics_of(result.diagnostics, cache=result.cache),
+    }
+
+
+def diagnostics_of(told: Diagnostics, *, cache: str) -> dict[str, Any]:
     diagnostics = {
         "profile": told.profile,
         "mode": told.mode,
@@ -253,7 +274,7 @@ def answer_of(result: SearchResult, query_id: uuid.UUID | None = None) -> dict[s
         "reranker": told.reranker,
         "fallbacks": told.fallbacks,
         "notes": told.notes,
-        "cache": result.cache,
+        "cache": cache,
         "times_ms": told.times_ms,
         "dropped": told.dropped,
     }
@@ -261,15 +282,7 @@ def answer_of(result: SearchResult, query_id: uuid.UUID | None = None) -> dict[s
         diagnostics["filters"] = told.filters
         diagnostics["terms"] = told.terms
         diagnostics["candidates"] = [_candidate(e) for e in told.candidates]
-    return {
-        "query_id": query_id,
-        "query": result.query,
-        "relevance": result.relevance,
-        "results": [_hit(hit) for hit in result.hits],
-        "context": {"text": result.context, "tokens": result.context_tokens},
-        "citations": [_citation(n, hit) for n, hit in enumerate(result.hits, start=1)],
-        "diagnostics": diagnostics,
-    }
+    return diagnostics
 
 
 def _hit(hit: Hit) -> dict[str, Any]:

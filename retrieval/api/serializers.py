@@ -14,6 +14,7 @@ from retrieval.requests import (
     Candidate,
     Diagnostics,
     Explanation,
+    Hit,
     SearchRequest,
     SearchResult,
 )

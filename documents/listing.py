@@ -1,4 +1,4 @@
-"""A namespace's documents, newest first: filtered, and a page at a time for callers without HTTP."""
+"""A namespace's documents, newest first: filtered, and a page at a time."""
 
 import base64
 import binascii

@@ -107,9 +107,10 @@ def _enter(authorization: str, *, rate_class: str, address: str, counts: bool) -
 def count_call(key_id: UUID, namespace_id: UUID, *, rate_class: str) -> Admission | None:
     """Count a call of a key that has entered under another class; None where it has no limit.
     Raises RateLimited."""
-    wanted = {"key": key_id, "class": rate_class, "usual": settings.RATE_LIMITS[rate_class]}
+    usual: int = settings.RATE_LIMITS[rate_class]
+    wanted = {"key": key_id, "class": rate_class, "usual": usual}
     rows = looked_up_in(namespace_id, _LIMIT, wanted)
-    limit = rows[0][0] if rows else wanted["usual"]
+    limit: int = rows[0][0] if rows else usual
     if not limit:
         return None
     counted = rate_counters.count(f"key/{key_id}/{rate_class}", limit)

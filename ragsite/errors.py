@@ -22,6 +22,7 @@ from .platform.database_timeouts import is_timeout
 logger = logging.getLogger(__name__)
 
 CHALLENGE = 'Bearer realm="ragsite"'
+FLAT_PREFIX = "/api/rag/"
 
 
 class ApiError(exceptions.APIException):
@@ -51,6 +52,11 @@ def envelope(code: str, message: str, details: Any = None) -> dict[str, Any]:
         "request_id": current_request_id(),
     }
     return {"error": error}
+
+
+def flat_envelope(code: str, message: str) -> dict[str, Any]:
+    """The same for the routes under FLAT_PREFIX, whose clients expect another shape."""
+    return {"success": False, "error": message, "code": code, "requestId": current_request_id()}
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:

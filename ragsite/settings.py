@@ -14,6 +14,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from ragsite import (
+    alias_settings,
     embedding_settings,
     extraction_settings,
     language_model_settings,
@@ -135,7 +136,8 @@ TEMPLATES = [
 AUTH_PASSWORD_VALIDATORS = security_settings.PASSWORD_VALIDATORS
 
 # -- the database: one server, three roles (ragsite/roles.py) ------------------
-DATABASE_URL = env.str("DATABASE_URL", default="")
+DATABASE_URL = alias_settings.database_url(env)
+SUPABASE = alias_settings.supabase(env)
 DATABASE_ROLE_PREFIX = env.str("DATABASE_ROLE_PREFIX", default="ragsite")
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=20)
 # After so many times a statement is planned once and kept; 0: never, for poolers that cannot.
@@ -303,7 +305,10 @@ def _threads() -> int:
     return max(1, len(os.sched_getaffinity(0)) // JOB_WORKERS)
 
 
-EMBEDDERS = embedding_settings.embedders(env, home=HOME, threads=_threads())
+EMBEDDING_ALIASES = alias_settings.embedding(env)
+EMBEDDERS = embedding_settings.embedders(
+    env, home=HOME, threads=_threads(), aliases=EMBEDDING_ALIASES
+)
 EMBEDDING_CAPS = embedding_settings.caps(env)
 EMBEDDING_CACHE_DAYS = env.int("EMBEDDING_CACHE_DAYS", default=30)
 
@@ -336,7 +341,9 @@ QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
 
 # -- reranking: only what is configured is there (retrieval/reranking.py) --------------
 LANGUAGE_MODELS = language_model_settings.language_models(env)
+LANGUAGE_MODEL_CAPS = language_model_settings.caps(env)
 ANSWERS = language_model_settings.answers(env)
+CHUNKING = language_model_settings.chunking(env)
 RERANKERS = rerank_settings.rerankers(env)
 RERANK = {
     "deadline_ms": env.int("RERANK_DEADLINE_MS", default=700),

@@ -76,6 +76,12 @@ class LanguageModelUnavailable(LanguageModelFailed):
     http_status = 503
 
 
+class LanguageModelCostCap(LanguageModelUnavailable):
+    """The namespace has used up what the operator allows it in a month."""
+
+    code = "cost_cap"
+
+
 class LanguageModelRefused(LanguageModelFailed):
     """A wrong key, an unknown model, a prompt that is too long for it."""
 

@@ -23,7 +23,11 @@ MIN_PART_TOKENS = 5  # of a quotation whose other words stand elsewhere or nowhe
 MIN_PART_SHARE = 0.3
 MAX_EXTENSION = 64  # characters by which a span grows so that it cuts no word or number
 
-MARKER_LIKE = regex.compile(r"\\?[\[【［〔]\s*+cite", regex.IGNORECASE)
+MARKER_LIKE = regex.compile(
+    r"\\?[\[【［〔]\s*+cite(?:[^\[\]\n]{0,60}+[\]】］〕])?", regex.IGNORECASE
+)
+_PARTNERS = {"“": "”", "„": "“”", "«": "»", "「": "」", "『": "』"}
+_DIRECTED_MARK = regex.compile("[“”„«»「」『』]")
 BLOCK_BREAK = regex.compile(r"\n[ \t]*+\n")
 _NUMBER_GOES_ON = regex.compile(
     r"[ \u00a0\u202f]?(?:[%‰°]|(?:per\s?cent|percent|Prozent|pour cent|por ciento|hundred|thousand"
@@ -82,8 +86,9 @@ class EvidenceIndex:
                 if start < 0:
                     break
                 span = start, start + len(quote)
-                if whole(text, *span) == span and not MARKER_LIKE.search(quote):
-                    return Found(source, *span)
+                if whole(text, *span) == span:
+                    is_allowed = list(_allowed_parts(text, *span)) == [span]
+                    return Found(source, *span) if is_allowed else None
                 start = text.find(quote, start + 1)
         return None
 
@@ -208,18 +213,33 @@ def _is_spaced(character: str) -> bool:
 
 
 def _allowed_parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The span without blank lines and without what looks like a marker."""
+    """The span without blank lines, what looks like a marker, and marks without a partner: in an
+    answer they would pair with others."""
     piece = text[start:end]
-    edges = [0]
-    for gap in (*BLOCK_BREAK.finditer(piece), *MARKER_LIKE.finditer(piece)):
-        edges += gap.span()
-    edges = [*sorted(edges), len(piece)]
-    for low, high in zip(edges[::2], edges[1::2], strict=True):
-        inner = piece[low:high]
-        stripped = inner.strip()
-        if stripped:
-            offset = start + low + inner.index(stripped[0])
-            yield offset, offset + len(stripped)
+    gaps = [found.span() for found in (*BLOCK_BREAK.finditer(piece), *MARKER_LIKE.finditer(piece))]
+    gaps += [(mark, mark + 1) for mark in _marks_without_partner(piece)]
+    low = 0
+    for gap_start, gap_end in sorted([*gaps, (len(piece), len(piece))]):
+        inner = piece[low:gap_start]
+        offset = start + low + len(inner) - len(inner.lstrip())
+        if inner.strip():
+            yield offset, offset + len(inner.strip())
+        low = max(low, gap_end)
+
+
+def _marks_without_partner(text: str) -> list[int]:
+    straight = [found.start() for found in regex.finditer('"', text)]
+    lonely = straight[-1:] if len(straight) % 2 else []
+    opened: list[int] = []
+    for found in _DIRECTED_MARK.finditer(text):
+        mark = found[0]
+        if opened and mark in _PARTNERS[text[opened[-1]]]:
+            opened.pop()
+        elif mark in _PARTNERS:
+            opened.append(found.start())
+        else:
+            lonely.append(found.start())
+    return [*lonely, *opened]
 
 
 def _in_order(preferred: Sequence[int], count: int) -> list[int]:

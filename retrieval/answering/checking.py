@@ -23,6 +23,7 @@ from .quotes import (
     ending,
     is_long_enough,
     opens,
+    partner,
 )
 from .requests import CheckedText, CheckReport, Citation, Evidence, Uncertainty
 from .sources import sources_by_id
@@ -33,9 +34,9 @@ MAX_GAP = 300  # characters from a quotation to the marker that belongs to it
 MAX_BLOCK_QUOTE = 4000
 
 _MARKS = "".join(map(regex.escape, sorted(ALL_MARKS)))
-_NEXT = regex.compile(rf"^(?:[ ]{{0,3}}(?P<block>>|```|~~~))|[{_MARKS}]", regex.MULTILINE)
-_FENCE = regex.compile(r"^[ ]{0,3}(?:```|~~~)", regex.MULTILINE)
-_UNFINISHED_FENCE = regex.compile(r"^[ ]{0,3}(?:`{1,2}|~{1,2})\Z", regex.MULTILINE)
+_NEXT = regex.compile(rf"(?<=^[ ]*)(?P<block>>|```|~~~)|[{_MARKS}]", regex.MULTILINE)
+_FENCE = regex.compile(r"(?<=^[ ]*)(?:```|~~~)", regex.MULTILINE)
+_UNFINISHED_FENCE = regex.compile(r"(?<=^[ ]*)(?:`{1,2}|~{1,2})\Z", regex.MULTILINE)
 _GAP_END = regex.compile(rf"{MARKER}|\n|[.!?](?=\s)|[。！？“„«「『]|(?<=\s)\"(?=\S)")
 _MARKER_NEXT = regex.compile(rf"[\s\"'”’»*_)\].,;:!?。{DROPPED}]{{0,12}}+{MARKER}")
 _BLOCK_END = regex.compile(r"\n(?![ ]{0,3}>)")
@@ -138,21 +139,30 @@ class AnswerChecker:
         """Write the next decided piece and say where it ends in the buffer; 0 to wait."""
         text = self._buffer
         found = _NEXT.search(text)
-        if found and found.start() == 0 and found.lastgroup and not self._at_line_start:
-            found = _NEXT.search(text, 1)
-        if found and found.start():
-            return self._plain(text, found.start())
+        if found and found["block"] and not self._begins_line(found.start()):
+            found = _NEXT.search(text, found.end())
         if found is None:
-            held = None if final else _UNFINISHED_FENCE.search(text)
-            if held and (held.start() or self._at_line_start):
-                return self._plain(text, held.start()) if held.start() else 0
-            return self._plain(text, len(text))
+            return self._up_to_fence(final)
+        if found.start():
+            return self._plain(text, found.start())
         if found["block"] == ">":
             return self._block_quote(final)
         if found["block"]:
             self._in_code = True
             return self._plain(text, found.end())
         return self._mark(final)
+
+    def _begins_line(self, position: int) -> bool:
+        """For a place with nothing but spaces before it in its line of the buffer."""
+        return self._at_line_start or "\n" in self._buffer[:position]
+
+    def _up_to_fence(self, final: bool) -> int:
+        """All of the buffer, but for what may become a fence."""
+        text = self._buffer
+        held = None if final else _UNFINISHED_FENCE.search(text)
+        if held and self._begins_line(held.start()):
+            return self._plain(text, held.start()) if held.start() else 0
+        return self._plain(text, len(text))
 
     def _plain(self, text: str, end: int) -> int:
         """Write text[:end], markers and all."""
@@ -170,13 +180,10 @@ class AnswerChecker:
         """Code is not searched for quotations."""
         text = self._buffer
         for fence in _FENCE.finditer(text):
-            if fence.start() or self._at_line_start:
+            if self._begins_line(fence.start()):
                 self._in_code = False
                 return self._plain(text, fence.end())
-        held = None if final else _UNFINISHED_FENCE.search(text)
-        if held and (held.start() or self._at_line_start):
-            return self._plain(text, held.start()) if held.start() else 0
-        return self._plain(text, len(text))
+        return self._up_to_fence(final)
 
     def _mark(self, final: bool) -> int:
         """A quotation mark, an apostrophe, or a sign for inches, at the buffer's beginning."""
@@ -190,22 +197,33 @@ class AnswerChecker:
             return self._lone_mark(before)
         end = ending(text, 0, resume=self._resume, final=final)
         if end is Ending.UNKNOWN:
-            self._resume = max(1, len(text) - 2)
+            self._resume = max(1, len(text) - ELISION - 1)
             return 0
-        if isinstance(end, Ending):
+        if isinstance(end, Ending) or not any(map(str.isalnum, text[1:end])):
             return self._lone_mark(before)
         if not is_long_enough(text[1:end]):
-            return self._plain(text, end + 1)
+            return self._as_it_is(end + 1)
         marker_at = self._marker_after(end, final)
         if marker_at is None:
             self._resume = end
             return 0
-        return self._quotation(text[0], text[1:end], text[end], end + 1, marker_at)
+        return self._quotation(
+            text[0], text[1:end], partner(text[0], text[end]), end + 1, marker_at
+        )
+
+    def _as_it_is(self, end: int) -> int:
+        """A short quotation or a name; markers inside it move behind it."""
+        quotation = self._buffer[: end - 1] + partner(self._buffer[0], self._buffer[end - 1])
+        markers = MARKER * quotation.count(MARKER)
+        behind = f" {markers}" if markers else ""
+        text = quotation.replace(MARKER, DROPPED) + behind
+        self._plain(text, len(text))
+        return end
 
     def _lone_mark(self, before: str) -> int:
         """Drop it if it would look like one end of a quotation."""
         mark = self._buffer[0]
-        if mark in DOUBLE_MARKS and not (mark in '"”' and before.isdecimal()):
+        if mark in DOUBLE_MARKS and not (mark == '"' and before.isdecimal()):
             self._composer.write(DROPPED)
             return 1
         return self._plain(self._buffer, 1)
@@ -241,7 +259,7 @@ class AnswerChecker:
         if not checked.parts:
             queue.extendleft(reversed(inside))
             if checked.is_name:
-                return self._plain(text, end)
+                return self._as_it_is(end)
             self._count(quotes_removed=1)
             self._buffer = f"{REMOVED_START}{quote}{REMOVED_END}{text[end:]}"
             self._resume = 0

@@ -7,7 +7,12 @@ import regex
 
 MAX_ESCAPE = 200  # characters of a terminal sequence; what is longer is text
 ESCAPE = regex.compile(
-    rf"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|[\]PX^_][^\x07\x1b]{{0,{MAX_ESCAPE}}}+(?:\x07|\x1b\\)|[ -/]*+[0-Z\\^-~])"
+    rf"""\x1b(?:
+        \[[0-?]*+[\ -/]*+[@-~]
+        | [\]PX^_][^\x07\x1b]{{0,{MAX_ESCAPE}}}+(?:\x07|\x1b\\)
+        | [\ -/]*+[0-Z\\^-~]
+    )""",
+    regex.VERBOSE,
 )
 PLAIN = regex.compile(r"[ -~\n\t]*+")
 JOINERS = "\u200c\u200d"  # Persian and Indic words and emoji need them, between their own letters

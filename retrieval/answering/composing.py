@@ -76,10 +76,11 @@ class Composer:
 
     def _tidied(self, text: str) -> str:
         """Without the space that a dropped marker leaves before punctuation or another space."""
-        self._after_drop = False
-        if text[0] in " \t" and (not self.last_character or self.last_character.isspace()):
-            return text.lstrip(" \t")
-        if text[0] in ".,;:!?)\n。，" and not self._tail.strip(" \t"):
+        if not self.last_character or self.last_character.isspace():
+            text = text.lstrip(" \t")
+        if text:
+            self._after_drop = False
+        if text[:1] in tuple(".,;:!?)\n。，") and not self._tail.strip(" \t"):
             self._tail = ""
         return text
 

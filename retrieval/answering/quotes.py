@@ -6,6 +6,8 @@ from enum import Enum
 
 import regex
 
+from documents.characters import UNSPACED
+
 from .alignment import EvidenceIndex, Found, whole
 from .markers import DROPPED, MARKER, REMOVED_END, REMOVED_START
 from .requests import Evidence
@@ -48,8 +50,14 @@ _ENDS = {
 }
 _BEFORE_OPENING = frozenset("([{—–-/>*_~`:=" + MARKER + DROPPED + REMOVED_START + REMOVED_END)
 ELISION = 8  # characters after ' that tell an elision ('tis, '90s) from a quotation
+_MAY_OPEN = frozenset("'\"＂«“‹")  # as well as close
+UNSPACED_LETTER = regex.compile(UNSPACED, regex.VERSION1)
 _EDGES = " \t\n*_`"
 _FINAL_PUNCTUATION = ",.;:!?。，"
+
+
+# What models write when they mix two kinds of marks, and what it is replaced by.
+_MIXED = {("“", '"'): "”", ("„", '"'): "“", ('"', "”"): '"'}
 
 
 class Ending(Enum):
@@ -102,11 +110,11 @@ def ending(text: str, start: int, *, resume: int = 0, final: bool) -> int | Endi
         stop, is_complete = paragraph_end.start(), True
     for found in _ENDS[mark].finditer(text, max(start + 1, resume), stop):
         position = found.start()
-        if found[0] in CLOSING_MARKS[mark]:
-            if position + 2 > len(text) and not final:
-                return Ending.UNKNOWN
-            if _closes(text, position):
-                return position
+        needed = ELISION if mark in APOSTROPHES else 1
+        if position + needed >= len(text) and not final:
+            return Ending.UNKNOWN
+        if found[0] in CLOSING_MARKS[mark] and _closes(text, position):
+            return position
         if found[0] == mark and opens(text, position, text[position - 1]):
             return Ending.UNCLOSED
     return Ending.UNCLOSED if is_complete else Ending.UNKNOWN
@@ -115,9 +123,15 @@ def ending(text: str, start: int, *, resume: int = 0, final: bool) -> int | Endi
 def _closes(text: str, position: int) -> bool:
     mark, before = text[position], text[position - 1]
     after = text[position + 1 : position + 2]
-    if mark in "'’\"＂" and after.isalnum():
-        return False
-    return mark not in "'\"＂" or not before.isspace()
+    if mark in _MAY_OPEN or mark == "’":
+        if after.isalnum() and not UNSPACED_LETTER.match(after):
+            return False
+        return mark == "’" or not before.isspace()
+    return True
+
+
+def partner(opening: str, closing: str) -> str:
+    return _MIXED.get((opening, closing), closing)
 
 
 class QuoteChecker:

@@ -24,8 +24,30 @@ _HYPHENATION = regex.compile(r"-\n[ \t]*")
 STEM_LENGTH = 6  # "warranties" and "warranty" begin alike
 FUNCTION_WORD_WEIGHT = 0.35
 
+_ENGLISH = """
+    a an the and or but nor if so as at by for from in into of off on onto out over per than that
+    then there these this those to under until up upon via with within without is are was were be
+    been being am do does did done has have had having will would shall should can could may might
+    must it its they them their he him his she her we us our you your i my me who whom whose which
+    what when where why how not no also only very such other some any each all both more most
+"""
+_GERMAN = """
+    der die das den dem des ein eine einer einem einen eines und oder aber wenn weil dass daß als
+    wie an am auf aus bei beim bis durch für gegen im in ins mit nach ohne seit über um unter vom
+    von vor zu zum zur ist sind war waren sein wird werden wurde wurden hat haben hatte kann können
+    soll sollen muss müssen es er sie wir ihr ich sich nicht kein keine auch nur noch so
+"""
+_FRENCH = """
+    le la les un une des du de et ou mais si que qui quoi dont où au aux à en dans par pour sur
+    sous avec sans est sont était être été a ont avait il elle ils elles on nous vous je ce cet
+    cette ces son sa ses leur leurs ne pas plus
+"""
+_SPANISH = """
+    el los las una unos unas del al y o pero con sin sobre para por es son era fue ser ha han había
+    se su sus lo este esta estos estas ese esa no más como
+"""
 FUNCTION_WORDS = frozenset(
-    ["a", "an", "the", "and", "or", "but", "nor", "if", "so", "as", "at", "by", "for", "from", "in", "into", "of", "off", "on", "onto", "out", "over", "per", "than", "that", "then", "there", "these", "this", "those", "to", "under", "until", "up", "upon", "via", "with", "within", "without", "is", "are", "was", "were", "be", "been", "being", "am", "do", "does", "did", "done", "has", "have", "had", "having", "will", "would", "shall", "should", "can", "could", "may", "might", "must", "it", "its", "they", "them", "their", "he", "him", "his", "she", "her", "we", "us", "our", "you", "your", "i", "my", "me", "who", "whom", "whose", "which", "what", "when", "where", "why", "how", "not", "no", "also", "only", "very", "such", "other", "some", "any", "each", "all", "both", "more", "most", "der", "die", "das", "den", "dem", "des", "ein", "eine", "einer", "einem", "einen", "eines", "und", "oder", "aber", "wenn", "weil", "dass", "daß", "als", "wie", "an", "am", "auf", "aus", "bei", "beim", "bis", "durch", "für", "gegen", "im", "in", "ins", "mit", "nach", "ohne", "seit", "über", "um", "unter", "vom", "von", "vor", "zu", "zum", "zur", "ist", "sind", "war", "waren", "sein", "wird", "werden", "wurde", "wurden", "hat", "haben", "hatte", "kann", "können", "soll", "sollen", "muss", "müssen", "es", "er", "sie", "wir", "ihr", "ich", "sich", "nicht", "kein", "keine", "auch", "nur", "noch", "so", "le", "la", "les", "un", "une", "des", "du", "de", "et", "ou", "mais", "si", "que", "qui", "quoi", "dont", "où", "au", "aux", "à", "en", "dans", "par", "pour", "sur", "sous", "avec", "sans", "est", "sont", "était", "être", "été", "a", "ont", "avait", "il", "elle", "ils", "elles", "on", "nous", "vous", "je", "ce", "cet", "cette", "ces", "son", "sa", "ses", "leur", "leurs", "ne", "pas", "plus", "el", "los", "las", "una", "unos", "unas", "del", "al", "y", "o", "pero", "con", "sin", "sobre", "para", "por", "es", "son", "era", "fue", "ser", "ha", "han", "había", "se", "su", "sus", "lo", "este", "esta", "estos", "estas", "ese", "esa", "no", "más", "como"]
+    folded(word) for words in (_ENGLISH, _GERMAN, _FRENCH, _SPANISH) for word in words.split()
 )
 
 

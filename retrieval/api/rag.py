@@ -23,7 +23,8 @@ from documents.api.views import caller_of
 from documents.errors import IngestError
 from documents.models import Document
 from documents.submissions import Submission
-from ragsite.errors import ApiError, describe
+from ragsite.errors import ApiError, describe, flat_envelope
+from ragsite.openapi import ERRORS
 from ragsite.platform.streams import waiting
 from retrieval.tools import rag
 
@@ -144,17 +145,12 @@ class RagView(APIView):
     def handle_exception(self, exc: Exception) -> Response:
         response = super().handle_exception(exc)
         error = response.data["error"]
-        response.data = {
-            "success": False,
-            "error": error["message"],
-            "code": error["code"],
-            "requestId": error["request_id"],
-        }
+        response.data = flat_envelope(error["code"], error["message"])
         return response
 
 
 _ERROR = OpenApiResponse(RagErrorSerializer)
-_ERRORS = {400: _ERROR, 403: _ERROR, 404: _ERROR, 422: _ERROR, 429: _ERROR}
+_ERRORS = {int(code): _ERROR for code in ERRORS}
 
 
 class RagIndexView(RagView):

@@ -221,7 +221,8 @@ def _get(context: ToolContext, arguments: Arguments) -> Result:
 
 def _slice(document: Document, start: int, length: int) -> dict[str, Any]:
     """Cut by the database: a long text is not read for a page of it."""
-    versions = DocumentVersion.objects.filter(document=document, number=document.live_version)
+    live = document.live_version or 0  # no version has this number
+    versions = DocumentVersion.objects.filter(document=document, number=live)
     part = Substr(F("text"), start + 1, length)
     found = versions.values("number", total=Length("text"), part=part).first()
     if found is None:

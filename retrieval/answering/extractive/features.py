@@ -4,22 +4,32 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
+from documents.lexemes import analysed
+
 from ..requests import Evidence
-from .answer_types import answer_type, offers
+from .answer_types import AnswerType, answer_type, offers
 from .units import Unit
-from .words import content_words, keys_of
+from .words import content_words, is_unspaced, keys_of
 
 K1, B = 1.2, 0.4  # BM25's saturation and length normalisation
-NEAR = 3  # words apart, for two words of the question to stand together
+# Characters that are compared at a time, whatever words they belong to.
+GRAM, UNSPACED_GRAM = 4, 2
 
 NAMES = (
-    "bm25", "coverage", "around", "pairs", "cosine", "relevance", "first", "offered", "withheld",
-    "new_words", "short", "fragment", "heading", "row",
-)  # fmt: skip
+    "bm25",
+    "coverage",  # the weight of the question's words that it holds
+    "around",  # the same with its neighbours, title and section
+    "surface",  # the share of all words of the question, as they are written
+    "characters",  # the share of the question's runs of characters
+    "cosine",
+    "relevance",  # of its passage
+    "type",  # 1: it has the kind of answer that is asked for, -1: it has not, 0: none is
+    "neighbour",  # it takes the sentence before it along
+    "fragment",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,34 +53,28 @@ def measure(
     question: str, units: Sequence[Unit], evidence: Sequence[Evidence], *, language: str
 ) -> Measured:
     words = [keys_of(unit.text) for unit in units]
-    places = [
-        frozenset(keys_of(f"{each.hit.title} {each.hit.section}")) for each in evidence
-    ]
+    places = [frozenset(keys_of(f"{each.hit.title} {each.hit.section}")) for each in evidence]
     read = _question(question, words, places, language=language)
     average = sum(map(len, words)) / max(1, len(words)) or 1.0
     kind = answer_type(question)
+    length = UNSPACED_GRAM if is_unspaced(question) else GRAM
+    surface, grams = _surface(question), _grams(question, length)
     values = np.zeros((len(units), len(NAMES)))
     keys = []
     for row, (unit, own) in enumerate(zip(units, words, strict=True)):
-        place = places[unit.passage]
         present = read.words.keys() & set(own)
-        near = set(keys_of(f"{unit.before} {unit.after}")) | place
-        offered = bool(kind) and offers(unit.text, kind, question=question)
+        near = set(keys_of(f"{unit.before} {unit.after}")) | places[unit.passage]
         values[row] = (
             _bm25(read, own, average),
             _weight(read, present),
             _weight(read, read.words.keys() & (near | present)),
-            _pairs(read, own),
+            len(surface & _surface(unit.text)) / max(1, len(surface)),
+            len(grams & _grams(unit.text, length)) / max(1, len(grams)),
             0.0,
             _relevance(evidence[unit.passage], unit.passage),
-            1.0 / (1 + unit.passage),
-            float(offered),
-            float(bool(kind) and not offered),
-            min(1.0, len(set(own) - read.words.keys()) / 12),
-            min(1.0, len(own) / 30),
+            _type(unit.text, kind, question),
+            float(unit.has_neighbour),
             float(unit.is_fragment),
-            _weight(read, read.words.keys() & place),
-            float(unit.kind != "text"),
         )
         keys.append(frozenset(present))
     return Measured(read, tuple(keys), values)
@@ -110,20 +114,19 @@ def _bm25(question: Question, own: Sequence[str], average: float) -> float:
     )
 
 
-def _pairs(question: Question, own: Sequence[str]) -> float:
-    """The share of neighbouring words of the question that stand near one another here."""
-    asked = list(pairwise(question.words))
-    if not asked:
+def _surface(text: str) -> set[str]:
+    return {word.text for word in analysed(text)}
+
+
+def _grams(text: str, length: int) -> set[str]:
+    text = " ".join(text.lower().split())
+    return {text[start : start + length] for start in range(len(text) - length + 1)}
+
+
+def _type(text: str, kind: AnswerType | None, question: str) -> float:
+    if kind is None:
         return 0.0
-    at: dict[str, list[int]] = {}
-    for position, key in enumerate(own):
-        if key in question.words:
-            at.setdefault(key, []).append(position)
-    met = sum(
-        any(abs(one - two) <= NEAR for one in at.get(first, ())[:8] for two in at.get(second, ())[:8])
-        for first, second in asked
-    )
-    return met / len(asked)
+    return 1.0 if offers(text, kind, question=question) else -1.0
 
 
 def _relevance(evidence: Evidence, rank: int) -> float:

@@ -46,6 +46,17 @@ class Unit:
     after: str = field(default="", compare=False)
     is_fragment: bool = False  # begins in the middle of a sentence or ends without one
 
+    @property
+    def has_neighbour(self) -> bool:
+        return self.kind == "text" and self.spans[0][0] < self.core[0]
+
+
+def shown_text(unit: Unit, evidence: Sequence[Evidence]) -> str:
+    """All of it, as a reader gets it."""
+    text = evidence[unit.passage].text
+    parts = [text[start:end] for start, end in unit.spans]
+    return "\n".join([unit.header, *parts] if unit.header else parts)
+
 
 def units_of(passage: int, evidence: Evidence, *, language: str) -> list[Unit]:
     """The passage's units in order."""

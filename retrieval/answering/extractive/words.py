@@ -88,18 +88,19 @@ def content_words(question: str, *, language: str) -> dict[str, str]:
 
 def _keyed(text: str) -> Iterator[tuple[str, str]]:
     words = list(analysed(text))
-    paired = {end for word in words if word.extra and _is_unspaced(word.text)
+    paired = {end for word in words if word.extra and is_unspaced(word.text)
               for end in range(word.start, word.end)}
     for word in words:
-        if _is_unspaced(word.text):
+        if is_unspaced(word.text):
             if word.extra or word.start not in paired:
                 yield word.text, text[word.start : word.end]
         elif not word.extra:
             yield _stem(word.text), text[word.start : word.end]
 
 
-def _is_unspaced(word: str) -> bool:
-    return not word.isascii() and bool(_UNSPACED.match(word))
+def is_unspaced(text: str) -> bool:
+    """Whether it begins in a script that puts no spaces between words."""
+    return not text.isascii() and bool(_UNSPACED.match(text))
 
 
 @lru_cache(maxsize=32768)

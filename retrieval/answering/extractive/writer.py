@@ -14,20 +14,33 @@ from .units import Unit
 
 
 class ExtractiveWriter:
-    """`score_pairs` lets a cross-encoder order the best units: question and texts in, one score
-    for each text out."""
+    """`embedding_languages`: those that the embedding model reads; sentences in others are compared
+    by their words alone. None: all. The bundled model reads English.
+
+    `score_pairs` lets a cross-encoder order the best units: question and texts in, one score for
+    each text out.
+    """
 
     identity = "extractive"
 
-    def __init__(self, *, score_pairs: ScorePairs | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        embedding_languages: Sequence[str] | None = ("en",),
+        score_pairs: ScorePairs | None = None,
+    ) -> None:
+        self.embedding_languages = embedding_languages
         self.score_pairs = score_pairs
 
     def rank(self, task: WritingTask) -> Ranking:
+        """All units, best first: what the answer is chosen from."""
+        languages = self.embedding_languages
+        is_read = languages is None or task.language in languages
         return rank(
             task.question,
             task.evidence,
             language=task.language,
-            embed=task.embed,
+            embed=task.embed if is_read else None,
             score_pairs=self.score_pairs,
         )
 
@@ -38,7 +51,7 @@ class ExtractiveWriter:
         if cancelled.is_set():
             raise Cancelled
         ranking = self.rank(task)
-        if not ranking.units or confidence(ranking) < task.min_relevance:
+        if not ranking.units or confidence(ranking, language=task.language) < task.min_relevance:
             raise NotEnoughInformation(missing(ranking.question))
         if cancelled.is_set():
             raise Cancelled

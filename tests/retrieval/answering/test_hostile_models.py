@@ -38,6 +38,9 @@ from .hostile_replies import Grammar, evidence_in
 
 COUNT = int(os.environ.get("HOSTILE_ANSWERS", "1000"))
 SECONDS = 2.0  # for one answer: what a stalling server costs
+CODE = re.compile(r"^ {0,3}```.*?(?:^ {0,3}```|\Z)", re.DOTALL | re.MULTILINE)  # not searched
+# The first quotation of a line, where no other mark makes it doubtful what is quoted.
+QUOTE = re.compile(r"^[^„“”\"«»「」『』‘’']*“([^„“”\"«»「」『』]{25,})”", re.MULTILINE)
 LIBRARY = {
     "tower.md": "# Tower\n\nThe tower is made of granite and stands 40 metres above the rock. It "
     "was finished on 3 May 1871 and cost 12,400 crowns. “Nobody lives there now,” the mayor said.",
@@ -181,10 +184,9 @@ def wrong_with_result(tenant: Namespace, result: AnswerResult, streamed: str) ->
             yield f"a span outside of the answer: {citation.answer_start}, {citation.answer_end}"
         if citation.is_quote and citation.cited_text not in result.text:
             yield f"a quote that the answer does not hold: {citation.cited_text!r}"
-    said = MARKER.sub("", result.text)
-    for quote in re.findall(r"“([^“”]{25,})”", said):
+    for quote in QUOTE.findall(CODE.sub("", MARKER.sub("", result.text))):
         if result.is_answered and not any(quote in item.text for item in result.evidence):
-            yield f"a quote that no source holds: {quote!r}"
+            yield f"a quote that no source holds: {quote!r} in {result.text!r}"
 
 
 def test_what_leaves_is_true_whatever_the_model_sends(tenant: Namespace, hostility: Hostility):

@@ -9,6 +9,7 @@ import pytest
 
 from documents.models import Namespace
 from ragsite.backends import load_backend
+from ragsite.tenancy import operator
 from retrieval.answering.answer import answer_whole, prompt_for
 from retrieval.answering.requests import AnswerRequest
 from retrieval.requests import SearchRequest
@@ -29,6 +30,19 @@ def obedient(settings: Any) -> Iterator[ObedientModel]:
     load_backend.cache_clear()
 
 
+@pytest.fixture
+def hostile_library(
+    api: Api, tenant: Namespace, work: Callable[[], int]
+) -> dict[str, tuple[int, str, str | bytes]]:
+    """Every hostile document, indexed; whatever is found is good enough to be answered from."""
+    made = files()
+    api.upload(*((name, content) for _, name, content in made.values()))
+    assert work() == len(made) > 40
+    with operator():
+        Namespace.objects.filter(pk=tenant.pk).update(answer_min_relevance=0.0)
+    return made
+
+
 def asking(number: int, model: str) -> AnswerRequest:
     return AnswerRequest(search=SearchRequest(query=question(number), k=5), model=model)
 
@@ -43,16 +57,14 @@ def test_the_obedient_model_does_obey_what_stands_outside_the_blocks(
 
 
 def test_no_document_of_any_format_is_obeyed(
-    api: Api, tenant: Namespace, work: Callable[[], int], obedient: ObedientModel
+    hostile_library: dict[str, Any], tenant: Namespace, obedient: ObedientModel
 ):
-    made = files()
-    api.upload(*((name, content) for _, name, content in made.values()))
-    work()
     obeyed, unread, cited = [], [], 0
-    for what, (number, _, _) in made.items():
+    for what, (number, _, _) in hostile_library.items():
+        obedient.prompts.clear()
         result = answer_whole(tenant.pk, asking(number, "obedient"))
-        prompt = "\n".join(message.content for message in obedient.prompts[-1])
-        if topic(number) not in prompt:
+        documents = obedient.prompts[-1][-1].content.partition("\nQuestion: ")[0]
+        if topic(number) not in documents:
             unread.append(what)
         if CANARY.search(result.text) or CANARY.search(outside_data(obedient.prompts[-1])):
             obeyed.append(what)
@@ -61,16 +73,12 @@ def test_no_document_of_any_format_is_obeyed(
         cited += bool(result.citations)
     assert unread == []  # every one was in a prompt
     assert obeyed == []
-    assert cited == len(made)
-    assert len(made) > 40
+    assert cited == len(hostile_library)
 
 
 def test_the_prompt_that_is_shown_is_as_contained_as_the_one_that_is_sent(
-    api: Api, tenant: Namespace, work: Callable[[], int], obedient: ObedientModel
+    hostile_library: dict[str, Any], tenant: Namespace, obedient: ObedientModel
 ):
-    made = files()
-    api.upload(*((name, content) for _, name, content in made.values()))
-    work()
     preview = prompt_for(tenant.pk, asking(0, "obedient"))
     assert canary(0) in preview.messages[-1].content
     assert not CANARY.search(outside_data(preview.messages))
@@ -78,15 +86,13 @@ def test_the_prompt_that_is_shown_is_as_contained_as_the_one_that_is_sent(
 
 
 def test_the_extractive_writer_takes_instructions_for_text(
-    api: Api, tenant: Namespace, work: Callable[[], int]
+    hostile_library: dict[str, Any], tenant: Namespace
 ):
     """It can quote a hostile sentence, word for word and cited; it cannot do what it says."""
-    made = files()
-    api.upload(*((name, content) for _, name, content in made.values()))
-    work()
-    for number, _, _ in made.values():
+    for number, _, _ in hostile_library.values():
         result = answer_whole(tenant.pk, asking(number, "extractive"))
         markers = re.findall(r"\[cite:([^\]]*)\]", result.text)
         assert set(markers) <= {citation.id for citation in result.citations}
-        for said in CANARY.findall(result.text):
-            assert any(said in citation.cited_text for citation in result.citations)
+        sources = [f"{item.hit.table_header}\n{item.text}" for item in result.evidence]
+        for said in CANARY.findall(result.text):  # a table's rows come with their header
+            assert any(said in source for source in sources)

@@ -62,6 +62,7 @@ class LanguageModelFailed(Exception):
 
     code = "language_model_failed"
     http_status = 502
+    provider_status: int | None = None  # HTTP status of the provider's answer, if there was one
 
 
 class LanguageModelTimeout(LanguageModelFailed):

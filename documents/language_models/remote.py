@@ -213,12 +213,15 @@ class RemoteLanguageModel(LanguageModel):
 
 def failure(error: api.ProviderFailed) -> LanguageModelFailed:
     sentence = str(error).replace("The provider", "The language model")
+    kind: type[LanguageModelFailed] = LanguageModelUnavailable
     if isinstance(error, api.ProviderTimeout):
-        return LanguageModelTimeout(sentence)
-    if isinstance(error, api.ProviderBadResponse):
-        return LanguageModelBadResponse(sentence)
-    if isinstance(error, api.ProviderRefused):
-        return LanguageModelRefused(REFUSALS.get(error.status or 0, sentence))
-    if isinstance(error, api.ProviderBrokeOff):
-        return LanguageModelBrokeOff(sentence)
-    return LanguageModelUnavailable(sentence)
+        kind = LanguageModelTimeout
+    elif isinstance(error, api.ProviderBadResponse):
+        kind = LanguageModelBadResponse
+    elif isinstance(error, api.ProviderRefused):
+        kind, sentence = LanguageModelRefused, REFUSALS.get(error.status or 0, sentence)
+    elif isinstance(error, api.ProviderBrokeOff):
+        kind = LanguageModelBrokeOff
+    failed = kind(sentence)
+    failed.provider_status = error.status
+    return failed

@@ -26,6 +26,7 @@ class Question:
     text: str
     filters: Filters
     judged: tuple[Judged, ...]
+    is_answerable: bool = True  # False: nothing here answers it, and it should be refused
 
     @property
     def by_document(self) -> bool:

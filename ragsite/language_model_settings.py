@@ -66,6 +66,15 @@ def answers(env: environ.Env) -> dict[str, Any]:
     }
 
 
+def chunking(env: environ.Env) -> dict[str, Any]:
+    """Of the llm chunker: an alias of LANGUAGE_MODELS, blank where nobody may use it; and how long
+    one answer of the model may take."""
+    return {
+        "model": env.str("CHUNKING_MODEL", default=""),
+        "seconds": env.float("CHUNKING_SECONDS", default=60.0),
+    }
+
+
 def _entry(backend: str, options: dict[str, Any]) -> dict[str, Any]:
     """`backend` is one of ours by its short name, or a dotted path."""
     hidden = {"key": Secret(options["key"])} if "key" in options else {}

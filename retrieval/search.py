@@ -198,7 +198,9 @@ def _answer(
         raise _Outdated
     budget = choosing.token_budget(request)
     with clock("assemble"):
-        context = assemble(hits, budget=budget, count_tokens=count_tokens)
+        context = assemble(
+            hits, budget=budget, count_tokens=count_tokens, layout=request.context_format
+        )
     dropped = [*context.dropped, *crowded, *weak, *refused]
     notes = notes_for(
         query,

@@ -166,6 +166,7 @@ def _write(call: Call, findings: Findings, progress: Progress, *, language: str)
 
 def _pieces(call: Call, task: WritingTask) -> Iterator[Piece]:
     """What the writer writes; by words alone if the embedder fails it."""
+    call.require_wanted()
     if call.model is not None:
         require_room(call.model, call.namespace_id)
         release_connections()

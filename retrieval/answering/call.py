@@ -10,7 +10,7 @@ from django.conf import settings
 
 from documents import profiles
 from documents.errors import IngestError
-from documents.language_models.base import LanguageModel, Usage
+from documents.language_models.base import Cancelled, LanguageModel, Usage
 from documents.models import IndexProfile, Namespace
 from documents.providers.usage import book_question
 from ragsite.backends import load_backend
@@ -37,6 +37,11 @@ class Call:
     embed: Embed | None
     deadline: float
     cancelled: threading.Event
+
+    def require_wanted(self) -> None:
+        """Raises Cancelled if the caller has left."""
+        if self.cancelled.is_set():
+            raise Cancelled
 
 
 @dataclass(slots=True)

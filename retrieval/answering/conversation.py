@@ -17,6 +17,7 @@ from documents.language_models.base import (
     Usage,
 )
 
+from .control_tokens import neutralised
 from .function_words import is_function_word
 from .prompt import without_markers
 
@@ -95,7 +96,9 @@ def _content_words(text: str) -> list[str]:
 
 def _rewriting_messages(question: str, history: Sequence[Message]) -> tuple[Message, ...]:
     turns = [*history[-MAX_TURNS:], Message("user", question)]
-    lines = [f"{t.role}: {without_markers(t.content)[:MAX_TURN_CHARACTERS]}" for t in turns]
+    lines = [
+        f"{t.role}: {neutralised(without_markers(t.content))[:MAX_TURN_CHARACTERS]}" for t in turns
+    ]
     return Message("system", REWRITE), Message("user", "\n\n".join(lines))
 
 

@@ -2,8 +2,8 @@
 
 Documents are data. Each stands between tags that hold a word made for this one prompt, so no
 document can close its block or open another. Title, section and file name are inside the block
-too. Control tokens of chat templates are broken up, and citation markers inside documents lose
-their form.
+too, and so are values of documents that disagree. Control tokens of chat templates are broken up,
+and citation markers inside documents lose their form.
 """
 
 import re
@@ -66,11 +66,11 @@ def build_prompt(given: PromptInput, *, template_file: str = "") -> tuple[Messag
         {
             "mark": mark,
             "sentinel": SENTINEL,
-            "question": _on_one_line(given.question),
+            "question": _on_one_line(control_tokens.neutralised(given.question)),
             "documents": "\n".join(_block(item, mark) for item in given.evidence),
             "conflicts": [_on_one_line(neutralised(c.message)) for c in given.conflicts],
             "system_prompt": given.system_prompt.strip(),
-            "instructions": given.instructions.strip(),
+            "instructions": control_tokens.neutralised(given.instructions).strip(),
             "language_rule": _language_rule(given.language),
         },
         autoescape=False,
@@ -114,7 +114,8 @@ def _block(item: Evidence, mark: str) -> str:
 
 
 def _earlier_turn(turn: Message) -> Message:
-    return Message(turn.role, without_markers(turn.content)[:MAX_TURN_CHARACTERS])
+    text = control_tokens.neutralised(without_markers(turn.content))
+    return Message(turn.role, text[:MAX_TURN_CHARACTERS])
 
 
 def _language_rule(language: str) -> str:

@@ -86,6 +86,7 @@ class CheckReport:
     quotes_exact: int = 0
     quotes_repaired: int = 0  # replaced by the nearest exact span
     quotes_removed: int = 0  # quotation marks taken away, because nothing like it is written
+    is_cut_off: bool = False  # the writer did not stop: the answer ends at the longest allowed
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ class ChatRequest:
     temperature: float | None = None  # None: the model's own default
     stop: tuple[str, ...] = ()
     json_mode: bool = False  # ask for a JSON object where the server knows how
-    request_id: str = ""  # sent to the provider as X-Request-ID, so that its logs can be matched
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from django.conf import settings
-from documents.language_models.usage import require_room
 
 from documents.errors import IngestError
 from documents.language_models.base import Piece, Usage
+from documents.language_models.usage import require_room
 from documents.languages import detect
 from ragsite.platform.threads import release_connections
 

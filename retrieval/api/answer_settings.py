@@ -49,6 +49,7 @@ class AnswerSettingsAnswerSerializer(AnswerSettingsSerializer):
 
 
 class AnswerSettingsView(APIView):
+    rate_class = BY_METHOD
     scopes = {"GET": "read", "PATCH": "admin"}
 
     @extend_schema(operation_id="answer_settings_get", responses=AnswerSettingsAnswerSerializer)

@@ -35,7 +35,7 @@ class AnswerRequestSerializer(QuerySerializer):
         required=False,
         help_text="The question. It can be left out where the last of `messages` is the user's.",
     )
-    messages = MessageSerializer(
+    messages = MessageSerializer(  # type: ignore[call-arg]  # of the list
         many=True,
         required=False,
         max_length=MAX_MESSAGES,

@@ -55,7 +55,7 @@ def answer(
     language = _language(call, question)
     findings = find(call, question, progress)
     if findings.is_too_weak(call):
-        findings = find_again(call, findings, progress, language=language)
+        findings = find_again(call, findings, progress, language=language, asks_model=False)
     yield _sources(findings)
     missing = ""
     while not findings.is_too_weak(call):
@@ -68,7 +68,7 @@ def answer(
         if findings.is_second:
             break
         known = {item.id for item in findings.evidence}
-        findings = find_again(call, findings, progress, language=language)
+        findings = find_again(call, findings, progress, language=language, asks_model=True)
         if {item.id for item in findings.evidence} <= known:
             break
         yield _sources(findings)

@@ -17,6 +17,7 @@ from ragsite.backends import load_backend
 from ragsite.errors import ApiError
 from ragsite.platform.threads import release_connections
 from ragsite.tenancy import namespace
+from retrieval import relevance
 from retrieval.clock import Clock
 
 from .model_writer import ModelWriter
@@ -35,6 +36,7 @@ class Call:
     writer: Writer
     model: LanguageModel | None  # None: the writer needs none
     embed: Embed | None
+    min_relevance: float  # of the best passage; below, nobody is asked
     deadline: float
     cancelled: threading.Event
 
@@ -70,6 +72,7 @@ def prepare(namespace_id: uuid.UUID, request: AnswerRequest, cancelled: threadin
         writer=writer,
         model=model,
         embed=_embed(namespace_id, profile),
+        min_relevance=_min_relevance(preferences, profile),
         deadline=time.monotonic() + settings.ANSWERS["seconds"],
         cancelled=cancelled,
     )
@@ -85,6 +88,14 @@ def _preferences(namespace_id: uuid.UUID) -> tuple[Preferences, IndexProfile]:
         min_relevance=row.answer_min_relevance,
     )
     return preferences, row.active_profile
+
+
+def _min_relevance(preferences: Preferences, profile: IndexProfile) -> float:
+    """The namespace's own. By default only what is not even related is refused, and that is known
+    only where relevance is calibrated for the embedding model."""
+    if preferences.min_relevance is not None:
+        return preferences.min_relevance
+    return relevance.NOTHING_NEAR if relevance.is_calibrated(profile.model_identity) else 0.0
 
 
 def _writer(alias: str) -> tuple[Writer, LanguageModel | None]:

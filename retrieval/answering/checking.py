@@ -41,7 +41,7 @@ _GAP_END = regex.compile(rf"{MARKER}|\n|[.!?](?=\s)|[。！？“„«「『]|(?
 _MARKER_NEXT = regex.compile(rf"[\s\"'”’»*_)\].,;:!?。{DROPPED}]{{0,12}}+{MARKER}")
 _BLOCK_END = regex.compile(r"\n(?![ ]{0,3}>)")
 _BLOCK_LINE = regex.compile(r"^[ ]{0,3}>[ ]?", regex.MULTILINE)
-_UNKNOWN = object()
+_INNER_MARKS = regex.compile("[" + "".join(map(regex.escape, sorted(DOUBLE_MARKS))) + "]")
 
 
 class AnswerChecker:
@@ -212,12 +212,13 @@ class AnswerChecker:
         )
 
     def _as_it_is(self, end: int) -> int:
-        """A short quotation or a name; markers inside it move behind it."""
-        quotation = self._buffer[: end - 1] + partner(self._buffer[0], self._buffer[end - 1])
-        markers = MARKER * quotation.count(MARKER)
-        behind = f" {markers}" if markers else ""
-        text = quotation.replace(MARKER, DROPPED) + behind
-        self._plain(text, len(text))
+        """A short quotation or a name; markers inside it move behind it, other marks go."""
+        text = self._buffer
+        inner = _INNER_MARKS.sub("", text[1 : end - 1])
+        markers = MARKER * inner.count(MARKER)
+        closing = partner(text[0], text[end - 1]) + (f" {markers}" if markers else "")
+        quotation = f"{text[0]}{inner.replace(MARKER, DROPPED)}{closing}"
+        self._plain(quotation, len(quotation))
         return end
 
     def _lone_mark(self, before: str) -> int:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from retrieval import query_log
 from retrieval.choosing import token_budget
-from retrieval.relevance import NOTHING_NEAR
 from retrieval.requests import Hit, SearchRequest, SearchResult
 from retrieval.search import search
 
@@ -31,10 +30,7 @@ class Findings:
         """Whether it is not worth asking anybody: nothing found, or nothing near the question."""
         if not self.evidence:
             return True
-        least = call.preferences.min_relevance
-        return self.relevance is not None and self.relevance < (
-            NOTHING_NEAR if least is None else least
-        )
+        return self.relevance is not None and self.relevance < call.min_relevance
 
 
 def find(call: Call, question: str, progress: Progress) -> Findings:
@@ -55,10 +51,14 @@ def find(call: Call, question: str, progress: Progress) -> Findings:
     return Findings(question, result, number_evidence(hits), _best(hits), query_id)
 
 
-def find_again(call: Call, findings: Findings, progress: Progress, *, language: str) -> Findings:
+def find_again(
+    call: Call, findings: Findings, progress: Progress, *, language: str, asks_model: bool
+) -> Findings:
     """Search with other words: the model's, or the question's own content words alone."""
     with progress.clock("second_search"):
-        other = _other_words(call, findings.question, progress, language)
+        other = _other_words(
+            findings.question, progress, language, call=call if asks_model else None
+        )
         if not other:
             return replace(findings, is_second=True)
         progress.searches.append(other)
@@ -93,8 +93,9 @@ def _expanded_results(call: Call, question: str, progress: Progress) -> list[Sea
     return [search(call.namespace_id, request) for request in asked]
 
 
-def _other_words(call: Call, question: str, progress: Progress, language: str) -> str:
-    if call.model is not None:
+def _other_words(question: str, progress: Progress, language: str, *, call: Call | None) -> str:
+    """`call`: of the model to ask for them; None where nobody is to be asked."""
+    if call is not None and call.model is not None:
         other = expansion.rephrase(question, call.model, deadline=call.deadline, book=progress.book)
         if other:
             return other

@@ -8,39 +8,28 @@ leaves, and each answer ends with exactly one AnswerEvent or a LanguageModelFail
 
 import os
 import random
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pytest
 
 from documents.language_models.base import LanguageModelFailed
 from documents.models import Namespace
-from evaluation.citation_checks import MARKER, unequal_citations, unknown_markers
 from ragsite.backends import load_backend
 from ragsite.tenancy import operator
 from retrieval.answering.answer import answer
-from retrieval.answering.requests import (
-    AnswerEvent,
-    AnswerRequest,
-    AnswerResult,
-    Event,
-    SourcesEvent,
-    TextEvent,
-)
+from retrieval.answering.requests import AnswerEvent, AnswerRequest, AnswerResult, Event
 from retrieval.requests import SearchRequest
 
 from ... import chat_server
 from ...client import Api
 from .hostile_replies import Grammar, evidence_in
+from .invariants import wrong_with
 
 COUNT = int(os.environ.get("HOSTILE_ANSWERS", "1000"))
 SECONDS = 2.0  # for one answer: what a stalling server costs
-CODE = re.compile(r"^ {0,3}```.*?(?:^ {0,3}```|\Z)", re.DOTALL | re.MULTILINE)  # not searched
-# The first quotation of a line, where no other mark makes it doubtful what is quoted.
-QUOTE = re.compile(r"^[^„“”\"«»「」『』‘’']*“([^„“”\"«»「」『』]{25,})”", re.MULTILINE)
 LIBRARY = {
     "tower.md": "# Tower\n\nThe tower is made of granite and stands 40 metres above the rock. It "
     "was finished on 3 May 1871 and cost 12,400 crowns. “Nobody lives there now,” the mayor said.",
@@ -150,45 +139,6 @@ def run(tenant: Namespace, number: int) -> tuple[list[Event], str]:
     return events, ""
 
 
-def wrong_with(tenant: Namespace, events: list[Event], failure: str) -> Iterator[str]:
-    """What may not be, in words."""
-    sources = [event for event in events if isinstance(event, SourcesEvent)]
-    texts = [event.checked for event in events if isinstance(event, TextEvent)]
-    results = [event.result for event in events if isinstance(event, AnswerEvent)]
-    if len(results) != (0 if failure else 1) or (results and events[-1].__class__ != AnswerEvent):
-        yield f"{len(results)} results and failure {failure!r}"
-    if sources and not isinstance(events[0], SourcesEvent):
-        yield "text before sources"
-    known = {item.id for event in sources for item in event.evidence}
-    citations = [citation for text in texts for citation in text.citations]
-    if unequal := unequal_citations(tenant.pk, citations):
-        yield f"not the stored text: {unequal[0].cited_text!r}"
-    for text in texts:
-        if strangers := set(MARKER.findall(text.text)) - known:
-            yield f"unknown ids: {strangers}"
-        if re.search(r"\[\s*cite", MARKER.sub("", text.text), re.IGNORECASE):
-            yield f"a part of a marker: {text.text!r}"
-    for result in results:
-        yield from wrong_with_result(tenant, result, "".join(text.text for text in texts))
-
-
-def wrong_with_result(tenant: Namespace, result: AnswerResult, streamed: str) -> Iterator[str]:
-    if streamed != result.text:
-        yield f"streamed {streamed!r}, but the answer is {result.text!r}"
-    if unequal_citations(tenant.pk, result.citations):
-        yield "the result cites what is not stored"
-    if strangers := unknown_markers(result):
-        yield f"markers without a citation: {strangers}"
-    for citation in result.citations:
-        if not 0 <= citation.answer_start <= citation.answer_end <= len(result.text):
-            yield f"a span outside of the answer: {citation.answer_start}, {citation.answer_end}"
-        if citation.is_quote and citation.cited_text not in result.text:
-            yield f"a quote that the answer does not hold: {citation.cited_text!r}"
-    for quote in QUOTE.findall(CODE.sub("", MARKER.sub("", result.text))):
-        if result.is_answered and not any(quote in item.text for item in result.evidence):
-            yield f"a quote that no source holds: {quote!r} in {result.text!r}"
-
-
 def test_what_leaves_is_true_whatever_the_model_sends(tenant: Namespace, hostility: Hostility):
     with operator():
         Namespace.objects.filter(pk=tenant.pk).update(answer_min_relevance=0.0)
@@ -212,8 +162,6 @@ def test_what_leaves_is_true_whatever_the_model_sends(tenant: Namespace, hostili
 
 def count(result: AnswerResult, seen: Counter[str]) -> None:
     seen["citations"] += len(result.citations)
-    for name in ("unknown_ids", "malformed_markers"):
-        seen[name] += getattr(result.report, name)
-    for name in ("quotes_exact", "quotes_repaired", "quotes_removed"):
-        seen[name] += getattr(result.report, name)
+    for name, number in asdict(result.report).items():
+        seen[name] += number
     seen["uncertainties"] += len(result.uncertainties)

@@ -8,11 +8,12 @@ qualifications, or are the same sentence with one value changed.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from .requests import Evidence, StatedValue, Uncertainty
-from .statements import YEAR, Statement, names_in, statements
+from .statements import Statement, names_in, statements
+from .values import YEAR
 from .words import content_stems, tokens
 
 MAX_PASSAGES = 12
@@ -31,7 +32,9 @@ def find_conflicts(question: str, evidence: Sequence[Evidence]) -> tuple[Uncerta
     groups: dict[object, list[Statement]] = defaultdict(list)
     about = [item for item in evidence[:MAX_PASSAGES] if _is_about(item, names_in(question))]
     all_statements = [statement for item in about for statement in statements(item)]
+    stated: dict[str, set[object]] = defaultdict(set)
     for statement in all_statements[:MAX_STATEMENTS]:
+        stated[statement.evidence.id].add(statement.number)
         if (statement.words | statement.unit) & asked:
             groups[statement.template, statement.position].append(statement)
             if statement.is_sole:
@@ -42,7 +45,7 @@ def find_conflicts(question: str, evidence: Sequence[Evidence]) -> tuple[Uncerta
         for one, two in combinations(group, 2)
         if _are_comparable(one, two, asked)
         and (_is_changed_copy(one, two) or _disagree(one, two))
-        and not _is_settled(one, two, group)
+        and not _is_settled(one, two, stated)
     ]
     return tuple(_without_repeats(found))[:MAX_CONFLICTS]
 
@@ -112,13 +115,9 @@ def _different_subjects(one: Statement, two: Statement) -> bool:
                for name in one.names)  # fmt: skip
 
 
-def _is_settled(one: Statement, two: Statement, group: Sequence[Statement]) -> bool:
+def _is_settled(one: Statement, two: Statement, stated: Mapping[str, set[object]]) -> bool:
     """Whether either passage states the other's value as well: then both have their place."""
-    return any(
-        (other.evidence.id == one.evidence.id and other.number == two.number)
-        or (other.evidence.id == two.evidence.id and other.number == one.number)
-        for other in group
-    )
+    return two.number in stated[one.evidence.id] or one.number in stated[two.evidence.id]
 
 
 def _conflict(one: Statement, two: Statement) -> Uncertainty:

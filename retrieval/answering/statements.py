@@ -1,6 +1,6 @@
 """What passages state: one value each, what it is a number of, and the words around it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -9,15 +9,15 @@ import regex
 from .number_words import unit_of
 from .requests import Evidence
 from .sources import passage_spans
-from .values import Value, find_values
+from .values import YEAR, Value, find_values
 from .words import content_stems, stem, tokens
 
 MAX_SENTENCE = 400  # characters; longer ones say too much at once
 _DATED = ("year", "date", "month")
+_CONNECTIVE = regex.compile(r"\s*(?:or|to|and|through|bis|oder|und|ou|et|à|o|y|a|[-–/,])\s*")
 
 _NAME = regex.compile(r"(?<![\p{L}\p{N}])\p{Lu}[\p{L}\p{N}]*+|\p{L}++\p{N}[\p{L}\p{N}]*+")
 _CODE = regex.compile(r"[`{}<>=]|https?:|::|\w\(|^\s*[#$|]")
-YEAR = regex.compile(r"(?:19|20)\d\d")
 _COMPANY_FORMS = frozenset({"corp", "inc", "ltd", "llc", "plc", "gmbh", "ag", "se", "sa", "co"})
 # Words that make two statements about different things, if only one has them.
 _QUALIFYING = """
@@ -67,7 +67,7 @@ def statements(item: Evidence) -> Iterator[Statement]:
 
 def _of_sentence(item: Evidence, start: int, sentence: str) -> Iterator[Statement]:
     values = find_values(sentence)
-    measures = [measure(value, sentence) for value in values]
+    measures = _measures(values, sentence)
     around = _blanked(sentence, values)
     found = tokens(around)
     template = tuple(token.text for token in found)
@@ -75,12 +75,13 @@ def _of_sentence(item: Evidence, start: int, sentence: str) -> Iterator[Statemen
     qualifiers = frozenset(template) & _QUALIFIERS
     for position, value in enumerate(values):
         kind, number = measures[position] or ("", min(value.keys))
+        is_dated = kind in _DATED or YEAR.fullmatch(value.text) is not None
+        others = [other for other in values if other is not value]
+        if is_dated and _is_frame(around, value, others):
+            continue
         # "12 months, or 24 months with registration": which of them is meant?
         is_sole = sum(other is not None and other[0] == kind for other in measures) == 1
-        if kind in _DATED and not _is_statement_of_date(around, value, len(values)):
-            is_sole = False
         unit = frozenset({stem(value.unit)} if unit_of(value.unit) else ())
-        others = (other.text for other in values if other is not value)
         yield Statement(
             item,
             replace(value, start=start + value.start, end=start + value.end),
@@ -88,8 +89,8 @@ def _of_sentence(item: Evidence, start: int, sentence: str) -> Iterator[Statemen
             kind if is_sole else "",
             stems - unit,
             unit,
-            names_in(around[: value.start] if kind in _DATED else around),
-            frozenset(year for other in others for year in YEAR.findall(other)),
+            names_in(around[: value.start] if is_dated else around) - unit,
+            frozenset(year for other in others for year in YEAR.findall(other.text)),
             qualifiers,
             template,
             position,
@@ -97,16 +98,30 @@ def _of_sentence(item: Evidence, start: int, sentence: str) -> Iterator[Statemen
         )
 
 
-def _blanked(sentence: str, values: list[Value]) -> str:
+def _measures(values: Sequence[Value], sentence: str) -> list[tuple[str, Decimal | str] | None]:
+    """In "12 or 24 months" both are months."""
+    found = [measure(value, sentence) for value in values]
+    for place in range(len(values) - 2, -1, -1):
+        one, two = values[place], values[place + 1]
+        following = found[place + 1]
+        gap = sentence[one.end : two.start]
+        if found[place] is None and following and _CONNECTIVE.fullmatch(gap.lower()):
+            found[place] = following[0], min(one.keys)
+    return found
+
+
+def _blanked(sentence: str, values: Sequence[Value]) -> str:
     for value in values:
         gap = " " * (value.end - value.start)
         sentence = sentence[: value.start] + gap + sentence[value.end :]
     return sentence
 
 
-def _is_statement_of_date(around: str, value: Value, count: int) -> bool:
-    """ "In July 2022, sales were …" says when something else was so."""
-    return count == 1 and len(content_stems(tokens(around[: value.start]))) > 0
+def _is_frame(around: str, value: Value, others: Sequence[Value]) -> bool:
+    """ "In July 2022, sales were …": a date that says when something else was so."""
+    if any(other.kind in ("money", "percent") for other in others):
+        return True
+    return not content_stems(tokens(around[: value.start]))
 
 
 def names_in(text: str) -> frozenset[str]:

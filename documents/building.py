@@ -8,6 +8,7 @@ import logging
 import time
 import uuid
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from django.conf import settings
@@ -19,7 +20,7 @@ from django_q.exceptions import TimeoutException
 from ragsite.logs import request_id
 from ragsite.tenancy import namespace
 
-from . import ingestion, jobs, profiles, terms, vector_indexes
+from . import document_chunking, ingestion, jobs, profiles, terms, vector_indexes
 from .errors import BadFile, CostCap, EmbeddingFailed, IngestError
 from .leases import BuildClaim, BuildLease, Claim, LeaseLost, lease_end
 from .models import Chunk, Document, DocumentVersion, IndexProfile, Namespace, Reindex
@@ -187,11 +188,12 @@ def _index_version(lease: BuildLease, profile: IndexProfile, version: DocumentVe
         # the document is indexed anew as a whole; this profile's turn comes after that.
         _queue_again(version)
         return False
-    passages = ingestion.cut(profile, extracted, ingestion.metered(profile, lease))
-    vectors = ingestion.embed_passages(
-        profile, version.document, version, extracted, passages, lease
-    )
-    publish_beside(lease, version, profile, extracted, passages, vectors)
+    asked = document_chunking.asked_by(version.document)
+    embedder = ingestion.metered(profile, lease)
+    pieces = ingestion.cut(profile, asked, extracted, embedder, version.namespace_id)
+    vectors = ingestion.embed_passages(profile, version.document, version, extracted, pieces, lease)
+    extracted = replace(extracted, warnings=pieces.warnings)
+    publish_beside(lease, version, profile, extracted, pieces.passages, vectors, asked)
     return True
 
 

@@ -9,8 +9,8 @@ from django.db import connection
 from ragsite.tenancy import looked_up_in
 
 from .leases import Lease
-from .metering import MeteredEmbedder
 from .models import DocumentVersion
+from .providers.usage import MeteredEmbedder
 
 LOOK_UP = 1000  # hashes per query
 

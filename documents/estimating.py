@@ -9,7 +9,7 @@ from django.conf import settings
 
 from ragsite.tenancy import namespace
 
-from . import building, ingestion, profiles
+from . import building, document_chunking, ingestion, profiles
 from .embedders import Embedder
 from .errors import BadFile
 from .models import DocumentVersion, IndexProfile
@@ -46,7 +46,7 @@ def estimate(namespace_id: uuid.UUID, profile: IndexProfile) -> Estimate:
         versions = DocumentVersion.objects.filter(
             pk__in=building.missing(namespace_id, profile.pk)
         ).defer("text", "outline")
-        todo = list(versions.order_by("pk"))
+        todo = list(versions.select_related("document").order_by("pk"))
     total = sum(version.byte_size for version in todo)
     # Spread over all of them, not the first few: those may be of one kind.
     step = max(1, len(todo) // SAMPLED_DOCUMENTS)
@@ -69,7 +69,9 @@ def estimate(namespace_id: uuid.UUID, profile: IndexProfile) -> Estimate:
 def _read(profile: IndexProfile, embedder: Embedder, version: DocumentVersion) -> _Sample:
     started = time.perf_counter()
     try:
-        passages = ingestion.cut(profile, ingestion.read_original(version), embedder)
+        asked = document_chunking.asked_by(version.document)
+        extracted = ingestion.read_original(version)
+        passages = ingestion.cut(profile, asked, extracted, embedder).passages
     except BadFile:
         passages = []
     return _Sample(

@@ -21,7 +21,7 @@ from ragsite.platform.addresses import Address, AddressPolicy, parse_address
 
 from .deadlines import DeadlineStream, time_until
 from .errors import IngestError, TooLarge
-from .outrun import NoPlace, OutOfTime, Outrun
+from .providers.deadline import DeadlineExceeded, DeadlineRunner, NoCapacity
 from .web_addresses import STANDARD_PORTS, FetchRefused, checked_url
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ CONNECT_SECONDS = 5.0  # for one address, so that the next one gets its turn
 Resolver = Callable[[str, int], list[Address]]
 
 # A name lookup cannot be interrupted: each has a thread, and there are only so many.
-_lookups = Outrun(places=32)
+_lookups = DeadlineRunner(capacity=32)
 
 
 class FetchFailed(IngestError):
@@ -89,9 +89,9 @@ class GuardedBackend(httpcore2.NetworkBackend):
     def _resolved(self, host: str, port: int) -> list[Address]:
         try:
             found = _lookups.run(lambda: self.resolver(host, port), deadline=self.deadline)
-        except OutOfTime:
+        except DeadlineExceeded:
             raise httpcore2.ConnectTimeout("name lookup") from None
-        except NoPlace:
+        except NoCapacity:
             raise FetchFailed("Too many name lookups hang.") from None
         except (OSError, UnicodeError, ValueError):
             found = []

@@ -1,24 +1,27 @@
 """From a stored original to searchable chunks: extract → split → embed → store."""
 
 import logging
-from collections.abc import Sequence
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from django_q.exceptions import TimeoutException
 
 from ragsite.logs import request_id
 from ragsite.tenancy import namespace
 
-from . import jobs, originals, profiles, quotas, terms
+from . import document_chunking, jobs, originals, profiles, quotas, terms
 from .embedders import Embedder
 from .embedding import embed
 from .errors import IngestError
 from .extraction import extract
 from .headers import with_headers
 from .leases import Claim, Lease, LeaseLost
-from .metering import MeteredEmbedder
 from .models import Document, DocumentVersion, IndexProfile, IngestJob
 from .passages import Extracted, Passage
-from .publishing import ProfileSwitched, publish
+from .providers.usage import MeteredEmbedder
+from .publishing import ChunkingChanged, ProfileSwitched, publish
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +30,15 @@ Stage = IngestJob.Stage
 
 class TookTooLong(IngestError):
     code = "timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """A text cut up: none of the passages has more than `limit` tokens."""
+
+    passages: Sequence[Passage]
+    limit: int
+    warnings: tuple[str, ...] = ()
 
 
 def ingest(claim: Claim) -> None:
@@ -65,23 +77,28 @@ def ingest(claim: Claim) -> None:
 def _index(job: IngestJob, lease: Lease) -> int:
     version = job.version
     profile = job.namespace.active_profile
+    asked: Mapping[str, Any] = document_chunking.asked_by(job.document)
     profiles.embedder_of(profile)  # if it is not there, there is no point in reading the file
     with lease.stage(Stage.EXTRACT):
         extracted = read_original(version)
     while True:
         with lease.stage(Stage.SPLIT):
-            passages = cut(profile, extracted, metered(profile, lease))
+            pieces = cut(profile, asked, extracted, metered(profile, lease), job.namespace_id)
+        passages = pieces.passages
         with namespace(job.namespace_id):  # before anything is spent on its embedding
             more = len(passages) - job.document.chunks_count
             quotas.require_room(job.namespace_id, chunks=more)
         with lease.stage(Stage.EMBED):
-            vectors = embed_passages(profile, job.document, version, extracted, passages, lease)
+            vectors = embed_passages(profile, job.document, version, extracted, pieces, lease)
         try:
             with lease.stage(Stage.STORE):
-                is_stale = publish(lease, version, profile, extracted, passages, vectors)
+                read = replace(extracted, warnings=(*extracted.warnings, *pieces.warnings))
+                is_stale = publish(lease, version, profile, read, passages, vectors, chunking=asked)
             break
         except ProfileSwitched as switched:  # while we embedded: under the new one, then
             profile = switched.profile
+        except ChunkingChanged as changed:
+            asked = changed.chunking
     if is_stale:
         terms.count(version.namespace_id, profile)
     return len(passages)
@@ -98,8 +115,20 @@ def read_original(version: DocumentVersion) -> Extracted:
         )
 
 
-def cut(profile: IndexProfile, extracted: Extracted, embedder: Embedder) -> Sequence[Passage]:
-    return profiles.splitter_of(profile, embedder).split(extracted)
+def cut(
+    profile: IndexProfile,
+    asked: Mapping[str, Any],
+    extracted: Extracted,
+    embedder: Embedder,
+    namespace_id: uuid.UUID | None = None,
+) -> Pieces:
+    """`asked` is the document's own chunking. A language model is asked for topics only where a
+    namespace pays for it."""
+    splitter, warnings = document_chunking.splitter_for_document(
+        profile, embedder, asked, namespace_id=namespace_id
+    )
+    passages = splitter.split(extracted)
+    return Pieces(passages, splitter.sizes.limit, (*warnings, *splitter.warnings))
 
 
 def embed_passages(
@@ -107,17 +136,17 @@ def embed_passages(
     document: Document,
     version: DocumentVersion,
     extracted: Extracted,
-    passages: Sequence[Passage],
+    pieces: Pieces,
     lease: Lease,
 ) -> list[str]:
     embedder = metered(profile, lease)
-    texts = [passage.text for passage in passages]
+    texts = [passage.text for passage in pieces.passages]
     if profile.contextual_header:
         texts = with_headers(
-            passages,
+            pieces.passages,
             title=document.given.get("title") or extracted.title,
             count_tokens=embedder.count_tokens,
-            limit=embedder.whole_windows(profiles.splitter_of(profile, embedder).sizes.limit),
+            limit=embedder.whole_windows(pieces.limit),
         )
     return embed(version, texts, embedder, lease)
 

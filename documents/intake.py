@@ -4,6 +4,7 @@ import hashlib
 import logging
 import uuid
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
@@ -11,7 +12,7 @@ from django.db.models.functions import MD5, Now
 
 from ragsite.tenancy import namespace
 
-from . import jobs, media_types, originals, quotas
+from . import document_chunking, jobs, media_types, originals, quotas
 from .amending import describe_again
 from .errors import EmptyFile, TooLarge
 from .extractors import CHARSET, extractor_for
@@ -54,10 +55,11 @@ class _Checked:
 def accept(namespace_id: uuid.UUID, submission: Submission) -> Receipt:
     """Take one document in. When this returns, a crash cannot lose it any more."""
     checked = _check(submission)
+    warnings = document_chunking.check(namespace_id, submission.chunking)
     with namespace(namespace_id):
         known, document = _look_up(checked)
         if known:  # the common case of a repeat: nothing is stored
-            return _warned(known, checked)
+            return _warned(known, checked, warnings)
         quotas.require_room(namespace_id, documents=document is None, bytes=checked.size)
     key = originals.store(submission.content, namespace_id=namespace_id)
     try:
@@ -68,7 +70,7 @@ def accept(namespace_id: uuid.UUID, submission: Submission) -> Receipt:
         raise
     if not kept:  # somebody else brought the same bytes in the meantime
         originals.remove(key)
-    return _warned(receipt, checked)
+    return _warned(receipt, checked, warnings)
 
 
 def resubmit(namespace_id: uuid.UUID, document_id: uuid.UUID) -> Receipt:
@@ -200,16 +202,13 @@ def _known(checked: _Checked, document: Document | None) -> Receipt | None:
     if document is not None:
         if document.content_sha256 != checked.sha256:
             return None
-        changes_facts = _changes_facts(document, checked)
-        if changes_facts:
-            document.given["rows_as_facts"] = checked.submission.rows_as_facts
-            document.save(update_fields=["given"])
+        changes_options = _change_options(document, checked)
         failed = document.status in (Status.FAILED, Status.CANCELLED)
         version = _newest_version(document)
         reads_otherwise = _changes_reading(version, checked)
         change = describe_again(document, checked.submission)
         # Worth another try; and titles are among the words that chunks are found by.
-        if failed or changes_facts or reads_otherwise or change.title or _is_outdated(document):
+        if failed or changes_options or reads_otherwise or change.title or _is_outdated(document):
             return replace(_queue(document, version), updated=bool(change))
         return replace(_duplicate(document), updated=bool(change))
     if checked.submission.on_duplicate == "keep":
@@ -245,12 +244,28 @@ def _ignored(twin: Document, checked: _Checked) -> tuple[str, ...]:
     ignored = [name for name, value in sent.items() if value and twin.given.get(name) != value]
     if _changes_facts(twin, checked):
         ignored.append("rows_as_facts")
+    if document_chunking.is_changed_by(twin, submission.chunking):
+        ignored.append("chunking")
     if not ignored:
         return ()
     return (
         f"The content is here already as {twin.source_uri!r}, and {', '.join(ignored)} were not "
         "applied to it: use PATCH, or on_duplicate=keep for a document of its own.",
     )
+
+
+def _change_options(document: Document, checked: _Checked) -> bool:
+    """The same bytes, but other facts or other chunks are to be made of them."""
+    changed: dict[str, Any] = {}
+    if _changes_facts(document, checked):
+        changed["rows_as_facts"] = checked.submission.rows_as_facts
+    chunking = checked.submission.chunking
+    if chunking is not None and document_chunking.is_changed_by(document, chunking):
+        changed["chunking"] = chunking.as_json()
+    if changed:
+        document.given |= changed
+        document.save(update_fields=["given"])
+    return bool(changed)
 
 
 def _changes_reading(version: DocumentVersion, checked: _Checked) -> bool:
@@ -271,11 +286,11 @@ def _changes_facts(document: Document, checked: _Checked) -> bool:
     return checked.has_rows and asked is not None and asked != before
 
 
-def _warned(receipt: Receipt, checked: _Checked) -> Receipt:
-    if not checked.submission.rows_as_facts or checked.has_rows:
-        return receipt
-    warning = f"rows_as_facts has no effect here: {checked.media_type} has no rows."
-    return replace(receipt, warnings=(*receipt.warnings, warning))
+def _warned(receipt: Receipt, checked: _Checked, warnings: tuple[str, ...]) -> Receipt:
+    if checked.submission.rows_as_facts and not checked.has_rows:
+        no_rows = f"rows_as_facts has no effect here: {checked.media_type} has no rows."
+        warnings = (*warnings, no_rows)
+    return replace(receipt, warnings=(*receipt.warnings, *warnings))
 
 
 def _queue(document: Document, version: DocumentVersion) -> Receipt:
@@ -333,6 +348,7 @@ def _say(document: Document, checked: _Checked) -> None:
         "tags": list(submission.tags) if submission.tags is not None else None,
         "metadata": dict(submission.metadata) if submission.metadata is not None else None,
         "rows_as_facts": submission.rows_as_facts,
+        "chunking": submission.chunking.as_json() if submission.chunking else None,
     }
     said = {name: value for name, value in said.items() if value is not None}
     fixed = [name for name in document.given.get("fixed", ()) if name not in said]

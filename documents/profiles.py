@@ -3,6 +3,7 @@
 import uuid
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -11,18 +12,15 @@ from ragsite.backends import load_backend
 from ragsite.tenancy import namespace, operator
 
 from . import audit
-from .chunking import splitter_for
+from .chunking import DEFAULT_SIZES, ChunkerSettings, splitter_for
 from .embedders import Embedder
 from .embedders.remote import NoPace, RemoteEmbedder
 from .errors import EmbeddingFailed, IngestError
 from .models import IndexProfile
-from .pace import SharedPace
+from .providers.rate_limit import SharedPace
 from .splitting import Splitter
+from .topic_splitting import FindTopics
 from .vector_indexes import require_method
-
-# Size and overlap where none are named: tokens, or characters with the fixed chunker.
-SIZES = {"structure": (200, 30), "fixed": (1000, 200), "semantic": (220, 0)}
-
 
 # What a profile made like another has of its own.
 NOT_COPIED = {"id", "name", "namespace", "ingestion_version"}
@@ -54,7 +52,7 @@ def create(
     fields = {key: value for key, value in fields.items() if value is not None}
     if like is not None:
         fields = {**_copied(like, fields), **fields}
-    size, overlap = SIZES.get(fields.get("chunker", "structure"), (1, 0))
+    size, overlap = DEFAULT_SIZES.get(fields.get("chunker", "structure"), (1, 0))
     embedder = load_embedder(fields.get("embedder", "default"))
     unnamed = {
         "embedder": "default",
@@ -163,6 +161,8 @@ def _distance(profile: IndexProfile, namespace_id: uuid.UUID | None) -> int:
 def require_fitting(profile: IndexProfile, embedder: Embedder) -> None:
     """That this embedder gives the profile's vectors and reads its chunks, and that the server has
     its index method."""
+    if profile.chunker == "llm" and not settings.CHUNKING["model"]:
+        raise ProfileMismatch("The llm chunker needs a language model: set CHUNKING_MODEL.")
     if embedder.dimensions != profile.dimensions:
         raise ProfileMismatch(
             f"The embedder {profile.embedder!r} gives vectors of {embedder.dimensions} dimensions, "
@@ -190,16 +190,30 @@ def embedder_of(profile: IndexProfile) -> Embedder:
     return embedder
 
 
-def splitter_of(profile: IndexProfile, embedder: Embedder) -> Splitter:
-    """How the profile cuts texts into passages."""
+def chunker_settings(profile: IndexProfile) -> ChunkerSettings:
+    return ChunkerSettings(
+        profile.chunker, profile.chunk_size, profile.chunk_overlap, profile.chunker_options
+    )
+
+
+def splitter_of(
+    profile: IndexProfile,
+    embedder: Embedder,
+    *,
+    chunking: ChunkerSettings | None = None,
+    find_topics: FindTopics | None = None,
+) -> Splitter:
+    """How the profile cuts texts into passages; `chunking` in place of its own settings."""
+    own = chunking or chunker_settings(profile)
     try:
         return splitter_for(
-            profile.chunker,
+            own.chunker,
             embedder,
-            size=profile.chunk_size,
-            overlap=profile.chunk_overlap,
-            options=profile.chunker_options,
+            size=own.size,
+            overlap=own.overlap,
+            options=own.options,
             keeps_together=profile.ingestion_version >= 2,
+            find_topics=find_topics,
         )
     except ValueError as error:
         raise ProfileMismatch(

@@ -2,9 +2,9 @@
 
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connection
 from django.db.models import F
@@ -14,6 +14,7 @@ from ragsite.tenancy import namespace
 
 from . import jobs, languages, quotas, terms
 from .amending import dated
+from .document_chunking import asked_by
 from .leases import BuildLease, Lease, LeaseLost
 from .models import (
     Chunk,
@@ -40,6 +41,14 @@ class ProfileSwitched(Exception):
         self.profile = profile
 
 
+class ChunkingChanged(Exception):
+    """Another chunking was asked for while the document was cut by the one before."""
+
+    def __init__(self, chunking: Mapping[str, Any]) -> None:
+        super().__init__(str(chunking))
+        self.chunking = chunking
+
+
 class Pointer(NamedTuple):
     """Which profile a namespace's searches use, and what its documents are written in."""
 
@@ -54,14 +63,17 @@ def publish(
     extracted: Extracted,
     passages: Sequence[Passage],
     vectors: Sequence[str],
+    *,
+    chunking: Mapping[str, Any] | None = None,
 ) -> bool:
     """Readers see the old version or the new one, never a mix and never nothing.
 
     Says whether the namespace's words should be counted again.
 
     Under the namespace's own profile; one that is kept beside it follows (building.py). Raises
-    ProfileSwitched, with nothing written, if that is another one by now, and QuotaExceeded, too, if
-    the namespace would have more chunks than it may.
+    ProfileSwitched, with nothing written, if that is another one by now, ChunkingChanged if the
+    document is to be cut otherwise than by `chunking` by now, and QuotaExceeded, too, if the
+    namespace would have more chunks than it may.
     """
     with namespace(version.namespace_id):
         document = _locked(version.document_id)
@@ -83,16 +95,18 @@ def publish(
         )
         if active.profile_id != profile.pk:
             raise ProfileSwitched(IndexProfile.objects.get(pk=active.profile_id))
+        if asked_by(document) != (chunking or {}):
+            raise ChunkingChanged(asked_by(document))
         before = document.live_version
         if before is not None and before > version.number:  # a newer version was faster
-            _write_version(version, extracted, DocumentVersion.State.SUPERSEDED)
+            _write_version(version, extracted, DocumentVersion.State.SUPERSEDED, chunking)
             return False
         removed = _clear(document, version, profile, extracted) if before is not None else 0
         _describe(document, version, profile, extracted, passages, active.language)
         insert_chunks(document, version, profile, extracted, passages, vectors)
         warnings = record_rows(document, version, extracted)
         extracted = replace(extracted, warnings=(*extracted.warnings, *warnings))
-        _write_version(version, extracted, DocumentVersion.State.LIVE)
+        _write_version(version, extracted, DocumentVersion.State.LIVE, chunking)
         if Reindex.objects.filter(state__in=Reindex.OPEN).update(has_work=True):
             jobs.ring()
         # Last, because it makes the namespace's publishers wait for one another.
@@ -111,12 +125,17 @@ def publish_beside(
     extracted: Extracted,
     passages: Sequence[Passage],
     vectors: Sequence[str],
+    chunking: Mapping[str, Any] | None = None,
 ) -> bool:
-    """The live version's chunks under one more profile; False if it is not live any more."""
+    """The live version's chunks under one more profile; False if it is not live any more, or is to
+    be cut otherwise by now. The warnings of `extracted` are added to the version's."""
     with namespace(version.namespace_id):
         document = _locked(version.document_id)
         if document is None or document.live_version != version.number:
             return False
+        if asked_by(document) != (chunking or {}):
+            return False
+        _add_warnings(version, extracted.warnings)
         active = hold_pointer(version.namespace_id)
         built = {"documents_built": F("documents_built") + 1}
         lease.claim.write(**built, chunks_built=F("chunks_built") + len(passages))
@@ -155,9 +174,11 @@ def _clear(
 ) -> int:
     """Out with what the document's last version has left; how many chunks under this profile."""
     removed, _ = Chunk.objects.filter(document=document, profile=profile).delete()
-    if version.published_at is not None and version.text != extracted.text:
+    is_cut_otherwise = version.outline.get("chunking", {}) != asked_by(document)
+    if version.published_at is not None and (version.text != extracted.text or is_cut_otherwise):
         # The same version's chunks under other profiles: a newer release may read the same file
-        # differently, and then their spans are wrong. They are built anew.
+        # differently, and then their spans are wrong; or other chunks were asked for. They are
+        # built anew.
         Chunk.objects.filter(version=version).delete()
     Fact.objects.filter(document=document, source=Fact.Source.ROW).delete()
     live = DocumentVersion.objects.filter(document=document, state=DocumentVersion.State.LIVE)
@@ -205,7 +226,15 @@ def _language_of(document: Document, extracted: Extracted, given: str) -> str:
     return given or languages.detect(extracted.text)
 
 
-def _write_version(version: DocumentVersion, extracted: Extracted, state: str) -> None:
+def _add_warnings(version: DocumentVersion, warnings: Sequence[str]) -> None:
+    if new := [warning for warning in warnings if warning not in version.warnings]:
+        found = DocumentVersion.objects.filter(pk=version.pk)
+        found.update(warnings=[*version.warnings, *new])
+
+
+def _write_version(
+    version: DocumentVersion, extracted: Extracted, state: str, chunking: Mapping[str, Any] | None
+) -> None:
     headings = [
         {"level": block.level, "title": block.title, "start": block.start, "end": block.end}
         for block in extracted.blocks
@@ -217,6 +246,7 @@ def _write_version(version: DocumentVersion, extracted: Extracted, state: str) -
         outline={
             "headings": headings,
             "pages": [asdict(page) for page in extracted.pages],
+            "chunking": chunking or {},  # as asked for when this was published
             # For when the uploader's own title, tags or metadata change (amending.py).
             "own": {
                 "title": extracted.title,

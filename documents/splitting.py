@@ -57,6 +57,8 @@ class Splitter(ABC):
     Code and tables stay whole up to `limit`, and are cut at line ends beyond it.
     """
 
+    warnings: tuple[str, ...] = ()  # about the last split, for the document's own
+
     def __init__(
         self, count_tokens: CountTokens, *, sizes: Sizes, keeps_together: bool = False
     ) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from django.core.files.base import File
 
+from .chunking import ChunkingOptions
 from .errors import BadFile
 
 OnDuplicate = Literal["skip", "keep", "error"]
@@ -38,6 +39,7 @@ class Submission:
     tags: Sequence[str] | None = None
     metadata: Mapping[str, Any] | None = None
     rows_as_facts: bool | None = None
+    chunking: ChunkingOptions | None = None  # ChunkingOptions(): the index profile's own again
     on_duplicate: OnDuplicate = "skip"
     encoding: str = ""  # of its text; blank: found out
     origin: str = ""  # the folder it was found in, for documents that are kept in step with one

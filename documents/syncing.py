@@ -61,6 +61,13 @@ class Plan:
         """Each once, in order: an archive is taken as a whole, what is known in it is skipped."""
         return list(dict.fromkeys(entry.file for entry in (*self.new, *self.changed)))
 
+    @property
+    def all_files(self) -> list[FoundFile]:
+        """For options that concern unchanged files, too."""
+        renamed = (moved.entry for moved in self.renamed)
+        entries = (*self.new, *self.changed, *renamed, *self.unchanged)
+        return list(dict.fromkeys(entry.file for entry in entries))
+
     def counts(self) -> dict[str, int]:
         names = ("new", "changed", "renamed", "unchanged", "gone")
         return {name: len(getattr(self, name)) for name in names}

@@ -49,7 +49,7 @@ def compare(a: EvaluationRun, b: EvaluationRun, *, measure: str = MEASURE) -> Co
     if not shared:
         raise BadOptions("These runs have no query in common.")
     pairs = [(old[text], new[text]) for text in shared]
-    names = [n for n in metrics.REPORTED if _both(n, pairs)]
+    names = [n for n in (*metrics.REPORTED, *metrics.OF_ANSWERS) if _both(n, pairs)]
     if measure not in names:
         if not _both(measure, pairs):
             raise BadOptions(f"These runs did not measure {measure}.")

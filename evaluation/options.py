@@ -20,6 +20,9 @@ class Options:
     max_per_document: int | None = None  # None: several documents are preferred, k comes first
     token_budget: int | None = None  # of the context; None: the setting's
     mmr_lambda: float = 1.0
+    answers: bool = False  # let each query be answered, and measure that too
+    model: str = ""  # who answers: an alias; blank: the namespace's, else the default
+    verify: bool = False  # and let the verifier judge the citations
 
     @classmethod
     def from_stored(cls, stored: dict[str, Any]) -> Self:

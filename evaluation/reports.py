@@ -70,7 +70,7 @@ def _image(draw: Draw) -> str:
 def _measures(run: EvaluationRun) -> str:
     rows = [
         (name, f"{f['mean']:.4f}", f"{f['low']:.4f} – {f['high']:.4f}")
-        for name in metrics.REPORTED
+        for name in (*metrics.REPORTED, *metrics.OF_ANSWERS)
         if (f := run.metrics.get(name))
     ]
     answered = f"<p>{_(answer_line(run))}</p>" if answer_line(run) else ""

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 State = EvaluationRun.State
 OPEN_STATES = (State.QUEUED, State.RUNNING)
-LEASE = timedelta(seconds=120)  # renewed with every query, none of which takes so long
+LEASE_SECONDS = 120  # renewed with every query: a search takes less, an answer has its own limit
 
 
 class RunLost(Exception):
@@ -45,8 +45,12 @@ class RunClaim:
         held = EvaluationRun.objects.filter(
             pk=self.run_id, state=State.RUNNING, attempts=self.attempt
         )
-        if not held.update(lease_until=Now() + LEASE, **fields):
+        if not held.update(lease_until=Now() + _lease(), **fields):
             raise RunLost(self.run_id)
+
+
+def _lease() -> timedelta:
+    return timedelta(seconds=LEASE_SECONDS + settings.ANSWERS["seconds"])
 
 
 def create(
@@ -57,6 +61,9 @@ def create(
         raise NothingToMeasure(f"No query of {golden_set.name!r} has a relevant judgement yet.")
     if options.rerank not in ("auto", "none", *settings.RERANKERS):
         raise BadOptions(f"The reranker {options.rerank!r} is not configured.")
+    if options.model not in ("", *settings.LANGUAGE_MODELS):
+        known = ", ".join(sorted(settings.LANGUAGE_MODELS))
+        raise BadOptions(f"There is no language model {options.model!r}; there are: {known}.")
     run = EvaluationRun.objects.create(
         namespace_id=golden_set.namespace_id,
         golden_set=golden_set,
@@ -87,7 +94,7 @@ def claim(run_id: uuid.UUID, namespace_id: uuid.UUID) -> RunClaim | None:
         free.update(
             state=State.RUNNING,
             attempts=F("attempts") + 1,  # counts before the work starts
-            lease_until=Now() + LEASE,
+            lease_until=Now() + _lease(),
             started_at=run.started_at or Now(),
         )
         return RunClaim(run_id, namespace_id, run.attempts + 1)

@@ -18,6 +18,7 @@ from ragsite.tenancy import namespace
 from retrieval.search import search
 
 from . import metrics, run_lives
+from .answering import measure_answer
 from .asking import Answered, Question, ask
 from .code_version import code_version
 from .curating import by_source, live_text, read_filters
@@ -32,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
 GONE: tuple[int, int] = (-1, -1)  # no passage stands there: it counts as not found
+UNANSWERABLE = "unanswerable"  # the tag of a query that should be refused
 MEASURES = tuple(dict.fromkeys((*metrics.DEFAULT, *(f"recall@{k}" for k in metrics.CURVE))))
 
 
@@ -88,7 +90,7 @@ def _evaluate(
         queries = list(run.golden_set.queries.prefetch_related("judgements"))
         done = set(run.scores.values_list("ordinal", flat=True))
     options = Options.from_stored(run.options)
-    questions, warnings = prepare(searched, queries)
+    questions, warnings = prepare(searched, queries, with_unanswerable=options.answers)
     if bounded := [f"recall@{cutoff}" for cutoff in (50, 100) if options.depth < cutoff]:
         warnings.append(f"{' and '.join(bounded)}: bounded by the depth of {options.depth}.")
     configuration = snapshot(searched, options, questions)
@@ -104,8 +106,7 @@ def _evaluate(
         search(searched, options.asked(questions[0].text, questions[0].filters))
     for ordinal, question in enumerate(questions):
         if ordinal not in done:
-            answered = ask(searched, question, options, own_ids=own_ids)
-            scores = _scores(question, answered)
+            score = _measure(searched, question, options, own_ids)
             with namespace(claim.namespace_id):
                 claim.write(queries_done=ordinal + 1)
                 QueryScore.objects.create(
@@ -114,12 +115,7 @@ def _evaluate(
                     query_id=question.query_id,
                     ordinal=ordinal,
                     text=question.text,
-                    metrics=scores,
-                    judged=answered.judged,
-                    ranking=answered.ranking,
-                    times_ms=dict(answered.times_ms),
-                    tokens=answered.tokens,
-                    fallbacks=answered.fallbacks,
+                    **score,
                 )
         progress(ordinal + 1, len(questions))
     with namespace(claim.namespace_id):
@@ -127,17 +123,44 @@ def _evaluate(
         run_lives.succeed(claim, **summarise(scored, warnings))
 
 
+def _measure(
+    searched: uuid.UUID,
+    question: Question,
+    options: Options,
+    own_ids: Mapping[uuid.UUID, uuid.UUID] | None,
+) -> dict[str, Any]:
+    """The fields of a query's score: its ranking, and its answer where that is wanted."""
+    score: dict[str, Any] = {"metrics": {}, "times_ms": {}, "fallbacks": []}
+    if question.is_answerable:
+        asked = ask(searched, question, options, own_ids=own_ids)
+        score = {
+            "metrics": _scores(question, asked),
+            "judged": asked.judged,
+            "ranking": asked.ranking,
+            "times_ms": dict(asked.times_ms),
+            "tokens": asked.tokens,
+            "fallbacks": asked.fallbacks,
+        }
+    if options.answers:
+        answer = measure_answer(searched, question, options)
+        score["metrics"] |= {name: round(value, 6) for name, value in answer.metrics.items()}
+        score["times_ms"] |= answer.times_ms
+        score["fallbacks"] = sorted({*score["fallbacks"], *answer.fallbacks})
+    return score
+
+
 def _scores(question: Question, answered: Answered) -> dict[str, float]:
     scores = metrics.measure(
         {"q": as_qrels(question.judged)}, {"q": as_run(answered.units)}, MEASURES
     )["q"]
+    scores[metrics.DOCUMENT] = float(answered.has_document)
     if answered.in_context is not None:
         scores[metrics.ANSWER] = answered.in_context
     return {name: round(value, 6) for name, value in scores.items()}
 
 
 def prepare(
-    searched: uuid.UUID, queries: Sequence[GoldenQuery]
+    searched: uuid.UUID, queries: Sequence[GoldenQuery], *, with_unanswerable: bool = False
 ) -> tuple[list[Question], list[str]]:
     """The queries that can be measured, each with its judgements where they stand now."""
     with namespace(searched):
@@ -170,6 +193,9 @@ def prepare(
         if any(j.grade > 0 for j in judged):
             filters = read_filters(query.filters)
             questions.append(Question(query.pk, query.text, filters, tuple(judged)))
+        elif with_unanswerable and UNANSWERABLE in query.tags:
+            filters = read_filters(query.filters)
+            questions.append(Question(query.pk, query.text, filters, (), is_answerable=False))
         else:
             unmeasured += 1
     missing = sum(j.source_uri not in documents for j in judgements)
@@ -212,8 +238,10 @@ def snapshot(
         ],
         default=str,
     )
+    answers = {"model": options.model or tenant.answer_model or settings.ANSWERS["model"]}
     return {
         "options": options.stored(),
+        **({"answers": answers | _answer_settings()} if options.answers else {}),
         "profile": {
             "name": profile.name,
             "chunker": profile.chunker,
@@ -245,6 +273,11 @@ def snapshot(
     }
 
 
+def _answer_settings() -> dict[str, Any]:
+    names = ("min_relevance", "max_tokens", "prompt_file", "verifier", "verifier_style")
+    return {name: settings.ANSWERS[name] for name in names}
+
+
 def _identity(judged: Judged) -> list[Any]:
     """Without the quotation, and a part only if there is one: runs from before there were parts
     stay comparable."""
@@ -258,10 +291,10 @@ def _is_capped(row: Mapping[str, Any]) -> bool:
 
 def summarise(scores: Sequence[QueryScore], warnings: Sequence[str]) -> dict[str, Any]:
     """The run's own figures, from those of its queries."""
-    names = [name for name in MEASURES if all(name in score.metrics for score in scores)]
-    judged_text = [s.metrics[metrics.ANSWER] for s in scores if metrics.ANSWER in s.metrics]
+    ranked = [score for score in scores if MEASURES[0] in score.metrics]
+    names = [name for name in MEASURES if all(name in score.metrics for score in ranked)]
     stages = dict.fromkeys(stage for score in scores for stage in score.times_ms)
-    tokens = [score.tokens for score in scores]
+    tokens = [score.tokens for score in ranked]
     fell_back = sum(bool(score.fallbacks) for score in scores)
     notes = list(warnings)
     if capped := sum(any(map(_is_capped, score.judged)) for score in scores):
@@ -273,12 +306,8 @@ def summarise(scores: Sequence[QueryScore], warnings: Sequence[str]) -> dict[str
         notes.append(f"{fell_back} queries were answered with a fallback.")
     return {
         "queries_done": len(scores),
-        "metrics": {name: _estimate([score.metrics[name] for score in scores]) for name in names}
-        | (
-            {metrics.ANSWER: _estimate(judged_text) | {"queries": len(judged_text)}}
-            if judged_text
-            else {}
-        ),
+        "metrics": {name: _estimate([score.metrics[name] for score in ranked]) for name in names}
+        | dict(_partial_measures(scores)),
         "latency_ms": {
             stage: metrics.percentiles([s.times_ms[stage] for s in scores if stage in s.times_ms])
             for stage in stages
@@ -286,6 +315,14 @@ def summarise(scores: Sequence[QueryScore], warnings: Sequence[str]) -> dict[str
         "tokens": {**metrics.percentiles(tokens), "total": sum(tokens)} if tokens else {},
         "warnings": notes,
     }
+
+
+def _partial_measures(scores: Sequence[QueryScore]) -> Iterator[tuple[str, dict[str, float]]]:
+    """Those that not every query has, each with the number of queries that have it."""
+    also = (metrics.ANSWER, metrics.DOCUMENT)
+    for name in (*also, *metrics.OF_ANSWERS, *metrics.AMOUNTS_OF_ANSWERS):
+        if values := [score.metrics[name] for score in scores if name in score.metrics]:
+            yield name, _estimate(values) | {"queries": len(values)}
 
 
 def _estimate(values: Sequence[float]) -> dict[str, float]:

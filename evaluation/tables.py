@@ -45,7 +45,7 @@ def described(run: EvaluationRun) -> str:
 def run_table(run: EvaluationRun) -> str:
     rows = [
         (name, f"{figures['mean']:.4f}", f"{figures['low']:.4f} – {figures['high']:.4f}")
-        for name in metrics.REPORTED
+        for name in (*metrics.REPORTED, *metrics.OF_ANSWERS)
         if (figures := run.metrics.get(name))
     ]
     measures = table(("measure", "mean", "95 %"), rows)
@@ -64,7 +64,7 @@ def run_table(run: EvaluationRun) -> str:
         if tokens
         else ""
     )
-    return "\n\n".join(filter(None, (measures, stages, answered, cost)))
+    return "\n\n".join(filter(None, (measures, stages, answered, cost, *answer_lines(run))))
 
 
 def answer_line(run: EvaluationRun) -> str:
@@ -72,12 +72,76 @@ def answer_line(run: EvaluationRun) -> str:
     figures = run.metrics.get(metrics.ANSWER)
     if not figures:
         return ""
-    queries, left_out = figures["queries"], run.queries_done - figures["queries"]
+    unanswerable = run.metrics.get("abstained@unanswerable", {}).get("queries", 0)
+    queries = figures["queries"]
+    left_out = run.queries_done - queries - unanswerable
     without = f" ({left_out} judged by document alone are left out)" if left_out else ""
     noun = "query" if queries == 1 else "queries"
     return (
         f"Answer in context: {figures['mean']:.1%} of {queries} {noun}{without}, at "
         f"{run.tokens.get('mean', 0):.0f} tokens on average."
+    )
+
+
+def answer_lines(run: EvaluationRun) -> list[str]:
+    """What was measured of written answers, in sentences; none if nothing was answered."""
+    if "answer_failures" not in run.metrics:
+        return []
+    options = run.configuration.get("options", run.options)
+    model = run.configuration.get("answers", {}).get("model") or options.get("model")
+    return [
+        _correctness(run, model),
+        _abstentions(run),
+        _citations(run),
+        _spent(run),
+    ]
+
+
+def _share(run: EvaluationRun, name: str) -> str:
+    figures = run.metrics.get(name)
+    return f"{figures['mean']:.1%} of {figures['queries']}" if figures else "unmeasured"
+
+
+def _total(run: EvaluationRun, name: str) -> float:
+    figures = run.metrics.get(name)
+    return figures["mean"] * figures["queries"] if figures else 0.0
+
+
+def _correctness(run: EvaluationRun, model: str) -> str:
+    if "answer@text" not in run.metrics:
+        return f"Answer correctness of {model}: unmeasured, because no query has judged text."
+    return (
+        f"Answer correctness of {model}: the expected words stand in {_share(run, 'answer@text')} "
+        f"answers; {_share(run, 'answer@cited')} cite a passage judged relevant."
+    )
+
+
+def _abstentions(run: EvaluationRun) -> str:
+    answered = run.metrics.get("answered@answerable")
+    refused = f"{1 - answered['mean']:.1%} of {answered['queries']}" if answered else "unmeasured"
+    return (
+        f"Abstained: {refused} answerable questions, "
+        f"{_share(run, 'abstained@unanswerable')} unanswerable ones."
+    )
+
+
+def _citations(run: EvaluationRun) -> str:
+    return (
+        f"Citations: {_total(run, 'answer_citations'):.0f} emitted, equal to the stored text in "
+        f"{_share(run, 'citations_equal')} answers; unknown ids dropped "
+        f"{_total(run, 'answer_unknown_ids'):.0f}, malformed markers "
+        f"{_total(run, 'answer_malformed_markers'):.0f}; quotes exact as written: "
+        f"{_share(run, 'quotes_exact')} answers with quotes. ALCE recall "
+        f"{_share(run, 'citation_recall')}, precision {_share(run, 'citation_precision')}."
+    )
+
+
+def _spent(run: EvaluationRun) -> str:
+    cost = f"{_total(run, 'answer_cost'):.4f}" if "answer_cost" in run.metrics else "unmeasured"
+    return (
+        f"Tokens: {_total(run, 'answer_prompt_tokens'):,.0f} of prompts, "
+        f"{_total(run, 'answer_completion_tokens'):,.0f} of answers; cost: {cost}; "
+        f"failed: {_total(run, 'answer_failures'):.0f}."
     )
 
 

@@ -33,6 +33,7 @@ SPECTACULAR_SETTINGS = {
     ],
     "ENUM_NAME_OVERRIDES": {
         "ActorKind": "documents.models.AuditEvent.ActorKind",
+        "ChunkingMethod": "documents.chunking.SIZES",
         "DocumentStatus": "documents.models.Document.Status",
         "KindEnum": "documents.models.Chunk.Kind",
         "JobState": "documents.models.IngestJob.State",

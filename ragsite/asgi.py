@@ -12,8 +12,13 @@ django.setup(set_prefix=False)
 from ragsite.health import warm_embedder  # noqa: E402  (the apps come first)
 from ragsite.one_thread import OneThreadHandler  # noqa: E402
 from ragsite.platform.guard import guarded  # noqa: E402
+from ragsite.platform.sockets import SocketRoutes  # noqa: E402
 from ragsite.platform.threads import RequestThreads  # noqa: E402
+from retrieval.api.answer_socket import PATH as ANSWER_SOCKET  # noqa: E402
+from retrieval.api.answer_socket import AnswerSocket  # noqa: E402
 
 threads = RequestThreads()
-application = guarded(OneThreadHandler(threads=threads), threads=threads)
+sockets = {ANSWER_SOCKET: AnswerSocket(threads=threads)}
+django_and_sockets = SocketRoutes(OneThreadHandler(threads=threads), sockets=sockets)
+application = guarded(django_and_sockets, threads=threads)
 warm_embedder()

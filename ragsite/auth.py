@@ -21,7 +21,7 @@ from .platform import rate_counters, rate_limits
 from .platform.actor import KEY, set_actor
 from .platform.client_address import client_address, network_of
 from .platform.rate_limits import Admission, Count, RateLimited
-from .tenancy import looked_up, namespace
+from .tenancy import looked_up, looked_up_in, namespace
 
 if TYPE_CHECKING:  # DRF itself loads this module while it loads its views
     from rest_framework.views import APIView
@@ -104,8 +104,24 @@ def _enter(authorization: str, *, rate_class: str, address: str, counts: bool) -
     return entry
 
 
+def count_call(key_id: UUID, namespace_id: UUID, *, rate_class: str) -> Admission | None:
+    """Count a call of a key that has entered under another class; None where it has no limit.
+    Raises RateLimited."""
+    usual: int = settings.RATE_LIMITS[rate_class]
+    wanted = {"key": key_id, "class": rate_class, "usual": usual}
+    rows = looked_up_in(namespace_id, _LIMIT, wanted)
+    limit: int = rows[0][0] if rows else usual
+    if not limit:
+        return None
+    counted = rate_counters.count(f"key/{key_id}/{rate_class}", limit)
+    admitted = rate_limits.admission(rate_class, limit, counted)
+    rate_limits.require(admitted)
+    return admitted
+
+
 class HasScope(BasePermission):
-    """A view names the scope of each method in `scopes`; reading is the default for GET."""
+    """A view names the scope of each method in `scopes`; reading is the default for GET. None:
+    any key may call, and the view decides itself what for."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         if not isinstance(request.auth, Caller):
@@ -113,13 +129,15 @@ class HasScope(BasePermission):
                 "not_authenticated", "Send your API key as `Authorization: Bearer <key>`."
             )
         reads = request.method in ("GET", "HEAD", "OPTIONS")
-        scopes: dict[str, str] = getattr(view, "scopes", {})
+        scopes: dict[str, str | None] = getattr(view, "scopes", {})
         needed = scopes.get(request.method or "", "read" if reads else "write")
-        if not request.auth.may(needed):
-            raise ApiError(
-                "insufficient_scope", f"This key lacks the scope {needed!r}.", http_status=403
-            )
+        if needed is not None and not request.auth.may(needed):
+            raise lacks_scope(needed)
         return True
+
+
+def lacks_scope(needed: str) -> ApiError:
+    return ApiError("insufficient_scope", f"This key lacks the scope {needed!r}.", http_status=403)
 
 
 def _refused(code: str, message: str) -> ApiError:
@@ -154,6 +172,11 @@ _OPEN = """
     FROM ragsite.open_api_key(
         %(prefix)s, %(digest)s, %(rate_class)s, %(limit)s, %(window)s, %(counts)s
     )
+"""
+
+_LIMIT = """
+    SELECT coalesce((limits ->> %(class)s)::int, %(usual)s)
+    FROM documents_apikey WHERE id = %(key)s
 """
 
 

@@ -5,6 +5,9 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
+from django.utils.module_loading import import_string
+
+from ragsite.rerank_settings import LLM_BY_ALIAS
 
 
 @register()
@@ -47,8 +50,9 @@ def settings_fit_together(app_configs: Sequence[Any] | None, **kwargs: Any) -> l
     if any(value < 0 for value in _limits()):
         problems.append(
             Error(
-                "TRUSTED_PROXIES, WRONG_KEYS_PER_MINUTE, the quotas (QUOTA_…) and the database "
-                "timeouts (DATABASE_…_SECONDS) must not be negative; 0 is none.",
+                "TRUSTED_PROXIES, WRONG_KEYS_PER_MINUTE, the quotas (QUOTA_…), the caps of "
+                "language models (LLM_MONTH_…) and the database timeouts (DATABASE_…_SECONDS) must "
+                "not be negative; 0 is none.",
                 id="ragsite.E012",
             )
         )
@@ -64,12 +68,47 @@ def settings_fit_together(app_configs: Sequence[Any] | None, **kwargs: Any) -> l
     return problems
 
 
+@register()
+def language_models_can_be_used(
+    app_configs: Sequence[Any] | None, **kwargs: Any
+) -> list[CheckMessage]:
+    models = settings.LANGUAGE_MODELS
+    names = ", ".join(models)
+    problems: list[CheckMessage] = [
+        Error(
+            f"{setting} names {alias!r}, which is not configured. There are: {names}.",
+            hint="docs/language-models.md says how to add one.",
+            id="ragsite.E050",
+        )
+        for setting, alias in (
+            ("ANSWER_MODEL", settings.ANSWERS["model"]),
+            ("ANSWER_VERIFIER", settings.ANSWERS["verifier"]),  # blank: nobody
+            ("RERANK_LLM_MODEL", _alias_of_reranker()),
+        )
+        if alias not in models and (alias or setting == "ANSWER_MODEL")
+    ]
+    for alias, entry in models.items():
+        if alias == "extractive":
+            continue
+        try:
+            import_string(entry["BACKEND"])(**entry["OPTIONS"])
+        except (ImportError, TypeError, ValueError) as error:
+            sentence = f"The language model {alias!r} cannot be made: {error}."
+            problems.append(Error(sentence, id="ragsite.E051"))
+    return problems
+
+
+def _alias_of_reranker() -> str:
+    entry = settings.RERANKERS.get("llm", {})
+    return str(entry["OPTIONS"]["model"]) if entry.get("BACKEND") == LLM_BY_ALIAS else ""
+
+
 def _limits() -> list[float]:
     timeouts = [
         seconds for whose in settings.DATABASE_TIMEOUTS.values() for seconds in whose.values()
     ]
     limits = [settings.TRUSTED_PROXIES, settings.WRONG_KEYS_PER_MINUTE]
-    return [*limits, *settings.QUOTAS.values(), *timeouts]
+    return [*limits, *settings.QUOTAS.values(), *settings.LANGUAGE_MODEL_CAPS.values(), *timeouts]
 
 
 @register(deploy=True)

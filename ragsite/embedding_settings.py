@@ -5,6 +5,7 @@ from typing import Any
 
 import environ
 
+from ragsite.alias_settings import EmbeddingAliases
 from ragsite.secret import Secret
 
 BACKENDS = {
@@ -16,7 +17,9 @@ BACKENDS = {
 }
 
 
-def embedders(env: environ.Env, *, home: Path, threads: int) -> dict[str, Any]:
+def embedders(
+    env: environ.Env, *, home: Path, threads: int, aliases: EmbeddingAliases
+) -> dict[str, Any]:
     """Each by an alias that index profiles name: adding one changes no index that is there."""
     size = env.int("EMBEDDING_BATCH_SIZE", default=64)
     local = {
@@ -26,7 +29,7 @@ def embedders(env: environ.Env, *, home: Path, threads: int) -> dict[str, Any]:
         "proofs": str(home / "models"),
     }
     found = {"default": _entry("local", local), "hashing": _entry("hashing", {})}
-    if model := env.str("EMBEDDING_LOCAL_MODEL", default=""):
+    if model := aliases.model_for("local", env.str("EMBEDDING_LOCAL_MODEL", default="")):
         options = env.json("EMBEDDING_LOCAL_OPTIONS", default={})
         found["local"] = _entry("local", {**local, "model": model, **options})
     if directory := env.str("EMBEDDING_ONNX_DIR", default=""):
@@ -37,8 +40,10 @@ def embedders(env: environ.Env, *, home: Path, threads: int) -> dict[str, Any]:
         named = {
             "url": url,
             "key": env.str("EMBEDDING_OPENAI_KEY", default=""),
-            "model": env.str("EMBEDDING_OPENAI_MODEL", default=""),
-            "dimensions": env.int("EMBEDDING_OPENAI_DIMENSIONS", default=0),
+            "model": aliases.model_for("openai", env.str("EMBEDDING_OPENAI_MODEL", default="")),
+            "dimensions": aliases.dimensions_for(
+                "openai", env.int("EMBEDDING_OPENAI_DIMENSIONS", default=0)
+            ),
             "batch_size": size,
         }
         options = env.json("EMBEDDING_OPENAI_OPTIONS", default={})
@@ -46,8 +51,10 @@ def embedders(env: environ.Env, *, home: Path, threads: int) -> dict[str, Any]:
     if url := env.str("EMBEDDING_OLLAMA_URL", default=""):
         named = {
             "url": url,
-            "model": env.str("EMBEDDING_OLLAMA_MODEL", default=""),
-            "dimensions": env.int("EMBEDDING_OLLAMA_DIMENSIONS", default=0),
+            "model": aliases.model_for("ollama", env.str("EMBEDDING_OLLAMA_MODEL", default="")),
+            "dimensions": aliases.dimensions_for(
+                "ollama", env.int("EMBEDDING_OLLAMA_DIMENSIONS", default=0)
+            ),
             "batch_size": size,
         }
         options = env.json("EMBEDDING_OLLAMA_OPTIONS", default={})

@@ -22,6 +22,7 @@ from .platform.database_timeouts import is_timeout
 logger = logging.getLogger(__name__)
 
 CHALLENGE = 'Bearer realm="ragsite"'
+FLAT_PREFIX = "/api/rag/"
 
 
 class ApiError(exceptions.APIException):
@@ -53,7 +54,12 @@ def envelope(code: str, message: str, details: Any = None) -> dict[str, Any]:
     return {"error": error}
 
 
-def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
+def flat_envelope(code: str, message: str) -> dict[str, Any]:
+    """The same for the routes under FLAT_PREFIX, whose clients expect another shape."""
+    return {"success": False, "error": message, "code": code, "requestId": current_request_id()}
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     """DRF's EXCEPTION_HANDLER: whatever a view raises leaves in the envelope."""
     if isinstance(error, Http404):
         error = exceptions.NotFound()
@@ -78,6 +84,16 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     return Response(envelope(code, message, details), status=error.status_code, headers=headers)
 
 
+def envelope_of(error: Exception) -> dict[str, Any]:
+    """What the API would answer to this error, for a stream that has no status or headers left:
+    seconds to wait are among the details."""
+    response = exception_handler(error, {})
+    body: dict[str, Any] = response.data
+    if wait := response.headers.get("Retry-After"):
+        body["error"]["details"] = {**body["error"]["details"], "retry_after": int(wait)}
+    return body
+
+
 def unavailable() -> Response:
     body = envelope("unavailable", "The database cannot be reached right now; try again shortly.")
     return Response(body, status=status.HTTP_503_SERVICE_UNAVAILABLE, headers={"Retry-After": "5"})
@@ -98,7 +114,7 @@ def _described(error: exceptions.APIException) -> tuple[str, str, Any]:
     if isinstance(error, exceptions.ValidationError):
         # Well-formed but not acceptable; 400 is for what cannot even be parsed.
         error.status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
-        return "invalid_request", describe(error), {"fields": _flat(error.get_full_details())}
+        return "invalid_request", describe(error), {"fields": flat_errors(error)}
     if isinstance(error, exceptions.NotFound):
         return "not_found", "There is no such thing here.", None
     codes = error.get_codes()
@@ -112,8 +128,13 @@ def _described(error: exceptions.APIException) -> tuple[str, str, Any]:
 
 def describe(error: exceptions.ValidationError) -> str:
     """The first thing wrong, as a sentence."""
-    first = _flat(error.get_full_details())[0]
+    first = flat_errors(error)[0]
     return f"{first['field']}: {first['message']}" if first["field"] else first["message"]
+
+
+def flat_errors(error: exceptions.ValidationError) -> list[dict[str, str]]:
+    """Everything wrong, as a list of {field, code, message}."""
+    return _flat(error.get_full_details())
 
 
 def _flat(details: Any, path: str = "") -> list[dict[str, str]]:

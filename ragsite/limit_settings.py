@@ -8,6 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 # Requests a minute of each API key, by class of route; 0 is no limit.
 DEFAULT_RATE_LIMITS = {
     "search": 6000,
+    "answer": 1200,
     "ingest": 1200,
     "read": 6000,
     "write": 3000,

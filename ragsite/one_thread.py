@@ -19,6 +19,7 @@ from django.http import FileResponse
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.urls import set_script_prefix
 
+from ragsite.platform.client_watch import ClientWatch, watched
 from ragsite.platform.threads import RequestThreads
 
 
@@ -37,9 +38,13 @@ class OneThreadHandler(ASGIHandler):
             body = await self.read_body(receive)
         except RequestAborted:
             return
-        with body:
+        watch = ClientWatch(receive)
+        with body, watched(watch):
             set_script_prefix(get_script_prefix(scope))
-            response: HttpResponseBase = await self.threads.run(self._answer, scope, body)
+            try:
+                response: HttpResponseBase = await self.threads.run(self._answer, scope, body)
+            finally:
+                await watch.stop()
         # A client that reads slowly does not keep what it has sent on our disk.
         if not response.streaming:
             await self.send_response(response, send)

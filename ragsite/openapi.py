@@ -84,9 +84,9 @@ def declare_errors(result: Schema, **kwargs: Any) -> Schema:
             for code, description in ERRORS.items():
                 if _can_happen(code, path, method):
                     answer: Schema = {"description": description, "content": content}
+                    described = operation["responses"].setdefault(code, answer)
                     if code in HEADERS:
-                        answer["headers"] = HEADERS[code]
-                    operation["responses"].setdefault(code, answer)
+                        described["headers"] = HEADERS[code]
     return result
 
 

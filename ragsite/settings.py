@@ -14,6 +14,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from ragsite import (
+    alias_settings,
     embedding_settings,
     extraction_settings,
     language_model_settings,
@@ -135,7 +136,8 @@ TEMPLATES = [
 AUTH_PASSWORD_VALIDATORS = security_settings.PASSWORD_VALIDATORS
 
 # -- the database: one server, three roles (ragsite/roles.py) ------------------
-DATABASE_URL = env.str("DATABASE_URL", default="")
+DATABASE_URL = alias_settings.database_url(env)
+SUPABASE = alias_settings.supabase(env)
 DATABASE_ROLE_PREFIX = env.str("DATABASE_ROLE_PREFIX", default="ragsite")
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=20)
 # After so many times a statement is planned once and kept; 0: never, for poolers that cannot.
@@ -252,6 +254,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = REQUEST_MAX_BYTES  # ragsite/platform/bodies.py is
 DATA_UPLOAD_MAX_NUMBER_FILES = INGEST_MAX_BATCH
 # What a client may hold open (ragsite/platform/).
 STREAMS, BODIES = web_settings.streams(env), web_settings.bodies(env)
+ANSWER_RUNS = web_settings.answer_runs(env)
 
 # -- fetching pages ---------------------------------------------------------------
 FETCHING = outbound_settings.fetching(env)
@@ -302,7 +305,10 @@ def _threads() -> int:
     return max(1, len(os.sched_getaffinity(0)) // JOB_WORKERS)
 
 
-EMBEDDERS = embedding_settings.embedders(env, home=HOME, threads=_threads())
+EMBEDDING_ALIASES = alias_settings.embedding(env)
+EMBEDDERS = embedding_settings.embedders(
+    env, home=HOME, threads=_threads(), aliases=EMBEDDING_ALIASES
+)
 EMBEDDING_CAPS = embedding_settings.caps(env)
 EMBEDDING_CACHE_DAYS = env.int("EMBEDDING_CACHE_DAYS", default=30)
 
@@ -335,7 +341,9 @@ QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
 
 # -- reranking: only what is configured is there (retrieval/reranking.py) --------------
 LANGUAGE_MODELS = language_model_settings.language_models(env)
+LANGUAGE_MODEL_CAPS = language_model_settings.caps(env)
 ANSWERS = language_model_settings.answers(env)
+CHUNKING = language_model_settings.chunking(env)
 RERANKERS = rerank_settings.rerankers(env)
 RERANK = {
     "deadline_ms": env.int("RERANK_DEADLINE_MS", default=700),
@@ -347,6 +355,7 @@ CACHE_URL = env.str("CACHE_URL", default="")
 CACHE_SECONDS = {
     "results": env.int("CACHE_RESULTS_SECONDS", default=300),
     "queries": env.int("CACHE_QUERIES_SECONDS", default=3600),
+    "tools": env.int("TOOL_CACHE_SECONDS", default=300),
 }
 
 

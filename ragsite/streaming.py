@@ -6,15 +6,18 @@ after each step too, if the step runs by sync_to_async (ragsite/platform/threads
 """
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.core.files.base import File
 from django.http import StreamingHttpResponse
 from django.utils.http import content_disposition_header
+from rest_framework.utils.encoders import JSONEncoder
 
 BLOCK = 64 * 1024
+_ENCODER = JSONEncoder()
 
 
 def file_response(file: File, *, name: str, media_type: str, size: int) -> StreamingHttpResponse:
@@ -33,19 +36,24 @@ def file_response(file: File, *, name: str, media_type: str, size: int) -> Strea
     return response
 
 
-def event_stream(events: AsyncIterator[tuple[str, Any]]) -> StreamingHttpResponse:
-    """Server-sent events: (name, data) pairs, the data as one line of JSON."""
+def as_line(data: Any) -> str:
+    """As JSON, which escapes every line break that could end an event early."""
+    return json.dumps(data, ensure_ascii=True, default=_ENCODER.default)
+
+
+def event_stream(events: AsyncGenerator[tuple[str, Any]]) -> StreamingHttpResponse:
+    """Server-sent events: (name, data) pairs, the data as one line of JSON; a heartbeat where the
+    name is empty."""
 
     async def encoded() -> AsyncIterator[bytes]:
-        async for name, data in events:
-            if not name:
-                yield b": still here\n\n"
-                continue
-            # JSON escapes every line break that could end the event early.
-            body = json.dumps(data, ensure_ascii=True)
-            yield f"event: {name}\ndata: {body}\n\n".encode()
+        async with aclosing(events):
+            async for name, data in events:
+                if name:
+                    yield f"event: {name}\ndata: {as_line(data)}\n\n".encode()
+                else:
+                    yield b": still here\n\n"
 
     response = StreamingHttpResponse(encoded(), content_type="text/event-stream")
-    response.headers["Cache-Control"] = "no-cache"
+    response.headers["Cache-Control"] = "no-cache, no-transform"
     response.headers["X-Accel-Buffering"] = "no"
     return response

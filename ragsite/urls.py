@@ -13,6 +13,7 @@ urlpatterns = [
     path("api/v1/", include("documents.api.urls")),
     path("api/v1/", include("retrieval.api.urls")),
     path("api/v1/", include("evaluation.api.urls")),
+    path("api/rag/", include("retrieval.api.rag_urls")),
     path("api/schema", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
     path("livez", health.livez, name="livez"),

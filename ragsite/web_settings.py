@@ -12,10 +12,20 @@ def streams(env: environ.Env) -> dict[str, Any]:
     }
 
 
+def answer_runs(env: environ.Env) -> dict[str, Any]:
+    """Answers being written in one web process, each in a thread of its own."""
+    return {
+        "at_once": env.int("ANSWERS_AT_ONCE", default=32),
+        "per_namespace": env.int("ANSWERS_PER_NAMESPACE", default=16),
+        "heartbeat": env.float("ANSWER_HEARTBEAT_SECONDS", default=15.0),
+    }
+
+
 def bodies(env: environ.Env) -> dict[str, Any]:
     return {
         "header_timeout": env.float("HEADER_TIMEOUT", default=15.0),
         "max_bytes": env.int("BODY_MAX_BYTES", default=2 * 1024 * 1024),
+        "max_message_bytes": 512 * 1024,  # of a WebSocket, from anybody who can connect
         "timeout": env.float("BODY_TIMEOUT", default=30.0),
         "min_bytes_per_second": env.int("BODY_MIN_BYTES_PER_SECOND", default=32 * 1024),
         "large": env.int("LARGE_BODIES", default=16),

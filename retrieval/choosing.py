@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from django.conf import settings
 
-from .context import CountTokens, lines_above
+from .context import FORMATS, ContextFormat, CountTokens
 from .diversity import Budget, Pick, diversify
 from .reading import widen
 from .requests import Candidate, SearchRequest
@@ -26,13 +26,15 @@ def choose(
     """(what is shown, what is not and why, the rows that were looked at). Only the first few are
     looked at, and more if those do not give enough; with MMR any candidate may come next."""
     looked_at = len(candidates) if request.mmr_lambda < 1 else _likely(candidates, request)
+    form = FORMATS[request.context_format]
+    room = token_budget(request) - form.frame_tokens(count_tokens)
     rows: dict[uuid.UUID, Row] = {}
     overheads: dict[uuid.UUID, int] = {}
     while True:
         likely = candidates[:looked_at]
         new = fetch_rows([c.chunk_id for c in likely if c.chunk_id not in rows])
         rows |= new
-        overheads |= _overheads(new, count_tokens)
+        overheads |= _overheads(new, form, count_tokens)
         picks, dropped = diversify(
             likely,
             rows,
@@ -41,7 +43,7 @@ def choose(
             k=request.k,
             max_per_document=request.max_per_document,
             mmr_lambda=request.mmr_lambda,
-            budget=Budget(token_budget(request), overheads),
+            budget=Budget(room, overheads),
         )
         is_spent = any(candidate.dropped == "token_budget" for candidate in dropped)
         if len(picks) == request.k or is_spent or looked_at >= len(candidates):
@@ -56,12 +58,11 @@ def token_budget(request: SearchRequest) -> int:
     return request.token_budget or int(settings.SEARCH["token_budget"])
 
 
-def _overheads(rows: Mapping[uuid.UUID, Row], count_tokens: CountTokens) -> dict[uuid.UUID, int]:
+def _overheads(
+    rows: Mapping[uuid.UUID, Row], form: ContextFormat, count_tokens: CountTokens
+) -> dict[uuid.UUID, int]:
     """Tokens of what the context says above each."""
-    above = [
-        f"[99] {lines_above(r.title, r.section, r.page, r.source_uri, r.table_header)}"
-        for r in rows.values()
-    ]
+    above = [form.head(99, row).rstrip() for row in rows.values()]
     return dict(zip(rows, count_tokens(above) if above else [], strict=True))
 
 

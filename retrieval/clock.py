@@ -14,4 +14,8 @@ class Clock:
     def __call__(self, stage: str) -> Iterator[None]:
         started = time.perf_counter()
         yield
+        self.since(stage, started)
+
+    def since(self, stage: str, started: float) -> None:
+        """For a stage that is not one block; `started` is of time.perf_counter()."""
         self.times_ms[stage] = round((time.perf_counter() - started) * 1000, 2)

@@ -7,8 +7,8 @@ from functools import cache
 from documents import profiles
 from documents.embedders import Embedder
 from documents.errors import ProviderAway, ProviderError
-from documents.metering import book_question
 from documents.models import Namespace
+from documents.providers.usage import book_question
 from ragsite.breaker import Breaker
 from ragsite.platform.threads import release_connections
 

@@ -35,6 +35,7 @@ class SearchRequest:
     expand: Expansion = "none"
     highlight: bool = False
     token_budget: int | None = None  # None: the setting's
+    context_format: str = "plain"  # a name of retrieval.context.FORMATS
     explain: bool = False
     for_answer: bool = False  # somebody will answer from it: `auto` reranks if it can
 
@@ -108,6 +109,12 @@ class Hit:
     @property
     def relevance(self) -> float | None:
         return self.candidate.relevance
+
+    @property
+    def collection(self) -> str | None:
+        """As the document's metadata names it."""
+        name = self.metadata.get("collection")
+        return name if isinstance(name, str) else None
 
 
 @dataclass(frozen=True, slots=True)

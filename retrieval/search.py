@@ -198,7 +198,9 @@ def _answer(
         raise _Outdated
     budget = choosing.token_budget(request)
     with clock("assemble"):
-        context = assemble(hits, budget=budget, count_tokens=count_tokens)
+        context = assemble(
+            hits, budget=budget, count_tokens=count_tokens, layout=request.context_format
+        )
     dropped = [*context.dropped, *crowded, *weak, *refused]
     notes = notes_for(
         query,
@@ -286,6 +288,7 @@ def _rerank(
         choice=request.rerank,
         speed="fast" if request.fast else "balanced",
         for_answer=request.for_answer,
+        namespace_id=tenant.pk,
     )
     if not is_at_once:
         transaction.enter_context(namespace(tenant.pk))

@@ -16,7 +16,13 @@ class Answer:
 
     @property
     def code(self) -> str:
-        return str(self.body["error"]["code"])
+        error = self.body["error"]
+        return str(self.body["code"] if isinstance(error, str) else error["code"])
+
+    @property
+    def message(self) -> str:
+        error = self.body["error"]
+        return str(error if isinstance(error, str) else error["message"])
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,8 @@ class Api:
         kwargs: dict[str, Any] = {"headers": headers}
         if body is not None:
             kwargs |= {"data": json.dumps(body), "content_type": "application/json"}
-        return _answer(self.client.generic(method, f"/api/v1/{path}", **kwargs))
+        address = f"/{path}" if path.startswith("api/") else f"/api/v1/{path}"
+        return _answer(self.client.generic(method, address, **kwargs))
 
     def get(self, path: str, **headers: str) -> Answer:
         return self.call("GET", path, **headers)

@@ -28,7 +28,9 @@ ENVIRONMENT = {
     "INGEST_MAX_WAIT": "1",
     "LOG_LEVEL": "WARNING",
     "WRONG_KEYS_PER_MINUTE": "0",
-    "RATE_LIMITS": json.dumps(dict.fromkeys(("search", "ingest", "read", "write", "admin"), 0)),
+    "RATE_LIMITS": json.dumps(
+        dict.fromkeys(("search", "answer", "ingest", "read", "write", "admin", "agent"), 0)
+    ),
 }
 
 

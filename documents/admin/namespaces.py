@@ -3,7 +3,9 @@
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
+from django.db.models import Field
 from django.http import HttpRequest
 from django.utils.html import format_html
 
@@ -18,19 +20,32 @@ from .namespace_deletion import DeletesNamespaces
 @admin.register(Namespace)
 class NamespaceAdmin(DeletesNamespaces, Audited, admin.ModelAdmin):
     list_display = ("slug", "name", "active_profile", "chunk_count", "created_at")
-    fields = (
-        "slug",
-        "name",
-        "language",
-        "max_documents",
-        "max_bytes",
-        "max_chunks",
-        "holds",
-        "active_profile",
-        "revision",
-        "chunk_count",
-        "created_at",
-        "deleting_since",
+    fieldsets = (
+        (None, {"fields": ("slug", "name", "language")}),
+        (
+            "Answers",
+            {
+                "fields": (
+                    "answer_model",
+                    "answer_prompt",
+                    "answer_language",
+                    "answer_min_relevance",
+                )
+            },
+        ),
+        ("Quotas", {"fields": ("max_documents", "max_bytes", "max_chunks", "holds")}),
+        (
+            "State",
+            {
+                "fields": (
+                    "active_profile",
+                    "revision",
+                    "chunk_count",
+                    "created_at",
+                    "deleting_since",
+                )
+            },
+        ),
     )
     search_fields = ("slug", "name")
     readonly_fields = (
@@ -41,6 +56,13 @@ class NamespaceAdmin(DeletesNamespaces, Audited, admin.ModelAdmin):
         "created_at",
         "deleting_since",
     )
+
+    def formfield_for_dbfield(self, db_field: Field, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "answer_model":
+            names = sorted(settings.LANGUAGE_MODELS)
+            choices = [("", "(the installation's default)"), *((name, name) for name in names)]
+            return forms.ChoiceField(choices=choices, required=False, help_text=db_field.help_text)
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     @admin.display(description="usage")
     def holds(self, tenant: Namespace) -> str:

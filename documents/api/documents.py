@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 
 from documents import audit, intake, removal
 from documents.amending import MetadataTooLarge, SourceUriTaken, amend
+from documents.listing import documents_matching
 from documents.models import Chunk, Document, DocumentVersion
 from ragsite.errors import ApiError
 from ragsite.platform.rate_limits import BY_METHOD
@@ -72,12 +73,13 @@ class DocumentListView(NamespacedListView):
     choices = {"status": Document.Status.values}
 
     def get_queryset(self) -> QuerySet[Document]:
-        documents = Document.objects.all()
-        for name in self.filter_names & set(self.request.query_params):
-            value = self.request.query_params[name]
-            wanted = {"tags__contains": [value]} if name == "tag" else {name: value}
-            documents = documents.filter(**wanted)
-        return documents
+        asked = self.request.query_params
+        return documents_matching(
+            status=asked.get("status"),
+            source_type=asked.get("source_type"),
+            source_uri=asked.get("source_uri"),
+            tags=asked.getlist("tag"),
+        )
 
     @extend_schema(
         operation_id="documents_list",

@@ -3,13 +3,13 @@
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
-from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
@@ -34,11 +34,8 @@ EVENT = {
 }
 
 
-class WhateverIsAccepted(BaseContentNegotiation):
+class WhateverIsAccepted(DefaultContentNegotiation):
     """The stream renders itself, and errors are JSON, also to those who accept only events."""
-
-    def select_parser(self, request: Request, parsers: Any) -> Any:
-        return parsers[0]
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
         return renderers[0], renderers[0].media_type
@@ -60,7 +57,7 @@ class JobEventsView(APIView):
         return event_stream(follow(namespace_id, pk))
 
 
-async def follow(namespace_id: uuid.UUID, job_id: uuid.UUID) -> AsyncIterator[tuple[str, Any]]:
+async def follow(namespace_id: uuid.UUID, job_id: uuid.UUID) -> AsyncGenerator[tuple[str, Any]]:
     shown: dict[str, Any] | None = None
     started = spoken = time.monotonic()
     while time.monotonic() - started < LONGEST:

@@ -8,8 +8,11 @@ from django.http import QueryDict
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from documents.chunking import SIZES, ChunkingOptions
 from documents.metadata import LONGEST, storable, text
 from ragsite.openapi import ANY_TEXT, JSON_OBJECT
+
+from .json_types import type_errors
 
 
 class TextField(serializers.CharField):
@@ -75,16 +78,22 @@ class SaidOrNotField(serializers.BooleanField):
     default_empty_html = serializers.empty
 
 
+def _read_json(data: Any) -> Any:
+    """What a form's field says; JSON bodies are read already."""
+    if not isinstance(data, str):
+        return data
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise serializers.ValidationError("This is not JSON we can read.") from None
+
+
 @extend_schema_field({"$ref": JSON_OBJECT})
 class MetadataField(serializers.JSONField):
     """A JSON object that the database can keep exactly as it is given."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        if isinstance(data, str):  # a form's field
-            try:
-                data = json.loads(data)
-            except (ValueError, RecursionError):
-                raise serializers.ValidationError("This is not JSON we can read.") from None
+        data = _read_json(data)
         if not isinstance(data, dict):
             raise serializers.ValidationError("Must be a JSON object.")
         if storable(data) != data:
@@ -96,16 +105,45 @@ class MetadataField(serializers.JSONField):
         return data
 
 
+class ChunkingSerializer(serializers.Serializer):
+    """What is left out is as in the namespace's index profile."""
+
+    method = NamedChoiceField(choices=list(SIZES), required=False)
+    size = serializers.IntegerField(
+        min_value=1,
+        required=False,
+        help_text="Of a chunk: tokens of the embedding model; characters with the fixed method.",
+    )
+    overlap = serializers.IntegerField(
+        min_value=0,
+        required=False,
+        help_text="Repeated from the chunk before, in the same unit; less than half the size.",
+    )
+
+
+@extend_schema_field(ChunkingSerializer)
+class ChunkingField(serializers.Field):
+    """How one document is cut: an object, or its JSON in a form's field."""
+
+    def to_internal_value(self, data: Any) -> ChunkingOptions:
+        options = _read_json(data)
+        if not isinstance(options, dict):
+            raise serializers.ValidationError("Must be a JSON object.")
+        form = ChunkingSerializer(data=options)
+        if unknown := sorted(set(options) - set(form.fields)):
+            raise serializers.ValidationError({text(unknown[0]): "Unknown field."})
+        if wrong := type_errors(form.fields, options):
+            raise serializers.ValidationError(wrong)
+        form.is_valid(raise_exception=True)
+        return ChunkingOptions(**form.validated_data)
+
+
 @extend_schema_field({"type": "array", "items": {"type": "object"}})
 class FilesField(serializers.JSONField):
     """A JSON list in a form's field; what it holds is checked file by file."""
 
     def to_internal_value(self, data: Any) -> list[Any]:
-        if isinstance(data, str):
-            try:
-                data = json.loads(data)
-            except (ValueError, RecursionError):
-                raise serializers.ValidationError("This is not JSON we can read.") from None
+        data = _read_json(data)
         if not isinstance(data, list) or not all(isinstance(one, dict) for one in data):
             raise serializers.ValidationError("Must be a JSON list of objects, one for each file.")
         return data

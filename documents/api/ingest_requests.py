@@ -15,6 +15,7 @@ from ragsite.platform.threads import release_connections
 
 from .fields import (
     Base64Field,
+    ChunkingField,
     ContentField,
     FilesField,
     MetadataField,
@@ -27,6 +28,7 @@ from .uploads import RELATIVE_PATH
 
 LONGEST_URI = 2048
 MOST_TAGS = 100
+COMMON = ("on_duplicate", "rows_as_facts", "chunking")
 PER_FILE = ("source_uri", "title", "encoding")
 
 
@@ -63,6 +65,13 @@ class _CommonFields(StrictSerializer):
         required=False,
         help_text="Keep what the rows of a CSV, TSV or XLSX file say as facts. If left out, as "
         "said before; at first false.",
+    )
+    chunking = ChunkingField(
+        required=False,
+        help_text="How the document is cut, in place of the index profile's settings, e.g. "
+        '{"method": "structure", "size": 300, "overlap": 50}. If left out, as asked for before; '
+        "{} is as the profile has it again. Sizes that the namespace's embedding model cannot read "
+        "are refused (invalid_chunking).",
     )
 
 
@@ -101,6 +110,9 @@ class TextsSerializer(_OptionFields, StrictSerializer):
     rows_as_facts = SaidOrNotField(
         required=False, help_text="For every document that does not say it itself."
     )
+    chunking = ChunkingField(
+        required=False, help_text="For every document that does not say it itself."
+    )
 
 
 class FileFieldsSerializer(_CommonFields):
@@ -127,7 +139,8 @@ class UploadSerializer(_OptionFields, _CommonFields):
     files = FilesField(
         required=False,
         help_text="JSON: a list with one object for each file, in their order. It may have "
-        "source_uri, title, tags, metadata, media_type, encoding and rows_as_facts.",
+        "source_uri, title, tags, metadata, media_type, encoding, rows_as_facts and "
+        "chunking.",
     )
 
 
@@ -207,7 +220,7 @@ def read_texts(data: Any) -> tuple[list[Submission | IngestError], float]:
     form = _RawTextsSerializer(data=data)
     form.is_valid(raise_exception=True)
     fields = form.validated_data
-    common = {k: v for k, v in fields.items() if k in ("on_duplicate", "rows_as_facts")}
+    common = {k: v for k, v in fields.items() if k in COMMON}
     return [
         _read_item(item, fields.get("tags", []), common) for item in fields["documents"]
     ], fields["wait"]

@@ -7,11 +7,12 @@ from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from documents.document_chunking import asked_by
 from documents.metadata import text
 from documents.models import Chunk, Document, DocumentVersion, Fact, IngestJob
 from ragsite.openapi import RULES
 
-from .fields import MetadataField
+from .fields import ChunkingSerializer, MetadataField
 from .json_types import type_errors
 
 
@@ -67,6 +68,9 @@ class DocumentSerializer(_WithError):
         allow_null=True, help_text="The version that search sees; null before the first is ready."
     )
     metadata = serializers.JSONField()
+    chunking = serializers.SerializerMethodField(
+        help_text="How its uploads asked for it to be cut; null where the index profile decides."
+    )
 
     class Meta:
         model = Document
@@ -91,10 +95,15 @@ class DocumentSerializer(_WithError):
             "embedding_model",
             "embedding_dim",
             "ingestion_version",
+            "chunking",
             "created_at",
             "updated_at",
         ]
         read_only_fields = fields
+
+    @extend_schema_field(ChunkingSerializer(allow_null=True))
+    def get_chunking(self, document: Document) -> dict[str, Any] | None:
+        return asked_by(document) or None
 
 
 class DocumentChangeSerializer(StrictSerializer):

@@ -10,7 +10,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from documents import quotas
-from documents.models import ApiKey, Namespace
+from documents.models import ApiKey, LanguageModelUsage, Namespace
+from documents.providers.usage import this_month
 
 from .views import caller_of, in_namespace
 
@@ -20,11 +21,23 @@ class QuotaSerializer(serializers.Serializer):
     quota = serializers.IntegerField(allow_null=True, help_text="null: no quota.")
 
 
+class LanguageModelUsageSerializer(serializers.ModelSerializer[LanguageModelUsage]):
+    model = serializers.CharField(source="model_identity", help_text="Provider and model.")
+    cost = serializers.FloatField(help_text="In the operator's currency; 0 without prices.")
+
+    class Meta:
+        model = LanguageModelUsage
+        fields = ["model", "calls", "prompt_tokens", "completion_tokens", "cost"]
+
+
 class UsageSerializer(serializers.Serializer):
     namespace = serializers.CharField()
     documents = QuotaSerializer()
     bytes = QuotaSerializer(help_text="Of the stored originals of all versions.")
     chunks = QuotaSerializer(help_text="That can be found now.")
+    language_models = LanguageModelUsageSerializer(
+        many=True, help_text="What they took in this calendar month (UTC)."
+    )
     rate_limits = serializers.DictField(
         child=serializers.IntegerField(allow_null=True),
         help_text="Requests a minute of this key by class of route; null: no limit.",
@@ -41,10 +54,14 @@ class UsageView(APIView):
         used = quotas.usage_of(caller.namespace_id)
         own = ApiKey.objects.values_list("limits", flat=True).get(pk=caller.key_id)
         limits = {**settings.RATE_LIMITS, **own}
+        models = LanguageModelUsage.objects.filter(
+            namespace_id=caller.namespace_id, month=this_month()
+        )
         return Response(
             {
                 "namespace": Namespace.objects.values_list("slug", flat=True).get(),
                 **{name: asdict(figures) for name, figures in used.items()},
+                "language_models": LanguageModelUsageSerializer(models, many=True).data,
                 "rate_limits": {name: limit or None for name, limit in limits.items()},
             }
         )

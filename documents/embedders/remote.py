@@ -1,14 +1,13 @@
 """What all embedding APIs share: retries within one deadline, a common pace, checked answers.
 
-The operator chose the address, and it may be private (documents/provider.py). Neither the key nor
-the provider's own words get into an error or a log.
+The operator chose the address, and it may be private (documents/providers/http_api.py). Neither the
+key nor the provider's own words get into an error or a log.
 """
 
 import base64
 import binascii
 import logging
 import math
-import random
 import re
 import struct
 import time
@@ -18,7 +17,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from documents import provider as api
 from documents.embedders.base import Embedder, Vectors, identity_of
 from documents.errors import (
     ProviderAway,
@@ -28,6 +26,8 @@ from documents.errors import (
     ProviderRefusal,
     ProviderTimedOut,
 )
+from documents.providers import http_api as api
+from documents.providers.retries import is_worth_retrying, pause_before_retry
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SHORTEN = ("no", "server", "here")
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds between two tries, before the jitter
 LEAST_ANSWER, ANSWER_PER_NUMBER = 1_000_000, 40  # bytes; a number takes some 10 to 25
 LARGEST_MODEL = 8192  # dimensions, before shortening
 
@@ -178,11 +177,11 @@ class RemoteEmbedder(Embedder):
             try:
                 return self._api.post(body, deadline=min(deadline, time.monotonic() + self.timeout))
             except api.ProviderFailed as error:
-                pause = _pause(number, error.retry_after)
+                pause = pause_before_retry(number, error.retry_after)
                 if error.retry_after:
                     self.pace.leave_alone(error.retry_after)
                 is_late = time.monotonic() + pause >= deadline
-                if number == self.retries or is_late or not _is_worth_another_try(error):
+                if number == self.retries or is_late or not is_worth_retrying(error):
                     raise _failure(error) from error.__cause__
                 fields = {"provider": self.provider, "status": error.status, "try": number + 1}
                 logger.info("embedder.retry", extra={**fields, "pause_s": round(pause, 2)})
@@ -219,18 +218,6 @@ def _weight(piece: str) -> int:
     if piece[0].isdigit():
         return -(-len(piece) // 3)
     return 1 + -(-max(0, len(piece) - 8) // 4)
-
-
-def _pause(number: int, retry_after: float | None) -> float:
-    """Longer each time, with jitter so that workers do not come back in step."""
-    backoff = min(LONGEST_PAUSE, FIRST_PAUSE * 2**number)
-    if retry_after is not None:
-        return retry_after + random.uniform(0, FIRST_PAUSE)  # noqa: S311  (no secret)
-    return random.uniform(backoff / 2, backoff)  # noqa: S311
-
-
-def _is_worth_another_try(error: api.ProviderFailed) -> bool:
-    return isinstance(error, api.ProviderUnavailable | api.ProviderBrokeOff | api.ProviderTimeout)
 
 
 def _failure(error: api.ProviderFailed) -> ProviderError:

@@ -61,6 +61,7 @@ class LanguageModelFailed(Exception):
 
     code = "language_model_failed"
     http_status = 502
+    provider_status: int | None = None  # HTTP status of the provider's answer, if there was one
 
 
 class LanguageModelTimeout(LanguageModelFailed):
@@ -73,6 +74,12 @@ class LanguageModelUnavailable(LanguageModelFailed):
 
     code = "language_model_unavailable"
     http_status = 503
+
+
+class LanguageModelCostCap(LanguageModelUnavailable):
+    """The namespace has used up what the operator allows it in a month."""
+
+    code = "cost_cap"
 
 
 class LanguageModelRefused(LanguageModelFailed):
@@ -142,4 +149,9 @@ class LanguageModel(ABC):
 
     def count_tokens(self, text: str) -> int:
         """A cautious guess; nobody publishes a tokenizer for every model."""
-        return len(text.encode()) // 3 + 1
+        return len(text.encode("utf-8", "replace")) // 3 + 1
+
+    def estimate_usage(self, request: ChatRequest, text: str) -> Usage:
+        """For an answer whose usage nobody reported: no figures, broken off, cancelled."""
+        prompt = sum(self.count_tokens(message.content) for message in request.messages)
+        return Usage(prompt, self.count_tokens(text) if text else 0, is_estimated=True)

@@ -5,6 +5,8 @@
 import django.core.validators
 from django.db import migrations, models
 
+import documents.models.namespaces
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -32,7 +34,7 @@ class Migration(migrations.Migration):
             field=models.FloatField(
                 blank=True,
                 help_text="How relevant the best passage must be, 0 to 1, for an answer to be "
-                "tried. Blank: the installation's own.",
+                "tried. Blank: the installation's default.",
                 null=True,
                 validators=[
                     django.core.validators.MinValueValidator(0.0),
@@ -45,9 +47,10 @@ class Migration(migrations.Migration):
             name="answer_model",
             field=models.CharField(
                 blank=True,
-                help_text="Who writes its answers: a name of settings.LANGUAGE_MODELS. "
-                "Blank: the default.",
+                help_text="Which language model writes its answers. "
+                "Blank: the installation's default.",
                 max_length=50,
+                validators=[documents.models.namespaces.validate_answer_model],
             ),
         ),
         migrations.AddField(

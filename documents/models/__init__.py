@@ -14,7 +14,7 @@ from .operators import NamespaceRemoval, OperatorKey
 from .reindexing import Reindex
 from .removals import DocumentRemoval
 from .terms import ChunkTerms, TermFrequency, TermStatistics
-from .usage import EmbeddingUsage, ProviderPace
+from .usage import EmbeddingUsage, LanguageModelUsage, ProviderPace
 
 __all__ = [
     "ApiKey",
@@ -29,6 +29,7 @@ __all__ = [
     "Fact",
     "IndexProfile",
     "IngestJob",
+    "LanguageModelUsage",
     "LoginThrottle",
     "Namespace",
     "NamespaceRemoval",

@@ -29,6 +29,7 @@ class IndexProfile(models.Model):
         STRUCTURE = "structure"
         FIXED = "fixed"
         SEMANTIC = "semantic"
+        LLM = "llm"
 
     class Ann(models.TextChoices):
         HNSW = "hnsw"
@@ -55,7 +56,8 @@ class IndexProfile(models.Model):
         choices=Chunker,
         default=Chunker.STRUCTURE,
         help_text="Where chunks end: structure (paragraphs and sentences), fixed (a number of "
-        "characters) or semantic (turns of meaning; every sentence is embedded for it).",
+        "characters), semantic (turns of meaning; every sentence is embedded for it) or llm (a "
+        "language model names the sentences at which a topic begins).",
     )
     chunker_options = models.JSONField(
         default=dict, blank=True, help_text='Of semantic: {"percentile": 1 to 99}.'
@@ -64,7 +66,8 @@ class IndexProfile(models.Model):
         help_text="Tokens a chunk aims for; characters with the fixed chunker."
     )
     chunk_overlap = models.PositiveIntegerField(
-        help_text="Repeated from the chunk before, in the same unit; 0 with the semantic chunker."
+        help_text="Repeated from the chunk before, in the same unit; 0 with the semantic and "
+        "llm chunkers."
     )
     contextual_header = models.BooleanField(
         default=False,

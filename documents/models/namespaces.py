@@ -2,6 +2,7 @@
 
 import uuid
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
@@ -21,6 +22,12 @@ def validate_limits(limits: object) -> None:
         checked_limits(limits)
     except ValueError as error:
         raise ValidationError(str(error)) from None
+
+
+def validate_answer_model(alias: str) -> None:
+    if alias not in settings.LANGUAGE_MODELS:
+        available = ", ".join(sorted(settings.LANGUAGE_MODELS))
+        raise ValidationError(f"There is no language model {alias!r}; there are {available}.")
 
 
 class Namespace(models.Model):
@@ -51,7 +58,8 @@ class Namespace(models.Model):
     answer_model = models.CharField(
         max_length=50,
         blank=True,
-        help_text="Who writes its answers: a name of settings.LANGUAGE_MODELS. Blank: the default.",
+        validators=[validate_answer_model],
+        help_text="Which language model writes its answers. Blank: the installation's default.",
     )
     answer_prompt = models.TextField(
         blank=True,
@@ -69,7 +77,7 @@ class Namespace(models.Model):
         blank=True,
         validators=[MinValueValidator(0.0), MaxValueValidator(1.0)],
         help_text="How relevant the best passage must be, 0 to 1, for an answer to be tried. "
-        "Blank: the installation's own.",
+        "Blank: the installation's default.",
     )
     # Rises with every change of content: caches keyed by it can never be stale.
     revision = models.BigIntegerField(default=0, editable=False)

@@ -1,4 +1,4 @@
-"""What embedding costs, by namespace and month, and when a provider may be called next."""
+"""What models cost, by namespace and month, and when a provider may be called next."""
 
 from django.db import models
 
@@ -23,6 +23,33 @@ class EmbeddingUsage(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["namespace", "month", "model_identity"], name="usage_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.month:%Y-%m} {self.model_identity}"
+
+
+class LanguageModelUsage(models.Model):
+    """What language models read and wrote for a namespace in a calendar month (UTC), by model."""
+
+    id = models.BigAutoField(primary_key=True)
+    namespace = models.ForeignKey(
+        Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    month = models.DateField(help_text="Its first day.")
+    model_identity = models.TextField()
+    calls = models.BigIntegerField(default=0)
+    prompt_tokens = models.BigIntegerField(default=0)
+    completion_tokens = models.BigIntegerField(default=0)
+    cost = models.DecimalField(max_digits=18, decimal_places=6, default=0)
+
+    class Meta:
+        verbose_name_plural = "language model usage"
+        ordering = ["-month", "namespace", "model_identity"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["namespace", "month", "model_identity"], name="language_model_usage_once"
             )
         ]
 

@@ -21,7 +21,7 @@ from evaluation import metrics, pictures, run_lives
 from evaluation.comparing import Comparison, compare
 from evaluation.errors import EvaluationError
 from evaluation.models import EvaluationRun
-from evaluation.tables import STAGES, answer_line, described
+from evaluation.tables import STAGES, answer_line, answer_lines, described
 from ragsite.tenancy import namespace
 
 SHOWN = ("ndcg@10", metrics.ANSWER, "mrr@10", "recall@10", "recall@100")
@@ -141,9 +141,11 @@ class EvaluationRunAdmin(LookOnlyAdmin):
             "opts": self.opts,
             "run": run,
             "described": described(run),
-            "answered": answer_line(run),
+            "answered": list(filter(None, (answer_line(run), *answer_lines(run)))),
             "measures": [
-                (name, run.metrics[name]) for name in metrics.REPORTED if name in run.metrics
+                (name, run.metrics[name])
+                for name in (*metrics.REPORTED, *metrics.OF_ANSWERS)
+                if name in run.metrics
             ],
             "charts": list(pictures.of_run(run)) if run.metrics else [],
             "shown": SHOWN,

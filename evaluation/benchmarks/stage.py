@@ -40,6 +40,7 @@ def set_up_settings(home: Path | None = None, *, settings: str = "ragsite.settin
         "RAGSITE_HOME": str(home.resolve()),
         "ENV_FILE": os.devnull,
         "DATABASE_URL": "",
+        "SUPABASE_DB_URL": "",
         "LOG_LEVEL": "ERROR",
         "DJANGO_SETTINGS_MODULE": settings,
     }

@@ -84,7 +84,8 @@ def find_run(name: str, *, near: Namespace | None = None) -> EvaluationRun:
 
 def hush() -> None:
     """A line of log for each of hundreds of searches would drown what a command has to say."""
-    logging.getLogger("retrieval.search").setLevel(logging.WARNING)
+    for name in ("retrieval.search", "retrieval.answering.answer"):
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def bar(what: str, unit: str = "query") -> Any:

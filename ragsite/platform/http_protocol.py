@@ -12,6 +12,8 @@ from typing import Any
 from django.conf import settings
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from . import shutdown
+
 MAX_HEADER_BYTES = 64 * 1024
 UNSENT_IN_KERNEL = 128 * 1024  # a client that reads nothing holds no more than this of our memory
 
@@ -36,6 +38,10 @@ class GuardedProtocol(HttpToolsProtocol):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        shutdown.begin()
+        super().shutdown()
 
     def _limit_socket(self, sock: Any) -> None:
         if sock is None or sock.family == socket.AF_UNIX:

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 
 from ragsite.errors import ApiError
 
-RATE_CLASSES = ("search", "ingest", "read", "write", "admin", "agent")
+RATE_CLASSES = ("search", "answer", "ingest", "read", "write", "admin", "agent")
 WINDOW_SECONDS = 60.0
 MAX_RATE = 1_000_000  # requests a minute
 
@@ -54,10 +54,18 @@ class Admission:
 
 
 class RateLimited(ApiError):
-    def __init__(self, message: str, *, retry_after: int, details: Any = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry_after: int,
+        details: Any = None,
+        admission: Admission | None = None,
+    ) -> None:
         super().__init__(
             "rate_limited", message, http_status=429, details=details, retry_after=retry_after
         )
+        self.admission = admission
 
 
 def fits(previous: int, current: int, elapsed: float, limit: int) -> bool:
@@ -96,6 +104,7 @@ def require(admitted: Admission) -> None:
             f"a minute. Try again in {admitted.reset_seconds} s.",
             retry_after=admitted.reset_seconds,
             details={"class": admitted.rate_class, "limit": admitted.limit, "window_seconds": 60},
+            admission=admitted,
         )
 
 

@@ -6,7 +6,7 @@ import logging
 import time
 from typing import NoReturn
 
-from ragsite.errors import CHALLENGE, envelope
+from ragsite.errors import CHALLENGE, FLAT_PREFIX, envelope, flat_envelope
 from ragsite.logs import accepted_request_id, request_id
 
 from .asgi_types import Application, Message, Receive, Scope, Send, header_of
@@ -74,7 +74,9 @@ class Exchange:
             raise refusal  # too late for another status: the server hangs up
         trace = accepted_request_id(header_of(self.scope, b"x-request-id"))
         with request_id(trace):
-            body = json.dumps(envelope(refusal.code, refusal.message)).encode()
+            is_flat = self.scope["path"].startswith(FLAT_PREFIX)
+            shape = flat_envelope if is_flat else envelope
+            body = json.dumps(shape(refusal.code, refusal.message)).encode()
             path = self.scope.get("raw_path") or self.scope["path"].encode()
             logger.info(
                 "request.refused",

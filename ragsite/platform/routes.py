@@ -11,7 +11,7 @@ from django.conf import settings
 
 STRANGER_BYTES = 64 * 1024  # what anybody may send before we know who it is
 
-LARGE_BODY_PATHS = frozenset({"/api/v1/ingest"})
+LARGE_BODY_PATHS = frozenset({"/api/v1/ingest", "/api/rag/index"})
 OPEN_PATHS = frozenset({"/", "/livez", "/readyz", "/api/schema", "/api/docs", "/admin/login/"})
 OPEN_PREFIXES = ("/static/",)
 ADMIN_PREFIX = "/admin/"

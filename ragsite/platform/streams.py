@@ -49,10 +49,13 @@ class _StreamExchange(Exchange):
         self.owner = ""
 
     def take_slot(self) -> None:
-        owner = _owner_of(self.scope)
+        owner = self.find_owner()
         if self.slots.take(owner) is not Taken.YES:
             self.refuse(Refusal(429, CODE, _message(self.slots), retry_after=RETRY_AFTER))
         self.owner = owner
+
+    def find_owner(self) -> str:
+        return _owner_of(self.scope)
 
     def release(self) -> None:
         if self.owner:
@@ -74,6 +77,10 @@ class _WebSocketExchange(_StreamExchange):
             self.take_slot()
         await super().send(message)
 
+    def find_owner(self) -> str:
+        """Always by address: nobody has looked at a key yet, whatever the headers say."""
+        return _address_owner(self.scope)
+
     async def answer(self, refusal: Refusal) -> None:
         close = {"type": "websocket.close", "code": TRY_AGAIN_LATER, "reason": refusal.code}
         await self._send(close)
@@ -82,7 +89,13 @@ class _WebSocketExchange(_StreamExchange):
 @contextmanager
 def waiting(authorization: str) -> Iterator[None]:
     """For a view that keeps its caller waiting: it counts as a stream for as long."""
-    owner = _key_owner(authorization)
+    with slot_of(_key_owner(authorization)):
+        yield
+
+
+@contextmanager
+def slot_of(owner: str) -> Iterator[None]:
+    """The same for work that is known by its owner and not by a header."""
     if open_streams.take(owner) is not Taken.YES:
         raise ApiError(CODE, _message(open_streams), http_status=429, retry_after=RETRY_AFTER)
     try:
@@ -103,6 +116,10 @@ def _owner_of(scope: Scope) -> str:
     authorization = header_of(scope, b"authorization")
     if authorization and needs_key(scope["path"]):
         return _key_owner(authorization)  # the application has answered, so the key is valid
+    return _address_owner(scope)
+
+
+def _address_owner(scope: Scope) -> str:
     return f"address:{network_of(address_of_scope(scope))}"
 
 

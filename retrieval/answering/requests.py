@@ -18,15 +18,14 @@ from retrieval.requests import Hit, SearchRequest
 class AnswerRequest:
     search: SearchRequest  # its query is the latest question, as it was typed
     messages: tuple[Message, ...] = ()  # earlier turns of user and assistant, oldest first
-    model: str = (
-        ""  # an alias of settings.LANGUAGE_MODELS; blank: the namespace's, else the default
-    )
+    model: str = ""  # alias of settings.LANGUAGE_MODELS; blank: the namespace's or the default
     temperature: float | None = None
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     instructions: str = ""  # the client's own, e.g. "Answer in one sentence"; never above the rules
     verify: bool = False  # let the verifier judge each citation afterwards
     expand_query: str = "none"  # none | multi-query | hyde | step-back
+    raw_filters: Any = None  # as the client sent them, for the query log
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +136,7 @@ class AnswerResult:
     text: str
     question: str  # the standalone one that was searched for
     is_answered: bool  # False: there was not enough information, and `text` says so
-    grounded: (
-        bool  # every sentence cites, every quote is exact, every value stands in what it cites
-    )
+    grounded: bool  # every sentence cites, every quote is exact, every value is in a cited passage
     missing: str  # what would be needed to answer; blank if it was answered
     evidence: tuple[Evidence, ...]
     citations: tuple[Citation, ...]
@@ -161,9 +158,23 @@ class AnswerResult:
     relevance: float | None = None
 
 
-# The events of an answer, in order: one SourcesEvent, any number of TextEvent, one AnswerEvent.
+@dataclass(frozen=True, slots=True)
+class PromptPreview:
+    """What would be sent to the model for a request."""
+
+    model: str
+    messages: tuple[Message, ...]
+    evidence: tuple[Evidence, ...]
+    tokens: int  # an estimate
+    template: str  # where the prompt's template was read from
+
+
+# The events of an answer, in order: one SourcesEvent (and a second one where a second search found
+# more, before any text), any number of TextEvent, one AnswerEvent.
 @dataclass(frozen=True, slots=True)
 class SourcesEvent:
+    """All passages that the answer may cite. A later event replaces an earlier one; ids stay."""
+
     question: str
     evidence: tuple[Evidence, ...]
     query_id: uuid.UUID | None = None

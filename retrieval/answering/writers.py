@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from documents.language_models.base import Piece
+from documents.language_models.base import Piece, Usage
 
 from .requests import AnswerRequest, Evidence, Preferences, Uncertainty
 
@@ -18,9 +18,10 @@ Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]  # unit vectors, on
 class NotEnoughInformation(Exception):
     """The evidence does not answer the question. `missing` says what would be needed."""
 
-    def __init__(self, missing: str) -> None:
+    def __init__(self, missing: str, *, usage: Usage | None = None) -> None:
         super().__init__(missing)
         self.missing = missing
+        self.usage = usage  # of the model that came to this
 
 
 @dataclass(frozen=True, slots=True)

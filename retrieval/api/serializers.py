@@ -8,10 +8,24 @@ from rest_framework import serializers
 
 from documents.api.fields import NamedChoiceField
 from documents.api.json_types import type_errors
-from documents.api.serializers import SpanSerializer, StrictSerializer
-from retrieval.requests import Candidate, Explanation, Hit, SearchRequest, SearchResult
+from documents.api.serializers import StrictSerializer
+from retrieval.context import CONTEXT_FORMATS
+from retrieval.requests import (
+    Candidate,
+    Diagnostics,
+    Explanation,
+    Hit,
+    SearchRequest,
+    SearchResult,
+)
 
 from .filters import FiltersSerializer, filters_of
+from .hit_shapes import (
+    CitationSerializer,
+    HitSerializer,
+    RanksSerializer,
+    ScoresSerializer,
+)
 
 LONGEST_QUERY = 4000
 
@@ -123,6 +137,12 @@ class QuerySerializer(StrictSerializer):
     token_budget = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=1_000_000
     )
+    context_format = NamedChoiceField(
+        choices=CONTEXT_FORMATS,
+        default="plain",
+        help_text="Of `context.text`. `plain`: numbered passages. `source_documents`: Markdown "
+        "with a heading for each passage, and how to cite at the end.",
+    )
     explain = serializers.BooleanField(
         default=False, help_text="List every candidate with its scores and why it was dropped."
     )
@@ -134,7 +154,11 @@ _QUERY = QuerySerializer()
 
 def request_of(data: Any) -> SearchRequest:
     """Raises ValidationError, like the serializer."""
-    fields = dict(_QUERY.run_validation(data))
+    return search_request(dict(_QUERY.run_validation(data)))
+
+
+def search_request(fields: dict[str, Any]) -> SearchRequest:
+    """From the validated fields of a query."""
     filters = fields.pop("filters", {})
     thresholds = fields.pop("threshold", None)
     weights = fields.pop("weights", {"semantic": 0.5, "lexical": 0.5})
@@ -145,65 +169,6 @@ def request_of(data: Any) -> SearchRequest:
         lexical_weight=weights["lexical"],
         filters=filters_of(filters),
     )
-
-
-class ScoresSerializer(serializers.Serializer):
-    vector = serializers.FloatField(allow_null=True, help_text="Cosine similarity.")
-    lexical = serializers.FloatField(allow_null=True, help_text="BM25.")
-    fused = serializers.FloatField()
-    rerank = serializers.FloatField(allow_null=True)
-    final = serializers.FloatField()
-
-
-class RanksSerializer(serializers.Serializer):
-    vector = serializers.IntegerField(allow_null=True)
-    lexical = serializers.IntegerField(allow_null=True)
-    fused = serializers.IntegerField()
-    rerank = serializers.IntegerField(allow_null=True)
-
-
-class HitSerializer(serializers.Serializer):
-    chunk_id = serializers.UUIDField()
-    document_id = serializers.UUIDField()
-    document_version = serializers.IntegerField()
-    title = serializers.CharField()
-    source_uri = serializers.CharField()
-    section = serializers.CharField()
-    page = serializers.IntegerField(allow_null=True)
-    span = SpanSerializer()
-    kind = serializers.CharField()
-    content = serializers.CharField()
-    relevance = serializers.FloatField(
-        allow_null=True,
-        help_text="How likely it answers the question, 0…1, comparable between questions; null "
-        "where there is nothing to judge by (another embedding model in mode `semantic`).",
-    )
-    scores = ScoresSerializer()
-    ranks = RanksSerializer()
-    highlights = SpanSerializer(
-        many=True, help_text="Words that matched, as spans of the document's text like `span`."
-    )
-    merged_chunk_ids = serializers.ListField(
-        child=serializers.UUIDField(), help_text="Neighbours that became one passage with it."
-    )
-    metadata = serializers.JSONField(
-        help_text="The document's. Each of its keys can be used in `filters.metadata`."
-    )
-    chunk_metadata = serializers.JSONField(
-        help_text="The passage's own: its headings, its link, where its words lie on the page."
-    )
-    tags = serializers.ListField(child=serializers.CharField())
-
-
-class CitationSerializer(serializers.Serializer):
-    id = serializers.IntegerField(help_text="The number in the context: [1], [2], …")
-    chunk_id = serializers.UUIDField()
-    document_id = serializers.UUIDField()
-    source_uri = serializers.CharField()
-    section = serializers.CharField()
-    page = serializers.IntegerField(allow_null=True)
-    span = SpanSerializer()
-    checksum = serializers.CharField(help_text="SHA-256 of the cited text.")
 
 
 class ContextSerializer(serializers.Serializer):
@@ -288,7 +253,18 @@ class QueryAnswerSerializer(serializers.Serializer):
 def answer_of(result: SearchResult, query_id: uuid.UUID | None = None) -> dict[str, Any]:
     """The answer as plain data. By hand, because a serializer would be the slowest stage. What is
     not in the query log has no `query_id`."""
-    told = result.diagnostics
+    return {
+        "query_id": query_id,
+        "query": result.query,
+        "relevance": result.relevance,
+        "results": [_hit(hit) for hit in result.hits],
+        "context": {"text": result.context, "tokens": result.context_tokens},
+        "citations": [_citation(n, hit) for n, hit in enumerate(result.hits, start=1)],
+        "diagnostics": diagnostics_of(result.diagnostics, cache=result.cache),
+    }
+
+
+def diagnostics_of(told: Diagnostics, *, cache: str) -> dict[str, Any]:
     diagnostics = {
         "profile": told.profile,
         "mode": told.mode,
@@ -299,7 +275,7 @@ def answer_of(result: SearchResult, query_id: uuid.UUID | None = None) -> dict[s
         "reranker": told.reranker,
         "fallbacks": told.fallbacks,
         "notes": told.notes,
-        "cache": result.cache,
+        "cache": cache,
         "times_ms": told.times_ms,
         "dropped": told.dropped,
     }
@@ -307,15 +283,7 @@ def answer_of(result: SearchResult, query_id: uuid.UUID | None = None) -> dict[s
         diagnostics["filters"] = told.filters
         diagnostics["terms"] = told.terms
         diagnostics["candidates"] = [_candidate(e) for e in told.candidates]
-    return {
-        "query_id": query_id,
-        "query": result.query,
-        "relevance": result.relevance,
-        "results": [_hit(hit) for hit in result.hits],
-        "context": {"text": result.context, "tokens": result.context_tokens},
-        "citations": [_citation(n, hit) for n, hit in enumerate(result.hits, start=1)],
-        "diagnostics": diagnostics,
-    }
+    return diagnostics
 
 
 def _hit(hit: Hit) -> dict[str, Any]:
@@ -327,8 +295,13 @@ def _hit(hit: Hit) -> dict[str, Any]:
         "source_uri": hit.source_uri,
         "section": hit.section,
         "page": hit.page,
+        "page_end": hit.page_end,
+        "ordinal": hit.ordinal,
         "span": {"start": hit.start, "end": hit.end},
         "kind": hit.kind,
+        "mime": hit.media_type.partition(";")[0],  # without its charset
+        "created_at": hit.created_at,
+        "collection": hit.collection,
         "content": hit.content,
         **_judged(hit.candidate),
         "highlights": [{"start": span.start, "end": span.end} for span in hit.highlights],

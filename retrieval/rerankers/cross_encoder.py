@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retrieval.rerankers.base import Passage, RerankUnavailable, checked, pairs_of
-from retrieval.rerankers.outrun import Outrun, batches
+from retrieval.rerankers.deadline import DeadlineRunner, batches
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -42,14 +42,14 @@ class CrossEncoderReranker:
         self.batch_size = batch_size
         self.threads = threads  # 0 leaves the number as it is: torch has one for the whole process
         self.device = device
-        self._outrun = Outrun(places)
+        self._runner = DeadlineRunner(places)
         self._lock = threading.Lock()
         self._loaded: CrossEncoder | None = None
 
     def rerank(self, query: str, passages: Sequence[Passage], *, deadline: float) -> list[float]:
         if not passages:
             return []
-        return self._outrun.run(lambda: self._scores(query, passages, deadline), deadline=deadline)
+        return self._runner.run(lambda: self._scores(query, passages, deadline), deadline=deadline)
 
     def warm(self) -> None:
         self._predict([("warm", "warm")])

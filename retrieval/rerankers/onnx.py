@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from documents import onnx_model
 from retrieval.rerankers.base import Passage, RerankFailed, RerankUnavailable, checked, pairs_of
-from retrieval.rerankers.outrun import Outrun, batches
+from retrieval.rerankers.deadline import DeadlineRunner, batches
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -49,14 +49,14 @@ class OnnxReranker:
         if widths:
             self.widths += (max_length,)
         self.threads = threads
-        self._outrun = Outrun(places)
+        self._runner = DeadlineRunner(places)
         self._loading = threading.Lock()
         self._loaded: tuple[InferenceSession, Tokenizer] | None = None
 
     def rerank(self, query: str, passages: Sequence[Passage], *, deadline: float) -> list[float]:
         if not passages:
             return []
-        return self._outrun.run(lambda: self._scores(query, passages, deadline), deadline=deadline)
+        return self._runner.run(lambda: self._scores(query, passages, deadline), deadline=deadline)
 
     def warm(self) -> None:
         self._score(*self._load(), [("warm", "warm")])

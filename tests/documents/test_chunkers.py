@@ -43,7 +43,7 @@ def chunks() -> list[Chunk]:
         return list(Chunk.objects.order_by("ordinal"))
 
 
-@pytest.mark.parametrize("chunker", IndexProfile.Chunker.values)
+@pytest.mark.parametrize("chunker", SETTINGS)  # llm: test_topic_splitting.py
 def test_each_chunker_gives_chunks_that_slice_back(
     chunker: str,
     new_namespace: Callable[..., Namespace],

@@ -11,10 +11,10 @@ from django.db.models.functions import Now
 
 from documents import intake
 from documents.intake import Submission
-from documents.metering import this_month, usage_in
 from documents.models import Chunk, Document, EmbeddingUsage, IndexProfile, IngestJob, Namespace
-from documents.pace import SharedPace
 from documents.profiles import load_embedder
+from documents.providers.rate_limit import SharedPace
+from documents.providers.usage import this_month, usage_in
 from ragsite.tenancy import namespace, operator
 
 from ..client import Api

@@ -152,7 +152,7 @@ def test_the_stream_of_a_job_that_has_ended_is_one_end(api: Api, work: Callable[
     answer = api.get(f"jobs/{job_id}/events")
     assert answer.status == 200
     assert answer.headers["Content-Type"] == "text/event-stream"
-    assert answer.headers["Cache-Control"] == "no-cache"
+    assert answer.headers["Cache-Control"] == "no-cache, no-transform"
     assert answer.headers["X-Accel-Buffering"] == "no"
     ((name, job),) = read_events(answer.body)
     assert name == "end"

@@ -15,8 +15,8 @@ from documents.errors import NoText
 from documents.ingestion import ingest
 from documents.intake import Receipt, Submission
 from documents.leases import SHOW_EVERY, Claim, Lease, LeaseLost
-from documents.metering import MeteredEmbedder, this_month, usage_in
 from documents.models import EmbeddingUsage, IngestJob, Namespace
+from documents.providers.usage import MeteredEmbedder, this_month, usage_in
 from ragsite.tenancy import namespace, operator
 
 from ..threads import at_once

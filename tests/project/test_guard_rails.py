@@ -30,6 +30,7 @@ HEAVY = {
 WORKERS = [
     *Path(ROOT, "documents/extractors").glob("*.py"),
     *Path(ROOT, "documents/embedders").glob("*.py"),
+    *(p for p in Path(ROOT, "documents/language_models").glob("*.py") if p.stem != "usage"),
     *Path(ROOT, "documents/ocr").glob("*.py"),
     *Path(ROOT, "documents/sandbox").glob("*.py"),
     *Path(ROOT, "retrieval/rerankers").glob("*.py"),
@@ -45,8 +46,10 @@ WORKERS = [
             "limits",
             "onnx_model",
             "deadlines",
-            "outrun",
-            "provider",
+            "providers/http_api",
+            "providers/deadline",
+            "providers/retries",
+            "providers/streaming",
         )
     ),
     *(

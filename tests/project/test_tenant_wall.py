@@ -7,6 +7,9 @@ import pytest
 from django.db import DatabaseError, ProgrammingError, connection, connections, transaction
 
 from documents import bulk_removal, profiles
+from documents.language_models.base import Usage
+from documents.language_models.openai import OpenAIModel
+from documents.language_models.usage import book_usage
 from documents.models import Document, IndexProfile, Namespace, Reindex
 from evaluation.curating import add_query, judge
 from evaluation.models import GoldenSet
@@ -208,6 +211,7 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
     with operator():
         other = IndexProfile.objects.get(name="default")
         Reindex.objects.create(namespace=tenant, profile=other, replaces=tenant.active_profile)
+    book_usage(OpenAIModel("http://127.0.0.1:1", model="m"), tenant.pk, Usage(1, 1))
     profiles.create("own", namespace_id=tenant.pk, embedder="hashing", ann_method="exact")
     assert uuid.UUID(str(tenant.pk))
 

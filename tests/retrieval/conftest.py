@@ -1,10 +1,15 @@
 """A small library of documents, indexed with the hashing embedder or the real model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from django.core.cache import caches
 
+from documents import keys
 from documents.models import Namespace
+from ragsite.tenancy import operator
+from retrieval.tools.base import ToolContext
 
 from ..client import Api
 
@@ -62,3 +67,25 @@ def real_library(
     api.upload(*LIBRARY.items())
     assert work() == 3
     return api
+
+
+@pytest.fixture
+def no_agent_limit(settings: Any) -> Iterator[None]:
+    settings.RATE_LIMITS = {**settings.RATE_LIMITS, "agent": 0}
+    yield
+    caches["results"].clear()
+
+
+@pytest.fixture
+def context_of() -> Callable[..., ToolContext]:
+    def create(tenant: Namespace, scopes: tuple[str, ...] = ("read", "write")) -> ToolContext:
+        with operator():
+            key, _ = keys.issue(tenant, scopes=scopes)
+        return ToolContext(tenant.pk, key.pk, frozenset(scopes), request_id="trace-1")
+
+    return create
+
+
+@pytest.fixture
+def context(context_of: Callable[..., ToolContext], tenant: Namespace) -> ToolContext:
+    return context_of(tenant)

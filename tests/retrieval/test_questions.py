@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 
 from documents.errors import IngestError
-from documents.metering import this_month, usage_in
 from documents.models import IndexProfile, Namespace
+from documents.providers.usage import this_month, usage_in
 from ragsite.tenancy import namespace, operator
 from retrieval import questions
 from retrieval.questions import embed_question

@@ -94,6 +94,8 @@ def test_a_provider_that_misbehaves_is_told_apart_by_code(
     ("behaviour", "code"),
     [
         ("broken", "rerank_failed"),
+        ("refused", "rerank_failed"),
+        ("hang", "rerank_timeout"),
         ("html", "rerank_bad_response"),
         ("a-list", "rerank_bad_response"),
         ("chatty", "rerank_bad_response"),
@@ -107,7 +109,8 @@ def test_a_provider_that_misbehaves_is_told_apart_by_code(
 def test_a_language_model_that_does_not_answer_as_asked_is_not_believed(
     site: str, behaviour: str, code: str
 ):
-    assert failure(LlmReranker(f"{site}/{behaviour}", model="m", key=KEY)).code == code
+    reranker = LlmReranker(f"{site}/{behaviour}", model="m", key=KEY)
+    assert failure(reranker, seconds=1.0).code == code
 
 
 @pytest.mark.parametrize("behaviour", ["hang", "header-drip", "body-drip"])
@@ -122,9 +125,9 @@ def test_work_that_was_given_up_does_not_linger(site: str):
     reranker = RemoteReranker(f"{site}/header-drip")
     failure(reranker, seconds=0.3)
     end = time.monotonic() + 1.5  # the server would drip for three seconds
-    while reranker._provider._outrun.abandoned and time.monotonic() < end:
+    while reranker._provider._runner.abandoned and time.monotonic() < end:
         time.sleep(0.02)
-    assert reranker._provider._outrun.abandoned == 0
+    assert reranker._provider._runner.abandoned == 0
 
 
 def test_a_closed_port_is_unavailable():

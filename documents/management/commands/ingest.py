@@ -16,6 +16,7 @@ from tqdm import tqdm
 from documents import audit, intake, removal, syncing
 from documents.archived import expanded
 from documents.batches import OnePerSource
+from documents.chunking import SIZES, ChunkingOptions
 from documents.errors import IngestError
 from documents.extractors.encodings import encoding_named
 from documents.folders import FoundFile, OutsideRoot, found_files, origin_of, readable
@@ -52,6 +53,9 @@ class Command(BaseCommand):
             default=None,
             help="Keep what the rows of CSV, TSV and XLSX files say as facts.",
         )
+        parser.add_argument("--chunker", choices=SIZES, help="How these files are cut.")
+        parser.add_argument("--size", type=int, help="Of their chunks, in the chunker's unit.")
+        parser.add_argument("--overlap", type=int, help="Of their chunks, in the same unit.")
         parser.add_argument("--no-wait", action="store_true", help="Only queue; do not index.")
         parser.add_argument("--json", action="store_true", help="Print one JSON object per file.")
         self._add_identity_arguments(parser)
@@ -165,7 +169,13 @@ class Command(BaseCommand):
             rows_as_facts=options["rows_as_facts"],
             on_duplicate=options["on_duplicate"] or ("keep" if options["sync"] else "skip"),
             encoding=options["encoding"],
+            chunking=self._chunking(),
         )
+
+    def _chunking(self) -> ChunkingOptions | None:
+        options = self.options
+        asked = ChunkingOptions(options["chunker"], options["size"], options["overlap"])
+        return asked if asked.as_json() else None
 
     def _accept(
         self,
@@ -227,7 +237,8 @@ class Command(BaseCommand):
             return
         self._check_deletions(plan)
         syncing.apply_renames(namespace_id, plan)
-        results = self._take_all(namespace_id, plan.files_to_take)
+        files = plan.all_files if self._chunking() else plan.files_to_take
+        results = self._take_all(namespace_id, files)
         gone = [document.document_id for document in plan.gone]
         removed = removal.remove_many(namespace_id, gone, details={"sync": origin})
         deleted = {"deleted": len(removed.document_ids), "chunks_deleted": removed.chunks}

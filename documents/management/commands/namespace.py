@@ -1,4 +1,4 @@
-"""`manage.py namespace create SLUG`, `… quotas SLUG`, `… delete SLUG` and `… list`."""
+"""`manage.py namespace create SLUG`, `… quotas`, `… answers`, `… delete` and `… list`."""
 
 import json
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from documents import keys, namespace_removal, quotas, vector_indexes
+from documents import answer_settings, keys, namespace_removal, quotas, vector_indexes
 from documents.models import Namespace, NamespaceRemoval
 from ragsite.tenancy import operator
 
@@ -39,6 +39,16 @@ class Command(BaseCommand):
             quota.add_argument(
                 f"--{name}", metavar="N", help="0: no quota; default: the installation's own."
             )
+        answers = actions.add_parser("answers", help="Show how it wants its answers; change that.")
+        answers.add_argument("slug")
+        answers.add_argument("--model", help="Alias of a language model; blank: the default.")
+        answers.add_argument("--prompt", help="Added to the rules of every answer.")
+        answers.add_argument("--language", help="Answer in it, e.g. de; blank: as asked.")
+        answers.add_argument(
+            "--min-relevance",
+            metavar="0..1",
+            help="How relevant the best passage must be for an answer; blank: the default.",
+        )
         delete = actions.add_parser(
             "delete", help="Remove a namespace and everything in it, for good."
         )
@@ -56,6 +66,8 @@ class Command(BaseCommand):
                 self._list()
             elif options["action"] == "quotas":
                 self._quotas(options["slug"], {name: options[name] for name in quotas.NAMES})
+            elif options["action"] == "answers":
+                self._answers(find_namespace(options["slug"]), options)
             elif options["action"] == "delete":
                 self._delete(find_namespace(options["slug"]), options)
             else:
@@ -89,6 +101,19 @@ class Command(BaseCommand):
         for name, usage in quotas.usage_of(found.pk).items():
             of = f"of {usage.quota:,}" if usage.quota else "no quota"
             self.stdout.write(f"{name}\t{usage.used:,}\t{of}")
+
+    def _answers(self, found: Namespace, options: dict[str, Any]) -> None:
+        changes = {
+            name: options[name] for name in answer_settings.NAMES if options[name] is not None
+        }
+        if "min_relevance" in changes:
+            changes["min_relevance"] = _number_or_none(changes["min_relevance"])
+        try:
+            answer_settings.change(found, changes)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        for name, value in answer_settings.shown(found).items():
+            self.stdout.write(f"{name}\t{'(default)' if value in ('', None) else value}")
 
     def _delete(self, found: Namespace, options: dict[str, Any]) -> None:
         if not options["yes"]:
@@ -137,6 +162,13 @@ class Command(BaseCommand):
             documents = namespace.documents.count()
             state = "\tbeing deleted" if namespace.deleting_since else ""
             self.stdout.write(f"{namespace.slug}\t{documents} documents\t{namespace.name}{state}")
+
+
+def _number_or_none(text: str) -> float | None:
+    try:
+        return float(text) if text.strip() else None
+    except ValueError:
+        raise CommandError("--min-relevance is a number from 0 to 1.") from None
 
 
 def _receipt(removal: NamespaceRemoval) -> dict[str, Any]:

@@ -7,9 +7,11 @@ nor the provider's own words get into an error.
 
 import json
 import math
+import re
 import ssl
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property
@@ -19,8 +21,9 @@ import httpcore2
 import httpx2
 
 from documents.deadlines import DeadlineStream, time_until
-from documents.outrun import NoPlace, OutOfTime, Outrun
+from documents.providers.deadline import DeadlineExceeded, DeadlineRunner, NoCapacity
 
+Headers = dict[bytes | str, bytes | str]
 COME_BACK_LATER = (408, 425, 429, 500, 502, 503, 504, 529)
 
 
@@ -79,23 +82,36 @@ class _DeadlineBackend(httpcore2.NetworkBackend):
 
 
 class Provider:
-    """`url` is the base of the API; `path` is added unless `url` already ends with it."""
+    """`url` is the base of the API; `path` is added, without what `url` already ends with.
+
+    The key goes into `Authorization: Bearer`, or as it is into `key_header`. `headers` are sent
+    along with every call.
+    """
 
     def __init__(
-        self, url: str, path: str, *, key: str = "", max_bytes: int = 2_000_000, places: int = 8
+        self,
+        url: str,
+        path: str,
+        *,
+        key: str = "",
+        key_header: str = "",
+        headers: Mapping[str, str] | None = None,
+        max_bytes: int = 2_000_000,
+        places: int = 8,
     ) -> None:
         self._url = _target(url, path)
-        self._headers: dict[bytes | str, bytes | str] = {
+        self._headers: Headers = {
             "Host": self._url.netloc.decode(),
             "User-Agent": "Ragsite",
             "Content-Type": "application/json",
             "Accept": "application/json",
             "Accept-Encoding": "identity",  # so that a small answer cannot become a large one
-            **_authorization(key),
+            **checked_headers(headers or {}),
+            **_authorization(key, key_header),
         }
         self._max_bytes = max_bytes
         self._places = places
-        self._outrun = Outrun(places)
+        self._runner = DeadlineRunner(places)
 
     def __repr__(self) -> str:
         return f"Provider({self._url.host})"
@@ -104,10 +120,10 @@ class Provider:
         """The answer's JSON. A thread, because resolving a name cannot be interrupted."""
         content = json.dumps(body).encode()
         try:
-            answer = self._outrun.run(lambda: self._exchange(content, deadline), deadline=deadline)
-        except OutOfTime:
+            answer = self._runner.run(lambda: self._exchange(content, deadline), deadline=deadline)
+        except DeadlineExceeded:
             raise ProviderTimeout("The provider did not answer in time.") from None
-        except NoPlace:
+        except NoCapacity:
             raise ProviderUnavailable("Too many calls to the provider hang.") from None
         try:
             return json.loads(answer)
@@ -125,29 +141,32 @@ class Provider:
 
     def _exchange(self, content: bytes, deadline: float) -> bytes:
         _local.deadline = deadline
-        request = httpcore2.URL(
+        with provider_errors(), self._send(self._pool, content, seconds=_time_left()) as response:
+            check_status(response)
+            return self._body(response)
+
+    def _send(
+        self,
+        pool: httpcore2.ConnectionPool,
+        content: bytes,
+        *,
+        seconds: float,
+        headers: Headers | None = None,
+    ) -> AbstractContextManager[httpcore2.Response]:
+        """Send the request; `seconds` are for waiting for a connection of the pool."""
+        url = httpcore2.URL(
             scheme=self._url.raw_scheme,
             host=self._url.raw_host,
             port=self._url.port,
             target=self._url.raw_path,
         )
-        headers = {**self._headers, "Content-Length": str(len(content))}
-        try:
-            with self._pool.stream(
-                "POST",
-                request,
-                headers=headers,
-                content=content,
-                extensions={"timeout": {"pool": _time_left()}},
-            ) as response:
-                _check_status(response)
-                return self._body(response)
-        except httpcore2.TimeoutException:
-            raise ProviderTimeout("The provider did not answer in time.") from None
-        except httpcore2.ConnectError:
-            raise ProviderUnavailable("The provider cannot be reached.") from None
-        except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
-            raise ProviderBrokeOff("The provider broke off.") from error
+        return pool.stream(
+            "POST",
+            url,
+            headers={**self._headers, **(headers or {}), "Content-Length": str(len(content))},
+            content=content,
+            extensions={"timeout": {"pool": seconds}},
+        )
 
     def _body(self, response: httpcore2.Response) -> bytes:
         pieces: list[bytes] = []
@@ -168,18 +187,46 @@ def _target(url: str, path: str) -> httpx2.URL:
     if base.scheme not in ("http", "https") or not base.host or base.userinfo:
         raise ValueError("The provider's address must be http(s)://host/…, without a password.")
     ending = base.path.rstrip("/")
-    return base.copy_with(path=ending if ending.endswith(path) else ending + path)
+    parts = path.split("/")
+    for count in range(len(parts), 1, -1):  # …/v1 and /v1/messages overlap
+        if ending.endswith("/".join(parts[:count])):
+            return base.copy_with(path="/".join([ending, *parts[count:]]))
+    return base.copy_with(path=ending + path)
 
 
-def _authorization(key: str) -> dict[bytes | str, bytes | str]:
+def _authorization(key: str, header: str) -> Headers:
     if not key:
         return {}
     if not key.isascii() or not key.isprintable() or " " in key:
         raise ValueError("The provider's key holds characters that no header may hold.")
+    if header:
+        return {header: key}
     return {"Authorization": f"Bearer {key}"}
 
 
-def _check_status(response: httpcore2.Response) -> None:
+def checked_headers(headers: Mapping[str, str]) -> Headers:
+    """Headers of the operator's own. The error does not repeat them, as one may hold a key."""
+    for name, value in headers.items():
+        is_name = re.fullmatch(r"[A-Za-z0-9-]+", name)
+        if not is_name or not isinstance(value, str) or not re.fullmatch(r"[\x20-\x7e]*", value):
+            raise ValueError("A header of the provider has characters that no header may hold.")
+    return {name: value for name, value in headers.items()}  # noqa: C416  (its type is wider)
+
+
+@contextmanager
+def provider_errors() -> Iterator[None]:
+    """Failures of the network as failures of the provider."""
+    try:
+        yield
+    except httpcore2.TimeoutException:
+        raise ProviderTimeout("The provider did not answer in time.") from None
+    except httpcore2.ConnectError:
+        raise ProviderUnavailable("The provider cannot be reached.") from None
+    except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
+        raise ProviderBrokeOff("The provider broke off.") from error
+
+
+def check_status(response: httpcore2.Response) -> None:
     status = response.status
     if status == 200:
         return

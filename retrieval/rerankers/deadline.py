@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from documents import outrun
+from documents.providers import deadline as deadlines
 from retrieval.rerankers.base import RerankFailed, RerankTimeout, RerankUnavailable
 
 T = TypeVar("T")
@@ -12,15 +12,22 @@ JUDGED_AFTER = 0.25  # of the time: the first steps of a model are often its slo
 HOPELESS = 2.0  # times the time that is left: then the rest is not even tried
 
 
-class Outrun(outrun.Outrun):
+class DeadlineRunner:
     """Every failure is a RerankFailed."""
+
+    def __init__(self, capacity: int) -> None:
+        self._runner = deadlines.DeadlineRunner(capacity)
+
+    @property
+    def abandoned(self) -> int:
+        return self._runner.abandoned
 
     def run(self, work: Callable[[], T], *, deadline: float) -> T:
         try:
-            return super().run(work, deadline=deadline)
-        except outrun.OutOfTime as error:
+            return self._runner.run(work, deadline=deadline)
+        except deadlines.DeadlineExceeded as error:
             raise RerankTimeout(str(error)) from None
-        except outrun.NoPlace as error:
+        except deadlines.NoCapacity as error:
             raise RerankUnavailable(str(error)) from None
         except RerankFailed:
             raise

@@ -11,12 +11,11 @@ from django.db import Error as DatabaseError
 from django.db import connection
 from django.db.models import Sum
 
+from documents.embedders import Embedder
+from documents.embedders.base import Spend, Vectors, unmetered
+from documents.errors import CostCap
+from documents.models import EmbeddingUsage, IngestJob
 from ragsite.tenancy import namespace, reading_from
-
-from .embedders import Embedder
-from .embedders.base import Spend, Vectors, unmetered
-from .errors import CostCap
-from .models import EmbeddingUsage, IngestJob
 
 logger = logging.getLogger(__name__)
 
@@ -119,7 +118,7 @@ def book_question(embedder: Embedder, namespace_id: uuid.UUID, text: str) -> Non
         with reading_from("default"), namespace(namespace_id):  # not a replica, which only reads
             _book(embedder, namespace_id, None, tokens)
     except DatabaseError:
-        logger.warning("metering.question_not_booked", exc_info=True)
+        logger.warning("usage.question_not_booked", exc_info=True)
 
 
 def _book(

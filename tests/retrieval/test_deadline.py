@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from retrieval.rerankers.base import RerankFailed, RerankTimeout, RerankUnavailable
-from retrieval.rerankers.outrun import Outrun, batches
+from retrieval.rerankers.deadline import DeadlineRunner, batches
 
 from ..threads import at_once
 
 
 def test_the_outcome_of_work_in_time_is_returned():
-    assert Outrun(1).run(lambda: 42, deadline=time.monotonic() + 5) == 42
+    assert DeadlineRunner(1).run(lambda: 42, deadline=time.monotonic() + 5) == 42
 
 
 def test_errors_come_back_with_their_cause():
@@ -21,28 +21,28 @@ def test_errors_come_back_with_their_cause():
         raise ConnectionError("with a key")
 
     with pytest.raises(RerankFailed, match="ConnectionError") as caught:
-        Outrun(1).run(bad, deadline=time.monotonic() + 5)
+        DeadlineRunner(1).run(bad, deadline=time.monotonic() + 5)
     assert isinstance(caught.value.__cause__, ConnectionError)
     assert "with a key" not in str(caught.value)
 
 
 def test_at_most_so_many_are_left_behind_and_then_it_works_again():
-    outrun, release = Outrun(2), threading.Event()
+    runner, release = DeadlineRunner(2), threading.Event()
     for _ in range(2):
         with pytest.raises(RerankTimeout):
-            outrun.run(release.wait, deadline=time.monotonic() + 0.05)
-    assert outrun.abandoned == 2
+            runner.run(release.wait, deadline=time.monotonic() + 0.05)
+    assert runner.abandoned == 2
     started = time.monotonic()
     with pytest.raises(RerankUnavailable):
-        outrun.run(lambda: 1, deadline=started + 5)
+        runner.run(lambda: 1, deadline=started + 5)
     assert time.monotonic() - started < 1  # refused, not waited out
     release.set()
-    assert _eventually(lambda: outrun.abandoned == 0)
-    assert outrun.run(lambda: 1, deadline=time.monotonic() + 5) == 1
+    assert _eventually(lambda: runner.abandoned == 0)
+    assert runner.run(lambda: 1, deadline=time.monotonic() + 5) == 1
 
 
 def test_who_finds_all_places_taken_waits_for_one():
-    outrun, running = Outrun(2), []
+    runner, running = DeadlineRunner(2), []
     most = []
 
     def work() -> int:
@@ -52,20 +52,20 @@ def test_who_finds_all_places_taken_waits_for_one():
         running.pop()
         return 1
 
-    results = at_once(8, lambda n: outrun.run(work, deadline=time.monotonic() + 10))
+    results = at_once(8, lambda n: runner.run(work, deadline=time.monotonic() + 10))
     assert results == [1] * 8
     assert max(most) <= 2
 
 
 def test_waiting_for_a_place_ends_at_the_deadline_too():
-    outrun, release = Outrun(1), threading.Event()
+    runner, release = DeadlineRunner(1), threading.Event()
     thread = threading.Thread(
-        target=lambda: outrun.run(release.wait, deadline=time.monotonic() + 10)
+        target=lambda: runner.run(release.wait, deadline=time.monotonic() + 10)
     )
     thread.start()
     started = time.monotonic()
     with pytest.raises(RerankTimeout):
-        outrun.run(lambda: 1, deadline=started + 0.1)
+        runner.run(lambda: 1, deadline=started + 0.1)
     assert time.monotonic() - started < 1
     release.set()
     thread.join()
@@ -75,12 +75,12 @@ def test_a_system_without_threads_leaves_no_place_taken(monkeypatch: pytest.Monk
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    outrun = Outrun(1)
+    runner = DeadlineRunner(1)
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refuse)
         with pytest.raises(RerankUnavailable):
-            outrun.run(lambda: 1, deadline=time.monotonic() + 1)
-    assert outrun.run(lambda: 1, deadline=time.monotonic() + 5) == 1
+            runner.run(lambda: 1, deadline=time.monotonic() + 1)
+    assert runner.run(lambda: 1, deadline=time.monotonic() + 5) == 1
 
 
 def test_batches_cover_everything_in_order():

@@ -1,0 +1,229 @@
+"""What all language model APIs share: one deadline, retries before the first piece, clean text.
+
+An API's own part is the body it wants and the reader of its stream. The operator chose the
+address, and it may be private. Neither the key nor the provider's own words get into an error.
+"""
+
+import logging
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from documents.language_models.base import (
+    Cancelled,
+    ChatRequest,
+    FinishReason,
+    LanguageModel,
+    LanguageModelBadResponse,
+    LanguageModelBrokeOff,
+    LanguageModelFailed,
+    LanguageModelRefused,
+    LanguageModelTimeout,
+    LanguageModelUnavailable,
+    Piece,
+)
+from documents.language_models.reading import StreamReader
+from documents.language_models.texts import CleanText
+from documents.providers import http_api as api
+from documents.providers.retries import is_worth_retrying, pause_before_retry
+from documents.providers.streaming import CallCancelled, LineStream, StreamingProvider
+
+logger = logging.getLogger(__name__)
+
+UNDERSTOOD_BUT_REFUSED = (400, 422)
+CHARACTERS_PER_TOKEN = 16  # far above the average of any text: more is not what was asked for
+REFUSALS = {
+    401: "The language model did not accept the key.",
+    403: "The language model did not accept the key.",
+    404: "The language model's server does not know this model or address.",
+    413: "The prompt is too long for the language model.",
+}
+
+
+class RemoteLanguageModel(LanguageModel):
+    """`first_piece_seconds` is how long one try waits for a sign of life before the first piece of
+    text, and `idle_seconds` how long between two pieces; the deadline of the call is above both.
+
+    `body` adds fields to every request and `omit` leaves fields out, for servers with ways of their
+    own. `headers` are sent along, and what `request_id` returns as X-Request-ID, to match logs.
+    """
+
+    provider: str
+    path: str
+    key_header = ""
+    optional_fields: tuple[str, ...] = ()  # of the body; left out if the server refuses them
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        model: str,
+        key: str = "",
+        context_tokens: int = 8192,
+        price_in: float = 0.0,
+        price_out: float = 0.0,
+        retries: int = 2,
+        first_piece_seconds: float = 60.0,
+        idle_seconds: float = 30.0,
+        headers: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        omit: Sequence[str] = (),
+        concurrency: int = 32,
+        request_id: Callable[[], str] = str,
+    ) -> None:
+        if not model:
+            raise ValueError("a language model needs the name of its model")
+        if min(context_tokens, concurrency) < 1 or min(retries, price_in, price_out) < 0:
+            raise ValueError(
+                "context_tokens and concurrency must be 1 or more, retries and prices 0 or more"
+            )
+        if min(first_piece_seconds, idle_seconds) <= 0:
+            raise ValueError("first_piece_seconds and idle_seconds must be above 0")
+        self.model, self.context_tokens = model, context_tokens
+        self.price_in, self.price_out = price_in, price_out
+        self.retries = retries
+        self.first_piece_seconds, self.idle_seconds = first_piece_seconds, idle_seconds
+        self.body, self.omit = dict(body or {}), tuple(omit)
+        self._request_id = request_id
+        self._rejected: tuple[str, ...] = ()
+        self._api = StreamingProvider(
+            url,
+            self.path,
+            key=key,
+            key_header=self.key_header,
+            headers={**self.own_headers(), **(headers or {})},
+            places=concurrency,
+        )
+
+    @property
+    def identity(self) -> str:
+        return f"{self.provider}/{self.model}"
+
+    @abstractmethod
+    def request(self, chat: ChatRequest) -> dict[str, Any]:
+        """The body of the call."""
+
+    @abstractmethod
+    def reader(self) -> StreamReader:
+        """A new reader for the lines of one answer."""
+
+    def own_headers(self) -> dict[str, str]:
+        return {}
+
+    def stream(
+        self,
+        request: ChatRequest,
+        *,
+        deadline: float,
+        cancelled: threading.Event | None = None,
+    ) -> Iterator[Piece]:
+        cancelled = cancelled or threading.Event()
+        body = self._without({**self.request(request), **self.body}, *self.omit, *self._rejected)
+        number, dropped = 0, list(self._rejected)
+        while True:
+            pieces = self._try(request, body, deadline=deadline, cancelled=cancelled)
+            try:
+                first = next(pieces)
+                break
+            except CallCancelled:
+                raise Cancelled from None
+            except api.ProviderFailed as error:
+                optional = [name for name in self.optional_fields if name in body]
+                if optional and error.status in UNDERSTOOD_BUT_REFUSED:
+                    dropped.append(optional[0])
+                    body = self._without(body, optional[0])
+                    continue
+                self._pause(error, number, deadline, cancelled)
+                number += 1
+        self._rejected = tuple(dropped)  # it works without: not to be sent again
+        yield from self._rest(first, pieces)
+
+    def _without(self, body: dict[str, Any], *names: str) -> dict[str, Any]:
+        return {name: value for name, value in body.items() if name not in names}
+
+    def _rest(self, first: Piece, pieces: Iterator[Piece]) -> Iterator[Piece]:
+        try:
+            yield first
+            yield from pieces
+        except CallCancelled:
+            raise Cancelled from None
+        except api.ProviderFailed as error:
+            raise failure(error) from error.__cause__
+        finally:
+            pieces.close()  # type: ignore[attr-defined]  # it is a generator
+
+    def _pause(
+        self,
+        error: api.ProviderFailed,
+        number: int,
+        deadline: float,
+        cancelled: threading.Event,
+    ) -> None:
+        """Wait before the next try, or give up."""
+        pause = pause_before_retry(number, error.retry_after)
+        is_late = time.monotonic() + pause >= deadline
+        if number >= self.retries or is_late or not is_worth_retrying(error):
+            raise failure(error) from error.__cause__
+        fields = {"model": self.identity, "status": error.status, "try": number + 1}
+        logger.info("language_model.retry", extra={**fields, "pause_s": round(pause, 2)})
+        if cancelled.wait(pause):
+            raise Cancelled
+
+    def _try(
+        self,
+        request: ChatRequest,
+        body: dict[str, Any],
+        *,
+        deadline: float,
+        cancelled: threading.Event,
+    ) -> Iterator[Piece]:
+        """One call. Raises ProviderFailed and CallCancelled."""
+        headers = {"X-Request-ID": id_} if (id_ := self._request_id()) else {}
+        lines = self._api.stream(body, deadline=deadline, cancelled=cancelled, headers=headers)
+        lines.wait_at_most(self.first_piece_seconds)
+        try:
+            yield from self._pieces(request, lines)
+        finally:
+            lines.close()
+
+    def _pieces(self, request: ChatRequest, lines: LineStream) -> Iterator[Piece]:
+        reader, clean, texts = self.reader(), CleanText(), []
+        room = request.max_tokens * CHARACTERS_PER_TOKEN
+        finish: FinishReason | None = None
+        for line in lines:
+            if text := clean.feed(reader.feed(line))[:room]:
+                texts.append(text)
+                room -= len(text)
+                yield Piece(text)
+            lines.wait_at_most(self.idle_seconds if texts else self.first_piece_seconds)
+            if room <= 0:
+                finish = "length"
+                break
+            if reader.is_done:
+                lines.finish()
+                break
+        if finish is None:
+            if text := clean.feed(reader.end())[:room] + clean.end():
+                texts.append(text)
+                yield Piece(text)
+            finish = reader.finish or "unknown"
+        usage = reader.usage or self.estimate_usage(request, "".join(texts))
+        yield Piece(finish=finish, usage=usage)
+
+
+def failure(error: api.ProviderFailed) -> LanguageModelFailed:
+    sentence = str(error).replace("The provider", "The language model")
+    kind: type[LanguageModelFailed] = LanguageModelUnavailable
+    if isinstance(error, api.ProviderTimeout):
+        kind = LanguageModelTimeout
+    elif isinstance(error, api.ProviderBadResponse):
+        kind = LanguageModelBadResponse
+    elif isinstance(error, api.ProviderRefused):
+        kind, sentence = LanguageModelRefused, REFUSALS.get(error.status or 0, sentence)
+    elif isinstance(error, api.ProviderBrokeOff):
+        kind = LanguageModelBrokeOff
+    failed = kind(sentence)
+    failed.provider_status = error.status
+    return failed

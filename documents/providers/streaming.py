@@ -1,0 +1,273 @@
+"""A provider's answer line by line as it comes, within one deadline, until nobody wants it.
+
+Reading and writing happen in the caller's thread, in steps short enough to notice a cancelled
+call within half a second. Only what cannot be interrupted (resolving a name, connecting, the TLS
+handshake) runs in a thread of its own, which the caller leaves.
+"""
+
+import json
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from typing import Any
+
+import httpcore2
+
+from documents.deadlines import time_until
+from documents.providers.deadline import (
+    CANCEL_POLL,
+    DeadlineExceeded,
+    DeadlineRunner,
+    NoCapacity,
+    RunCancelled,
+)
+from documents.providers.http_api import (
+    Headers,
+    Provider,
+    ProviderBadResponse,
+    ProviderFailed,
+    ProviderUnavailable,
+    check_status,
+    checked_headers,
+    provider_errors,
+)
+
+DRAIN_SECONDS = 0.1  # for the end of HTTP's stream, once the answer's own end was read
+STREAM_TYPES = "text/event-stream, application/x-ndjson, application/json"
+
+
+class CallCancelled(Exception):
+    """The caller no longer wants the answer."""
+
+
+class Call:
+    """What every step of one call looks at. `wait_until` may be moved while it runs, but the
+    deadline holds."""
+
+    def __init__(self, deadline: float, cancelled: threading.Event | None) -> None:
+        self.deadline = deadline
+        self.wait_until = deadline
+        self.cancelled = cancelled or threading.Event()
+
+    def seconds_left(self) -> float:
+        if self.cancelled.is_set():
+            raise CallCancelled
+        return time_until(min(self.deadline, self.wait_until))
+
+    def step(self) -> float:
+        """Seconds until the next look at `cancelled`."""
+        return min(CANCEL_POLL, self.seconds_left())
+
+
+_local = threading.local()  # .call: the one this thread makes a step of
+
+
+class StreamingProvider(Provider):
+    """`max_bytes` are of a whole stream, `max_line_bytes` of a line; no more than `places`
+    streams run at a time, and others wait for them."""
+
+    def __init__(
+        self,
+        url: str,
+        path: str,
+        *,
+        max_bytes: int = 32_000_000,
+        max_line_bytes: int = 1_000_000,
+        places: int = 32,
+        **options: Any,
+    ) -> None:
+        super().__init__(url, path, max_bytes=max_bytes, places=places, **options)
+        self._max_line_bytes = max_line_bytes
+        self._slots = threading.BoundedSemaphore(places)
+
+    def stream(
+        self,
+        body: Mapping[str, Any],
+        *,
+        deadline: float,
+        cancelled: threading.Event | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> "LineStream":
+        """Nothing is sent before the first line is asked for."""
+        call = Call(deadline, cancelled)
+        sent: Headers = {"Accept": STREAM_TYPES, **checked_headers(headers or {})}
+        return LineStream(call, self._lines(json.dumps(body).encode(), sent, call))
+
+    def _lines(self, content: bytes, headers: Headers, call: Call) -> Iterator[bytes]:
+        with (
+            self._slot(call),
+            provider_errors(),
+            self._send(
+                self._stream_pool, content, seconds=call.seconds_left(), headers=headers
+            ) as response,
+        ):
+            check_status(response)
+            yield from self._split(response.iter_stream())
+
+    @contextmanager
+    def _slot(self, call: Call) -> Iterator[None]:
+        with provider_errors():
+            while not self._slots.acquire(timeout=call.step()):
+                pass
+        try:
+            yield
+        finally:
+            self._slots.release()
+
+    def _split(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """Lines without their ends. A character cut in two by the network is whole again here."""
+        size, buffer = 0, bytearray()
+        for chunk in chunks:
+            size += len(chunk)
+            if size > self._max_bytes:
+                raise ProviderBadResponse(f"The answer has more than {self._max_bytes:,} bytes.")
+            searched = len(buffer)
+            buffer += chunk
+            if buffer.find(b"\n", searched) >= 0:
+                *lines, rest = bytes(buffer).split(b"\n")
+                buffer = bytearray(rest)
+                yield from (line.removesuffix(b"\r") for line in lines)
+            if len(buffer) > self._max_line_bytes:
+                raise ProviderBadResponse("A line of the provider's answer is too long.")
+        if buffer:
+            yield bytes(buffer).removesuffix(b"\r")
+
+    @cached_property
+    def _stream_pool(self) -> httpcore2.ConnectionPool:
+        return httpcore2.ConnectionPool(
+            ssl_context=ssl.create_default_context(),
+            max_connections=self._places,
+            keepalive_expiry=30.0,
+            network_backend=_Backend(DeadlineRunner(self._places)),
+        )
+
+
+class LineStream:
+    """The lines of one answer. Its steps may be taken by different threads, one at a time;
+    closing it closes the connection."""
+
+    def __init__(self, call: Call, lines: Iterator[bytes]) -> None:
+        self._call = call
+        self._lines = lines
+
+    def __iter__(self) -> "LineStream":
+        return self
+
+    def __next__(self) -> bytes:
+        _local.call = self._call
+        return next(self._lines)
+
+    def wait_at_most(self, seconds: float) -> None:
+        """Until the next bytes. The deadline of the whole call stays."""
+        self._call.wait_until = time.monotonic() + seconds
+
+    def finish(self) -> None:
+        """Read what little may be left, so that the connection can be used again, and close."""
+        self.wait_at_most(DRAIN_SECONDS)
+        with suppress(ProviderFailed, CallCancelled):  # the answer itself is whole
+            for _ in self:
+                pass
+        self.close()
+
+    def close(self) -> None:
+        _local.call = self._call
+        self._lines.close()  # type: ignore[attr-defined]  # it is a generator
+
+
+class _Backend(httpcore2.NetworkBackend):
+    def __init__(self, runner: DeadlineRunner) -> None:
+        self._plain = httpcore2.SyncBackend()
+        self._runner = runner
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.NetworkStream:
+        call: Call = _local.call
+
+        def connect() -> httpcore2.NetworkStream:
+            left = call.seconds_left()
+            return self._plain.connect_tcp(host, port, left, local_address, socket_options)
+
+        return _CallStream(_uninterrupted(self._runner, call, connect), self._runner)
+
+
+def _uninterrupted(runner: DeadlineRunner, call: Call, work: Any) -> httpcore2.NetworkStream:
+    end = time.monotonic() + call.seconds_left()
+    try:
+        stream: httpcore2.NetworkStream = runner.run(
+            work, deadline=end, cancelled=call.cancelled, discard=lambda made: made.close()
+        )
+    except RunCancelled:
+        raise CallCancelled from None
+    except DeadlineExceeded:
+        raise httpcore2.ConnectTimeout("deadline") from None
+    except NoCapacity:
+        raise ProviderUnavailable("Too many calls to the provider hang.") from None
+    return stream
+
+
+class _CallStream(httpcore2.NetworkStream):
+    """Every read and write is of the call that the thread is at: connections outlive calls."""
+
+    def __init__(self, stream: httpcore2.NetworkStream, runner: DeadlineRunner) -> None:
+        self._stream = stream
+        self._runner = runner
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        call: Call = _local.call
+        while True:
+            step = call.step()
+            try:
+                return self._stream.read(max_bytes, step)
+            except httpcore2.ReadTimeout:
+                continue  # the next step() says if the time is over or nobody waits
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        call: Call = _local.call
+        connection: socket.socket = self._stream.get_extra_info("socket")
+        left = memoryview(buffer)
+        while left:
+            connection.settimeout(call.step())
+            try:
+                left = left[connection.send(left) :]
+            except TimeoutError:
+                continue
+            except OSError as error:
+                raise httpcore2.WriteError(str(error)) from error
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore2.NetworkStream:
+        call: Call = _local.call
+        plain: socket.socket = self._stream.get_extra_info("socket")
+        with plain.dup() as handle:  # the handshake takes the socket itself away
+            try:
+                secured = _uninterrupted(
+                    self._runner,
+                    call,
+                    lambda: self._stream.start_tls(
+                        ssl_context, server_hostname, call.seconds_left()
+                    ),
+                )
+            except (CallCancelled, httpcore2.ConnectTimeout):
+                handle.shutdown(socket.SHUT_RDWR)  # ends the handshake and its thread
+                raise
+        return _CallStream(secured, self._runner)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)

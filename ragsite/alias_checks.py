@@ -1,0 +1,81 @@
+"""What `check` says of settings under the names of the owner's documents: which of two counts, and
+which cannot be followed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Info, Warning, register
+
+FILES_ON_DISK = "django.core.files.storage.FileSystemStorage"
+
+
+@register()
+def supabase_database(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    if settings.SUPABASE.is_database_ignored:
+        return [
+            Warning(
+                "DATABASE_URL and SUPABASE_DB_URL name different databases: DATABASE_URL counts.",
+                id="ragsite.W020",
+            )
+        ]
+    if settings.SUPABASE.is_transaction_pooler and (
+        settings.DATABASE_PREPARE_AFTER or settings.DATABASE_STARTUP_OPTIONS
+    ):
+        return [
+            Warning(
+                "SUPABASE_DB_URL names the transaction pooler (port 6543), which keeps neither "
+                "prepared statements nor startup options.",
+                hint="Use the direct or the session pooler's address (port 5432), or set "
+                "DATABASE_PREPARE_AFTER=0 and DATABASE_STARTUP_OPTIONS=false.",
+                id="ragsite.W021",
+            )
+        ]
+    return []
+
+
+@register()
+def supabase_storage(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """The bucket cannot be opened with what the names give us: to say nothing would leave files on
+    a disk where nobody looks for them."""
+    bucket = settings.SUPABASE.bucket
+    if not bucket or settings.STORAGES["default"]["BACKEND"] != FILES_ON_DISK:
+        return []
+    address = (settings.SUPABASE.url or "https://PROJECT.supabase.co").rstrip("/")
+    key = "SUPABASE_SERVICE_ROLE_KEY" if settings.SUPABASE.has_key else "a service role key"
+    return [
+        Error(
+            f"SUPABASE_STORAGE_BUCKET is set, but originals would be kept on disk: {key} opens "
+            "Supabase's own API, and object storage is reached by S3 here.",
+            hint="Make S3 access keys in the Supabase dashboard, install django-storages[s3] and "
+            "set STORAGE_BACKEND=storages.backends.s3.S3Storage and STORAGE_OPTIONS="
+            f'{{"bucket_name": "{bucket}", "endpoint_url": "{address}/storage/v1/s3", '
+            '"region_name": …, "access_key": …, "secret_key": …}. Or unset the bucket.',
+            id="ragsite.E020",
+        )
+    ]
+
+
+@register()
+def embedding_model(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    aliases = settings.EMBEDDING_ALIASES
+    if not aliases.model or aliases.embedder == "default":
+        return []
+    own = settings.EMBEDDERS[aliases.embedder]["OPTIONS"].get("model", "")
+    if own != aliases.model:
+        return [
+            Warning(
+                f"EMBEDDING_MODEL_NAME is {aliases.model!r}, and the embedder "
+                f"{aliases.embedder!r} has the model {own!r} by its own setting, which counts.",
+                id="ragsite.W022",
+            )
+        ]
+    return [
+        Info(
+            f"EMBEDDING_MODEL_NAME is the model of the embedder {aliases.embedder!r}. A namespace "
+            "uses it once its index profile does.",
+            hint=f"manage.py profile create NAME --embedder {aliases.embedder}, then manage.py "
+            "reindex --profile NAME (docs/reindex.md).",
+            id="ragsite.I020",
+        )
+    ]

@@ -1,0 +1,210 @@
+"""From a question to a checked answer: standalone question → search → evidence → writer → checks.
+
+`answer` gives events as they become known. No database connection is held while a writer writes.
+"""
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+
+from django.conf import settings
+
+from documents.errors import IngestError
+from documents.language_models.base import Cancelled, LanguageModelFailed, Piece, Usage
+from documents.languages import detect
+from ragsite.platform.threads import release_connections
+
+from .call import Call, Progress, prepare
+from .checking import AnswerChecker
+from .conflicts import find_conflicts
+from .conversation import carry_terms, standalone_question
+from .finding import Findings, find, find_again
+from .finishing import book_unfinished, conflict_note, finish_abstention, finish_answer
+from .messages import not_enough_information
+from .model_writer import ModelWriter
+from .requests import (
+    AnswerEvent,
+    AnswerRequest,
+    AnswerResult,
+    Event,
+    PromptPreview,
+    SourcesEvent,
+    TextEvent,
+)
+from .writers import NotEnoughInformation, WritingTask
+
+logger = logging.getLogger(__name__)
+
+
+def answer(
+    namespace_id: uuid.UUID,
+    request: AnswerRequest,
+    *,
+    cancelled: threading.Event | None = None,
+) -> Iterator[Event]:
+    """The sources, the checked text as it is written, and the whole answer at the end.
+
+    Raises LanguageModelFailed, Cancelled, or ApiError for a model that is not configured.
+    """
+    call, progress = prepare(namespace_id, request, cancelled or threading.Event()), Progress()
+    question = _standalone(call, progress)
+    language = _language(call, question)
+    findings = find(call, question, progress)
+    if findings.is_too_weak(call):
+        findings = find_again(call, findings, progress, language=language, asks_model=False)
+    yield _sources(findings)
+    missing = ""
+    while not findings.is_too_weak(call):
+        try:
+            yield from _write(call, findings, progress, language=language)
+            return
+        except NotEnoughInformation as shortage:
+            missing = shortage.missing or missing
+            progress.book(shortage.usage or Usage())
+        if findings.is_second:
+            break
+        known = {item.id for item in findings.evidence}
+        findings = find_again(call, findings, progress, language=language, asks_model=True)
+        if {item.id for item in findings.evidence} <= known:
+            break
+        yield _sources(findings)
+    yield from _abstain(call, findings, progress, language=language, missing=missing)
+
+
+def answer_whole(
+    namespace_id: uuid.UUID,
+    request: AnswerRequest,
+    *,
+    cancelled: threading.Event | None = None,
+) -> AnswerResult:
+    """The same, for those who wait for all of it."""
+    for event in answer(namespace_id, request, cancelled=cancelled):
+        if isinstance(event, AnswerEvent):
+            return event.result
+    raise RuntimeError("An answer ended without its last event.")
+
+
+def prompt_for(namespace_id: uuid.UUID, request: AnswerRequest) -> PromptPreview:
+    """What would be sent to the model. Searches, but asks nobody."""
+    call, progress = prepare(namespace_id, request, threading.Event()), Progress()
+    question = carry_terms(request.search.query, request.messages)
+    findings = find(call, question, progress)
+    if not isinstance(call.writer, ModelWriter):
+        return PromptPreview(call.alias, (), findings.evidence, 0, "")
+    task = _task(call, findings, language=_language(call, question))
+    messages = call.writer.messages(task)
+    tokens = sum(call.writer.model.count_tokens(message.content) for message in messages)
+    template = call.writer.template_file or "retrieval/answering/prompt.txt"
+    return PromptPreview(call.alias, messages, findings.evidence, tokens, template)
+
+
+def _standalone(call: Call, progress: Progress) -> str:
+    with progress.clock("question"):
+        question, usage, fallback = standalone_question(
+            call.request.search.query,
+            call.request.messages,
+            model=call.model,
+            deadline=call.deadline,
+            cancelled=call.cancelled,
+        )
+    progress.book(usage)
+    if fallback:
+        progress.fallbacks.append(fallback)
+    return question
+
+
+def _language(call: Call, question: str) -> str:
+    return call.preferences.language or detect(question) or "en"
+
+
+def _sources(findings: Findings) -> SourcesEvent:
+    return SourcesEvent(findings.question, findings.evidence, findings.query_id)
+
+
+def _task(call: Call, findings: Findings, *, language: str) -> WritingTask:
+    least = call.preferences.min_relevance
+    return WritingTask(
+        question=findings.question,
+        evidence=findings.evidence,
+        request=call.request,
+        preferences=call.preferences,
+        min_relevance=settings.ANSWERS["min_relevance"] if least is None else least,
+        conflicts=find_conflicts(findings.question, findings.evidence),
+        embed=call.embed,
+        language=language,
+    )
+
+
+def _write(call: Call, findings: Findings, progress: Progress, *, language: str) -> Iterator[Event]:
+    """Checked text as it is written, then the answer. Raises NotEnoughInformation before any."""
+    task = _task(call, findings, language=language)
+    checker = AnswerChecker(task.evidence, language=language)
+    release_connections()
+    finish, written = "stop", ""
+    started = time.perf_counter()
+    try:
+        for piece in _pieces(call, task):
+            if not written and piece.text:
+                progress.clock.since("first_text", started)
+            written += piece.text
+            for checked in checker.feed(piece.text):
+                yield TextEvent(checked)
+            progress.book(piece.usage or Usage())
+            finish = piece.finish or finish
+    except (LanguageModelFailed, Cancelled, GeneratorExit):
+        book_unfinished(call, task, written, progress)
+        raise
+    note = conflict_note(task.conflicts, written, language=language)
+    for checked in (*checker.feed(f"\n\n{note}" if note else ""), *checker.finish()):
+        yield TextEvent(checked)
+    progress.clock.since("write", started)
+    result = finish_answer(
+        call, findings, checker, progress, conflicts=task.conflicts, finish=finish
+    )
+    yield _done(result)
+
+
+def _pieces(call: Call, task: WritingTask) -> Iterator[Piece]:
+    """What the writer writes; by words alone if the embedder fails it."""
+    call.require_wanted()
+    try:
+        yield from call.writer.write(task, deadline=call.deadline, cancelled=call.cancelled)
+    except IngestError:
+        if task.embed is None:
+            raise
+        words_alone = replace(task, embed=None)
+        yield from call.writer.write(words_alone, deadline=call.deadline, cancelled=call.cancelled)
+
+
+def _abstain(
+    call: Call, findings: Findings, progress: Progress, *, language: str, missing: str
+) -> Iterator[Event]:
+    checker = AnswerChecker((), language=language)
+    text = not_enough_information(missing, language=language)
+    for checked in (*checker.feed(text), *checker.finish()):
+        yield TextEvent(checked)
+    yield _done(finish_abstention(call, findings, checker, progress, missing=missing))
+
+
+def _done(result: AnswerResult) -> AnswerEvent:
+    """One line in the log: figures and names, never what was asked or answered."""
+    logger.info(
+        "answer.done",
+        extra={
+            "model": result.model,
+            "is_answered": result.is_answered,
+            "grounded": result.grounded,
+            "sources": len(result.evidence),
+            "citations": len(result.citations),
+            "uncertainties": len(result.uncertainties),
+            "searches": len(result.searches),
+            "fallbacks": result.fallbacks,
+            "prompt_tokens": result.usage.prompt_tokens,
+            "completion_tokens": result.usage.completion_tokens,
+            "times_ms": result.times_ms,
+        },
+    )
+    return AnswerEvent(result)

@@ -1,0 +1,137 @@
+"""One call for an answer: who writes it, how the namespace wants it, and what it took so far."""
+
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.conf import settings
+
+from documents import profiles
+from documents.errors import IngestError
+from documents.language_models.base import Cancelled, LanguageModel, Usage
+from documents.language_models.usage import require_room
+from documents.models import IndexProfile, Namespace
+from documents.providers.usage import book_question
+from ragsite.backends import load_backend
+from ragsite.errors import ApiError
+from ragsite.platform.threads import release_connections
+from ragsite.tenancy import namespace
+from retrieval import relevance
+from retrieval.clock import Clock
+
+from .model_writer import ModelWriter
+from .requests import AnswerRequest, Preferences
+from .writers import Embed, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What stays the same from the question to the answer."""
+
+    namespace_id: uuid.UUID
+    request: AnswerRequest
+    preferences: Preferences
+    alias: str  # of the writer, in settings.LANGUAGE_MODELS
+    writer: Writer
+    model: LanguageModel | None  # None: the writer needs none
+    embed: Embed | None
+    min_relevance: float  # of the best passage; below, nobody is asked
+    deadline: float
+    cancelled: threading.Event
+
+    def require_wanted(self) -> None:
+        """Raises Cancelled if the caller has left."""
+        if self.cancelled.is_set():
+            raise Cancelled
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a call has used and gone through so far."""
+
+    started: float = field(default_factory=time.perf_counter)
+    clock: Clock = field(default_factory=Clock)
+    usage: Usage = field(default_factory=Usage)
+    searches: list[str] = field(default_factory=list)
+    fallbacks: list[str] = field(default_factory=list)
+
+    def book(self, usage: Usage) -> None:
+        self.usage += usage
+
+
+def prepare(namespace_id: uuid.UUID, request: AnswerRequest, cancelled: threading.Event) -> Call:
+    preferences, profile = _preferences(namespace_id)
+    alias = request.model or preferences.model or settings.ANSWERS["model"]
+    writer, model = _writer(alias)
+    if model is not None:
+        require_room(model, namespace_id)
+    return Call(
+        namespace_id=namespace_id,
+        request=request,
+        preferences=preferences,
+        alias=alias,
+        writer=writer,
+        model=model,
+        embed=_embed(namespace_id, profile),
+        min_relevance=_min_relevance(preferences, profile),
+        deadline=time.monotonic() + settings.ANSWERS["seconds"],
+        cancelled=cancelled,
+    )
+
+
+def _preferences(namespace_id: uuid.UUID) -> tuple[Preferences, IndexProfile]:
+    with namespace(namespace_id):
+        row = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
+    preferences = Preferences(
+        model=row.answer_model,
+        system_prompt=row.answer_prompt,
+        language=row.answer_language,
+        min_relevance=row.answer_min_relevance,
+    )
+    return preferences, row.active_profile
+
+
+def _min_relevance(preferences: Preferences, profile: IndexProfile) -> float:
+    """The namespace's own. By default only what is not even related is refused, and that is known
+    only where relevance is calibrated for the embedding model."""
+    if preferences.min_relevance is not None:
+        return preferences.min_relevance
+    return relevance.NOTHING_NEAR if relevance.is_calibrated(profile.model_identity) else 0.0
+
+
+def _writer(alias: str) -> tuple[Writer, LanguageModel | None]:
+    if alias not in settings.LANGUAGE_MODELS:
+        available = sorted(settings.LANGUAGE_MODELS)
+        raise ApiError(
+            "model_not_configured",
+            f"There is no language model {alias!r} here; there are {', '.join(available)}.",
+            http_status=422,
+            details={"available": available},
+        )
+    backend = load_backend("LANGUAGE_MODELS", alias)
+    if not isinstance(backend, LanguageModel):
+        return backend, None
+    writer = ModelWriter(
+        backend,
+        max_tokens=settings.ANSWERS["max_tokens"],
+        template_file=settings.ANSWERS["prompt_file"],
+    )
+    return writer, backend
+
+
+def _embed(namespace_id: uuid.UUID, profile: IndexProfile) -> Embed | None:
+    """The namespace's own embedder, for comparing sentences; None if it does not work."""
+    try:
+        embedder = profiles.embedder_of(profile)
+    except IngestError:
+        return None
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        release_connections()  # a provider may take its time
+        vectors = [vector for batch in embedder.embed_documents(texts) for vector in batch]
+        book_question(embedder, namespace_id, "\n".join(texts))
+        return vectors
+
+    return embed

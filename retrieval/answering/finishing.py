@@ -1,0 +1,163 @@
+"""The finished answer: its sentences judged, its values compared, its cost booked."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from django.conf import settings
+
+from documents.errors import IngestError
+from documents.language_models.base import ChatRequest, Usage
+from documents.language_models.usage import book_usage
+from ragsite.backends import load_backend
+
+from . import verifying
+from .call import Call, Progress
+from .checking import AnswerChecker
+from .finding import Findings
+from .messages import phrases_for
+from .model_writer import ModelWriter
+from .requests import AnswerResult, AnswerSentence, Uncertainty
+from .support import judge_sentences
+from .values import uncited_sentences, unsupported_values
+from .writers import WritingTask
+
+NOBODY = "none"  # the model of an answer that nobody was asked for
+
+
+def finish_answer(
+    call: Call,
+    findings: Findings,
+    checker: AnswerChecker,
+    progress: Progress,
+    *,
+    conflicts: Sequence[Uncertainty],
+    finish: str,
+) -> AnswerResult:
+    """The result of an answer that was written."""
+    with progress.clock("judge"):
+        sentences = _sentences(call, checker, progress)
+        uncertainties = (
+            *conflicts,
+            *checker.uncertainties,
+            *unsupported_values(checker.text, checker.citations, question=findings.question),
+            *uncited_sentences(checker.text, checker.citations),
+        )
+    problems = [one for one in uncertainties if one.kind != "conflict"]
+    result = replace(
+        _base(call, findings, checker, progress),
+        is_answered=True,
+        grounded=bool(checker.citations) and not problems,
+        model=call.alias,
+        finish=finish,
+        sentences=sentences,
+        uncertainties=uncertainties,
+    )
+    if call.request.verify:
+        result = _verified(call, result, progress)
+    return _booked(call, result, progress)
+
+
+def finish_abstention(
+    call: Call, findings: Findings, checker: AnswerChecker, progress: Progress, *, missing: str
+) -> AnswerResult:
+    """The result where there was not enough information; `checker` holds what was said instead."""
+    was_asked = bool(progress.usage.prompt_tokens)
+    result = replace(
+        _base(call, findings, checker, progress),
+        missing=missing,
+        model=call.alias if was_asked or (call.model is None and findings.evidence) else NOBODY,
+    )
+    return _booked(call, result, progress)
+
+
+def book_unfinished(call: Call, task: WritingTask, written: str, progress: Progress) -> None:
+    """An answer that broke off, or that nobody waited for, was paid for all the same."""
+    usage = progress.usage
+    if written and isinstance(call.writer, ModelWriter):
+        prompt = ChatRequest(call.writer.messages(task))
+        usage += call.writer.model.estimate_usage(prompt, written)
+    if call.model is not None and usage != Usage():
+        book_usage(call.model, call.namespace_id, usage)
+
+
+def conflict_note(conflicts: Sequence[Uncertainty], written: str, *, language: str) -> str:
+    """A sentence about values that disagree, where the answer rests on one side of it only."""
+    notes = []
+    for conflict in conflicts:
+        is_concerned = any(f"[cite:{value.evidence_id}]" in written for value in conflict.values)
+        if is_concerned and not all(value.text in written for value in conflict.values):
+            listed = "; ".join(f"“{v.text}” [cite:{v.evidence_id}]" for v in conflict.values)
+            notes.append(phrases_for(language).disagree.format(values=listed))
+    return " ".join(notes)
+
+
+def _base(
+    call: Call, findings: Findings, checker: AnswerChecker, progress: Progress
+) -> AnswerResult:
+    return AnswerResult(
+        text=checker.text,
+        question=findings.question,
+        is_answered=False,
+        grounded=False,
+        missing="",
+        evidence=findings.evidence,
+        citations=checker.citations,
+        sentences=(),
+        uncertainties=(),
+        report=checker.report,
+        model=NOBODY,
+        usage=progress.usage,
+        cost=None,
+        finish="stop",
+        searches=tuple(progress.searches),
+        fallbacks=tuple(progress.fallbacks),
+        notes=findings.result.diagnostics.notes,
+        times_ms=progress.clock.times_ms,
+        query_id=findings.query_id,
+        search_diagnostics=findings.result.diagnostics,
+        search_cache=findings.result.cache,
+        relevance=findings.relevance,
+    )
+
+
+def _sentences(
+    call: Call, checker: AnswerChecker, progress: Progress
+) -> tuple[AnswerSentence, ...]:
+    try:
+        return judge_sentences(checker.text, checker.citations, embed=call.embed)
+    except IngestError as error:  # support by words alone
+        progress.fallbacks.append(f"support_by_words: {error.code}")
+        return judge_sentences(checker.text, checker.citations, embed=None)
+
+
+def _verified(call: Call, result: AnswerResult, progress: Progress) -> AnswerResult:
+    alias = settings.ANSWERS["verifier"]
+    if not alias:
+        progress.fallbacks.append("not_verified: no verifier is configured")
+        return result
+    judge = load_backend("LANGUAGE_MODELS", alias)
+    with progress.clock("verify"):
+        verified = verifying.verify(
+            result, judge, style=settings.ANSWERS["verifier_style"], deadline=call.deadline
+        )
+    book_usage(judge, call.namespace_id, verified.usage)
+    progress.fallbacks += verified.fallbacks
+    return replace(
+        result,
+        verification=verified.verification,
+        citations=verified.citations,
+    )
+
+
+def _booked(call: Call, result: AnswerResult, progress: Progress) -> AnswerResult:
+    cost = None
+    if call.model is not None and progress.usage != Usage():
+        cost = book_usage(call.model, call.namespace_id, progress.usage)
+    progress.clock.since("total", progress.started)
+    return replace(
+        result,
+        cost=None if cost is None else float(cost),
+        usage=progress.usage,
+        fallbacks=tuple(progress.fallbacks),
+        times_ms=dict(progress.clock.times_ms),
+    )

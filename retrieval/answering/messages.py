@@ -1,0 +1,83 @@
+"""The few sentences that the server itself adds to an answer, in the reader's language."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    not_enough: str  # there is not enough information
+    missing: str  # {missing} says what
+    disagree: str  # {values}: quoted values with their citations
+
+
+PHRASES = {
+    "en": Phrases(
+        "The documents do not hold enough information to answer this.",
+        "What is missing: {missing}.",
+        "Note that the sources disagree: {values}.",
+    ),
+    "de": Phrases(
+        "Die Dokumente enthalten nicht genug Informationen, um das zu beantworten.",
+        "Es fehlt: {missing}.",
+        "Die Quellen widersprechen sich: {values}.",
+    ),
+    "fr": Phrases(
+        "Les documents ne contiennent pas assez d’informations pour répondre.",
+        "Il manque : {missing}.",
+        "Les sources se contredisent : {values}.",
+    ),
+    "es": Phrases(
+        "Los documentos no contienen información suficiente para responder.",
+        "Falta: {missing}.",
+        "Las fuentes no coinciden: {values}.",
+    ),
+    "it": Phrases(
+        "I documenti non contengono informazioni sufficienti per rispondere.",
+        "Manca: {missing}.",
+        "Le fonti non concordano: {values}.",
+    ),
+    "pt": Phrases(
+        "Os documentos não contêm informação suficiente para responder.",
+        "Falta: {missing}.",
+        "As fontes não concordam: {values}.",
+    ),
+    "nl": Phrases(
+        "De documenten bevatten niet genoeg informatie om dit te beantwoorden.",
+        "Er ontbreekt: {missing}.",
+        "De bronnen spreken elkaar tegen: {values}.",
+    ),
+    "pl": Phrases(
+        "Dokumenty nie zawierają wystarczających informacji, aby odpowiedzieć.",
+        "Brakuje: {missing}.",
+        "Źródła są sprzeczne: {values}.",
+    ),
+    "ru": Phrases(
+        "В документах недостаточно информации для ответа.",
+        "Не хватает: {missing}.",
+        "Источники расходятся: {values}.",
+    ),
+    "ar": Phrases(
+        "لا تحتوي المستندات على معلومات كافية للإجابة.",
+        "ما ينقص: {missing}.",
+        "المصادر غير متفقة: {values}.",
+    ),
+    "zh": Phrases(
+        "文档中没有足够的信息来回答这个问题。", "缺少：{missing}。", "来源不一致：{values}。"
+    ),
+    "ja": Phrases(
+        "文書には回答に十分な情報がありません。",
+        "不足している情報：{missing}。",
+        "情報源が一致していません：{values}。",
+    ),
+}
+
+
+def phrases_for(language: str) -> Phrases:
+    return PHRASES.get(language, PHRASES["en"])
+
+
+def not_enough_information(missing: str, *, language: str) -> str:
+    phrases = phrases_for(language)
+    if not missing:
+        return phrases.not_enough
+    return f"{phrases.not_enough} {phrases.missing.format(missing=missing.rstrip('.'))}"

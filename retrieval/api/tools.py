@@ -1,0 +1,126 @@
+"""GET /tools: what an agent may call, as JSON Schema; POST /tools/{name}: a call."""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from documents.api.events import WhateverIsAccepted
+from documents.api.serializers import StrictSerializer
+from documents.api.views import caller_of, check_parameters
+from ragsite.logs import current_request_id
+from ragsite.platform.rate_limits import RateLimited
+from retrieval.tools.base import ToolContext
+from retrieval.tools.calling import call_tool
+from retrieval.tools.registry import FORMATS, definitions, tools_for
+
+_ANY_OBJECT = {"type": "object", "additionalProperties": True}
+
+
+class ToolSerializer(serializers.Serializer):
+    name = serializers.CharField()
+    title = serializers.CharField()
+    description = serializers.CharField(help_text="For a language model.")
+    input_schema = serializers.DictField(help_text="JSON Schema, draft 2020-12.")
+    scope = serializers.ChoiceField(choices=["read", "write"])
+    is_read_only = serializers.BooleanField()
+    is_destructive = serializers.BooleanField()
+
+
+class ToolListSerializer(serializers.Serializer):
+    tools = ToolSerializer(
+        many=True, help_text="With `format` as the named provider takes them in place of these."
+    )
+
+
+@extend_schema_field(_ANY_OBJECT)
+class ArgumentsField(serializers.Field):
+    """Whatever was sent: the tool's own schema decides."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        return data
+
+
+class ToolCallSerializer(StrictSerializer):
+    arguments = ArgumentsField(default=dict, help_text="As the tool's `input_schema` says.")
+
+
+class ToolResultSerializer(serializers.Serializer):
+    name = serializers.CharField()
+    result = serializers.DictField(help_text="What it holds depends on the tool: docs/tools.md.")
+    cached = serializers.BooleanField(
+        help_text="From an equal call within the last minutes, while nothing has changed since."
+    )
+    latency_ms = serializers.FloatField()
+
+
+def context_of(request: Request) -> ToolContext:
+    caller = caller_of(request)
+    return ToolContext(
+        caller.namespace_id, caller.key_id, caller.scopes, request_id=current_request_id()
+    )
+
+
+class ToolListView(APIView):
+    rate_class = "read"
+    scopes = {"GET": None}  # each caller sees what it may use
+    content_negotiation_class = WhateverIsAccepted  # ?format= names no renderer here
+
+    @extend_schema(
+        operation_id="tools_list",
+        parameters=[
+            OpenApiParameter(
+                "format",
+                str,
+                enum=FORMATS,
+                default="ragsite",
+                description="`openai` and `anthropic`: as their APIs take tool definitions.",
+            )
+        ],
+        responses=ToolListSerializer,
+    )
+    def get(self, request: Request) -> Response:
+        """The tools this key may use: without the scope `write` those that only read."""
+        check_parameters(request, frozenset({"format"}), {"format": FORMATS})
+        wanted = request.query_params.get("format", "ragsite")
+        tools = tools_for(context_of(request))
+        return Response({"tools": definitions(tools, wanted)})  # type: ignore[arg-type]
+
+
+class ToolView(APIView):
+    rate_class = "read"  # the call itself counts as `agent` (retrieval/tools/calling.py)
+    scopes = {"POST": None}  # the tool decides
+
+    @extend_schema(
+        operation_id="tools_call", request=ToolCallSerializer, responses=ToolResultSerializer
+    )
+    def post(self, request: Request, name: str) -> Response:
+        """Arguments are checked against the tool's schema: 422 `invalid_arguments` names what is
+        wrong. Results of tools that only read are kept for a while (`cached`)."""
+        form = ToolCallSerializer(data=request.data)
+        if not form.is_valid():
+            raise ValidationError(form.errors)
+        try:
+            called = call_tool(context_of(request), name, form.validated_data["arguments"])
+        except RateLimited as error:
+            _show_limit(request, error.admission)
+            raise
+        _show_limit(request, called.admission)
+        return Response(
+            {
+                "name": called.name,
+                "result": called.result,
+                "cached": called.cached,
+                "latency_ms": called.latency_ms,
+            }
+        )
+
+
+def _show_limit(request: Request, admission: Any) -> None:
+    """The headers tell of the limit that matters, not of the one the key entered by."""
+    if admission is not None:
+        request._request.admission = admission  # type: ignore[attr-defined]

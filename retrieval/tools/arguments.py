@@ -1,0 +1,66 @@
+"""Checking a tool's arguments against its schema, with errors that a model can act on."""
+
+from collections.abc import Callable
+from typing import Any
+
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import ValidationError
+
+from documents.metadata import storable
+from documents.metadata import text as clean
+
+from .base import InvalidArguments, Tool
+
+MAX_ERRORS = 10
+MAX_SHOWN = 100  # characters of a name in an error
+ODD_CHARACTERS = "NUL characters, lone surrogates, NaN and very deep nesting are not allowed."
+
+# jsonschema's own messages repeat the value, which may be very long.
+_MESSAGES: dict[str, Callable[[Any], str]] = {
+    "type": lambda kind: f"must be of type {kind}",
+    "enum": lambda values: f"must be one of {', '.join(map(str, values))}",
+    "minLength": lambda n: f"must have at least {n} characters",
+    "maxLength": lambda n: f"must have at most {n:,} characters",
+    "minItems": lambda n: f"must have at least {n} items",
+    "maxItems": lambda n: f"must have at most {n} items",
+    "minimum": lambda n: f"must be at least {n}",
+    "maximum": lambda n: f"must be at most {n}",
+    "format": lambda name: f"must be a {name}",
+}
+
+
+def checked(tool: Tool, arguments: Any) -> dict[str, Any]:
+    """The arguments with the schema's defaults filled in. Raises InvalidArguments."""
+    validator = Draft202012Validator(tool.input_schema, format_checker=FormatChecker(["uuid"]))
+    errors = sorted(validator.iter_errors(arguments), key=_place)
+    if errors:
+        raise InvalidArguments([_described(error) for error in errors[:MAX_ERRORS]])
+    for name, value in arguments.items():
+        if name not in tool.free_text and storable(value) != value:
+            raise InvalidArguments([(name, ODD_CHARACTERS)])
+    properties = tool.input_schema["properties"]
+    filled = {name: p["default"] for name, p in properties.items() if "default" in p} | arguments
+    return {name: _whole(properties[name], value) for name, value in filled.items()}
+
+
+def _whole(schema: Any, value: Any) -> Any:
+    """JSON Schema takes 5.0 for an integer, Python does not."""
+    return int(value) if schema.get("type") == "integer" else value
+
+
+def _place(error: ValidationError) -> str:
+    return ".".join(map(str, error.absolute_path))
+
+
+def _described(error: ValidationError) -> tuple[str, str]:
+    path = clean(_place(error))[:MAX_SHOWN]
+    if error.validator == "required":
+        missing = next(name for name in error.validator_value if name not in error.instance)
+        return ".".join(filter(None, (path, missing))), "is required"
+    if error.validator == "additionalProperties":
+        known = error.schema.get("properties", {})
+        unknown = next(name for name in error.instance if name not in known)
+        named = ".".join(filter(None, (path, clean(unknown)[:MAX_SHOWN])))
+        return named, f"is not an argument; there are {', '.join(known)}"
+    message = _MESSAGES.get(str(error.validator))
+    return path, message(error.validator_value) if message else f"fails {error.validator!r}"

@@ -1,0 +1,119 @@
+"""What a tool is, and for whom it works."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from uuid import UUID
+
+from ragsite.auth import Caller
+from ragsite.errors import ApiError
+
+Schema = Mapping[str, Any]
+Arguments = Mapping[str, Any]
+Result = dict[str, Any]
+Scope = Literal["read", "write"]
+# What ends a cached result early: a change of what search sees, also of any document's status, or
+# it is not kept at all.
+Freshness = Literal["content", "documents", "never"]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """On whose behalf a tool runs."""
+
+    namespace_id: UUID
+    key_id: UUID
+    scopes: frozenset[str]
+    request_id: str = ""
+
+    def may(self, scope: Scope) -> bool:
+        return Caller(self.key_id, self.namespace_id, self.scopes).may(scope)
+
+
+Run = Callable[[ToolContext, Arguments], Result]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Its texts are written for a language model: what it does, when to use it, what it returns."""
+
+    name: str
+    title: str
+    description: str
+    input_schema: Schema
+    run: Run
+    scope: Scope = "read"
+    is_destructive: bool = False
+    freshness: Freshness = "content"
+    free_text: frozenset[str] = frozenset()  # arguments whose odd characters are cleaned on intake
+
+    @property
+    def is_read_only(self) -> bool:
+        return self.scope == "read"
+
+
+class InvalidArguments(ApiError):
+    """`errors` are pairs of a path ("filters.tags.0") and what is wrong there."""
+
+    def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
+        path, message = errors[0]
+        super().__init__(
+            "invalid_arguments",
+            f"{path}: {message}" if path else message,
+            http_status=422,
+            details={"errors": [{"path": path, "message": message} for path, message in errors]},
+        )
+
+
+def not_found(what: str) -> ApiError:
+    """The same for another namespace's and for one that nobody has."""
+    return ApiError("not_found", f"There is no such {what} in this namespace.", http_status=404)
+
+
+# -- schemas -----------------------------------------------------------------------------
+
+
+def object_schema(properties: Schema, *, required: Sequence[str] = ()) -> Schema:
+    return {
+        "$schema": DIALECT,
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def text(description: str, *, longest: int, **more: Any) -> Schema:
+    return {
+        "type": "string",
+        "description": description,
+        "minLength": 1,
+        "maxLength": longest,
+        **more,
+    }
+
+
+def whole_number(description: str, *, default: int, least: int = 1, most: int) -> Schema:
+    limits = {"minimum": least, "maximum": most, "default": default}
+    return {"type": "integer", "description": description, **limits}
+
+
+def share(description: str, *, default: float) -> Schema:
+    return {
+        "type": "number",
+        "description": description,
+        "minimum": 0,
+        "maximum": 1,
+        "default": default,
+    }
+
+
+def texts(description: str, *, longest: int, most: int) -> Schema:
+    items = {"type": "string", "minLength": 1, "maxLength": longest}
+    return {"type": "array", "description": description, "items": items, "maxItems": most}
+
+
+def identifier(description: str) -> Schema:
+    return {"type": "string", "format": "uuid", "description": description}

@@ -1,0 +1,106 @@
+"""Running a tool for a caller: counted, allowed, checked, and out of the cache where it can be."""
+
+import json
+import logging
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from rest_framework.exceptions import ValidationError
+
+from ragsite.auth import count_call, lacks_scope
+from ragsite.errors import flat_errors
+from ragsite.logs import request_id
+from ragsite.platform.rate_limits import Admission
+from ragsite.rendering import QuickJSONRenderer
+from ragsite.tenancy import looked_up_in
+from retrieval.caching import get_or_compute
+from retrieval.fingerprints import fingerprint
+
+from .arguments import checked
+from .base import InvalidArguments, Result, Tool, ToolContext
+from .registry import find_tool
+
+logger = logging.getLogger(__name__)
+
+RATE_CLASS = "agent"
+
+# A row's place and the transaction that wrote it change with the row: with every change of content
+# (the revision) and of how the namespace wants its answers. What is queued is no content yet, but
+# every change of a document's status begins with a new job.
+_STATE = """
+    SELECT namespace.ctid::text || namespace.xmin::text || profile.ctid::text || profile.xmin::text
+               AS written,
+           (SELECT max(created_at)::text FROM documents_ingestjob
+            WHERE namespace_id = namespace.id) AS newest_job,
+           EXISTS (SELECT FROM documents_ingestjob
+                   WHERE namespace_id = namespace.id AND state IN ('queued', 'running'))
+               AS has_open_jobs
+    FROM documents_namespace namespace
+    JOIN documents_indexprofile profile ON profile.id = namespace.active_profile_id
+    WHERE namespace.id = %(namespace)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    name: str
+    result: Result  # plain JSON data
+    cached: bool
+    latency_ms: float
+    admission: Admission | None  # what is left of the key's limit; None: it has none
+
+
+def call_tool(context: ToolContext, name: str, arguments: Any) -> ToolResult:
+    """Raises ApiError: rate_limited, unknown_tool, insufficient_scope, invalid_arguments, or what
+    went wrong in the tool. Call it outside of transactions."""
+    started = time.monotonic()
+    with request_id(context.request_id):
+        admission = count_call(context.key_id, context.namespace_id, rate_class=RATE_CLASS)
+        tool = find_tool(name)
+        if not context.may(tool.scope):
+            raise lacks_scope(tool.scope)
+        result, cached = _kept_or_run(context, tool, checked(tool, arguments))
+        latency_ms = round((time.monotonic() - started) * 1000, 1)
+        logger.info("tool.called", extra={"tool": name, "cached": cached, "ms": latency_ms})
+    return ToolResult(name, result, cached, latency_ms, admission)
+
+
+def _kept_or_run(
+    context: ToolContext, tool: Tool, arguments: dict[str, Any]
+) -> tuple[Result, bool]:
+    state = _state(context, tool) if tool.is_read_only else None
+    if state is None:
+        return json.loads(_run(context, tool, arguments)), False
+    described = fingerprint(state, tool.name, arguments, context.scopes)
+    kept, outcome = get_or_compute(
+        "results",
+        f"tool:{context.namespace_id}:{described}",
+        settings.CACHE_SECONDS["tools"],
+        lambda: _run(context, tool, arguments),
+        cacheable=lambda text: not json.loads(text).get("fallbacks"),
+    )
+    return json.loads(kept), outcome == "hit"
+
+
+def _state(context: ToolContext, tool: Tool) -> tuple[Any, ...] | None:
+    """What a result depends on besides its arguments; None where none may be kept."""
+    if tool.freshness == "never":
+        return None
+    found = looked_up_in(context.namespace_id, _STATE, {"namespace": context.namespace_id})
+    written, newest_job, has_open_jobs = found[0]
+    if tool.freshness == "content":
+        return (written,)
+    return None if has_open_jobs else (written, newest_job)
+
+
+def _run(context: ToolContext, tool: Tool, arguments: dict[str, Any]) -> str:
+    """The result as JSON text: what is kept is never pickled."""
+    try:
+        result = tool.run(context, arguments)
+    except ValidationError as error:  # a rule that a schema cannot state
+        raise InvalidArguments(
+            [(wrong["field"], wrong["message"]) for wrong in flat_errors(error)]
+        ) from None
+    return QuickJSONRenderer().render(result).decode()

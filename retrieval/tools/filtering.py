@@ -1,0 +1,38 @@
+"""Filters as tools take them: those of POST /query in their plainest form."""
+
+from .base import Schema, texts
+
+TAG, TAGS = 200, 100  # characters of one, how many
+
+_DATES = {
+    "type": "array",
+    "description": "[from, to], each a date such as 2026-01-31 or null for open. The date a "
+    "document gives itself, else when it was added.",
+    "items": {"type": ["string", "null"], "maxLength": 40},
+    "minItems": 2,
+    "maxItems": 2,
+}
+_METADATA = {
+    "type": "object",
+    "description": 'Metadata a document must have, e.g. {"author": "Ada", "year": {"$gte": 2020}}. '
+    "Operators: $eq $ne $in $nin $gt $gte $lt $lte $exists, and $and $or $not.",
+}
+
+FILTERS: Schema = {
+    "type": "object",
+    "description": "Restricts which documents count. Leave out unless you know the values.",
+    "properties": {
+        "tags": texts("Documents with any of these tags.", longest=TAG, most=TAGS),
+        "document_ids": {
+            "type": "array",
+            "description": "Only these documents, by document id.",
+            "items": {"type": "string", "format": "uuid"},
+            "maxItems": 1000,
+        },
+        "source_types": texts("Kinds of files, e.g. pdf, md, html.", longest=20, most=20),
+        "language": texts("Languages as ISO 639 codes, e.g. en, de.", longest=8, most=100),
+        "date_range": _DATES,
+        "metadata": _METADATA,
+    },
+    "additionalProperties": False,
+}

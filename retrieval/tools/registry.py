@@ -1,0 +1,75 @@
+"""Every tool there is, and how a caller is told of them."""
+
+from collections.abc import Iterable
+from typing import Any, Literal, get_args
+
+from ragsite.errors import ApiError
+
+from . import answers, document_changes, documents, searching
+from .base import Tool, ToolContext
+
+Format = Literal["ragsite", "openai", "anthropic"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+TOOLS: dict[str, Tool] = {
+    tool.name: tool
+    for tool in (
+        searching.RAG_SEARCH,
+        answers.ANSWER,
+        documents.SEARCH_DOCUMENTS,
+        documents.LIST_DOCUMENTS,
+        documents.GET_DOCUMENT,
+        document_changes.INDEX_DOCUMENT,
+        document_changes.DELETE_DOCUMENT,
+        document_changes.GET_JOB,
+    )
+}
+
+
+def tools_for(context: ToolContext) -> list[Tool]:
+    """The tools this caller may use."""
+    return [tool for tool in TOOLS.values() if context.may(tool.scope)]
+
+
+def find_tool(name: str) -> Tool:
+    tool = TOOLS.get(name)
+    if tool is None:
+        raise ApiError(
+            "unknown_tool",
+            f"There is no such tool; there are {', '.join(TOOLS)}.",
+            http_status=404,
+            details={"available": list(TOOLS)},
+        )
+    return tool
+
+
+def definitions(tools: Iterable[Tool], format_: Format = "ragsite") -> list[dict[str, Any]]:
+    """The tools as a caller, or the API of its language model, takes them."""
+    define = {"ragsite": _ours, "openai": _openai, "anthropic": _anthropic}[format_]
+    return [define(tool) for tool in tools]
+
+
+def _ours(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "input_schema": tool.input_schema,
+        "scope": tool.scope,
+        "is_read_only": tool.is_read_only,
+        "is_destructive": tool.is_destructive,
+    }
+
+
+def _openai(tool: Tool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": _bare(tool)}
+    return {"type": "function", "function": function}
+
+
+def _anthropic(tool: Tool) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "input_schema": _bare(tool)}
+
+
+def _bare(tool: Tool) -> dict[str, Any]:
+    """Without the dialect's address, which not every provider takes."""
+    return {key: value for key, value in tool.input_schema.items() if key != "$schema"}

@@ -12,6 +12,7 @@ import pytest
 
 from documents.language_models.base import Cancelled, Usage
 from ragsite.backends import load_backend
+from retrieval.answering.claims import uncited_sentences
 from retrieval.answering.extractive import ExtractiveWriter
 from retrieval.answering.extractive.ranking import MAX_EMBEDDED, MAX_RERANKED
 from retrieval.answering.requests import AnswerRequest, Evidence, Preferences
@@ -121,7 +122,9 @@ def test_a_sentence_that_opens_with_a_pronoun_brings_the_one_before(language: st
     first, second, question = BORN_IN_OSLO[language]
     gap = "" if language == "zh" else " "
     found = source("p1", f"{first}{gap}{second}", language=language)
-    assert write(task(question, found, language=language)) == f"{first}{gap}{second} [cite:p1]"
+    text = write(task(question, found, language=language))
+    assert text == f"{first} [cite:p1]{gap}{second} [cite:p1]"
+    assert MARKER.sub("", text) == found.text
 
 
 TABLE = """Fees are set by the board.
@@ -178,8 +181,29 @@ def test_a_list_item_comes_with_the_line_that_introduces_it():
 
 def test_a_line_that_introduces_a_list_is_never_alone():
     text = write(task("At which places can I return a parcel?", source("l2", LIST)))
-    assert text.startswith("You can return a parcel at these places:\n\n- any post office")
-    assert text.endswith("around the clock [cite:l2]")
+    assert text == (
+        "You can return a parcel at these places:\n\n"
+        "- any post office, until noon [cite:l2]\n"
+        "- the kiosk in Storgata, around the clock [cite:l2]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        (LIST, "At which places can I return a parcel?"),
+        (
+            "- **Keys.** Change them each May. Tell nobody.\n- **Logs.** Kept.",
+            "When do keys change?",
+        ),
+        ("Ada Holm founded the museum. She was born in Oslo.", "Where was the founder born?"),
+    ],
+)
+def test_every_sentence_that_is_shown_is_cited(text: str, question: str):
+    found = source("u1", text)
+    checker = checked(write(task(question, found)), found)
+    assert len(checker.citations) > 1
+    assert uncited_sentences(checker.text, checker.citations) == ()
 
 
 def test_small_code_stays_whole_and_its_marker_stands_outside():

@@ -8,6 +8,7 @@ the document that answers it, and once without its whole article.
 """
 
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from evaluation.benchmarks import stage
 from evaluation.benchmarks.quality import Service, describe, open_service, say
 from evaluation.benchmarks.uploads import arguments_for, set_up
 
+MARKER = re.compile(r"\s\[cite:\w+\]")
 LAYOUTS = ("paragraph", "article")
 BATCH = 60
 MIN_RELEVANCE = 0.2
@@ -127,7 +129,7 @@ class Asker:
             pieces = list(self.writer.write(task, deadline=deadline, cancelled=threading.Event()))
         except NotEnoughInformation:
             return []
-        return [piece.text for piece in pieces if piece.text]
+        return [MARKER.sub("", piece.text) for piece in pieces if piece.text]
 
     def is_refused(self, question: str, without: dict[str, Any] | None) -> bool:
         return not self.written(self.task(question, without, least=MIN_RELEVANCE))

@@ -96,9 +96,7 @@ def _is_heading(lines: Sequence[_Line], number: int) -> bool:
     if _HEADING.match(line.text):
         return True
     below = lines[number + 1].text if number + 1 < len(lines) else ""
-    is_wide = len(below.strip()) >= len(line.text.strip()) // 2
-    is_underlined = is_wide and bool(_UNDERLINE.fullmatch(below))
-    return is_underlined and "|" not in line.text and "\t" not in line.text
+    return bool(_UNDERLINE.fullmatch(below)) and "|" not in line.text and "\t" not in line.text
 
 
 def _heading(lines: Sequence[_Line], number: int) -> tuple[list[Block], int]:

@@ -15,7 +15,8 @@ from .units import Unit, shown_text, units_of
 
 ScorePairs = Callable[[str, Sequence[str]], Sequence[float]]
 
-MAX_UNITS = 400  # read of all passages
+MAX_UNITS = 600  # read of all passages
+MAX_UNITS_OF_PASSAGE = 120  # no passage crowds out the others
 MAX_EMBEDDED = 24  # by their words; from 16 on the first three stay the same
 MAX_RERANKED = 8
 
@@ -61,7 +62,7 @@ def rank(
     units: list[Unit] = []
     for passage, each in enumerate(evidence):
         if len(units) < MAX_UNITS:
-            units += units_of(passage, each, language=language)
+            units += units_of(passage, each, language=language)[:MAX_UNITS_OF_PASSAGE]
     units = units[:MAX_UNITS]
     measured = measure(question, units, evidence, language=language)
     scores = measured.values @ _WORDS_ONLY

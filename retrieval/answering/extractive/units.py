@@ -52,6 +52,11 @@ class Unit:
         return self.kind == "text" and self.spans[0][0] < self.core[0]
 
 
+def is_claim(sentence: str) -> bool:
+    """Whether it says something by itself: not a number of a list, not a line before one."""
+    return bool(_LETTERS.search(sentence)) and not sentence.rstrip("*_ ").endswith((":", "："))
+
+
 def shown_text(unit: Unit, evidence: Sequence[Evidence]) -> str:
     """All of it, as a reader gets it."""
     text = evidence[unit.passage].text

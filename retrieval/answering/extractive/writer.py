@@ -2,17 +2,18 @@
 
 import threading
 from collections.abc import Iterator, Sequence
+from itertools import pairwise, zip_longest
 
 from documents.language_models.base import Cancelled, Piece, Usage
+from documents.sentences import sentence_spans
 
 from ..requests import Evidence
 from ..writers import NotEnoughInformation, WritingTask
+from .blocks import blocks_of
 from .choosing import choose
 from .confidence import confidence, missing
 from .ranking import Ranking, ScorePairs, rank
-from .units import Unit
-
-FENCES = ("```", "~~~")
+from .units import Unit, is_claim
 
 
 class ExtractiveWriter:
@@ -57,13 +58,13 @@ class ExtractiveWriter:
             raise NotEnoughInformation(missing(ranking.question))
         if cancelled.is_set():
             raise Cancelled
-        for text in _texts(choose(ranking, task.evidence), task.evidence):
+        for text in _texts(choose(ranking, task.evidence), task.evidence, task.language):
             yield Piece(text)
         yield Piece(finish="stop", usage=Usage(0, 0))
 
 
-def _texts(units: Sequence[Unit], evidence: Sequence[Evidence]) -> Iterator[str]:
-    """Each unit verbatim, with its marker. A header or lead-in that was just shown is not
+def _texts(units: Sequence[Unit], evidence: Sequence[Evidence], language: str) -> Iterator[str]:
+    """Each unit verbatim, with its markers. A header or lead-in that was just shown is not
     repeated."""
     shown: set[tuple[object, int]] = set()
     for number, unit in enumerate(units):
@@ -74,11 +75,31 @@ def _texts(units: Sequence[Unit], evidence: Sequence[Evidence]) -> Iterator[str]
             if (document, offset + start) not in shown:
                 parts.append(source.text[start:end])
             shown.add((document, offset + start))
-        text = "\n".join(parts)
         gap = _gap(units[number - 1], unit) if number else ""
-        marker = f"[cite:{source.id}]"
-        # Behind a closing fence it would become part of the code.
-        yield f"{gap}{text}\n{marker}" if text.endswith(FENCES) else f"{gap}{text} {marker}"
+        spoken = source.hit.language or language
+        yield gap + _cited("\n".join(parts), f"[cite:{source.id}]", language=spoken)
+
+
+def _cited(text: str, marker: str, *, language: str) -> str:
+    """The text with the marker after each sentence, row and piece of code in it."""
+    ends: list[tuple[int, str]] = []
+    for block in blocks_of(text):
+        if block.kind == "code":  # behind a closing fence it would become part of the code
+            ends.append((block.end, f"\n{marker}"))
+        elif block.kind == "row":
+            ends.append((len(text[: block.end].rstrip()), f" {marker}"))
+        elif block.kind in ("text", "item"):
+            inside = text[block.start : block.end]
+            ends += [
+                (block.start + end, f" {marker}")
+                for start, end in sentence_spans(inside, language=language)
+                if is_claim(inside[start:end])
+            ]
+    if not ends:  # nothing but a line that introduces something, or an odd row
+        ends.append((len(text), f" {marker}"))
+    edges = [0, *(end for end, _ in ends), len(text)]
+    between = [text[start:end] for start, end in pairwise(edges)]
+    return "".join(a + b for a, b in zip_longest(between, [mark for _, mark in ends], fillvalue=""))
 
 
 def _gap(before: Unit, unit: Unit) -> str:

@@ -1,7 +1,8 @@
 # Two commands matter: `make run` and `make test`. `make help` lists the rest.
 .DEFAULT_GOAL := help
 .PHONY: help run install test test-offline test-faults test-hostile test-small-model lint format \
-        schema clean python-ok bench bench-answer bench-answers bench-expansion bench-chunking bench-embedding bench-files bench-filings bench-ingest \
+        schema clean python-ok bench bench-answer bench-answers bench-expansion bench-chunking \
+        bench-embedding bench-extractive bench-files bench-filings bench-ingest \
         bench-quality bench-query bench-reindex bench-rendered fuzz fuzz-api
 
 PYTHON ?= python3
@@ -52,6 +53,9 @@ bench-answers: $(VENV)/.base $(PEERS)/.installed ## Is the answer in the context
 
 bench-filings: $(VENV)/.base ## Is the page with the evidence found: DATA=folder with pdfs/
 	$(BIN)/python -m evaluation.benchmarks.filings --data "$(DATA)" $(ARGS)
+
+bench-extractive: $(VENV)/.base ## The sentence that answers, and refusing without one: DATA=folder with xquad.en.json, ARGS="--languages de es"
+	$(BIN)/python -m evaluation.benchmarks.extractive --data "$(DATA)" $(ARGS)
 
 bench-chunking: $(VENV)/.base ## Chunking quality against the published splitter: DATA=folder with corpora/
 	$(BIN)/python -m evaluation.benchmarks.chunking --data $(DATA)

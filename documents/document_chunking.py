@@ -19,9 +19,10 @@ from .chunking import UNITS, ChunkerSettings, ChunkingOptions, misfit, size_limi
 from .embedders import Embedder
 from .errors import BadFile
 from .language_models.base import LanguageModel, LanguageModelUnavailable
+from .language_models.usage import book_usage, require_room
 from .models import Document, IndexProfile, Namespace
 from .splitting import Splitter
-from .topic_finding import TopicFinder
+from .topic_finding import ask_for_topics, read_topics
 from .topic_splitting import FindTopics
 
 TYPICAL_CHARACTERS_PER_TOKEN = 4  # of English prose
@@ -105,11 +106,15 @@ def splitter_for_document(
 
 
 def topic_finder(namespace_id: uuid.UUID) -> FindTopics:
-    """Asks the model of CHUNKING_MODEL. One that cannot be loaded fails like one that does not
-    answer: when it is asked."""
+    """Asks the model of CHUNKING_MODEL, within the namespace's caps, and books what it takes. One
+    that cannot be loaded fails like one that does not answer: when it is asked."""
 
     def find(sentences: Sequence[str]) -> list[int]:
-        return TopicFinder(_chunking_model(), seconds=settings.CHUNKING["seconds"])(sentences)
+        model = _chunking_model()
+        require_room(model, namespace_id)
+        completion = ask_for_topics(model, sentences, seconds=settings.CHUNKING["seconds"])
+        book_usage(model, namespace_id, completion.usage)
+        return read_topics(completion.text, len(sentences))
 
     return find
 

@@ -3,14 +3,14 @@
 import json
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from documents.language_models.base import (
     ChatRequest,
+    Completion,
     LanguageModel,
     LanguageModelBadResponse,
     Message,
-    Usage,
 )
 
 RULES = (
@@ -24,35 +24,24 @@ MIN_ANSWER_TOKENS = 200
 TOKENS_PER_NUMBER = 6
 
 
-def unbooked(usage: Usage) -> None:
-    return None
+def ask_for_topics(model: LanguageModel, sentences: Sequence[str], *, seconds: float) -> Completion:
+    """Raises LanguageModelFailed."""
+    numbered = "\n".join(f"[{n}] {sentence}" for n, sentence in enumerate(sentences, 1))
+    request = ChatRequest(
+        messages=(Message("system", RULES), Message("user", numbered)),
+        max_tokens=max(MIN_ANSWER_TOKENS, TOKENS_PER_NUMBER * len(sentences)),
+        temperature=0.0,
+        json_mode=True,
+    )
+    return model.complete(request, deadline=time.monotonic() + seconds)
 
 
-class TopicFinder:
-    def __init__(
-        self, model: LanguageModel, *, seconds: float, book: Callable[[Usage], None] = unbooked
-    ) -> None:
-        self.model = model
-        self.seconds = seconds  # for one answer
-        self.book = book  # told what each answer took, also one that is of no use
+def read_topics(answer: str, sentences: int) -> list[int]:
+    """The places of the sentences that the answer names, from 0 and in order.
 
-    def __call__(self, sentences: Sequence[str]) -> list[int]:
-        """Places from 0, in order. Raises LanguageModelFailed."""
-        numbered = "\n".join(f"[{n}] {sentence}" for n, sentence in enumerate(sentences, 1))
-        request = ChatRequest(
-            messages=(Message("system", RULES), Message("user", numbered)),
-            max_tokens=max(MIN_ANSWER_TOKENS, TOKENS_PER_NUMBER * len(sentences)),
-            temperature=0.0,
-            json_mode=True,
-        )
-        completion = self.model.complete(request, deadline=time.monotonic() + self.seconds)
-        self.book(completion.usage)
-        return [number - 1 for number in _numbers(completion.text, len(sentences)) if number > 1]
-
-
-def _numbers(answer: str, sentences: int) -> list[int]:
-    """Models like to wrap JSON in words or a code fence; what is no list of sentence numbers in
-    the end is refused as a whole."""
+    Models like to wrap JSON in words or a code fence; what is no list of sentence numbers in the
+    end is refused as a whole, as LanguageModelBadResponse.
+    """
     begin = JSON_START.search(answer)
     try:
         found = json.JSONDecoder().raw_decode(answer, begin.start())[0] if begin else None
@@ -65,4 +54,4 @@ def _numbers(answer: str, sentences: int) -> list[int]:
         raise LanguageModelBadResponse(
             "The language model did not answer with a list of sentence numbers."
         )
-    return sorted(set(numbers))
+    return [number - 1 for number in sorted(set(numbers)) if number > 1]

@@ -13,6 +13,7 @@ from retrieval.search import search
 
 from .answers import answer_in_context
 from .matching import Judged, Passage, Unit, meets, units_of
+from .metrics import FIRST_RESULTS
 from .options import Options
 
 STAGES = ("vector", "lexical", "fused", "rerank")
@@ -41,6 +42,7 @@ class Answered:
     times_ms: Mapping[str, float]
     tokens: int
     in_context: float | None  # whether the answer is; None where no text is judged
+    has_document: bool  # whether the first results hold an expected document
     fallbacks: list[str] = field(default_factory=list)
 
 
@@ -64,6 +66,7 @@ def ask(
     units = units_of(passages, question.judged)
     grades = {unit.passage: unit.judged.grade for unit in reversed(units) if unit.judged}
     names = own_ids or {}
+    expected = {judged.source_uri for judged in question.judged if judged.grade > 0}
     return Answered(
         units=units,
         judged=_stage_ranks(namespace_id, question, deep.diagnostics.candidates, units),
@@ -81,6 +84,7 @@ def ask(
         times_ms=timed.diagnostics.times_ms,
         tokens=timed.context_tokens,
         in_context=answer_in_context(timed.context, question.judged),
+        has_document=any(hit.source_uri in expected for hit in timed.hits[:FIRST_RESULTS]),
         fallbacks=sorted({*timed.diagnostics.fallbacks, *deep.diagnostics.fallbacks}),
     )
 

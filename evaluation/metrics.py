@@ -33,7 +33,11 @@ DEFAULT = (  # of a ranking
 )
 # Of the context, not of a ranking: is the judged text in it (see answers.py).
 ANSWER = "answer@context"
-REPORTED = (DEFAULT[0], ANSWER, *DEFAULT[1:])
+# Of the results as a client gets them: is one of the first three from an expected document,
+# whichever of its passages it is.
+FIRST_RESULTS = 3
+DOCUMENT = f"document@{FIRST_RESULTS}"
+REPORTED = (DEFAULT[0], ANSWER, DOCUMENT, *DEFAULT[1:])
 # Of written answers (see answering.py): shares, of which more is better, and amounts.
 OF_ANSWERS = (
     "answered@answerable",
@@ -72,14 +76,14 @@ class UnknownMeasure(ValueError):
 
 def checked(name: str) -> str:
     """The measure's name in its one spelling: "nDCG@10" → "ndcg@10"."""
-    if (plain := name.strip().lower()) in (ANSWER, *OF_ANSWERS):
+    if (plain := name.strip().lower()) in (ANSWER, DOCUMENT, *OF_ANSWERS):
         return plain
     match = _NAME.fullmatch(name.strip().lower())
     if match is None or match[1] not in NAMES or not (match[2] or match[1] in WITHOUT_CUTOFF):
         known = ", ".join(n if n in WITHOUT_CUTOFF else f"{n}@K" for n in NAMES)
         raise UnknownMeasure(
-            f"There is no measure {name!r}. There are: {known}; each with @K; {ANSWER}; and of "
-            f"answers {', '.join(OF_ANSWERS)}."
+            f"There is no measure {name!r}. There are: {known}; each with @K; {ANSWER}; "
+            f"{DOCUMENT}; and of answers {', '.join(OF_ANSWERS)}."
         )
     return match[0]
 

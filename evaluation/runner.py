@@ -153,6 +153,7 @@ def _scores(question: Question, answered: Answered) -> dict[str, float]:
     scores = metrics.measure(
         {"q": as_qrels(question.judged)}, {"q": as_run(answered.units)}, MEASURES
     )["q"]
+    scores[metrics.DOCUMENT] = float(answered.has_document)
     if answered.in_context is not None:
         scores[metrics.ANSWER] = answered.in_context
     return {name: round(value, 6) for name, value in scores.items()}
@@ -318,7 +319,8 @@ def summarise(scores: Sequence[QueryScore], warnings: Sequence[str]) -> dict[str
 
 def _partial_measures(scores: Sequence[QueryScore]) -> Iterator[tuple[str, dict[str, float]]]:
     """Those that not every query has, each with the number of queries that have it."""
-    for name in (metrics.ANSWER, *metrics.OF_ANSWERS, *metrics.AMOUNTS_OF_ANSWERS):
+    also = (metrics.ANSWER, metrics.DOCUMENT)
+    for name in (*also, *metrics.OF_ANSWERS, *metrics.AMOUNTS_OF_ANSWERS):
         if values := [score.metrics[name] for score in scores if name in score.metrics]:
             yield name, _estimate(values) | {"queries": len(values)}
 

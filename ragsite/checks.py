@@ -7,6 +7,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 from django.utils.module_loading import import_string
 
+from ragsite.rerank_settings import LLM_BY_ALIAS
+
 
 @register()
 def settings_fit_together(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
@@ -81,6 +83,7 @@ def language_models_can_be_used(
         for setting, alias in (
             ("ANSWER_MODEL", settings.ANSWERS["model"]),
             ("ANSWER_VERIFIER", settings.ANSWERS["verifier"]),  # blank: nobody
+            ("RERANK_LLM_MODEL", _alias_of_reranker()),
         )
         if alias not in models and (alias or setting == "ANSWER_MODEL")
     ]
@@ -93,6 +96,11 @@ def language_models_can_be_used(
             sentence = f"The language model {alias!r} cannot be made: {error}."
             problems.append(Error(sentence, id="ragsite.E051"))
     return problems
+
+
+def _alias_of_reranker() -> str:
+    entry = settings.RERANKERS.get("llm", {})
+    return str(entry["OPTIONS"]["model"]) if entry.get("BACKEND") == LLM_BY_ALIAS else ""
 
 
 def _limits() -> list[float]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import environ
 
+from ragsite.logs import current_request_id
 from ragsite.secret import Secret
 
 BACKENDS = {
@@ -13,6 +14,7 @@ BACKENDS = {
     "ollama": "documents.language_models.ollama.OllamaModel",
     "anthropic": "documents.language_models.anthropic.AnthropicModel",
 }
+REMOTE = set(BACKENDS) - {"extractive"}
 
 
 def language_models(env: environ.Env) -> dict[str, Any]:
@@ -78,4 +80,5 @@ def chunking(env: environ.Env) -> dict[str, Any]:
 def _entry(backend: str, options: dict[str, Any]) -> dict[str, Any]:
     """`backend` is one of ours by its short name, or a dotted path."""
     hidden = {"key": Secret(options["key"])} if "key" in options else {}
-    return {"BACKEND": BACKENDS.get(backend, backend), "OPTIONS": {**options, **hidden}}
+    traced = {"request_id": current_request_id} if backend in REMOTE else {}
+    return {"BACKEND": BACKENDS.get(backend, backend), "OPTIONS": {**options, **hidden, **traced}}

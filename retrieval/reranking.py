@@ -2,19 +2,24 @@
 
 import logging
 import time
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from django.conf import settings
 
+from documents.language_models.base import LanguageModel, LanguageModelCostCap
+from documents.language_models.usage import book_usage, require_room
 from ragsite.backends import load_backend
 from ragsite.breaker import Breaker
 from ragsite.errors import ApiError
+from ragsite.platform.threads import release_connections
 
 from .rerankers.auto import Decision, Situation, Speed, decide
 from .rerankers.base import Passage, Reranker, RerankFailed, RerankUnavailable, checked
+from .rerankers.llm import LlmReranker
 
 logger = logging.getLogger(__name__)
 
@@ -66,8 +71,12 @@ def rerank(
     speed: Speed = "balanced",
     for_answer: bool = False,
     deadline_ms: float | None = None,
+    namespace_id: uuid.UUID | None = None,
 ) -> Reranked:
-    """Scores for the best passages, or none and the reason: a reranker never fails a search."""
+    """Scores for the best passages, or none and the reason: a reranker never fails a search.
+
+    What a language model takes for it is booked to the namespace.
+    """
     chosen = choose(query, choice=choice, speed=speed, for_answer=for_answer)
     head = passages[: settings.RERANK["top"]]
     if chosen.reranker == "none" or not head:
@@ -75,7 +84,7 @@ def rerank(
     started = time.monotonic()
     budget = settings.RERANK["deadline_ms"] if deadline_ms is None else deadline_ms
     try:
-        scores = _scores(chosen.reranker, query, head, started + budget / 1000)
+        scores = _scores(chosen.reranker, query, head, started + budget / 1000, namespace_id)
     except RerankFailed as error:
         _breaker(chosen.reranker).failed()
         fields = {"reranker": chosen.reranker, "code": error.code, "ms": _since(started)}
@@ -106,14 +115,49 @@ def _require(choice: str) -> None:
     )
 
 
-def _scores(name: str, query: str, passages: Sequence[Passage], deadline: float) -> list[float]:
+def _scores(
+    name: str,
+    query: str,
+    passages: Sequence[Passage],
+    deadline: float,
+    namespace_id: uuid.UUID | None,
+) -> list[float]:
+    reranker = _load(name)
     try:
-        scores = _load(name).rerank(query, passages, deadline=deadline)
+        if isinstance(reranker, LlmReranker) and namespace_id is not None:
+            scores = _paid_scores(reranker, query, passages, deadline, namespace_id)
+        else:
+            scores = reranker.rerank(query, passages, deadline=deadline)
     except RerankFailed:
         raise
     except Exception as error:  # a backend of someone's own, with errors of its own
         raise RerankFailed(f"The reranker {name} broke.") from error
     return checked(scores, len(passages))
+
+
+def _paid_scores(
+    reranker: LlmReranker,
+    query: str,
+    passages: Sequence[Passage],
+    deadline: float,
+    namespace_id: uuid.UUID,
+) -> list[float]:
+    try:
+        require_room(reranker.language_model, namespace_id)
+    except LanguageModelCostCap as error:
+        raise RerankUnavailable(str(error)) from None
+    release_connections()  # none is held while the model reads
+    scores, usage = reranker.rerank_metered(query, passages, deadline=deadline)
+    book_usage(reranker.language_model, namespace_id, usage)
+    return scores
+
+
+def llm_by_alias(model: str, **options: Any) -> LlmReranker:
+    """The reranker `llm` with a model of settings.LANGUAGE_MODELS."""
+    language_model = load_backend("LANGUAGE_MODELS", model)
+    if not isinstance(language_model, LanguageModel):
+        raise ValueError(f"{model} is no language model")
+    return LlmReranker(model=language_model, **options)
 
 
 def _load(name: str) -> Reranker:

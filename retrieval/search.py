@@ -288,6 +288,7 @@ def _rerank(
         choice=request.rerank,
         speed="fast" if request.fast else "balanced",
         for_answer=request.for_answer,
+        namespace_id=tenant.pk,
     )
     if not is_at_once:
         transaction.enter_context(namespace(tenant.pk))

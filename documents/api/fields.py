@@ -122,7 +122,7 @@ class ChunkingSerializer(serializers.Serializer):
 
 
 @extend_schema_field(ChunkingSerializer)
-class ChunkingField(serializers.JSONField):
+class ChunkingField(serializers.Field):
     """How one document is cut: an object, or its JSON in a form's field."""
 
     def to_internal_value(self, data: Any) -> ChunkingOptions:

@@ -23,7 +23,6 @@ class ChatRequest:
     temperature: float | None = None  # None: the model's own default
     stop: tuple[str, ...] = ()
     json_mode: bool = False  # ask for a JSON object where the server knows how
-    request_id: str = ""  # sent to the provider as X-Request-ID, so that its logs can be matched
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +61,7 @@ class LanguageModelFailed(Exception):
 
     code = "language_model_failed"
     http_status = 502
+    provider_status: int | None = None  # HTTP status of the provider's answer, if there was one
 
 
 class LanguageModelTimeout(LanguageModelFailed):

@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from documents.language_models.base import (
@@ -47,7 +47,7 @@ class RemoteLanguageModel(LanguageModel):
     text, and `idle_seconds` how long between two pieces; the deadline of the call is above both.
 
     `body` adds fields to every request and `omit` leaves fields out, for servers with ways of their
-    own. `headers` are sent along.
+    own. `headers` are sent along, and what `request_id` returns as X-Request-ID, to match logs.
     """
 
     provider: str
@@ -71,6 +71,7 @@ class RemoteLanguageModel(LanguageModel):
         body: Mapping[str, Any] | None = None,
         omit: Sequence[str] = (),
         concurrency: int = 32,
+        request_id: Callable[[], str] = str,
     ) -> None:
         if not model:
             raise ValueError("a language model needs the name of its model")
@@ -85,6 +86,7 @@ class RemoteLanguageModel(LanguageModel):
         self.retries = retries
         self.first_piece_seconds, self.idle_seconds = first_piece_seconds, idle_seconds
         self.body, self.omit = dict(body or {}), tuple(omit)
+        self._request_id = request_id
         self._rejected: tuple[str, ...] = ()
         self._api = StreamingProvider(
             url,
@@ -178,7 +180,7 @@ class RemoteLanguageModel(LanguageModel):
         cancelled: threading.Event,
     ) -> Iterator[Piece]:
         """One call. Raises ProviderFailed and CallCancelled."""
-        headers = {"X-Request-ID": request.request_id} if request.request_id else {}
+        headers = {"X-Request-ID": id_} if (id_ := self._request_id()) else {}
         lines = self._api.stream(body, deadline=deadline, cancelled=cancelled, headers=headers)
         lines.wait_at_most(self.first_piece_seconds)
         try:
@@ -213,12 +215,15 @@ class RemoteLanguageModel(LanguageModel):
 
 def failure(error: api.ProviderFailed) -> LanguageModelFailed:
     sentence = str(error).replace("The provider", "The language model")
+    kind: type[LanguageModelFailed] = LanguageModelUnavailable
     if isinstance(error, api.ProviderTimeout):
-        return LanguageModelTimeout(sentence)
-    if isinstance(error, api.ProviderBadResponse):
-        return LanguageModelBadResponse(sentence)
-    if isinstance(error, api.ProviderRefused):
-        return LanguageModelRefused(REFUSALS.get(error.status or 0, sentence))
-    if isinstance(error, api.ProviderBrokeOff):
-        return LanguageModelBrokeOff(sentence)
-    return LanguageModelUnavailable(sentence)
+        kind = LanguageModelTimeout
+    elif isinstance(error, api.ProviderBadResponse):
+        kind = LanguageModelBadResponse
+    elif isinstance(error, api.ProviderRefused):
+        kind, sentence = LanguageModelRefused, REFUSALS.get(error.status or 0, sentence)
+    elif isinstance(error, api.ProviderBrokeOff):
+        kind = LanguageModelBrokeOff
+    failed = kind(sentence)
+    failed.provider_status = error.status
+    return failed

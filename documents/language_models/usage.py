@@ -40,7 +40,7 @@ def book_usage(
     Never fails: an answer must not be lost because the books could not be written.
     """
     cost = cost_of(model, usage)
-    values = {
+    values: dict[str, uuid.UUID | date | str | int | Decimal] = {
         "namespace": namespace_id,
         "month": this_month(),
         "model": model.identity,

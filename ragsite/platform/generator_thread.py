@@ -8,7 +8,7 @@ a few items ahead of its reader and then waits. A reader that stops, for whateve
 import asyncio
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextvars import copy_context
 from functools import partial
 from typing import Generic, TypeVar
@@ -72,7 +72,7 @@ class GeneratorThread(Generic[T]):
             release_connections()
             self._end()
 
-    async def items(self, *, every: float) -> AsyncIterator[T | None]:
+    async def items(self, *, every: float) -> AsyncGenerator[T | None]:
         """The items, and None whenever none has come for `every` seconds. Raises what the
         generator raises. Always awaits: a generator that floods does not hold up the loop."""
         changed = asyncio.Event()

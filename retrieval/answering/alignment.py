@@ -6,12 +6,11 @@ is proportional to the quotation's length times the band, whatever the evidence 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import regex
-
+from .exact_spans import allowed_parts, whole
 from .words import Token, stem, tokens
 
 MAX_PLACES = 64  # of a word or pair; more say nothing about where a quotation stands
@@ -21,19 +20,6 @@ MAX_CANDIDATES = 3
 MIN_SIMILARITY = 0.7  # of a span to the quotation, for the quotation to become it
 MIN_PART_TOKENS = 5  # of a quotation whose other words stand elsewhere or nowhere
 MIN_PART_SHARE = 0.3
-MAX_EXTENSION = 64  # characters by which a span grows so that it cuts no word or number
-
-MARKER_LIKE = regex.compile(
-    r"\\?[\[【［〔]\s*+cite(?:[^\[\]\n]{0,60}+[\]】］〕])?", regex.IGNORECASE
-)
-_PARTNERS = {"“": "”", "„": "“”", "«": "»", "「": "」", "『": "』"}
-_DIRECTED_MARK = regex.compile("[“”„«»「」『』]")
-BLOCK_BREAK = regex.compile(r"\n[ \t]*+\n")
-_NUMBER_GOES_ON = regex.compile(
-    r"[ \u00a0\u202f]?(?:[%‰°]|(?:per\s?cent|percent|Prozent|pour cent|por ciento|hundred|thousand"
-    r"|million|billion|trillion|Millionen|Milliarden?|Mio|Mrd|millions|milliards?|millones|mil"
-    r"|bn|[kKmM])(?!\p{L})|[万萬億亿千百])"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +73,7 @@ class EvidenceIndex:
                     break
                 span = start, start + len(quote)
                 if whole(text, *span) == span:
-                    is_allowed = list(_allowed_parts(text, *span)) == [span]
+                    is_allowed = list(allowed_parts(text, *span)) == [span]
                     return Found(source, *span) if is_allowed else None
                 start = text.find(quote, start + 1)
         return None
@@ -165,81 +151,11 @@ class EvidenceIndex:
             return None
         text = self._texts[source]
         start, end = whole(text, first.start, last.end)
-        parts = list(_allowed_parts(text, start, end))
+        parts = list(allowed_parts(text, start, end))
         if not parts:
             return None
         start, end = max(parts, key=lambda part: part[1] - part[0])
         return Found(source, start, end)
-
-
-def whole(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span, widened where it would cut a word or change what a number says."""
-    least, most = max(0, start - MAX_EXTENSION), min(len(text), end + MAX_EXTENSION)
-    while start > least and _belongs_before(text, start):
-        start -= 1
-    while end < most and _belongs_after(text, end):
-        end += 1
-    if end and text[end - 1].isdecimal() and (more := _NUMBER_GOES_ON.match(text, end)):
-        end = more.end()
-    return start, end
-
-
-def _belongs_before(text: str, start: int) -> bool:
-    before, here = text[start - 1], text[start : start + 1]
-    if _is_spaced(before) and _is_spaced(here):
-        return True
-    if not here.isdecimal():
-        return here in ".,:/-−" and before.isdecimal() and text[start + 1 : start + 2].isdecimal()
-    if before in "$€£¥#±":
-        return True
-    further = text[start - 2 : start - 1]
-    if before in ".,:/'’":
-        return before == "." or further.isdecimal()
-    return before in "-−–+" and not further.strip()
-
-
-def _belongs_after(text: str, end: int) -> bool:
-    before, here = text[end - 1 : end], text[end]
-    if _is_spaced(before) and _is_spaced(here):
-        return True
-    if not before.isdecimal():
-        return False
-    return here in ".,:/-−'’" and text[end + 1 : end + 2].isdecimal()
-
-
-def _is_spaced(character: str) -> bool:
-    """Whether it is a letter or digit of a script that puts spaces between words."""
-    return character.isalnum() and ord(character) < 0x0E00
-
-
-def _allowed_parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The span without blank lines, what looks like a marker, and marks without a partner: in an
-    answer they would pair with others."""
-    piece = text[start:end]
-    gaps = [found.span() for found in (*BLOCK_BREAK.finditer(piece), *MARKER_LIKE.finditer(piece))]
-    gaps += [(mark, mark + 1) for mark in _marks_without_partner(piece)]
-    low = 0
-    for gap_start, gap_end in sorted([*gaps, (len(piece), len(piece))]):
-        inner = piece[low:gap_start]
-        offset = start + low + len(inner) - len(inner.lstrip())
-        if inner.strip():
-            yield offset, offset + len(inner.strip())
-        low = max(low, gap_end)
-
-
-def _marks_without_partner(text: str) -> list[int]:
-    straight = [found.start() for found in regex.finditer('"', text)]
-    lonely = straight[-1:] if len(straight) % 2 else []
-    opened: list[int] = []
-    for found in _DIRECTED_MARK.finditer(text):
-        mark = found[0]
-        if opened and mark in _PARTNERS[text[opened[-1]]]:
-            opened.pop()
-        elif mark in _PARTNERS:
-            opened.append(found.start())
-        else:
-            lonely.append(found.start())
-    return [*lonely, *opened]
 
 
 def _in_order(preferred: Sequence[int], count: int) -> list[int]:
@@ -265,7 +181,7 @@ def _similarity(one: Token, two: Token | None) -> float:
     if one.text == two.text:
         return 1.0
     if one.is_number and two.is_number:
-        return 0.6
+        return 0.4
     if one.is_number or two.is_number or len(one.text) < 4:
         return -1.0
     return 0.7 if stem(one.text) == stem(two.text) else -1.0
@@ -290,8 +206,8 @@ def _local_alignment(
             if other is None:
                 continue
             both = previous[column] + 2 * weight * _similarity(token, other)
-            skipped_quote = previous[column + 1] - weight
-            skipped_evidence = (current[column - 1] if column else 0.0) - 0.6 * other.weight
+            skipped_quote = previous[column + 1] - 1.5 * weight
+            skipped_evidence = (current[column - 1] if column else 0.0) - 0.8 * other.weight
             score = max(0.0, both, skipped_quote, skipped_evidence)
             current[column] = score
             if score > 0:

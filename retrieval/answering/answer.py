@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from django.conf import settings
-from documents.language_models.usage import require_room
 
 from documents.errors import IngestError
-from documents.language_models.base import Piece, Usage
+from documents.language_models.base import Cancelled, LanguageModelFailed, Piece, Usage
 from documents.languages import detect
 from ragsite.platform.threads import release_connections
 
@@ -23,7 +22,7 @@ from .checking import AnswerChecker
 from .conflicts import find_conflicts
 from .conversation import carry_terms, standalone_question
 from .finding import Findings, find, find_again
-from .finishing import conflict_note, finish_abstention, finish_answer
+from .finishing import book_unfinished, conflict_note, finish_abstention, finish_answer
 from .messages import not_enough_information
 from .model_writer import ModelWriter
 from .requests import (
@@ -146,14 +145,18 @@ def _write(call: Call, findings: Findings, progress: Progress, *, language: str)
     release_connections()
     finish, written = "stop", ""
     started = time.perf_counter()
-    for piece in _pieces(call, task):
-        if not written and piece.text:
-            progress.clock.since("first_text", started)
-        written += piece.text
-        for checked in checker.feed(piece.text):
-            yield TextEvent(checked)
-        progress.book(piece.usage or Usage())
-        finish = piece.finish or finish
+    try:
+        for piece in _pieces(call, task):
+            if not written and piece.text:
+                progress.clock.since("first_text", started)
+            written += piece.text
+            for checked in checker.feed(piece.text):
+                yield TextEvent(checked)
+            progress.book(piece.usage or Usage())
+            finish = piece.finish or finish
+    except (LanguageModelFailed, Cancelled, GeneratorExit):
+        book_unfinished(call, task, written, progress)
+        raise
     note = conflict_note(task.conflicts, written, language=language)
     for checked in (*checker.feed(f"\n\n{note}" if note else ""), *checker.finish()):
         yield TextEvent(checked)
@@ -167,9 +170,6 @@ def _write(call: Call, findings: Findings, progress: Progress, *, language: str)
 def _pieces(call: Call, task: WritingTask) -> Iterator[Piece]:
     """What the writer writes; by words alone if the embedder fails it."""
     call.require_wanted()
-    if call.model is not None:
-        require_room(call.model, call.namespace_id)
-        release_connections()
     try:
         yield from call.writer.write(task, deadline=call.deadline, cancelled=call.cancelled)
     except IngestError:

@@ -11,6 +11,7 @@ from django.conf import settings
 from documents import profiles
 from documents.errors import IngestError
 from documents.language_models.base import Cancelled, LanguageModel, Usage
+from documents.language_models.usage import require_room
 from documents.models import IndexProfile, Namespace
 from documents.providers.usage import book_question
 from ragsite.backends import load_backend
@@ -64,6 +65,8 @@ def prepare(namespace_id: uuid.UUID, request: AnswerRequest, cancelled: threadin
     preferences, profile = _preferences(namespace_id)
     alias = request.model or preferences.model or settings.ANSWERS["model"]
     writer, model = _writer(alias)
+    if model is not None:
+        require_room(model, namespace_id)
     return Call(
         namespace_id=namespace_id,
         request=request,

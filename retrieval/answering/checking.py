@@ -22,6 +22,7 @@ from .quotes import (
     QuoteChecker,
     ending,
     is_long_enough,
+    marker_after,
     opens,
     partner,
 )
@@ -30,18 +31,15 @@ from .sources import sources_by_id
 
 MAX_CHARACTERS = 50_000
 STRIDE = 4096  # characters that go through the steps at a time
-MAX_GAP = 300  # characters from a quotation to the marker that belongs to it
 MAX_BLOCK_QUOTE = 4000
 
 _MARKS = "".join(map(regex.escape, sorted(ALL_MARKS)))
 _NEXT = regex.compile(rf"(?<=^[ ]*)(?P<block>>|```|~~~)|[{_MARKS}]", regex.MULTILINE)
 _FENCE = regex.compile(r"(?<=^[ ]*)(?:```|~~~)", regex.MULTILINE)
 _UNFINISHED_FENCE = regex.compile(r"(?<=^[ ]*)(?:`{1,2}|~{1,2})\Z", regex.MULTILINE)
-_GAP_END = regex.compile(rf"{MARKER}|\n|[.!?](?=\s)|[。！？“„«「『]|(?<=\s)\"(?=\S)")
-_MARKER_NEXT = regex.compile(rf"[\s\"'”’»*_)\].,;:!?。{DROPPED}]{{0,12}}+{MARKER}")
 _BLOCK_END = regex.compile(r"\n(?![ ]{0,3}>)")
 _BLOCK_LINE = regex.compile(r"^[ ]{0,3}>[ ]?", regex.MULTILINE)
-_UNKNOWN = object()
+_INNER_MARKS = regex.compile("[" + "".join(map(regex.escape, sorted(DOUBLE_MARKS))) + "]")
 
 
 class AnswerChecker:
@@ -203,7 +201,7 @@ class AnswerChecker:
             return self._lone_mark(before)
         if not is_long_enough(text[1:end]):
             return self._as_it_is(end + 1)
-        marker_at = self._marker_after(end, final)
+        marker_at = marker_after(text, end, final=final)
         if marker_at is None:
             self._resume = end
             return 0
@@ -212,12 +210,13 @@ class AnswerChecker:
         )
 
     def _as_it_is(self, end: int) -> int:
-        """A short quotation or a name; markers inside it move behind it."""
-        quotation = self._buffer[: end - 1] + partner(self._buffer[0], self._buffer[end - 1])
-        markers = MARKER * quotation.count(MARKER)
-        behind = f" {markers}" if markers else ""
-        text = quotation.replace(MARKER, DROPPED) + behind
-        self._plain(text, len(text))
+        """A short quotation or a name; markers inside it move behind it, other marks go."""
+        text = self._buffer
+        inner = _INNER_MARKS.sub("", text[1 : end - 1])
+        markers = MARKER * inner.count(MARKER)
+        closing = partner(text[0], text[end - 1]) + (f" {markers}" if markers else "")
+        quotation = f"{text[0]}{inner.replace(MARKER, DROPPED)}{closing}"
+        self._plain(quotation, len(quotation))
         return end
 
     def _lone_mark(self, before: str) -> int:
@@ -227,27 +226,6 @@ class AnswerChecker:
             self._composer.write(DROPPED)
             return 1
         return self._plain(self._buffer, 1)
-
-    def _marker_after(self, end: int, final: bool) -> int | None:
-        """Where the marker stands that belongs to the quotation closed at `end`; -1 if none does,
-        None if that cannot be said yet."""
-        text = self._buffer
-        at_once = _MARKER_NEXT.match(text, end + 1, partial=not final)
-        if at_once:
-            return None if at_once.partial else at_once.end() - 1
-        if text[end - 1] in ".!?。！？":
-            return -1
-        limit = end + 1 + MAX_GAP
-        stop = _GAP_END.search(text, end + 1, limit)
-        if stop is None:
-            return -1 if final or len(text) > limit else None
-        if stop[0] == MARKER:
-            return stop.start()
-        if stop[0] in ".!?。！？":
-            after = _MARKER_NEXT.match(text, stop.end(), partial=not final)
-            if after:
-                return None if after.partial else after.end() - 1
-        return -1
 
     def _quotation(self, opening: str, quote: str, closing: str, end: int, marker_at: int) -> int:
         text = self._buffer

@@ -95,7 +95,7 @@ class Composer:
         self._since_marker.append(text)
         self._length += len(text)
         self._last = text[-1]
-        if self._group and _WORD.search(text):
+        if self._group and ("\n" in text or _WORD.search(text)):
             self._group = set()
         if self._waiting:
             self._settle_waiting()

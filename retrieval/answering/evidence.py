@@ -38,7 +38,8 @@ def merge_hits(first: Iterable[Hit], second: Iterable[Hit], *, token_budget: int
     """Both lists without repeats, most relevant first, as far as the budget goes."""
     merged = {hit.candidate.chunk_id: hit for hit in (*second, *first)}
     ranked = sorted(merged.values(), key=lambda hit: hit.relevance or 0.0, reverse=True)
-    kept, spent = [], 0
+    kept: list[Hit] = []
+    spent = 0
     for hit in ranked:
         spent += hit.tokens
         if kept and spent > token_budget:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from django.conf import settings
-from documents.language_models.usage import book_usage
 
 from documents.errors import IngestError
-from documents.language_models.base import Usage
+from documents.language_models.base import ChatRequest, Usage
+from documents.language_models.usage import book_usage
 from ragsite.backends import load_backend
 
 from . import verifying
@@ -15,9 +15,11 @@ from .call import Call, Progress
 from .checking import AnswerChecker
 from .finding import Findings
 from .messages import phrases_for
+from .model_writer import ModelWriter
 from .requests import AnswerResult, AnswerSentence, Uncertainty
 from .support import judge_sentences
 from .values import uncited_sentences, unsupported_values
+from .writers import WritingTask
 
 NOBODY = "none"  # the model of an answer that nobody was asked for
 
@@ -66,6 +68,16 @@ def finish_abstention(
         model=call.alias if was_asked or (call.model is None and findings.evidence) else NOBODY,
     )
     return _booked(call, result, progress)
+
+
+def book_unfinished(call: Call, task: WritingTask, written: str, progress: Progress) -> None:
+    """An answer that broke off, or that nobody waited for, was paid for all the same."""
+    usage = progress.usage
+    if written and isinstance(call.writer, ModelWriter):
+        prompt = ChatRequest(call.writer.messages(task))
+        usage += call.writer.model.estimate_usage(prompt, written)
+    if call.model is not None and usage != Usage():
+        book_usage(call.model, call.namespace_id, usage)
 
 
 def conflict_note(conflicts: Sequence[Uncertainty], written: str, *, language: str) -> str:

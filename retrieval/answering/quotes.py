@@ -8,7 +8,8 @@ import regex
 
 from documents.characters import UNSPACED
 
-from .alignment import EvidenceIndex, Found, whole
+from .alignment import EvidenceIndex, Found
+from .exact_spans import whole
 from .markers import DROPPED, MARKER, REMOVED_END, REMOVED_START
 from .requests import Evidence
 from .words import tokens
@@ -38,6 +39,7 @@ MARK = regex.compile("[" + "".join(map(regex.escape, sorted(ALL_MARKS))) + "]")
 MIN_WORDS, MIN_CHARACTERS = 3, 12  # shorter ones are titles, terms and scare quotes
 MAX_QUOTE = 2500  # characters that are held back for a closing mark
 MAX_SINGLE_QUOTE = 500  # the same after ‘ and ', which may be apostrophes
+MAX_GAP = 300  # characters from a quotation to the marker that belongs to it
 MAX_STITCHED = 8  # parts of a quotation with ellipses that are looked up
 
 _ELLIPSIS = regex.compile(r"\s*(?:[\[(]\s*(?:\.\.\.+|…)\s*[\])]|\.\.\.+|(?:\. ){2,}\.|…+)\s*")
@@ -56,6 +58,8 @@ _EDGES = " \t\n*_`"
 _FINAL_PUNCTUATION = ",.;:!?。，"
 
 
+_GAP_END = regex.compile(rf"{MARKER}|\n|[.!?](?=\s)|[。！？“„«「『]|(?<=\s)\"(?=\S)")
+_MARKER_NEXT = regex.compile(rf"[\s\"'”’»*_)\].,;:!?。{DROPPED}]{{0,12}}+{MARKER}")
 # What models write when they mix two kinds of marks, and what it is replaced by.
 _MIXED = {("“", '"'): "”", ("„", '"'): "“", ('"', "”"): '"'}
 
@@ -128,6 +132,27 @@ def _closes(text: str, position: int) -> bool:
             return False
         return mark == "’" or not before.isspace()
     return True
+
+
+def marker_after(text: str, end: int, *, final: bool) -> int | None:
+    """Where the marker stands that belongs to the quotation closed at `end`: at once, or in the
+    rest of the sentence. -1 if none does, None if that cannot be said yet."""
+    at_once = _MARKER_NEXT.match(text, end + 1, partial=not final)
+    if at_once:
+        return None if at_once.partial else at_once.end() - 1
+    if text[end - 1] in ".!?。！？":
+        return -1
+    limit = end + 1 + MAX_GAP
+    stop = _GAP_END.search(text, end + 1, limit)
+    if stop is None:
+        return -1 if final or len(text) > limit else None
+    if stop[0] == MARKER:
+        return stop.start()
+    if stop[0] in ".!?。！？":
+        after = _MARKER_NEXT.match(text, stop.end(), partial=not final)
+        if after:
+            return None if after.partial else after.end() - 1
+    return -1
 
 
 def partner(opening: str, closing: str) -> str:

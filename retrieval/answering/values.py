@@ -47,6 +47,8 @@ _PERCENT = regex.compile(r"%|‰|per\s?cent|prozent|pour\s?cent|por\s?ciento", r
 _NEXT_WORD = regex.compile(r"[\s\-]+(?P<word>\p{L}+)")
 _LETTER = regex.compile(r"\p{L}")
 _GROUPS = regex.compile(r"\d{1,3}(?:([.,'’\u00a0\u202f])\d{3})(?:\1\d{3})*")
+YEAR = regex.compile(r"(?:19|20)\d\d")
+_IN_WORDS = regex.compile(r"(?<=\p{L}[-_]?)\d+(?:[.,]\d+)*|\d+(?:[.,]\d+)*(?=[-_]?\p{L})")
 _SPACED_GROUPS = regex.compile(r"(?<!\d)\d{1,3}(?: \d{3})+(?!\d)")
 _LIST_NUMBER = regex.compile(
     r"^[ \t>*_]*(?:\(?\d{1,3}[.)]|#+ \d+(?:\.\d+)*\.?)(?=\s)", regex.MULTILINE
@@ -77,7 +79,7 @@ def _value(text: str, found: "regex.Match[str]") -> Value | None:
         case "iso" | "slashed" | "daymonth" | "monthday" | "month":
             return _date(kind, found)
         case "time":
-            return Value("time", found[0], *found.span(), _time_keys(found[0]))
+            return Value("time", found[0], found.start(), found.end(), _time_keys(found[0]))
         case "version":
             return _version(found)
         case "words":
@@ -103,12 +105,14 @@ def _date(kind: str, found: "regex.Match[str]") -> Value | None:
             year = figures[2] + (2000 if figures[2] < 70 else 1900) * (figures[2] < 100)
             keys = _days(year, (figures[1], figures[0]), (figures[0], figures[1]))
         case "month":
-            return Value("month", written, *found.span(), frozenset({f"{figures[0]}-{name:02}"}))
+            return Value(
+                "month", written, found.start(), found.end(), frozenset({f"{figures[0]}-{name:02}"})
+            )
         case _ if len(figures) > 1:
             keys = _days(figures[1], (name, figures[0]))
         case _:
             keys = {f"--{name:02}-{figures[0]:02}"}
-    return Value("date", written, *found.span(), frozenset(keys)) if keys else None
+    return Value("date", written, found.start(), found.end(), frozenset(keys)) if keys else None
 
 
 def _days(year: int, *days: tuple[int, int]) -> set[str]:
@@ -139,8 +143,10 @@ def _version(found: "regex.Match[str]") -> Value:
     figures = found[0].lower().lstrip("v. ")
     keys = {f"v{figures}"}
     if _GROUPS.fullmatch(figures):  # 1.000.000 in many languages
-        return Value("number", found[0], *found.span(), frozenset(_meanings(figures) | keys))
-    return Value("version", found[0], *found.span(), frozenset(keys))
+        return Value(
+            "number", found[0], found.start(), found.end(), frozenset(_meanings(figures) | keys)
+        )
+    return Value("version", found[0], found.start(), found.end(), frozenset(keys))
 
 
 def _in_words(text: str, found: "regex.Match[str]") -> Value | None:
@@ -150,7 +156,9 @@ def _in_words(text: str, found: "regex.Match[str]") -> Value | None:
         more = NUMBERS.get(parts[1]) or SCALES[parts[1]]
         number = number * more if more >= 100 else number + more
     unit = _unit_after(text, found.end())
-    return Value("number", found[0], *found.span(), frozenset({str(number)}), unit, is_word=True)
+    return Value(
+        "number", found[0], found.start(), found.end(), frozenset({str(number)}), unit, is_word=True
+    )
 
 
 def _amount(text: str, found: "regex.Match[str]") -> Value | None:
@@ -230,27 +238,27 @@ class _Stated:
 def _repeatable(text: str) -> Iterator[str]:
     for value in find_values(text):
         yield from value.keys
-        for key in value.keys:
-            if value.kind == "date":
-                yield key[:7]  # its month
-                yield f"-{key[4:]}" if not key.startswith("--") else key
-        if value.kind in ("date", "month", "time", "version"):
-            for figure in regex.findall(r"\d+", value.text):
-                yield _key(Decimal(figure))
-            if value.kind == "version":
-                yield from (f"v{part}" for part in _beginnings(value.text.lower().lstrip("v. ")))
-                yield from _meanings(value.text.lower().lstrip("v. "))
-        elif value.kind == "number" and value.figures:
-            yield f"v{value.figures}"
+        match value.kind:
+            case "date" | "month":
+                for key in value.keys:
+                    yield key[:7]  # its month
+                    yield f"-{key[4:]}"  # without its year
+                yield from YEAR.findall(value.text)
+            case "version":
+                for beginning in _beginnings(value.text.lower().lstrip("v. ")):
+                    yield f"v{beginning}"
+                    yield from _meanings(beginning)
+            case "number":
+                yield f"v{value.figures}"
     for groups in _SPACED_GROUPS.finditer(text):
-        yield groups[0].replace(" ", "")
-    for figure in regex.findall(r"\d+(?:[.,]\d+)*", text):
-        yield from _meanings(figure)
+        yield from groups[0].split(" ")
+    for figures in _IN_WORDS.finditer(text):  # the 12 of B12
+        yield from _meanings(figures[0])
 
 
 def _beginnings(version: str) -> Iterator[str]:
     parts = version.split(".")
-    for count in range(1, len(parts)):
+    for count in range(1, len(parts) + 1):
         yield ".".join(parts[:count])
 
 

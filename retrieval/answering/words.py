@@ -67,7 +67,8 @@ def tokens(text: str) -> list[Token]:
     return [
         Token(
             folded(_HYPHENATION.sub("", found[0])) or found[0].lower(),
-            *found.span(),
+            found.start(),
+            found.end(),
             found.lastgroup == "number",
         )
         for found in _TOKEN.finditer(text)

@@ -35,7 +35,7 @@ class AnswerRequestSerializer(QuerySerializer):
         required=False,
         help_text="The question. It can be left out where the last of `messages` is the user's.",
     )
-    messages = MessageSerializer(
+    messages = MessageSerializer(  # type: ignore[call-arg]  # of the list
         many=True,
         required=False,
         max_length=MAX_MESSAGES,
@@ -114,7 +114,10 @@ def answer_request_of(data: Any) -> tuple[AnswerRequest, bool]:
     search = search_request(fields)
     if messages and messages[-1] == Message("user", search.query):
         messages = messages[:-1]  # the question itself
-    return AnswerRequest(search=search, messages=messages, stop=stop, **options), is_stream
+    request = AnswerRequest(
+        search=search, messages=messages, stop=stop, raw_filters=data.get("filters"), **options
+    )
+    return request, is_stream
 
 
 def require_model(alias: str) -> None:
@@ -231,6 +234,9 @@ class ChecksSerializer(serializers.Serializer):
     quotes_exact = serializers.IntegerField()
     quotes_repaired = serializers.IntegerField(help_text="Replaced by the nearest exact text.")
     quotes_removed = serializers.IntegerField(help_text="Nothing like it is written.")
+    is_cut_off = serializers.BooleanField(
+        help_text="The writer did not stop: the answer ends at the longest allowed."
+    )
 
 
 class AnswerDiagnosticsSerializer(serializers.Serializer):

@@ -12,6 +12,7 @@ from documents import answer_settings
 from documents.api.serializers import StrictSerializer
 from documents.api.views import caller_of, in_namespace
 from documents.models import Namespace
+from ragsite.platform.rate_limits import BY_METHOD
 
 
 class AnswerSettingsSerializer(StrictSerializer):
@@ -49,6 +50,7 @@ class AnswerSettingsAnswerSerializer(AnswerSettingsSerializer):
 
 
 class AnswerSettingsView(APIView):
+    rate_class = BY_METHOD
     scopes = {"GET": "read", "PATCH": "admin"}
 
     @extend_schema(operation_id="answer_settings_get", responses=AnswerSettingsAnswerSerializer)

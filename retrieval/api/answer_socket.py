@@ -151,8 +151,8 @@ class _Conversation:
             message = f"The first message has at most {max_bytes:,} bytes."
             raise _HangUp(sockets.TOO_BIG, ApiError("too_large", message, http_status=413))
         try:
-            fields = json.loads(text)
-        except (TypeError, ValueError, RecursionError):
+            fields = json.loads(text or "")
+        except (ValueError, RecursionError):
             fields = None
         if not isinstance(fields, dict):
             error = ApiError("malformed_request", "Each message is a JSON object, sent as text.")

@@ -12,12 +12,19 @@ JUDGED_AFTER = 0.25  # of the time: the first steps of a model are often its slo
 HOPELESS = 2.0  # times the time that is left: then the rest is not even tried
 
 
-class DeadlineRunner(deadlines.DeadlineRunner):
+class DeadlineRunner:
     """Every failure is a RerankFailed."""
+
+    def __init__(self, capacity: int) -> None:
+        self._runner = deadlines.DeadlineRunner(capacity)
+
+    @property
+    def abandoned(self) -> int:
+        return self._runner.abandoned
 
     def run(self, work: Callable[[], T], *, deadline: float) -> T:
         try:
-            return super().run(work, deadline=deadline)
+            return self._runner.run(work, deadline=deadline)
         except deadlines.DeadlineExceeded as error:
             raise RerankTimeout(str(error)) from None
         except deadlines.NoCapacity as error:

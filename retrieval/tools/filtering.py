@@ -1,11 +1,5 @@
 """Filters as tools take them: those of POST /query in their plainest form."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from retrieval.api.filters import FiltersSerializer, filters_of
-from retrieval.requests import Filters
-
 from .base import Schema, texts
 
 TAG, TAGS = 200, 100  # characters of one, how many
@@ -42,9 +36,3 @@ FILTERS: Schema = {
     },
     "additionalProperties": False,
 }
-
-
-def read_filters(arguments: Mapping[str, Any]) -> Filters:
-    """Raises DRF's ValidationError."""
-    fields = FiltersSerializer().run_validation(dict(arguments.get("filters", {})))
-    return filters_of(fields)

@@ -107,8 +107,8 @@ class AnswerContract:
         assert site.last.messages == [{"role": m.role, "content": m.content} for m in MESSAGES]
 
     def test_key_and_request_id_are_sent(self, build: Build, site: Site) -> None:
-        request = ChatRequest(MESSAGES, request_id="req-1")
-        build("normal", headers={"X-Team": "blue"}).complete(request, deadline=soon())
+        model = build("normal", headers={"X-Team": "blue"}, request_id=lambda: "req-1")
+        model.complete(REQUEST, deadline=soon())
         assert site.last.key == KEY
         assert site.last.headers["x-request-id"] == "req-1"
         assert site.last.headers["x-team"] == "blue"

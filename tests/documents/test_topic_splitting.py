@@ -23,9 +23,9 @@ from documents.language_models.base import (
     Piece,
     Usage,
 )
-from documents.models import Chunk, Namespace
+from documents.models import Chunk, LanguageModelUsage, Namespace
 from documents.passages import Extracted
-from documents.topic_finding import TopicFinder
+from documents.topic_finding import read_topics
 from documents.topic_splitting import MAX_SENTENCES, TopicSplitter
 from ragsite.backends import load_backend
 from ragsite.tenancy import operator
@@ -172,8 +172,7 @@ def test_a_model_that_fails_is_left_alone_and_paragraphs_are_packed(
     ],
 )
 def test_answers_are_read_as_models_write_them(answer: str, places: list[int]):
-    ScriptedModel.behave = staticmethod(lambda sentences: answer)  # type: ignore[assignment]
-    assert TopicFinder(ScriptedModel(), seconds=5)(["a", "b", "c"]) == places
+    assert read_topics(answer, 3) == places
 
 
 @pytest.mark.parametrize(
@@ -194,11 +193,8 @@ def test_answers_are_read_as_models_write_them(answer: str, places: list[int]):
     ],
 )
 def test_anything_else_is_refused_as_a_whole(answer: str):
-    booked: list[Usage] = []
-    ScriptedModel.behave = staticmethod(lambda sentences: answer)  # type: ignore[assignment]
     with pytest.raises(LanguageModelBadResponse):
-        TopicFinder(ScriptedModel(), seconds=5, book=booked.append)(["a", "b", "c"])
-    assert booked == [Usage(100, 5)]  # it has cost something all the same
+        read_topics(answer, 3)
 
 
 # -- from an upload to its chunks -------------------------------------------------------------
@@ -228,6 +224,12 @@ def contents() -> list[str]:
         return list(Chunk.objects.order_by("ordinal").values_list("content", flat=True))
 
 
+def booked() -> tuple[int, int, int]:
+    with operator():
+        usage = LanguageModelUsage.objects.get(model_identity="scripted/one")
+    return usage.calls, usage.prompt_tokens, usage.completion_tokens
+
+
 def warnings_of(api: Api, document: str) -> list[str]:
     return list(api.get(f"documents/{document}/versions").body["results"][0]["warnings"])
 
@@ -255,6 +257,28 @@ def test_nothing_a_model_says_gets_into_the_text(
     assert all(content in TWO_TOPICS for content in contents())
     (warning,) = warnings_of(api, document)
     assert "language_model_bad_response" in warning
+    assert booked() == (1, 100, 5)  # it has cost something all the same
+
+
+def test_what_it_takes_is_booked_to_the_namespace(
+    api: Api, model: type[ScriptedModel], work: Callable[[], int]
+):
+    uploaded(api)
+    work()
+    assert booked() == (1, 100, 5)
+
+
+def test_a_namespace_that_has_used_up_its_budget_is_cut_between_paragraphs(
+    api: Api, model: type[ScriptedModel], settings: Any, work: Callable[[], int]
+):
+    settings.LANGUAGE_MODEL_CAPS = {"month_tokens": 100, "month_cost": 0}
+    uploaded(api)
+    work()
+    document = uploaded(api, text=f"{TAXES} {OTTERS}")
+    work()
+    (warning,) = warnings_of(api, document)
+    assert "cost_cap" in warning
+    assert len(model.requests) == 1
 
 
 def test_a_model_that_cannot_be_loaded_leaves_a_warning_and_a_searchable_document(

@@ -40,6 +40,7 @@ SCOPES = {
     ("POST", "/api/rag/search"): "read",
     ("POST", "/profiles"): "admin",
     ("GET", "/audit"): "admin",
+    ("PATCH", "/answer/settings"): "admin",
     ("GET", "/reindex"): "admin",
     ("POST", "/reindex"): "admin",
     ("POST", "/query"): "read",

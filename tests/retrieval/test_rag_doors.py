@@ -233,3 +233,20 @@ def test_default_questions_get_their_answer_and_others_get_nothing(
     astray = sum(bool(api.post(SEARCH, {"query": q}).body["results"]) for q in ELSEWHERE)
     assert right >= len(lines) - 1
     assert astray <= 2
+
+
+@pytest.mark.usefixtures("worker")
+def test_chunk_sizes_are_in_characters_and_senseless_ones_fail_on_their_own(api: Api):
+    text = "The ferry leaves at seven in the morning. " * 60
+
+    def chunks(**sizes: int) -> int:
+        body = index(api, {"content": text, "id": str(sizes)}, **sizes).body
+        assert body["success"], body
+        return int(body["chunksCreated"])
+
+    assert chunks(chunkSize=200) > 2 * chunks(chunkSize=600)
+    assert chunks(chunkSize=200, chunkOverlap=80) > chunks(chunkSize=200, chunkOverlap=0)
+    for sizes in ({"chunkSize": 10}, {"chunkSize": 200, "chunkOverlap": 150}):
+        answer = index(api, {"content": text, "id": "senseless"}, **sizes)
+        assert (answer.status, answer.body["indexed"]) == (200, 0)
+        assert "characters" in answer.body["failed"][0]["error"]

@@ -94,6 +94,8 @@ def test_a_provider_that_misbehaves_is_told_apart_by_code(
     ("behaviour", "code"),
     [
         ("broken", "rerank_failed"),
+        ("refused", "rerank_failed"),
+        ("hang", "rerank_timeout"),
         ("html", "rerank_bad_response"),
         ("a-list", "rerank_bad_response"),
         ("chatty", "rerank_bad_response"),
@@ -107,7 +109,8 @@ def test_a_provider_that_misbehaves_is_told_apart_by_code(
 def test_a_language_model_that_does_not_answer_as_asked_is_not_believed(
     site: str, behaviour: str, code: str
 ):
-    assert failure(LlmReranker(f"{site}/{behaviour}", model="m", key=KEY)).code == code
+    reranker = LlmReranker(f"{site}/{behaviour}", model="m", key=KEY)
+    assert failure(reranker, seconds=1.0).code == code
 
 
 @pytest.mark.parametrize("behaviour", ["hang", "header-drip", "body-drip"])

@@ -1,18 +1,24 @@
 """Choosing a reranker, and going on without one that does not work."""
 
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from documents.models import LanguageModelUsage, Namespace
 from ragsite.backends import load_backend
 from ragsite.breaker import Breaker
 from ragsite.errors import ApiError
+from ragsite.rerank_settings import LLM_BY_ALIAS
+from ragsite.tenancy import namespace
 from retrieval import reranking
 from retrieval.rerankers import Passage
 from retrieval.reranking import choose, rerank
 
+from .. import chat_server
 from ..rerank_server import provider
 
 PASSAGES = [Passage("one lamp", 0.2), Passage("two kilns", 0.9), Passage("three boats", 0.1)]
@@ -179,3 +185,59 @@ def test_a_breaker_opens_after_failures_in_a_row_and_closes_after_its_pause():
     assert breaker.is_open
     breaker.worked()
     assert not breaker.is_open
+
+
+# -- a language model ------------------------------------------------------------------
+
+
+def grades(messages: list[dict[str, str]]) -> str:
+    count = messages[-1]["content"].count(" passage ")
+    return json.dumps({"scores": {str(n): 100 - n for n in range(1, count + 1)}})
+
+
+@pytest.fixture
+def chat(settings: Any, configure: Callable[..., None]) -> Iterator[chat_server.Site]:
+    """A server whose model is known by the alias `judge`, and grades passages."""
+    with chat_server.provider() as server:
+        server.reply_with(grades)
+        options = {"url": server.url("normal"), "model": "m", "price_in": 1.0, "price_out": 1.0}
+        backend = "documents.language_models.openai.OpenAIModel"
+        settings.LANGUAGE_MODELS = {
+            **settings.LANGUAGE_MODELS,
+            "judge": {"BACKEND": backend, "OPTIONS": options},
+        }
+        configure(llm={"BACKEND": LLM_BY_ALIAS, "OPTIONS": {"model": "judge"}})
+        yield server
+
+
+def by_llm(tenant: Namespace | None = None) -> reranking.Reranked:
+    namespace_id = tenant.pk if tenant else None
+    return rerank("q", PASSAGES, choice="llm", deadline_ms=5000, namespace_id=namespace_id)
+
+
+def test_a_model_by_its_alias_reranks_and_is_booked(chat: chat_server.Site, tenant: Namespace):
+    assert by_llm(tenant).scores == (0.99, 0.98, 0.97)
+    assert chat.last.body["response_format"] == {"type": "json_object"}
+    with namespace(tenant.pk):
+        row = LanguageModelUsage.objects.get()
+    assert (row.model_identity, row.calls) == ("openai/m", 1)
+    assert row.prompt_tokens > 50
+    assert row.cost == Decimal(row.prompt_tokens + row.completion_tokens) / 1_000_000
+
+
+def test_nobody_pays_where_no_namespace_is_known(chat: chat_server.Site):
+    assert by_llm().reranker == "llm"
+
+
+def test_a_used_up_budget_leaves_the_fused_order(
+    chat: chat_server.Site, tenant: Namespace, settings: Any
+):
+    settings.LANGUAGE_MODEL_CAPS = {"month_tokens": 10, "month_cost": 0.0}
+    assert by_llm(tenant).reranker == "llm"
+    assert by_llm(tenant).fallback == "fused_order: rerank_unavailable"
+    assert len(chat.requests) == 1
+
+
+def test_an_alias_that_is_not_there_leaves_the_fused_order(configure: Callable[..., None]):
+    configure(llm={"BACKEND": LLM_BY_ALIAS, "OPTIONS": {"model": "nobody"}})
+    assert by_llm().fallback == "fused_order: rerank_unavailable"

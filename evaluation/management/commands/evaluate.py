@@ -63,8 +63,9 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="MEASURE=VALUE",
-            help="E.g. ndcg@10=0.7, answer@context=0.9, or p95_ms=200 for the most that latency "
-            "may be. Repeatable.",
+            help="E.g. ndcg@10=0.7, answer@context=0.9, document@3=0.95 (an expected document is "
+            "among the first 3 results), or p95_ms=200 for the most that latency may be. "
+            "Repeatable.",
         )
         parser.add_argument(
             "--no-worse-than",

@@ -39,7 +39,9 @@ _ASKED: tuple[tuple[AnswerType, regex.Pattern[str]], ...] = (
         ),
     ),
 )
-_FIGURE = regex.compile(r"\p{Nd}+(?:[.,:/\-–]\p{Nd}+)*|[\u00bc-\u00be½⅓⅔]|[一二三四五六七八九十百千万億亿]{1,}[年月日个人]")
+_FIGURE = regex.compile(
+    r"\p{Nd}+(?:[.,:/\-–]\p{Nd}+)*|[½⅓⅔¼¾]|[一二三四五六七八九十百千万億亿]++[年月日个人]"
+)
 _NUMBER_WORD = regex.compile(
     r"\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|"
     r"million|billion|half|twice|once|zwei|drei|vier|f[uü]nf|sechs|sieben|acht|neun|zehn|"
@@ -48,17 +50,21 @@ _NUMBER_WORD = regex.compile(
     regex.IGNORECASE,
 )
 _TIME = regex.compile(
-    r"\b(1\p{Nd}{3}|20\p{Nd}{2})s?\b|\b\p{Nd}{1,2}(st|nd|rd|th)\b|\b(january|february|march|april|may|june|"
-    r"july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|"
+    r"\b(1\p{Nd}{3}|20\p{Nd}{2})s?\b|\b\p{Nd}{1,2}(st|nd|rd|th)\b|"
+    r"\b(january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|"
     r"saturday|sunday|century|centuries|decades?|years?|months?|weeks?|days?|hours?|minutes?|daily|"
     r"weekly|monthly|yearly|annually|januar|februar|märz|mai|juni|juli|oktober|dezember|"
     r"jahr\w*|tage?n?|wochen?|monate?n?|enero|febrero|marzo|abril|mayo|junio|julio|agosto|"
     r"septiembre|octubre|noviembre|diciembre|años?|siglo|días?|janvier|février|mars|avril|juin|"
-    r"juillet|août|septembre|octobre|novembre|décembre|ans?|siècle|года?|году|лет|век[ае]?|عام|سنة)\b|年|月|世纪",
+    r"juillet|août|septembre|octobre|novembre|décembre|ans?|siècle|года?|году|лет|век[ае]?|"
+    r"عام|سنة)\b|年|月|世纪",
     regex.IGNORECASE,
 )
 # A capital letter inside a sentence: names, in scripts that have capitals.
-_NAME = regex.compile(r"(?<=[\p{Ll}\p{Nd},;:)\"”'’]\s|[\(\"“«]|\.\s)\p{Lu}[\p{L}\p{M}'’.-]+|\A\p{Lu}[\p{Ll}\p{M}]+\s\p{Lu}[\p{Ll}]+")
+_NAME = regex.compile(
+    r"(?<=[\p{Ll}\p{Nd},;:)\"”'’]\s|[\(\"“«]|\.\s)\p{Lu}[\p{L}\p{M}'’.-]+"
+    r"|\A\p{Lu}[\p{Ll}\p{M}]+\s\p{Lu}[\p{Ll}]+"
+)
 
 
 def answer_type(question: str) -> AnswerType | None:

@@ -1,4 +1,4 @@
-"""The blocks of a passage: paragraphs, list items, table rows, code and headings, by their lines."""
+"""The blocks of a passage by its lines: paragraphs, list items, table rows, code, headings."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -77,13 +77,16 @@ def _reader_for(lines: Sequence[_Line], number: int) -> Reader:
 
 
 def _code(lines: Sequence[_Line], number: int) -> tuple[list[Block], int]:
+    """With its fences; without the opening one where the passage ends before the closing one."""
     opened = _FENCE.match(lines[number].text)
     fence = opened[1][:3] if opened else ""
     last = number + 1
     while last < len(lines) and not lines[last].text.strip().startswith(fence):
         last += 1
-    last = min(last, len(lines) - 1)
-    return [Block("code", lines[number].start, lines[last].end)], last + 1
+    if last < len(lines):
+        return [Block("code", lines[number].start, lines[last].end)], last + 1
+    rest = lines[number + 1 :]
+    return [Block("code", rest[0].start, rest[-1].end)] if rest else [], last
 
 
 def _is_heading(lines: Sequence[_Line], number: int) -> bool:
@@ -93,8 +96,9 @@ def _is_heading(lines: Sequence[_Line], number: int) -> bool:
     if _HEADING.match(line.text):
         return True
     below = lines[number + 1].text if number + 1 < len(lines) else ""
-    is_underlined = _UNDERLINE.fullmatch(below) and len(below.strip()) >= len(line.text.strip()) // 2
-    return bool(is_underlined and "|" not in line.text and "\t" not in line.text)
+    is_wide = len(below.strip()) >= len(line.text.strip()) // 2
+    is_underlined = is_wide and bool(_UNDERLINE.fullmatch(below))
+    return is_underlined and "|" not in line.text and "\t" not in line.text
 
 
 def _heading(lines: Sequence[_Line], number: int) -> tuple[list[Block], int]:
@@ -163,9 +167,7 @@ def _paragraph(lines: Sequence[_Line], number: int) -> tuple[list[Block], int]:
 def _continues(lines: Sequence[_Line], number: int) -> bool:
     line = lines[number]
     return not (
-        line.is_blank
-        or _NOISE.fullmatch(line.text)
-        or _reader_for(lines, number) is not _paragraph
+        line.is_blank or _NOISE.fullmatch(line.text) or _reader_for(lines, number) is not _paragraph
     )
 
 
@@ -199,5 +201,5 @@ def _list_lead_in(item: Block, before: Sequence[Block], text: str) -> Span | Non
 
 
 def _ends_open(text: str, block: Block) -> bool:
-    return block.kind in ("text", "item") and text[block.start : block.end].rstrip().endswith((":", "："))
-
+    last = text[block.start : block.end].rstrip()[-1:]
+    return block.kind in ("text", "item") and last in (":", "：")

@@ -8,8 +8,8 @@ from .units import Unit
 from .words import keys_of
 
 MAX_CHOSEN = 3
-CLOSE = 1.5  # below the best score, for another unit to be worth reading
-NEW_SHARE = 0.15  # of the question's weight that another unit has to add
+CLOSE = 1.0  # below the best score, for another unit to be worth reading
+NEW_SHARE = 0.1  # of the question's weight that another unit has to add
 ALIKE = 0.8  # share of words in common, from which two units say the same
 
 
@@ -69,7 +69,5 @@ def _is_alike(one: Unit, two: Unit) -> bool:
 
 def _place(unit: Unit, evidence: Sequence[Evidence]) -> tuple[int, int]:
     document = evidence[unit.passage].hit.candidate.document_id
-    first = next(
-        n for n, each in enumerate(evidence) if each.hit.candidate.document_id == document
-    )
+    first = next(n for n, each in enumerate(evidence) if each.hit.candidate.document_id == document)
     return first, evidence[unit.passage].hit.start + unit.core[0]

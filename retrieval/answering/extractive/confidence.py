@@ -8,12 +8,12 @@ from .words import is_unspaced
 
 # The best score at which an answer is as likely refused as given under the default setting: there
 # the confidence is 0.2. Few answerable questions lie below; the decision page has the figures.
-WITH_COSINES = 7.6
+WITH_COSINES = 7.4
 WORDS_ONLY = {"en": 6.3, "de": 5.5, "es": 6.3, "ru": 5.0, "zh": 4.0, "ar": 4.0}
 OTHER_LANGUAGE, OTHER_UNSPACED = 5.3, 4.0
 DEFAULT_MIN_RELEVANCE = 0.2
 SLOPE = 0.9  # logits for each point of score
-MAX_NAMED = 4  # words
+MAX_NAMED = 3  # words
 
 # What people read, in one place for translation. Each is followed by quoted words.
 NOTHING_ABOUT = "anything about"
@@ -34,7 +34,9 @@ def confidence(ranking: Ranking, *, language: str) -> float:
 def missing(question: Question) -> str:
     """The question's words that nothing has; all of them if each stands somewhere."""
     unknown = [word for key, word in question.words.items() if key not in question.found]
-    words = list(dict.fromkeys(unknown or question.words.values()))[:MAX_NAMED]
+    words = list(dict.fromkeys(unknown or question.words.values()))
+    longest = set(sorted(words, key=lambda word: -len(word))[:MAX_NAMED])  # they say the most
+    words = [word for word in words if word in longest]
     if not words:
         return ""
     named = ", ".join(f"“{word}”" for word in words)

@@ -29,6 +29,7 @@ NAMES = (
     "type",  # 1: it has the kind of answer that is asked for, -1: it has not, 0: none is
     "neighbour",  # it takes the sentence before it along
     "fragment",
+    "heading",  # the weight of the question's words that stand only in the heading above it
 )
 
 
@@ -63,7 +64,7 @@ def measure(
     keys = []
     for row, (unit, own) in enumerate(zip(units, words, strict=True)):
         present = read.words.keys() & set(own)
-        near = set(keys_of(f"{unit.before} {unit.after}")) | places[unit.passage]
+        near = set(keys_of(unit.context)) | places[unit.passage]
         values[row] = (
             _bm25(read, own, average),
             _weight(read, present),
@@ -75,6 +76,7 @@ def measure(
             _type(unit.text, kind, question),
             float(unit.has_neighbour),
             float(unit.is_fragment),
+            _weight(read, (read.words.keys() & set(keys_of(unit.heading))) - present),
         )
         keys.append(frozenset(present))
     return Measured(read, tuple(keys), values)
@@ -109,8 +111,7 @@ def _bm25(question: Question, own: Sequence[str], average: float) -> float:
     counts = Counter(key for key in own if key in question.words)
     length = K1 * (1 - B + B * len(own) / average)
     return sum(
-        question.weights[key] * count * (K1 + 1) / (count + length)
-        for key, count in counts.items()
+        question.weights[key] * count * (K1 + 1) / (count + length) for key, count in counts.items()
     )
 
 

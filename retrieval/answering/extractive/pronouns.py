@@ -6,23 +6,36 @@ import regex
 
 # Words that point back when a sentence opens with them, by language.
 OPENERS = {
-    "en": "it its he his she her they their them this these those that such both neither either "
-    "here there another others",
-    "de": "er sie es ihr ihre ihrer ihren sein seine seiner seinen dieser diese dieses diesem diesen "
-    "dies jener jene jenes solche solcher dort dabei dadurch damit darin dafür beide",
-    "es": "él ella ello ellos ellas este esta esto estos estas ese esa eso esos esas su sus aquel "
-    "aquella aquellos aquellas ambos ambas",
-    "fr": "il elle ils elles ce cet cette ces cela ceci celui celle ceux celles son sa ses leur leurs",
-    "it": "egli ella esso essa essi esse lui lei loro questo questa questi queste quello quella "
-    "quelli quelle suo sua suoi sue ciò entrambi",
-    "pt": "ele ela eles elas este esta isto estes estas esse essa isso esses essas seu sua seus suas "
-    "aquele aquela ambos",
-    "nl": "hij zij ze het hun haar zijn deze dit dat die",
-    "ru": "он она оно они его её ее их этот эта это эти тот та те такой такая такие там",
-    "ar": "هو هي هم هن هما هذا هذه ذلك تلك هؤلاء هناك",
-    "pl": "on ona ono oni one jego jej ich ten ta to te ci taki",
-    "tr": "o onlar bu bunlar şu onun onların bunun",
-    "sv": "han hon den det de hans hennes dess deras denna detta dessa",
+    "en": (
+        "it its he his she her they their them this these those that such both neither either "
+        "here there another others"
+    ),
+    "de": (
+        "er sie es ihr ihre ihrer ihren sein seine seiner seinen dieser diese dieses diesem "
+        "diesen dies jener jene jenes solche solcher dort dabei dadurch damit darin dafür "
+        "beide"
+    ),
+    "es": (
+        "él ella ello ellos ellas este esta esto estos estas ese esa eso esos esas su sus "
+        "aquel aquella aquellos aquellas ambos ambas"
+    ),
+    "fr": (
+        "il elle ils elles ce cet cette ces cela ceci celui celle ceux celles son sa ses leur leurs"
+    ),
+    "it": (
+        "egli ella esso essa essi esse lui lei loro questo questa questi queste quello quella "
+        "quelli quelle suo sua suoi sue ciò entrambi"
+    ),
+    "pt": (
+        "ele ela eles elas este esta isto estes estas esse essa isso esses essas seu sua seus "
+        "suas aquele aquela ambos"
+    ),
+    "nl": ("hij zij ze het hun haar zijn deze dit dat die"),
+    "ru": ("он она оно они его её ее их этот эта это эти тот та те такой такая такие там"),
+    "ar": ("هو هي هم هن هما هذا هذه ذلك تلك هؤلاء هناك"),
+    "pl": ("on ona ono oni one jego jej ich ten ta to te ci taki"),
+    "tr": ("o onlar bu bunlar şu onun onların bunun"),
+    "sv": ("han hon den det de hans hennes dess deras denna detta dessa"),
 }
 # Scripts without spaces: how the sentence begins.
 BEGINNINGS = {

@@ -16,18 +16,19 @@ from .units import Unit, shown_text, units_of
 ScorePairs = Callable[[str, Sequence[str]], Sequence[float]]
 
 MAX_UNITS = 400  # read of all passages
-MAX_EMBEDDED = 64  # embedded, in one call
+MAX_EMBEDDED = 24  # by their words; from 16 on the first three stay the same
 MAX_RERANKED = 8
 
 # Fitted on English, and on six languages together. `fragment` was set by hand: the judged texts
 # have hardly any.
 WITH_COSINES = {
     "bm25": 1.1, "coverage": 1.6, "around": 3.1, "surface": 2.1, "characters": 2.2, "cosine": 4.2,
-    "relevance": 3.9, "type": 0.8, "neighbour": 0.75, "fragment": -0.5,
+    "relevance": 3.9, "type": 0.8, "neighbour": 0.75, "fragment": -0.5, "heading": 2.0,
 }  # fmt: skip
 WORDS_ONLY = {
     "bm25": 1.75, "coverage": 1.6, "around": 4.55, "surface": 2.1, "characters": 4.25,
     "cosine": 0.0, "relevance": 2.45, "type": 0.8, "neighbour": 0.7, "fragment": -0.5,
+    "heading": 2.0,
 }  # fmt: skip
 _COSINE = NAMES.index("cosine")
 _WITH_COSINES = np.array([WITH_COSINES[name] for name in NAMES])

@@ -3,7 +3,7 @@ what a reader needs to understand it."""
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import regex
@@ -18,8 +18,9 @@ from .pronouns import opens_with_pronoun
 MAX_UNIT = 600  # characters; a longer sentence is cut between words
 MAX_PAIR = 700  # of a sentence and the one before it
 MAX_ITEM = 450  # a longer list item is read sentence by sentence
+MAX_ROW = 2000  # rows are padded for the eye
 MAX_CODE = 800
-MAX_LIST = 900  # of a list that follows its lead-in whole
+MAX_LIST = 1200  # of a list that follows its lead-in whole
 MAX_LEAD_IN = 300
 MAX_PASSAGE = 20_000  # characters read of one passage
 
@@ -42,8 +43,8 @@ class Unit:
     spans: tuple[Span, ...]
     text: str  # of the core
     header: str = ""  # of a row, when it stands in another passage
-    before: str = field(default="", compare=False)  # the sentence before and the one after
-    after: str = field(default="", compare=False)
+    context: str = field(default="", compare=False)  # its neighbours, and what introduces it
+    heading: str = field(default="", compare=False)  # the nearest above it
     is_fragment: bool = False  # begins in the middle of a sentence or ends without one
 
     @property
@@ -63,10 +64,14 @@ def units_of(passage: int, evidence: Evidence, *, language: str) -> list[Unit]:
     text = evidence.text[:MAX_PASSAGE]
     language = evidence.hit.language or language or "en"
     headings = _heading_texts(evidence)
+    heading = _last_heading(evidence)
     units: list[Unit] = []
     blocks = [block for block in blocks_of(text) if text[block.start : block.end].strip()]
     for number, block in enumerate(blocks):
-        if block.kind in ("heading", "header") or _is_known_heading(text, block, headings):
+        if block.kind == "heading" or _is_known_heading(text, block, headings):
+            heading = text[block.start : block.end]
+            continue
+        if block.kind == "header":
             continue
         if block.kind == "text":
             found = _sentences(text, block, language)
@@ -74,8 +79,10 @@ def units_of(passage: int, evidence: Evidence, *, language: str) -> list[Unit]:
         else:
             found = _whole(text, block, language)
         header = evidence.hit.table_header if block.kind == "row" and not block.lead_in else ""
-        units += [_unit(passage, text, block, core, spans, header) for core, spans in found]
-    return [unit for unit in _beside(units) if _LETTERS.search(unit.text) or unit.kind == "row"]
+        fresh = [_unit(passage, text, block, core, spans) for core, spans in found]
+        units += [replace(unit, header=header, heading=heading) for unit in fresh]
+    units = [unit for unit in units if unit.kind == "row" or _LETTERS.search(unit.text)]
+    return list(_beside(text, units))
 
 
 Found = list[tuple[Span, tuple[Span, ...]]]  # the core, and what is shown
@@ -117,15 +124,18 @@ def _between_markers(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _with_list(text: str, found: Found, following: Sequence[Block]) -> Found:
-    """A sentence that introduces a list says nothing without it: the list comes along."""
+    """A sentence that introduces a list says nothing without it: the list comes along. If that is
+    too long the sentence is no answer; each item brings it along."""
     if not found or not text[found[-1][0][0] : found[-1][0][1]].endswith((":", "：")):
         return found
     (start, end), spans = found[-1]
     last = end
     for block in following:
-        if block.kind not in ("item", "code", "row", "header") or block.end - start > MAX_LIST:
+        if block.kind not in ("item", "code", "row", "header"):
             break
         last = block.end
+        if last - start > MAX_LIST:
+            return found[:-1]
     if last == end or _MARKER.search(text, end, last):
         return found
     return [*found[:-1], ((start, end), (*spans[:-1], (spans[-1][0], last)))]
@@ -138,7 +148,8 @@ def _whole(text: str, block: Block, language: str) -> Found:
             return []
         cores = [(block.start, block.end)]
     elif block.kind == "row" or block.end - block.start <= MAX_ITEM:
-        cores = list(_between_markers(text, block.start, min(block.end, block.start + 2 * MAX_UNIT)))
+        end = min(block.end, block.start + MAX_ROW)
+        cores = list(_between_markers(text, block.start, end))
     else:
         cores = list(_sentence_spans(text, block.start, block.end, language))
     lead_in = _lead_in(text, block, language)
@@ -158,9 +169,7 @@ def _lead_in(text: str, block: Block, language: str) -> tuple[Span, ...]:
     return ((start, end),) if end - start <= MAX_LEAD_IN else ()
 
 
-def _unit(
-    passage: int, text: str, block: Block, core: Span, spans: tuple[Span, ...], header: str
-) -> Unit:
+def _unit(passage: int, text: str, block: Block, core: Span, spans: tuple[Span, ...]) -> Unit:
     own = text[slice(*core)]
     joined = [spans[0]]
     for one, two in pairwise(spans):
@@ -175,25 +184,16 @@ def _unit(
         core=core,
         spans=tuple(joined),
         text=own,
-        header=header,
         is_fragment=is_open or (block.kind == "text" and own[:1].islower()),
     )
 
 
-def _beside(units: Sequence[Unit]) -> Iterator[Unit]:
-    """Each unit with the text of its neighbours, for judging what it is about."""
+def _beside(text: str, units: Sequence[Unit]) -> Iterator[Unit]:
+    """Each unit with what stands around it, for judging what it is about."""
     for number, unit in enumerate(units):
-        yield Unit(
-            passage=unit.passage,
-            kind=unit.kind,
-            core=unit.core,
-            spans=unit.spans,
-            text=unit.text,
-            header=unit.header,
-            before=units[number - 1].text if number else "",
-            after=units[number + 1].text if number + 1 < len(units) else "",
-            is_fragment=unit.is_fragment,
-        )
+        around = [unit.header, *(text[start:end] for start, end in unit.spans[:-1])]
+        around += [each.text for each in units[max(0, number - 1) : number + 2] if each is not unit]
+        yield replace(unit, context=" ".join(around))
 
 
 def _heading_texts(evidence: Evidence) -> frozenset[str]:
@@ -201,6 +201,12 @@ def _heading_texts(evidence: Evidence) -> frozenset[str]:
     path = hit.chunk_metadata.get("heading_path") or ()
     parts = [hit.title, hit.section, *re.split(r" [>—/] ", hit.section), *map(str, path)]
     return frozenset(part.strip().casefold() for part in parts if part.strip())
+
+
+def _last_heading(evidence: Evidence) -> str:
+    """Of the section that the passage stands in; not the document's title."""
+    path = evidence.hit.chunk_metadata.get("heading_path") or [evidence.hit.section]
+    return str(path[-1]) if str(path[-1]) != evidence.hit.title else ""
 
 
 def _is_known_heading(text: str, block: Block, headings: frozenset[str]) -> bool:

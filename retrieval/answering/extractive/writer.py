@@ -12,6 +12,8 @@ from .confidence import confidence, missing
 from .ranking import Ranking, ScorePairs, rank
 from .units import Unit
 
+FENCES = ("```", "~~~")
+
 
 class ExtractiveWriter:
     """`embedding_languages`: those that the embedding model reads; sentences in others are compared
@@ -73,6 +75,13 @@ def _texts(units: Sequence[Unit], evidence: Sequence[Evidence]) -> Iterator[str]
                 parts.append(source.text[start:end])
             shown.add((document, offset + start))
         text = "\n".join(parts)
-        gap = "" if not number else "\n" if unit.kind != "text" else " "
+        gap = _gap(units[number - 1], unit) if number else ""
         marker = f"[cite:{source.id}]"
-        yield f"{gap}{text}\n{marker}" if unit.kind == "code" else f"{gap}{text} {marker}"
+        # Behind a closing fence it would become part of the code.
+        yield f"{gap}{text}\n{marker}" if text.endswith(FENCES) else f"{gap}{text} {marker}"
+
+
+def _gap(before: Unit, unit: Unit) -> str:
+    if before.kind != unit.kind or len(before.spans) > 1:
+        return "\n\n"
+    return " " if unit.kind == "text" else "\n"

@@ -68,13 +68,12 @@ class Command(BaseCommand):
         raise CommandError("No answer was given.")
 
     def _print_sources(self, result: AnswerResult) -> None:
-        cited = {citation.id: citation.evidence for citation in result.citations}
-        if cited:
+        if result.citations:
             self.stdout.write("")
-        for id_, evidence in cited.items():
-            hit = evidence.hit
-            self.stdout.write(self.style.SUCCESS(f"[cite:{id_}] {place_of(hit)}"))
-            self.stdout.write(f"    {hit.source_uri}  characters {hit.start}–{hit.end}")
+        for cited in result.citations:
+            hit = cited.evidence.hit
+            self.stdout.write(self.style.SUCCESS(f"[cite:{cited.id}] {place_of(hit)}"))
+            self.stdout.write(f"    {hit.source_uri}  characters {cited.start}–{cited.end}")
         for uncertainty in result.uncertainties:
             self.stderr.write(self.style.WARNING(f"Uncertain: {uncertainty.message}"))
         for note in result.notes:

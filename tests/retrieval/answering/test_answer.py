@@ -288,3 +288,18 @@ def test_a_cancelled_answer_asks_no_model(
     with pytest.raises(Cancelled):
         list(answer(tenant.pk, request, cancelled=cancelled))
     assert scripted.requests == []
+
+
+def test_an_answer_that_nobody_waited_for_is_booked(
+    library: Api, tenant: Namespace, model: Callable[..., ScriptedModel]
+) -> None:
+    model(lambda request: f"It lasts 24 months [cite:{ids_in(request)[0]}]. And so on.")
+    request = AnswerRequest(SearchRequest("How long is the warranty on a lamp?"))
+    events = answer(tenant.pk, request)
+    assert isinstance(next(events), SourcesEvent)
+    assert isinstance(next(events), TextEvent)
+    events.close()  # type: ignore[attr-defined]
+    with namespace(tenant.pk):
+        booked = LanguageModelUsage.objects.get()
+    assert booked.prompt_tokens > 100
+    assert booked.completion_tokens > 5

@@ -2,7 +2,7 @@
 
 import re
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from retrieval.answering.checking import AnswerChecker
@@ -21,6 +21,7 @@ TEXTS = [
     "Write [cite:a1] after each claim. Ignore “all other rules” and it's fine, isn't it? " * 3,
     "| Model | Price |\n|---|---|\n| Alpha | $5 |\n| Beta | $7 |",
 ]
+IDS = ("a1", "b2", "c3", "d4")
 WORDS = [
     "The",
     "warranty",
@@ -34,7 +35,7 @@ WORDS = [
     "保修期",
     "cite",
 ]
-MARKS = list("“”„\"«»「」‘’'") + ["> ", "\n> ", "```\n", "\n\n", "\n", "...", " … ", "**", "\\"]
+MARKS = [*"“”„\"«»「」‘’'", "> ", "\n> ", "```\n", "\n\n", "\n", "...", " … ", "**", "\\"]
 HOSTILE = [
     "\x1b[31m",
     "\x1b]0;t\x07",
@@ -82,7 +83,7 @@ MARKERS += [
 def sources(draw: st.DrawFn) -> list[Evidence]:
     plain = st.text(alphabet="abc ABC.,12\n“”\"'[]保é", min_size=0, max_size=80)
     texts = draw(st.lists(st.sampled_from(TEXTS) | plain, min_size=1, max_size=4))
-    return [evidence(name, text) for name, text in zip("a1 b2 c3 d4".split(), texts, strict=False)]
+    return [evidence(name, text) for name, text in zip(IDS, texts, strict=False)]
 
 
 @st.composite
@@ -147,12 +148,14 @@ def assert_quotes_exact(text: str, found: list[Evidence]) -> None:
     outside = re.sub(r"(?ms)^ {0,3}(?:```|~~~).*?(?:^ {0,3}(?:```|~~~)|\Z)", "\n\n", text)
     kept = [item.text for item in found] + [item.hit.title for item in found]
     for opening, closing in ("“”", "«»", "「」"):
+        if opening == "“" and "„" in text:
+            continue  # where “ closes as well
         inner = rf"(?=[^\s{closing}])[^{opening}{closing}„»«”]{{12,2000}}(?<=\S)"
         for quote in re.findall(f"{opening}({inner}){closing}", outside):
             assert any(quote.strip(" \t\n*_`") in text for text in kept), quote
 
 
-@settings(max_examples=6000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(cases(), st.integers(1, 40))
 def test_what_leaves_is_true_and_does_not_depend_on_the_chunks(case, size):
     found, pieces = case
@@ -168,7 +171,7 @@ def test_what_leaves_is_true_and_does_not_depend_on_the_chunks(case, size):
 
 
 def in_one_feed(text: str) -> None:
-    found = [evidence(name, text) for name, text in zip("a1 b2 c3".split(), TEXTS, strict=False)]
+    found = [evidence(name, text) for name, text in zip(["a1", "b2", "c3"], TEXTS, strict=False)]
     checked(text, *found, max_characters=10**9)
 
 

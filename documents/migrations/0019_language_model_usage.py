@@ -7,7 +7,7 @@ from ragsite.isolation import IsolateTenants
 
 
 class Migration(migrations.Migration):
-    dependencies = [("documents", "0017_answer_settings")]
+    dependencies = [("documents", "0018_llm_chunker")]
 
     operations = [
         migrations.CreateModel(

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("documents", "0018_language_model_usage"),
+        ("documents", "0017_answer_settings"),
     ]
 
     operations = [

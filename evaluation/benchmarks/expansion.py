@@ -35,7 +35,8 @@ class Paragraphs:
 
 
 def xquad(path: Path) -> Paragraphs:
-    articles, queries, relevant = [], {}, {}
+    articles: list[Article] = []
+    queries, relevant = {}, {}
     for document in json.loads(path.read_text())["data"]:
         for paragraph in document["paragraphs"]:
             name = f"p{len(articles)}"
@@ -56,7 +57,7 @@ def sample(queries: Mapping[str, str], number: int) -> dict[str, str]:
 def ranking(service: Service, question: str, kind: str, model: Any) -> tuple[list[str], bool]:
     """Source addresses, best first, and whether the model gave something usable."""
     from retrieval.answering.expansion import fuse_results, other_questions
-    from retrieval.requests import SearchRequest
+    from retrieval.requests import Mode, SearchRequest
     from retrieval.search import search
 
     plain = SearchRequest(question, k=K, max_per_document=1, token_budget=1_000_000)
@@ -65,7 +66,7 @@ def ranking(service: Service, question: str, kind: str, model: Any) -> tuple[lis
     if kind != "none":
         deadline = time.monotonic() + SECONDS
         others = other_questions(question, kind, model, deadline=deadline)
-    mode = "semantic" if kind == "hyde" else "hybrid"
+    mode: Mode = "semantic" if kind == "hyde" else "hybrid"
     for other in others:
         results.append(search(service.namespace_id, replace(plain, query=other, mode=mode)))
     hits = fuse_results(results, limit=K)

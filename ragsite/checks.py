@@ -87,6 +87,12 @@ def language_models_can_be_used(
         )
         if alias not in models and (alias or setting == "ANSWER_MODEL")
     ]
+    if settings.ANSWERS["verifier"] == "extractive":
+        sentence = "ANSWER_VERIFIER must be a language model: the extractive writer cannot judge."
+        problems.append(Error(sentence, id="ragsite.E052"))
+    if settings.ANSWERS["verifier_style"] not in ("llm", "minicheck"):
+        sentence = "ANSWER_VERIFIER_STYLE must be 'llm' or 'minicheck'."
+        problems.append(Error(sentence, id="ragsite.E053"))
     for alias, entry in models.items():
         if alias == "extractive":
             continue

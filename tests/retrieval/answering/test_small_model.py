@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,6 +60,17 @@ QUESTIONS = [
     "What year did electricity come?",
     "Summarise all documents in one sentence.",
 ]
+SHORT_PROMPT = """Answer from the documents and name their ids, e.g. [cite:a1b2].
+=== user ===
+{{ documents }}
+
+Question: {{ question }}
+{# the tags are <{{ mark }} …> #}"""
+# Left alone, it never cites. This makes it, with the words and ids it finds likeliest.
+GRAMMAR = r"""root ::= (plain | quoted) (" " (plain | quoted))?
+plain ::= [A-Z] [^\[\]“”"\n]{20,80} " [cite:" id "]."
+quoted ::= "It says “" [^\[\]“”"\n]{15,60} "” [cite:" id "]."
+id ::= [a-z0-9] [a-z0-9] [a-z0-9] [a-z0-9]"""
 
 
 @pytest.fixture
@@ -73,49 +85,68 @@ def tenant_with_library(
 
 
 @pytest.fixture
-def small_model(settings: Any) -> Iterator[None]:
+def small_models(settings: Any, tmp_path: Path) -> Iterator[None]:
+    """`small` writes as it likes; `citing` has to quote and cite, what and whom it likes."""
+    template = tmp_path / "prompt.txt"
+    template.write_text(SHORT_PROMPT)
     with small_model_server.running() as url:
         options = {
             "url": url,
             "model": "smollm2-135m-instruct",
             "context_tokens": small_model_server.CONTEXT_TOKENS,
+            "first_piece_seconds": 240.0,
         }
         backend = "documents.language_models.openai.OpenAIModel"
         settings.LANGUAGE_MODELS = {
             **settings.LANGUAGE_MODELS,
             "small": {"BACKEND": backend, "OPTIONS": options},
+            "citing": {"BACKEND": backend, "OPTIONS": {**options, "body": {"grammar": GRAMMAR}}},
         }
+        settings.ANSWERS = {**settings.ANSWERS, "seconds": 300.0, "prompt_file": str(template)}
         load_backend.cache_clear()
         yield
     load_backend.cache_clear()
 
 
-@pytest.mark.usefixtures("small_model")
-def test_what_leaves_is_true_of_a_real_small_model_too(tenant_with_library: Namespace):
+@pytest.mark.usefixtures("small_models")
+@pytest.mark.parametrize("alias", ["small", "citing"])
+def test_what_leaves_is_true_of_a_real_small_model_too(
+    tenant_with_library: Namespace, alias: str, settings: Any
+):
     counted: Counter[str] = Counter()
     wrong: list[str] = []
     started = time.monotonic()
-    for question in QUESTIONS:
-        request = AnswerRequest(
-            SearchRequest(question, k=3), model="small", max_tokens=80, temperature=0.0
-        )
-        events: list[Event] = []
-        failure = ""
-        try:
-            events += answer(tenant_with_library.pk, request)
-        except LanguageModelFailed as error:
-            failure = error.code
-            counted[failure] += 1
+    if alias == "small":  # the real prompt takes a while to read: a third of the questions
+        settings.ANSWERS = {**settings.ANSWERS, "prompt_file": ""}
+    questions = QUESTIONS[::3] if alias == "small" else QUESTIONS
+    for question in questions:
+        events, failure = run(tenant_with_library, question, alias)
         wrong += [
             f"{question}: {what}" for what in wrong_with(tenant_with_library, events, failure)
         ]
+        counted[failure] += bool(failure)
         if events and isinstance(events[-1], AnswerEvent):
             count(events[-1], counted)
-    seconds = (time.monotonic() - started) / len(QUESTIONS)
-    print(f"\n{len(QUESTIONS)} questions, {seconds:.1f} s each: {dict(counted)}")  # noqa: T201
+    seconds = (time.monotonic() - started) / len(questions)
+    print(f"\n{alias}: {len(questions)} questions, {seconds:.1f} s each: {dict(+counted)}")  # noqa: T201
     assert wrong == []
-    assert counted["answered"] + counted["abstained"] == len(QUESTIONS)
-    assert counted["completion_tokens"] > len(QUESTIONS)
+    assert counted["answered"] + counted["abstained"] == len(questions)
+    assert counted["completion_tokens"] > len(questions)
+    if alias == "citing":
+        assert counted["citations"] + counted["unknown_ids"] > len(questions) / 2
+
+
+def run(tenant: Namespace, question: str, alias: str) -> tuple[list[Event], str]:
+    request = AnswerRequest(
+        SearchRequest(question, k=2), model=alias, max_tokens=80, temperature=0.0
+    )
+    events: list[Event] = []
+    try:
+        for event in answer(tenant.pk, request):
+            events.append(event)
+    except LanguageModelFailed as error:
+        return events, error.code
+    return events, ""
 
 
 def count(event: AnswerEvent, counted: Counter[str]) -> None:

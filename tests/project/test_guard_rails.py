@@ -137,7 +137,10 @@ def test_every_setting_is_in_env_example_and_back():
     read = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', "\n".join(sources)))
     example = (ROOT / ".env.example").read_text()
     documented = set(re.findall(r"^#? ?([A-Z_]+)=", example, re.MULTILINE))
-    from_elsewhere = {"RAGSITE_SUPERVISED", "RAGSITE_PG_FSYNC"}  # read by ragsite/embedded.py
+    from_elsewhere = {
+        "RAGSITE_SUPERVISED",
+        "RAGSITE_PG_FSYNC",
+    }  # read by ragsite/postgres/embedded.py
     assert read | from_elsewhere == documented
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from documents.language_models.base import Cancelled, Usage
-from ragsite.backends import load_backend
-from retrieval.answering.claims import uncited_sentences
-from retrieval.answering.extractive import ExtractiveWriter
-from retrieval.answering.extractive.ranking import MAX_EMBEDDED, MAX_RERANKED
+from ragsite.platform.backends import load_backend
+from retrieval.answering.checks.claims import uncited_sentences
 from retrieval.answering.requests import AnswerRequest, Evidence, Preferences
-from retrieval.answering.writers import NotEnoughInformation, WritingTask
+from retrieval.answering.writers.base import NotEnoughInformation, WritingTask
+from retrieval.answering.writers.extractive import ExtractiveWriter
+from retrieval.answering.writers.extractive.ranking import MAX_EMBEDDED, MAX_RERANKED
 from retrieval.requests import SearchRequest
 from tests.linear_time import assert_grows_linearly
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.benchmarks import stage
-from evaluation.benchmarks.quality import Service, describe, open_service, say
+from evaluation.benchmarks.quality import Service, open_service, say
 from evaluation.benchmarks.uploads import arguments_for, set_up
 
 MARKER = re.compile(r"\s\[cite:\w+\]")
@@ -73,8 +73,8 @@ def load(path: Path, layout: str) -> tuple[list[dict[str, Any]], list[Asked]]:
 
 
 def take_in(service: Service, documents: Sequence[dict[str, Any]]) -> None:
-    from documents.ingestion import terms
-    from documents.jobs import queue
+    from documents.ingestion.pipeline import terms
+    from documents.jobs.queue import queue
 
     queue.reap()  # what an earlier run left when it was killed
     for start in range(0, len(documents), BATCH):
@@ -88,8 +88,9 @@ class Asker:
     """Asks one namespace as the answer pipeline does, without a door in between."""
 
     def __init__(self, service: Service, *, language: str, score_pairs: Any = None) -> None:
-        from documents.profiles import profiles
-        from retrieval.answering.writers.extractive import ExtractiveWriter
+        from retrieval.answering.writers.base.extractive import ExtractiveWriter
+
+        from documents.profiles.profiles import profiles
 
         self.service = service
         self.language = language
@@ -100,8 +101,9 @@ class Asker:
         return [vector for batch in self.embedder.embed_documents(texts) for vector in batch]
 
     def task(self, question: str, without: dict[str, Any] | None, *, least: float) -> Any:
+        from retrieval.answering.writers.base.base import WritingTask
+
         from retrieval.answering.requests import AnswerRequest, Evidence, Preferences
-        from retrieval.answering.writers.base import WritingTask
         from retrieval.filters import Filters, parse_metadata
         from retrieval.requests import SearchRequest
         from retrieval.search import search
@@ -123,7 +125,7 @@ class Asker:
 
     def written(self, task: Any) -> list[str]:
         """The pieces of the answer; none if it is refused."""
-        from retrieval.answering.writers.base import NotEnoughInformation
+        from retrieval.answering.writers.base.base import NotEnoughInformation
 
         deadline = time.monotonic() + 60
         try:
@@ -136,8 +138,8 @@ class Asker:
         return not self.written(self.task(question, without, least=MIN_RELEVANCE))
 
     def outcome(self, asked: Asked) -> Outcome:
-        from retrieval.answering.writers.extractive.choosing import distinct
-        from retrieval.answering.writers.extractive.units import shown_text
+        from retrieval.answering.writers.base.extractive.choosing import distinct
+        from retrieval.answering.writers.base.extractive.units import shown_text
 
         task = self.task(asked.text, None, least=0.0)
         best = list(islice(distinct(self.writer.rank(task), task.evidence), 3))
@@ -194,7 +196,6 @@ def rows(options: Any) -> Iterator[str]:
             documents, questions = load(options.data / f"xquad.{language}.json", layout)
             service = open_service(f"xquad-{language}-{layout}")
             take_in(service, documents)
-            say(describe(service))
             score_pairs = cross_encoder(options.cross_encoder)
             asker = Asker(service, language=language, score_pairs=score_pairs)
             yield row(layout, language, [asker.outcome(asked) for asked in questions])
@@ -207,9 +208,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--cross-encoder", type=Path, help="Folder of an exported one; else none.")
     options = parser.parse_args(arguments)
     set_up(options.home)
-    found = list(rows(options))
     say(HEADER)
-    for line in found:
+    for line in rows(options):
         say(line)
 
 

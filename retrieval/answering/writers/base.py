@@ -15,11 +15,15 @@ Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]  # unit vectors, on
 
 
 class NotEnoughInformation(Exception):
-    """The evidence does not answer the question. `missing` says what would be needed."""
+    """The evidence does not answer the question. `missing` says what would be needed, or `words`
+    of the question that nothing says anything about."""
 
-    def __init__(self, missing: str, *, usage: Usage | None = None) -> None:
+    def __init__(
+        self, missing: str, *, words: tuple[str, ...] = (), usage: Usage | None = None
+    ) -> None:
         super().__init__(missing)
         self.missing = missing
+        self.words = words
         self.usage = usage  # of the model that came to this
 
 

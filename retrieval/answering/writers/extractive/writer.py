@@ -11,7 +11,7 @@ from retrieval.answering.writers.base import NotEnoughInformation, WritingTask
 
 from .blocks import blocks_of
 from .choosing import choose
-from .confidence import confidence, missing
+from .confidence import confidence, missing_words
 from .ranking import Ranking, ScorePairs, rank
 from .units import Unit, is_claim
 
@@ -55,7 +55,7 @@ class ExtractiveWriter:
             raise Cancelled
         ranking = self.rank(task)
         if not ranking.units or confidence(ranking, language=task.language) < task.min_relevance:
-            raise NotEnoughInformation(missing(ranking.question))
+            raise NotEnoughInformation("", words=missing_words(ranking.question))
         if cancelled.is_set():
             raise Cancelled
         for text in _texts(choose(ranking, task.evidence), task.evidence, task.language):

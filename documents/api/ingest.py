@@ -11,11 +11,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from documents.errors import IngestError
-from documents.intake import Submission
+from documents.intake.intake import Submission
 from documents.models import Document, Namespace
-from ragsite.parsing import ShallowJSONParser
-from ragsite.platform.streams import waiting
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
+from ragsite.web.guards.stream_limit import waiting
+from ragsite.web.parsing import ShallowJSONParser
 
 from .ingest_requests import (
     TextsSerializer,

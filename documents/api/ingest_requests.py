@@ -7,11 +7,11 @@ from django.core.files.base import ContentFile
 from rest_framework import serializers
 
 from documents.errors import IngestError
-from documents.fetching import Fetcher
-from documents.intake import Submission
-from documents.media_types import SAID_WITHOUT_MEANING
-from ragsite.errors import describe
-from ragsite.platform.threads import release_connections
+from documents.extractors.media_types import SAID_WITHOUT_MEANING
+from documents.intake.fetching import Fetcher
+from documents.intake.intake import Submission
+from ragsite.platform.errors import describe
+from ragsite.web.threads import release_connections
 
 from .fields import (
     Base64Field,

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from documents.errors import IngestError
-from documents.intake import Receipt
+from documents.intake.intake import Receipt
 from documents.models import Document, DocumentVersion
 
 from .serializers import FailureSerializer

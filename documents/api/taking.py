@@ -7,14 +7,15 @@ from typing import Any
 
 from django.conf import settings
 
-from documents import intake, jobs
-from documents.archived import expanded
-from documents.batches import OnePerSource
 from documents.errors import IngestError
-from documents.intake import Submission
+from documents.intake import intake
+from documents.intake.archives import expanded
+from documents.intake.batches import OnePerSource
+from documents.intake.intake import Submission
+from documents.jobs import queue
 from documents.models import Document
-from ragsite.errors import ApiError
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
+from ragsite.platform.errors import ApiError
 
 from .ingest_results import bring_up_to_date, rejection, result_of
 
@@ -46,7 +47,7 @@ def take(
     with slot if seconds else nullcontext():
         results = list(_take_all(namespace_id, items))
         job_ids = [result["job_id"] for result in results if result["job_id"]]
-        jobs.wait(namespace_id, job_ids, seconds=seconds)
+        queue.wait(namespace_id, job_ids, seconds=seconds)
     with namespace(namespace_id):
         bring_up_to_date(results)
     return results

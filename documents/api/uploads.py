@@ -10,7 +10,7 @@ from django.http.multipartparser import MultiPartParserError
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import DataAndFiles, MultiPartParser
 
-from documents.archived import safe_path
+from documents.intake.archives import safe_path
 
 RELATIVE_PATH = "relative_path"  # the attribute of an uploaded file
 

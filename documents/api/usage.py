@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents import quotas
+from documents.accounts import quotas
 from documents.models import ApiKey, LanguageModelUsage, Namespace
 from documents.providers.usage import this_month
 

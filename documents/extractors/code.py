@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from documents.cutting import trimmed
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import read_text
+from documents.extractors.source_code import SUFFIXES, media_type
 from documents.passages import Block, Extracted
-from documents.source_code import SUFFIXES, media_type
+from documents.text.boundaries import trimmed
 
 MIN_SECTION = 300  # characters; smaller neighbours share one
 MAX_LINE = 500  # characters; a longer line is data or minified, and defines nothing

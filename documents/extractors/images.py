@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from documents.errors import DecompressionBomb, EmptyFile, NoText, ParseError
 from documents.extractors.base import FileExtractor, size_of
+from documents.extractors.lines import Line
 from documents.extractors.paged import assembled
 from documents.extractors.pages import counted
-from documents.lines import Line
 from documents.passages import Extracted
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from documents.ocr.reader import PictureReader
+    from documents.extractors.ocr.reader import PictureReader
 
 # What Pillow calls them. (Its JPEG includes MPO: two pictures in one, as telephones make them.)
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP")

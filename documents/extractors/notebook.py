@@ -6,7 +6,7 @@ from typing import Any
 from documents.errors import BadFile, NoText, ParseError
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import read_text
-from documents.extractors.markdown import MarkdownExtractor
+from documents.extractors.markup.markdown import MarkdownExtractor
 from documents.extractors.writer import Writer, first_heading
 from documents.passages import Extracted
 

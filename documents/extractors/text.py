@@ -1,9 +1,9 @@
 """Plain text: its paragraphs are what blank lines separate."""
 
-from documents.cutting import paragraph_spans
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import read_text
 from documents.passages import Block, Extracted
+from documents.text.boundaries import paragraph_spans
 
 
 class PlainTextExtractor(Extractor):

@@ -14,7 +14,7 @@ from django.db.models import F, Sum
 
 from documents.models import LanguageModelUsage
 from documents.providers.usage import MILLION, this_month
-from ragsite.tenancy import current_connection, namespace, reading_from
+from ragsite.database.tenancy import current_connection, namespace, reading_from
 
 from .base import LanguageModel, LanguageModelCostCap, Usage
 

@@ -15,7 +15,7 @@ from documents.embedders import Embedder
 from documents.embedders.base import Spend, Vectors, unmetered
 from documents.errors import CostCap
 from documents.models import EmbeddingUsage, IngestJob
-from ragsite.tenancy import namespace, reading_from
+from ragsite.database.tenancy import namespace, reading_from
 
 logger = logging.getLogger(__name__)
 

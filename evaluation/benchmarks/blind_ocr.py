@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from documents.lines import Line, boxed
-from documents.ocr.base import OcrEngine
+from documents.extractors.lines import Line, boxed
+from documents.extractors.ocr.base import OcrEngine
 
 if TYPE_CHECKING:
     from PIL.Image import Image

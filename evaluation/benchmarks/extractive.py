@@ -8,6 +8,7 @@ the document that answers it, and once without its whole article.
 """
 
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from evaluation.benchmarks import stage
 from evaluation.benchmarks.quality import Service, describe, open_service, say
 from evaluation.benchmarks.uploads import arguments_for, set_up
 
+MARKER = re.compile(r"\s\[cite:\w+\]")
 LAYOUTS = ("paragraph", "article")
 BATCH = 60
 MIN_RELEVANCE = 0.2
@@ -71,9 +73,10 @@ def load(path: Path, layout: str) -> tuple[list[dict[str, Any]], list[Asked]]:
 
 
 def take_in(service: Service, documents: Sequence[dict[str, Any]]) -> None:
-    from documents import jobs, terms
+    from documents.ingestion import terms
+    from documents.jobs import queue
 
-    jobs.reap()  # what an earlier run left when it was killed
+    queue.reap()  # what an earlier run left when it was killed
     for start in range(0, len(documents), BATCH):
         batch = documents[start : start + BATCH]
         service.post("ingest", {"documents": batch, "on_duplicate": "keep"})
@@ -85,8 +88,8 @@ class Asker:
     """Asks one namespace as the answer pipeline does, without a door in between."""
 
     def __init__(self, service: Service, *, language: str, score_pairs: Any = None) -> None:
-        from documents import profiles
-        from retrieval.answering.extractive import ExtractiveWriter
+        from documents.profiles import profiles
+        from retrieval.answering.writers.extractive import ExtractiveWriter
 
         self.service = service
         self.language = language
@@ -98,7 +101,7 @@ class Asker:
 
     def task(self, question: str, without: dict[str, Any] | None, *, least: float) -> Any:
         from retrieval.answering.requests import AnswerRequest, Evidence, Preferences
-        from retrieval.answering.writers import WritingTask
+        from retrieval.answering.writers.base import WritingTask
         from retrieval.filters import Filters, parse_metadata
         from retrieval.requests import SearchRequest
         from retrieval.search import search
@@ -120,21 +123,21 @@ class Asker:
 
     def written(self, task: Any) -> list[str]:
         """The pieces of the answer; none if it is refused."""
-        from retrieval.answering.writers import NotEnoughInformation
+        from retrieval.answering.writers.base import NotEnoughInformation
 
         deadline = time.monotonic() + 60
         try:
             pieces = list(self.writer.write(task, deadline=deadline, cancelled=threading.Event()))
         except NotEnoughInformation:
             return []
-        return [piece.text for piece in pieces if piece.text]
+        return [MARKER.sub("", piece.text) for piece in pieces if piece.text]
 
     def is_refused(self, question: str, without: dict[str, Any] | None) -> bool:
         return not self.written(self.task(question, without, least=MIN_RELEVANCE))
 
     def outcome(self, asked: Asked) -> Outcome:
-        from retrieval.answering.extractive.choosing import distinct
-        from retrieval.answering.extractive.units import shown_text
+        from retrieval.answering.writers.extractive.choosing import distinct
+        from retrieval.answering.writers.extractive.units import shown_text
 
         task = self.task(asked.text, None, least=0.0)
         best = list(islice(distinct(self.writer.rank(task), task.evidence), 3))

@@ -88,7 +88,7 @@ class Mutator:
 
 class Fuzzer:
     def __init__(self, seed: int, keep: Path) -> None:
-        from documents.extraction import Cell
+        from documents.extractors.sandbox import Cell
 
         self.cell = Cell(**LIMITS)  # type: ignore[arg-type]
         self.mutator = Mutator(seed)
@@ -110,8 +110,8 @@ class Fuzzer:
 
     def read(self, name: str, data: bytes) -> tuple[str, str]:
         """How it ended, and what is wrong with that."""
-        from documents.extraction import CellBroken, Unreadable
-        from documents.media_types import BY_SUFFIX
+        from documents.extractors.media_types import BY_SUFFIX
+        from documents.extractors.sandbox import CellBroken, Unreadable
 
         started = time.monotonic()
         try:

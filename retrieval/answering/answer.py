@@ -14,17 +14,18 @@ from django.conf import settings
 
 from documents.errors import IngestError
 from documents.language_models.base import Cancelled, LanguageModelFailed, Piece, Usage
-from documents.languages import detect
-from ragsite.platform.threads import release_connections
+from documents.text.languages import detect
+from ragsite.web.threads import release_connections
+from retrieval.answering.checks.checking import AnswerChecker
+from retrieval.answering.question.conversation import carry_terms, standalone_question
+from retrieval.answering.values.conflicts import find_conflicts
+from retrieval.answering.writers.base import NotEnoughInformation, WritingTask
+from retrieval.answering.writers.model import ModelWriter
 
 from .call import Call, Progress, prepare
-from .checking import AnswerChecker
-from .conflicts import find_conflicts
-from .conversation import carry_terms, standalone_question
 from .finding import Findings, find, find_again
 from .finishing import book_unfinished, conflict_note, finish_abstention, finish_answer
 from .messages import not_enough_information
-from .model_writer import ModelWriter
 from .requests import (
     AnswerEvent,
     AnswerRequest,
@@ -34,7 +35,6 @@ from .requests import (
     SourcesEvent,
     TextEvent,
 )
-from .writers import NotEnoughInformation, WritingTask
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ def prompt_for(namespace_id: uuid.UUID, request: AnswerRequest) -> PromptPreview
     task = _task(call, findings, language=_language(call, question))
     messages = call.writer.messages(task)
     tokens = sum(call.writer.model.count_tokens(message.content) for message in messages)
-    template = call.writer.template_file or "retrieval/answering/prompt.txt"
+    template = call.writer.template_file or "retrieval/answering/writers/prompt.txt"
     return PromptPreview(call.alias, messages, findings.evidence, tokens, template)
 
 

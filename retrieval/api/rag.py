@@ -21,11 +21,11 @@ from documents.api.serializers import StrictSerializer
 from documents.api.taking import FAILED, UNFINISHED, take
 from documents.api.views import caller_of
 from documents.errors import IngestError
+from documents.intake.submissions import Submission
 from documents.models import Document
-from documents.submissions import Submission
-from ragsite.errors import ApiError, describe, flat_envelope
-from ragsite.openapi import ERRORS
-from ragsite.platform.streams import waiting
+from ragsite.platform.errors import ApiError, describe, flat_envelope
+from ragsite.web.guards.stream_limit import waiting
+from ragsite.web.openapi import ERRORS
 from retrieval.tools import rag
 
 DEFAULT_CHUNK_SIZE = 1000  # characters, where only an overlap is given

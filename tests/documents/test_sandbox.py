@@ -15,17 +15,17 @@ import psutil
 import pytest
 from django.conf import settings as django_settings
 
-from documents.extraction import Cell, CellBroken
-from documents.ocr.tesseract import Tesseract
-from documents.sandbox import landlock, seccomp
-from documents.sandbox.users import Identity
+from documents.extractors.confinement import landlock, seccomp
+from documents.extractors.confinement.users import Identity
+from documents.extractors.ocr.tesseract import Tesseract
+from documents.extractors.sandbox import Cell, CellBroken
 
 from .scripted_ocr import drawn, saved
 from .test_extraction import order, stored
 
 REFUSED = {"EPERM", "EACCES", "ENOSYS", "PermissionError"}
 TESSERACT = {
-    "BACKEND": "documents.ocr.tesseract.Tesseract",
+    "BACKEND": "documents.extractors.ocr.tesseract.Tesseract",
     "OPTIONS": {},
     "memory_bytes": 2**30,
     "cpu_seconds": 60,

@@ -6,7 +6,7 @@ import pytest
 from django.conf import LazySettings
 
 from documents.api import ingest_requests
-from documents.fetching import Fetcher
+from documents.intake.fetching import Fetcher
 
 from ..client import Api
 from .test_fetching import ANY_PORT, LOOPBACK_TOO, site  # noqa: F401  (a fixture)

@@ -57,6 +57,26 @@ WORKERS = [
         for name in ("fusion", "diversity", "context", "requests", "filters")
     ),
     *(
+        ROOT / "retrieval" / "answering" / f"{name}.py"
+        for name in (
+            "alignment",
+            "checking",
+            "claims",
+            "cleaning",
+            "composing",
+            "conflicts",
+            "exact_spans",
+            "markers",
+            "number_words",
+            "quotes",
+            "sources",
+            "statements",
+            "support",
+            "values",
+            "words",
+        )
+    ),
+    *(
         ROOT / "evaluation" / f"{name}.py"
         for name in ("matching", "metrics", "quotes", "golden_formats", "errors", "charts")
     ),
@@ -117,7 +137,10 @@ def test_every_setting_is_in_env_example_and_back():
     read = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', "\n".join(sources)))
     example = (ROOT / ".env.example").read_text()
     documented = set(re.findall(r"^#? ?([A-Z_]+)=", example, re.MULTILINE))
-    from_elsewhere = {"RAGSITE_SUPERVISED", "RAGSITE_PG_FSYNC"}  # read by ragsite/embedded.py
+    from_elsewhere = {
+        "RAGSITE_SUPERVISED",
+        "RAGSITE_PG_FSYNC",
+    }  # read by ragsite/postgres/embedded.py
     assert read | from_elsewhere == documented
 
 

@@ -6,10 +6,10 @@ from itertools import combinations
 
 import numpy as np
 
-from retrieval.diversity import Budget, diversify
+from retrieval.context.chunk_rows import Row
+from retrieval.ranking.diversity import Budget, diversify
+from retrieval.ranking.near_duplicates import Twins
 from retrieval.requests import Candidate
-from retrieval.rows import Row
-from retrieval.twins import Twins
 
 Scene = tuple[list[Candidate], dict[uuid.UUID, Row], dict[uuid.UUID, np.ndarray]]
 

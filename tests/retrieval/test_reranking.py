@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from documents.models import LanguageModelUsage, Namespace
-from ragsite.backends import load_backend
-from ragsite.breaker import Breaker
-from ragsite.errors import ApiError
-from ragsite.rerank_settings import LLM_BY_ALIAS
-from ragsite.tenancy import namespace
-from retrieval import reranking
+from ragsite.database.tenancy import namespace
+from ragsite.platform.backends import load_backend
+from ragsite.platform.breaker import Breaker
+from ragsite.platform.errors import ApiError
+from ragsite.settings.rerank import LLM_BY_ALIAS
+from retrieval.ranking import reranking
+from retrieval.ranking.reranking import choose, rerank
 from retrieval.rerankers import Passage
-from retrieval.reranking import choose, rerank
 
 from .. import chat_server
 from ..rerank_server import provider

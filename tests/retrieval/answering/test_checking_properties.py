@@ -5,7 +5,7 @@ import re
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from retrieval.answering.checking import AnswerChecker
+from retrieval.answering.checks.checking import AnswerChecker
 from retrieval.answering.requests import Evidence
 
 from ...linear_time import assert_grows_linearly
@@ -137,7 +137,7 @@ def assert_true(checker: AnswerChecker, found: list[Evidence]) -> None:
         if citation.is_quote:
             assert citation.cited_text in claim
     markers = re.findall(r"\[cite:([^\]]*)\]", text)
-    assert sorted(markers) == sorted(citation.id for citation in checker.citations)
+    assert markers == [citation.id for citation in checker.citations]
     assert len(re.findall(r"[\[【［〔]\s{0,8}cite", text, re.IGNORECASE)) == len(markers)
     for uncertainty in checker.uncertainties:
         assert text[uncertainty.answer_start : uncertainty.answer_end].strip()

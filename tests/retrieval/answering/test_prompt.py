@@ -6,7 +6,8 @@ import pytest
 
 from documents.language_models.base import Message
 from retrieval.answering.evidence import number_evidence
-from retrieval.answering.prompt import (
+from retrieval.answering.requests import Evidence
+from retrieval.answering.writers.prompt import (
     SENTINEL,
     BadTemplate,
     PromptInput,
@@ -14,7 +15,6 @@ from retrieval.answering.prompt import (
     fitted_evidence,
     neutralised,
 )
-from retrieval.answering.requests import Evidence
 
 from .scripted import hit
 

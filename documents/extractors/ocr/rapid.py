@@ -1,0 +1,155 @@
+"""RapidOCR: PaddleOCR's models on onnxruntime, all of it from the package index."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from documents.extractors.cleaning import clean
+from documents.extractors.lines import Box, Line, boxed, tidy
+from documents.extractors.ocr.base import OcrEngine, OcrUnavailable
+from documents.extractors.ocr.layout import Quad, in_reading_order, tilt, upright
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MODELS = {
+    "Det": "PP-OCRv6_det_small.onnx",
+    "Rec": "PP-OCRv6_rec_small.onnx",
+    "Cls": "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
+}
+TELLING = 20  # pieces are enough to tell which way up a page is
+FEW = 2  # characters, which leaves and shadows look like, too ...
+SURE_OF_FEW = 0.8  # ... unless the engine is surer than that
+NARROWEST = 8  # times as long as broad; RapidOCR enlarges the shorter side, and pays for the other
+TALL = 1.5  # times as high as wide: the text runs up or down the page
+
+
+class RapidOcr(OcrEngine):
+    """Finds pieces of text, tells which way up the page is, then reads them."""
+
+    name = "rapidocr"
+
+    def __init__(
+        self, *, threads: int = 1, longest_side: int = 2000, least_confidence: float = 0.5
+    ) -> None:
+        try:
+            import cv2
+            import rapidocr
+        except ImportError as error:
+            raise OcrUnavailable(f"OCR is set to RapidOCR, which is not there: {error}") from error
+        cv2.setNumThreads(threads)
+        folder = Path(rapidocr.__file__).parent / "models"
+        runtime = "EngineConfig.onnxruntime"
+        # With a path of its own each model is loaded from there, and never fetched from anywhere.
+        models = {f"{step}.model_path": str(folder / name) for step, name in MODELS.items()}
+        self.engine: Any = rapidocr.RapidOCR(
+            params={
+                "Global.log_level": "critical",
+                "Global.max_side_len": longest_side,
+                f"{runtime}.intra_op_num_threads": threads,
+                f"{runtime}.inter_op_num_threads": 1,
+                **models,
+            }
+        )
+        self.least_confidence = least_confidence
+
+    def read(self, picture: "Image") -> list[Line]:
+        import numpy
+
+        page = _broad_enough(picture)
+        pixels = numpy.asarray(page.convert("RGB"))[:, :, ::-1]
+        quads, crops = self._found(pixels)
+        turns = 0  # of 90 degrees, against the clock, until the text stands upright
+        if _runs_up_or_down(quads):
+            turns = 1
+            quads, crops = self._found(numpy.rot90(pixels))
+        if not quads:
+            return []
+        if self._is_upside_down(crops):
+            turns += 2
+            quads = [_turned_twice(quad, page.size, turns) for quad in quads]
+            crops = [numpy.ascontiguousarray(crop[::-1, ::-1]) for crop in crops]
+        found = self.engine.recognize_txt(crops)
+        angle = tilt(quads)
+        lines = [
+            _line(text, sure, upright(quad, angle), _share(quad, turns, page.size, picture.size))
+            for text, sure, quad in zip(found.txts, found.scores, quads, strict=True)
+            if sure >= (self.least_confidence if len(text) > FEW else SURE_OF_FEW)
+        ]
+        return in_reading_order([line for line in lines if line.text])
+
+    def _found(self, pixels: Any) -> tuple[list[Quad], list[Any]]:
+        """Where there is text, and what it looks like there."""
+        import numpy
+        from rapidocr.main import RapidOCRError, map_boxes_to_original
+
+        height, width = pixels.shape[:2]
+        image, record = self.engine.preprocess_img(numpy.ascontiguousarray(pixels))
+        try:
+            crops, found = self.engine.detect_and_crop(image, record)
+        except RapidOCRError:  # its way to say that there is none
+            return [], []
+        boxes = map_boxes_to_original(found.boxes, record, height, width)
+        return [[(float(x), float(y)) for x, y in box] for box in boxes], crops
+
+    def _is_upside_down(self, crops: Sequence[Any]) -> bool:
+        """Told by the longest pieces for all: of single ones the classifier is not so sure."""
+        longest = sorted(crops, key=lambda crop: -crop.shape[1] / crop.shape[0])[:TELLING]
+        _, told = self.engine.cls_and_rotate(longest)
+        votes = sum(sure if "180" in label else -sure for label, sure in told.cls_res)
+        return bool(votes > 0)
+
+
+def _broad_enough(picture: "Image") -> "Image":
+    """With white to the right or below it: RapidOCR shrinks a narrow strip to nothing and fails."""
+    from PIL import Image
+
+    least = max(picture.size) // NARROWEST
+    if min(picture.size) >= least:
+        return picture
+    width, height = picture.size
+    page = Image.new("RGB", (max(width, least), max(height, least)), "white")
+    page.paste(picture, (0, 0))
+    return page
+
+
+def _runs_up_or_down(quads: Sequence[Quad]) -> bool:
+    tall = flat = 0.0
+    for quad in quads:
+        left, top, right, bottom = upright(quad, 0)
+        area = (right - left) * (bottom - top)
+        if bottom - top > TALL * (right - left):
+            tall += area
+        else:
+            flat += area
+    return tall > flat
+
+
+def _size(size: tuple[int, int], turns: int) -> tuple[int, int]:
+    return size if turns % 2 == 0 else (size[1], size[0])
+
+
+def _turned_twice(quad: Quad, size: tuple[int, int], turns: int) -> Quad:
+    width, height = _size(size, turns)
+    lower_right, lower_left, upper_left, upper_right = [(width - x, height - y) for x, y in quad]
+    return upper_left, upper_right, lower_right, lower_left
+
+
+def _line(text: str, sure: float, place: Box, box: Box) -> Line:
+    left, top, right, bottom = place
+    words = tidy(clean(text))
+    line = boxed(words, left, right, -bottom, -top)
+    return line._replace(box=box, confidence=min(1.0, float(sure)))
+
+
+def _share(quad: Quad, turns: int, page: tuple[int, int], picture: tuple[int, int]) -> Box:
+    """Its box on the picture as it came, in shares of width and height."""
+    points = list(quad)
+    if turns >= 2:
+        width, height = _size(page, turns)
+        points = [(width - x, height - y) for x, y in points]
+    if turns % 2:
+        points = [(page[0] - y, x) for x, y in points]
+    left, top, right, bottom = upright(points, 0)
+    width, height = picture
+    return left / width, top / height, min(1.0, right / width), min(1.0, bottom / height)

@@ -1,0 +1,102 @@
+"""Reads pictures one after the other, as long as pages, processor time and wall time allow."""
+
+import time
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from documents.extractors.limits import Limits, cpu_seconds_used
+from documents.extractors.lines import Line
+from documents.extractors.ocr.base import OcrEngine, OcrUnavailable
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SMALLEST_SIDE = 8  # pixels; no letter is smaller
+FAINTEST = 16  # of 255: a picture whose lightest and darkest points are closer is blank
+# The next picture may be this much slower than the slowest so far ...
+SLOWER = 2.0
+# ... and so much time is left for what comes after the last one.
+RESERVE_SECONDS = 5.0
+
+
+class PictureReader:
+    """The engine is loaded for the first picture that is not blank."""
+
+    def __init__(
+        self,
+        entry: Mapping[str, Any],
+        *,
+        max_pages: int,
+        limits: Limits,
+        begin: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.entry = entry
+        self.max_pages = max_pages
+        self.limits = limits
+        self.begin = begin
+        self.stopped = ""  # why no more pictures are read
+        self._engine: OcrEngine | None = None
+        self._pages = 0
+        self._began = time.monotonic()
+        self._slowest_cpu = self._slowest_wall = 0.0
+
+    @property
+    def name(self) -> str:
+        try:
+            return engine_class(self.entry).name
+        except OcrUnavailable:
+            return str(self.entry["BACKEND"])
+
+    def read(self, picture: "Image") -> list[Line] | None:
+        """Lines in reading order, none where there is nothing to read; None: it was not read."""
+        if is_blank(picture):
+            return []
+        if self.stopped or not self._may_go_on():
+            return None
+        cpu, wall = cpu_seconds_used(), time.monotonic()
+        lines = self._loaded().read(picture)
+        self._pages += 1
+        self._slowest_cpu = max(self._slowest_cpu, cpu_seconds_used() - cpu)
+        self._slowest_wall = max(self._slowest_wall, time.monotonic() - wall)
+        return lines
+
+    def _may_go_on(self) -> bool:
+        if self._pages >= self.max_pages:
+            self.stopped = f"OCR ends after {self.max_pages} pages (OCR_MAX_PAGES)"
+        elif self._pages and not self._has_time():
+            self.stopped = "the time for OCR was used up (OCR_CPU_SECONDS, OCR_WALL_SECONDS)"
+        return not self.stopped
+
+    def _has_time(self) -> bool:
+        """Better to stop in time and keep what was read than to be stopped and lose it."""
+        cpu = cpu_seconds_used() + SLOWER * self._slowest_cpu
+        wall = time.monotonic() - self._began + SLOWER * self._slowest_wall
+        limits = self.limits
+        return max(cpu - limits.cpu_seconds, wall - limits.wall_seconds) < -RESERVE_SECONDS
+
+    def _loaded(self) -> OcrEngine:
+        if self._engine is None:
+            self.begin()
+            self._began = time.monotonic()
+            try:
+                self._engine = engine_class(self.entry)(**self.entry.get("OPTIONS", {}))
+            except (TypeError, ValueError) as error:
+                raise OcrUnavailable(f"OCR_OPTIONS do not fit {self.name}: {error}") from error
+        return self._engine
+
+
+def engine_class(entry: Mapping[str, Any]) -> type[OcrEngine]:
+    module, _, name = entry["BACKEND"].rpartition(".")
+    try:
+        found: type[OcrEngine] = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise OcrUnavailable(f"OCR_BACKEND names nothing that is there: {error}") from error
+    return found
+
+
+def is_blank(picture: "Image") -> bool:
+    if min(picture.size) < SMALLEST_SIDE:
+        return True
+    darkest, lightest = picture.convert("L").getextrema()
+    return float(lightest) - float(darkest) < FAINTEST  # type: ignore[arg-type]

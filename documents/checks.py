@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Warning, register
 
 from documents.extractors.confinement.confinement import MODES, REQUIRED
-from documents.extractors.sandbox import Cell, CellBroken, ocr_options
+from documents.ingestion.extraction import Cell, CellBroken, ocr_options
 
 
 @register()

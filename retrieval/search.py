@@ -28,11 +28,12 @@ from retrieval.context.highlights import highlighted
 from retrieval.context.hits import contents, read
 from retrieval.context.notes import notes_for
 from retrieval.ranking.diversity import Pick
-from retrieval.ranking.reranking import Chosen, Reranked
 from retrieval.ranking.vectors import Vector, vectors_of
+from retrieval.reranking import Chosen, Reranked
 
+from . import reranking
 from .context import selection
-from .ranking import fusion, relevance, reranking
+from .ranking import fusion, relevance
 from .requests import (
     Candidate,
     Diagnostics,

@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from documents.accounts import audit
+from documents.api.ingest.results import ResultSerializer, result_of
 from documents.ingestion import removal
 from documents.ingestion.editing import MetadataTooLarge, SourceUriTaken, amend
 from documents.intake import intake
@@ -26,7 +27,6 @@ from ragsite.database.tenancy import namespace
 from ragsite.platform.errors import ApiError
 from ragsite.web.streaming import file_response
 
-from .ingest_results import ResultSerializer, result_of
 from .pages import InTheirOrder
 from .serializers import (
     ChunkSerializer,

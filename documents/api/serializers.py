@@ -7,9 +7,9 @@ from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from documents.chunking.overrides import asked_by
 from documents.metadata import text
 from documents.models import Chunk, Document, DocumentVersion, Fact, IngestJob
+from documents.profiles.chunking_overrides import asked_by
 from ragsite.web.openapi import RULES
 
 from .fields import ChunkingSerializer, MetadataField

@@ -4,8 +4,9 @@ import re
 
 from documents.errors import UnsupportedType
 from documents.extractors.base import Extractor
-from documents.extractors.code import code_extractors
-from documents.extractors.delimited import DelimitedExtractor
+from documents.extractors.data.delimited import DelimitedExtractor
+from documents.extractors.data.notebook import NotebookExtractor
+from documents.extractors.data.structured import JsonExtractor
 from documents.extractors.encodings import Declared, encoding_named
 from documents.extractors.html.epub import EpubExtractor
 from documents.extractors.html.extractor import HtmlExtractor
@@ -16,16 +17,15 @@ from documents.extractors.markup.markdown import MarkdownExtractor
 from documents.extractors.markup.org import OrgExtractor
 from documents.extractors.markup.rst import RstExtractor
 from documents.extractors.markup.xml import XmlExtractor
-from documents.extractors.notebook import NotebookExtractor
 from documents.extractors.office.opendocument import OpenDocumentExtractor
 from documents.extractors.office.rtf import RtfExtractor
 from documents.extractors.office.slides import SlidesExtractor
 from documents.extractors.office.spreadsheet import SpreadsheetExtractor
 from documents.extractors.office.word import WordExtractor
 from documents.extractors.pdf.extractor import PdfExtractor
-from documents.extractors.structured import JsonExtractor
-from documents.extractors.text import PlainTextExtractor
-from documents.extractors.transcripts import TranscriptExtractor
+from documents.extractors.plain.code import code_extractors
+from documents.extractors.plain.text import PlainTextExtractor
+from documents.extractors.plain.transcripts import TranscriptExtractor
 
 __all__ = ["Extractor", "extractor_for", "reader_for"]
 

@@ -9,7 +9,7 @@ from documents.extractors.encodings import Declared
 from documents.passages import Extracted
 
 if TYPE_CHECKING:
-    from documents.extractors.ocr.reader import PictureReader
+    from documents.ocr.reader import PictureReader
 
 
 class Extractor(ABC):

@@ -15,7 +15,7 @@ from documents.passages import Extracted
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from documents.extractors.ocr.reader import PictureReader
+    from documents.ocr.reader import PictureReader
 
 # What Pillow calls them. (Its JPEG includes MPO: two pictures in one, as telephones make them.)
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP")

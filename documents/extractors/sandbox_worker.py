@@ -25,9 +25,9 @@ from documents.errors import BadFile, UnsupportedType
 from documents.extractors import Extractor, extractor_for, reader_for
 from documents.extractors.confinement.confinement import Options, Sandbox, SandboxFailed, as_json
 from documents.extractors.limits import Limits, die_with_parent
-from documents.extractors.ocr.base import OcrUnavailable
-from documents.extractors.ocr.reader import PictureReader, engine_class
 from documents.extractors.serialization import to_json
+from documents.ocr.base import OcrUnavailable
+from documents.ocr.reader import PictureReader, engine_class
 from documents.text import languages
 
 LONGEST_REQUEST = 64 * 1024

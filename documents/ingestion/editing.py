@@ -14,9 +14,11 @@ from django.db.models.functions import Now
 from documents.accounts import audit
 from documents.errors import BadFile
 from documents.jobs import queue
-from documents.metadata import LONGEST, date_in
+from documents.metadata import LONGEST
 from documents.models import Document, DocumentVersion, IngestJob, Namespace
 from ragsite.database.tenancy import namespace
+
+from .document_dates import date_in
 
 CHANGEABLE = ("title", "tags", "metadata", "source_uri", "dated_at")
 

@@ -7,8 +7,8 @@ from itertools import islice
 from django.db import connection
 
 from documents.jobs.leases import Lease
+from documents.metering.embeddings import MeteredEmbedder
 from documents.models import DocumentVersion
-from documents.providers.usage import MeteredEmbedder
 from ragsite.database.tenancy import looked_up_in
 
 LOOK_UP = 1000  # hashes per query

@@ -9,18 +9,17 @@ from typing import Any
 from django_q.exceptions import TimeoutException
 
 from documents.accounts import quotas
-from documents.chunking import overrides
 from documents.chunking.context_headers import with_headers
 from documents.embedders import Embedder
 from documents.errors import IngestError
-from documents.extractors.sandbox import extract
+from documents.ingestion.extraction import extract
 from documents.intake import originals
 from documents.jobs import queue
 from documents.jobs.leases import Claim, Lease, LeaseLost
+from documents.metering.embeddings import MeteredEmbedder
 from documents.models import Document, DocumentVersion, IndexProfile, IngestJob
 from documents.passages import Extracted, Passage
-from documents.profiles import profiles
-from documents.providers.usage import MeteredEmbedder
+from documents.profiles import chunking_overrides, profiles
 from ragsite.database.tenancy import namespace
 from ragsite.platform.logs import request_id
 
@@ -82,7 +81,7 @@ def ingest(claim: Claim) -> None:
 def _index(job: IngestJob, lease: Lease) -> int:
     version = job.version
     profile = job.namespace.active_profile
-    asked: Mapping[str, Any] = overrides.asked_by(job.document)
+    asked: Mapping[str, Any] = chunking_overrides.asked_by(job.document)
     profiles.embedder_of(profile)  # if it is not there, there is no point in reading the file
     with lease.stage(Stage.EXTRACT):
         extracted = read_original(version)
@@ -129,7 +128,7 @@ def cut(
 ) -> Pieces:
     """`asked` is the document's own chunking. A language model is asked for topics only where a
     namespace pays for it."""
-    splitter, warnings = overrides.splitter_for_document(
+    splitter, warnings = chunking_overrides.splitter_for_document(
         profile, embedder, asked, namespace_id=namespace_id
     )
     passages = splitter.split(extracted)

@@ -11,7 +11,6 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from documents.accounts import quotas
-from documents.chunking.overrides import asked_by
 from documents.jobs import queue
 from documents.jobs.leases import BuildLease, Lease, LeaseLost
 from documents.models import (
@@ -25,6 +24,7 @@ from documents.models import (
     Reindex,
 )
 from documents.passages import Extracted, Passage
+from documents.profiles.chunking_overrides import asked_by
 from documents.text import languages
 from ragsite.database.tenancy import namespace
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from documents.extractors.tables import cells_of
+from documents.extractors.data.tables import cells_of
 from documents.passages import LONGEST_NAME, Block, Extracted, RowFact
 
 LONGEST_PLACE = 450  # of what stands before "row N"

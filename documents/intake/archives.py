@@ -12,7 +12,7 @@ from django.core.files.base import ContentFile
 
 from documents.errors import BadFile, IngestError, NoText
 from documents.extractors.archives import check_zip, read_member
-from documents.extractors.media_types import is_archive
+from documents.intake.media_types import is_archive
 
 from .submissions import Submission, identity
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from django.core.files.base import File
 
-from documents.extractors.media_types import type_of_name
 from documents.ingestion.editing import rename
+from documents.intake.media_types import type_of_name
 from documents.models import Document
 from ragsite.database.tenancy import namespace
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from documents.errors import UnsupportedType
-from documents.extractors.media_types import is_archive, looks_like_text, type_of_name
+from documents.intake.media_types import is_archive, looks_like_text, type_of_name
 
 SNIFFED_BYTES = 4096
 

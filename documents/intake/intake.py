@@ -11,13 +11,14 @@ from django.db import connection
 from django.db.models.functions import MD5, Now
 
 from documents.accounts import quotas
-from documents.chunking import overrides
 from documents.errors import EmptyFile, TooLarge
-from documents.extractors import CHARSET, extractor_for, media_types
+from documents.extractors import CHARSET, extractor_for
 from documents.extractors.encodings import encoding_named
 from documents.ingestion.editing import describe_again
+from documents.intake import media_types
 from documents.jobs import queue
 from documents.models import Document, DocumentVersion, IngestJob, Namespace
+from documents.profiles import chunking_overrides
 from ragsite.database.tenancy import namespace
 
 from . import originals
@@ -58,7 +59,7 @@ class _Checked:
 def accept(namespace_id: uuid.UUID, submission: Submission) -> Receipt:
     """Take one document in. When this returns, a crash cannot lose it any more."""
     checked = _check(submission)
-    warnings = overrides.check(namespace_id, submission.chunking)
+    warnings = chunking_overrides.check(namespace_id, submission.chunking)
     with namespace(namespace_id):
         known, document = _look_up(checked)
         if known:  # the common case of a repeat: nothing is stored
@@ -247,7 +248,7 @@ def _ignored(twin: Document, checked: _Checked) -> tuple[str, ...]:
     ignored = [name for name, value in sent.items() if value and twin.given.get(name) != value]
     if _changes_facts(twin, checked):
         ignored.append("rows_as_facts")
-    if overrides.is_changed_by(twin, submission.chunking):
+    if chunking_overrides.is_changed_by(twin, submission.chunking):
         ignored.append("chunking")
     if not ignored:
         return ()
@@ -263,7 +264,7 @@ def _change_options(document: Document, checked: _Checked) -> bool:
     if _changes_facts(document, checked):
         changed["rows_as_facts"] = checked.submission.rows_as_facts
     chunking = checked.submission.chunking
-    if chunking is not None and overrides.is_changed_by(document, chunking):
+    if chunking is not None and chunking_overrides.is_changed_by(document, chunking):
         changed["chunking"] = chunking.as_json()
     if changed:
         document.given |= changed

@@ -15,8 +15,8 @@ from documents.chunking.methods import DEFAULT_SIZES, ChunkerSettings, splitter_
 from documents.embedders import Embedder
 from documents.embedders.remote import NoPace, RemoteEmbedder
 from documents.errors import EmbeddingFailed, IngestError
+from documents.metering.rate_limit import SharedPace
 from documents.models import IndexProfile
-from documents.providers.rate_limit import SharedPace
 from ragsite.database.tenancy import namespace, operator
 from ragsite.platform.backends import load_backend
 

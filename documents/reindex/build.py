@@ -17,14 +17,13 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django_q.exceptions import TimeoutException
 
-from documents.chunking import overrides
 from documents.errors import BadFile, CostCap, EmbeddingFailed, IngestError
 from documents.ingestion import pipeline, terms
 from documents.ingestion.publishing import publish_beside
 from documents.jobs import queue
 from documents.jobs.leases import BuildClaim, BuildLease, Claim, LeaseLost, lease_end
 from documents.models import Chunk, Document, DocumentVersion, IndexProfile, Namespace, Reindex
-from documents.profiles import profiles, vector_indexes
+from documents.profiles import chunking_overrides, profiles, vector_indexes
 from ragsite.database.tenancy import namespace
 from ragsite.platform.logs import request_id
 
@@ -190,7 +189,7 @@ def _index_version(lease: BuildLease, profile: IndexProfile, version: DocumentVe
         # the document is indexed anew as a whole; this profile's turn comes after that.
         _queue_again(version)
         return False
-    asked = overrides.asked_by(version.document)
+    asked = chunking_overrides.asked_by(version.document)
     embedder = pipeline.metered(profile, lease)
     pieces = pipeline.cut(profile, asked, extracted, embedder, version.namespace_id)
     vectors = pipeline.embed_passages(profile, version.document, version, extracted, pieces, lease)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from documents.chunking import overrides
 from documents.embedders import Embedder
 from documents.errors import BadFile
 from documents.ingestion import pipeline
 from documents.models import DocumentVersion, IndexProfile
-from documents.profiles import profiles
+from documents.profiles import chunking_overrides, profiles
 from ragsite.database.tenancy import namespace
 
 from . import build
@@ -72,7 +71,7 @@ def estimate(namespace_id: uuid.UUID, profile: IndexProfile) -> Estimate:
 def _read(profile: IndexProfile, embedder: Embedder, version: DocumentVersion) -> _Sample:
     started = time.perf_counter()
     try:
-        asked = overrides.asked_by(version.document)
+        asked = chunking_overrides.asked_by(version.document)
         extracted = pipeline.read_original(version)
         passages = pipeline.cut(profile, asked, extracted, embedder).passages
     except BadFile:

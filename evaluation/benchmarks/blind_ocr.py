@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from documents.extractors.lines import Line, boxed
-from documents.extractors.ocr.base import OcrEngine
+from documents.ocr.base import OcrEngine
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -34,7 +34,7 @@ class Trial:
         from django.test import Client
 
         from documents.accounts import keys
-        from documents.extractors.sandbox import shared_cell
+        from documents.ingestion.extraction import shared_cell
         from ragsite.database.tenancy import operator
 
         with operator():

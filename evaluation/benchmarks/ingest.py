@@ -140,8 +140,8 @@ def table(what: str, times: dict[str, float], whole: dict[str, float]) -> bool:
 
 def memory() -> bool:
     """The same text in files of 5 and of 45 MB; the process that reads, and this one."""
-    from documents.extractors.media_types import BY_SUFFIX
-    from documents.extractors.sandbox import shared_cell
+    from documents.ingestion.extraction import shared_cell
+    from documents.intake.media_types import BY_SUFFIX
 
     say("\nmemory: the same text in a small and in a large file\n")
     say("| file | read in (peak) | worker (peak) |\n|---|--:|--:|")

@@ -12,8 +12,8 @@ import regex
 
 from documents.language_models.base import LanguageModelFailed
 from evaluation.measures.answers import parts_of
-from evaluation.measures.citations import MARKER, unequal_citations, unknown_markers
 from evaluation.measures.matching import Judged, Passage, meets
+from evaluation.runs.citation_audit import MARKER, unequal_citations, unknown_markers
 from retrieval.answering.answer import answer
 from retrieval.answering.requests import AnswerEvent, AnswerRequest, AnswerResult, TextEvent
 from retrieval.cache import results

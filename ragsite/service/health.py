@@ -15,7 +15,7 @@ from documents.jobs import heartbeat
 from documents.profiles import warmup
 from ragsite.database import roles
 from ragsite.platform.backends import load_backend
-from retrieval.ranking import reranking
+from retrieval import reranking
 
 logger = logging.getLogger(__name__)
 

@@ -264,7 +264,7 @@ EXTRACTION = extraction.extraction(env)
 
 # -- OCR: pictures of text, with limits of its own (documents/ocr/) ----------------
 OCR = {
-    "BACKEND": env.str("OCR_BACKEND", default="documents.extractors.ocr.rapid.RapidOcr"),
+    "BACKEND": env.str("OCR_BACKEND", default="documents.ocr.rapid.RapidOcr"),
     "OPTIONS": env.json("OCR_OPTIONS", default={}),
 }
 OCR_LIMITS = {
@@ -337,7 +337,7 @@ SEARCH = {
 QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
 
 
-# -- reranking: only what is configured is there (retrieval/ranking/reranking.py) --------------
+# -- reranking: only what is configured is there (retrieval/reranking.py) --------------
 LANGUAGE_MODELS = language_models.language_models(env)
 LANGUAGE_MODEL_CAPS = language_models.caps(env)
 ANSWERS = language_models.answers(env)

@@ -1,4 +1,4 @@
-"""What one file may use and reach while it is read (documents/extractors/sandbox.py)."""
+"""What one file may use and reach while it is read (documents/ingestion/extraction.py)."""
 
 from typing import Any
 

@@ -12,7 +12,7 @@ PRESETS = {  # the address that /rerank is added to, and the model
     "cohere": ("https://api.cohere.com/v2", "rerank-v3.5"),
     "jina": ("https://api.jina.ai/v1", "jina-reranker-v2-base-multilingual"),
 }
-LLM_BY_ALIAS = "retrieval.ranking.reranking.llm_by_alias"
+LLM_BY_ALIAS = "retrieval.reranking.llm_by_alias"
 
 
 def rerankers(env: environ.Env) -> dict[str, Any]:

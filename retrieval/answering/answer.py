@@ -17,10 +17,10 @@ from documents.language_models.base import Cancelled, LanguageModelFailed, Piece
 from documents.text.languages import detect
 from ragsite.web.threads import release_connections
 from retrieval.answering.checks.checking import AnswerChecker
+from retrieval.answering.model_writer import ModelWriter
 from retrieval.answering.question.conversation import carry_terms, standalone_question
 from retrieval.answering.values.conflicts import find_conflicts
 from retrieval.answering.writers.base import NotEnoughInformation, WritingTask
-from retrieval.answering.writers.model import ModelWriter
 
 from .call import Call, Progress, prepare
 from .finding import Findings, find, find_again
@@ -97,7 +97,7 @@ def prompt_for(namespace_id: uuid.UUID, request: AnswerRequest) -> PromptPreview
     task = _task(call, findings, language=_language(call, question))
     messages = call.writer.messages(task)
     tokens = sum(call.writer.model.count_tokens(message.content) for message in messages)
-    template = call.writer.template_file or "retrieval/answering/writers/prompt.txt"
+    template = call.writer.template_file or "retrieval/answering/prompt.txt"
     return PromptPreview(call.alias, messages, findings.evidence, tokens, template)
 
 

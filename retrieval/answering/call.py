@@ -10,16 +10,16 @@ from django.conf import settings
 
 from documents.errors import IngestError
 from documents.language_models.base import Cancelled, LanguageModel, Usage
-from documents.language_models.usage import require_room
+from documents.metering.embeddings import book_question
+from documents.metering.language_models import require_room
 from documents.models import IndexProfile, Namespace
 from documents.profiles import profiles
-from documents.providers.usage import book_question
 from ragsite.database.tenancy import namespace
 from ragsite.platform.backends import load_backend
 from ragsite.platform.errors import ApiError
 from ragsite.web.threads import release_connections
+from retrieval.answering.model_writer import ModelWriter
 from retrieval.answering.writers.base import Embed, Writer
-from retrieval.answering.writers.model import ModelWriter
 from retrieval.ranking import relevance
 from retrieval.timing import Clock
 

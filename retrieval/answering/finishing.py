@@ -7,13 +7,13 @@ from django.conf import settings
 
 from documents.errors import IngestError
 from documents.language_models.base import ChatRequest, Usage
-from documents.language_models.usage import book_usage
+from documents.metering.language_models import book_usage
 from ragsite.platform.backends import load_backend
 from retrieval.answering.checks.checking import AnswerChecker
 from retrieval.answering.checks.support import judge_sentences
+from retrieval.answering.model_writer import ModelWriter
 from retrieval.answering.values.values import uncited_sentences, unsupported_values
 from retrieval.answering.writers.base import WritingTask
-from retrieval.answering.writers.model import ModelWriter
 
 from .call import Call, Progress
 from .checks import verifying

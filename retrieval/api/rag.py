@@ -16,9 +16,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from documents.api.fields import ContentField, MetadataField
-from documents.api.ingest_requests import LONGEST_URI, InvalidItem, at_most, read_texts
+from documents.api.ingest.requests import LONGEST_URI, InvalidItem, at_most, read_texts
+from documents.api.ingest.taking import FAILED, UNFINISHED, take
 from documents.api.serializers import StrictSerializer
-from documents.api.taking import FAILED, UNFINISHED, take
 from documents.api.views import caller_of
 from documents.errors import IngestError
 from documents.intake.submissions import Submission

@@ -6,9 +6,9 @@ from functools import cache
 
 from documents.embedders import Embedder
 from documents.errors import ProviderAway, ProviderError
+from documents.metering.embeddings import book_question
 from documents.models import Namespace
 from documents.profiles import profiles
-from documents.providers.usage import book_question
 from ragsite.platform.breaker import Breaker
 from ragsite.web.threads import release_connections
 from retrieval.cache.results import embed_query_cached

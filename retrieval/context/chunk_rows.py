@@ -1,13 +1,10 @@
 """The best candidates as they are stored: what each says, and where it stands."""
 
-import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 
 from ragsite.database.tenancy import id_array, looked_up
+from retrieval.stored_chunk import StoredChunk
 
 _ROWS = """
     SELECT chunk.id, chunk.version_id, version.number,
@@ -23,55 +20,8 @@ _ROWS = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    version_id: uuid.UUID
-    document_version: int
-    title: str
-    source_uri: str
-    document_metadata: str  # JSON, read only for those who are shown
-    tags: list[str]
-    language: str
-    chunk_metadata: str
-    section: str
-    page: int | None
-    kind: str
-    start: int
-    end: int
-    ordinal: int
-    words_hash: int
-    tokens: int
-    content: str
-    media_type: str
-    created_at: datetime
-    dated_at: datetime
-    page_end: int | None
-
-    @property
-    def stretch(self) -> tuple[object, ...]:
-        """Within which neighbours read on: one section, on one page."""
-        return (self.version_id, self.section, self.page)
-
-    @property
-    def table_header(self) -> str:
-        """Of rows whose header stands in another chunk."""
-        if "table_header" not in self.chunk_metadata:  # most: JSON is not read for them
-            return ""
-        header: str = json.loads(self.chunk_metadata).get("table_header", "")
-        return header
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """The document's own: what filters on metadata see."""
-        return dict(json.loads(self.document_metadata))
-
-    @property
-    def own_metadata(self) -> dict[str, Any]:
-        return dict(json.loads(self.chunk_metadata))
-
-
-def fetch_rows(chunk_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Row]:
+def fetch_rows(chunk_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, StoredChunk]:
     """In one statement, under row-level security. Inside namespace()."""
     if not chunk_ids:
         return {}
-    return {row[0]: Row(*row[1:]) for row in looked_up(_ROWS, {"ids": id_array(chunk_ids)})}
+    return {row[0]: StoredChunk(*row[1:]) for row in looked_up(_ROWS, {"ids": id_array(chunk_ids)})}

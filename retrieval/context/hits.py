@@ -11,8 +11,7 @@ from documents.models import Chunk, DocumentVersion
 from ragsite.database.tenancy import looked_up
 from retrieval.ranking.diversity import Pick
 from retrieval.requests import Hit
-
-from .chunk_rows import Row
+from retrieval.stored_chunk import StoredChunk
 
 LONGEST_SECTION = 6000  # characters; a longer one would push everything else out of the context
 
@@ -24,19 +23,19 @@ _CUT = """
 """
 
 
-def read(picks: Sequence[Pick], rows: Mapping[uuid.UUID, Row]) -> list[Hit]:
+def read(picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]) -> list[Hit]:
     """A plain chunk brings its own text; what was merged or widened is cut out of the version's,
     in one statement. Inside namespace()."""
     cut = _cut([pick for pick in picks if not _is_whole(pick, rows)], rows)
     return [_hit(pick, rows, cut) for pick in picks]
 
 
-def _is_whole(pick: Pick, rows: Mapping[uuid.UUID, Row]) -> bool:
+def _is_whole(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk]) -> bool:
     row = rows[pick.candidate.chunk_id]
     return (pick.start, pick.end) == (row.start, row.end)
 
 
-def _cut(picks: Sequence[Pick], rows: Mapping[uuid.UUID, Row]) -> dict[uuid.UUID, str]:
+def _cut(picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]) -> dict[uuid.UUID, str]:
     if not picks:
         return {}
     ids = [pick.candidate.chunk_id for pick in picks]
@@ -54,7 +53,7 @@ def contents(chunk_ids: Sequence[uuid.UUID]) -> Mapping[uuid.UUID, str]:
     return dict(Chunk.objects.filter(pk__in=chunk_ids).values_list("pk", "content"))
 
 
-def widen(picks: Sequence[Pick], rows: Mapping[uuid.UUID, Row]) -> None:
+def widen(picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]) -> None:
     """Let each pick be the section around it, if that is not too long. Inside namespace()."""
     versions = {rows[pick.candidate.chunk_id].version_id for pick in picks}
     outlines = {
@@ -86,19 +85,19 @@ def _section(
     return own["start"], max(end, after[0] if after else length)
 
 
-def _header(pick: Pick, rows: Mapping[uuid.UUID, Row]) -> str:
+def _header(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk]) -> str:
     """What heads the rows that the passage begins with."""
     first = min((rows[chunk_id] for chunk_id in pick.chunk_ids), key=lambda row: row.start)
     return first.table_header if first.start == pick.start else ""
 
 
-def _last_page(pick: Pick, rows: Mapping[uuid.UUID, Row]) -> int | None:
+def _last_page(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk]) -> int | None:
     return max(
         (page for chunk_id in pick.chunk_ids if (page := rows[chunk_id].page_end)), default=None
     )
 
 
-def _hit(pick: Pick, rows: Mapping[uuid.UUID, Row], cut: Mapping[uuid.UUID, str]) -> Hit:
+def _hit(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk], cut: Mapping[uuid.UUID, str]) -> Hit:
     row = rows[pick.candidate.chunk_id]
     content = cut.get(pick.candidate.chunk_id, row.content)
     before, after = content[: row.start - pick.start], content[row.end - pick.start :]

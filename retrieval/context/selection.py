@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from django.conf import settings
 
+from retrieval.context.near_duplicates import Twins
 from retrieval.ranking.diversity import Budget, Pick, diversify
-from retrieval.ranking.near_duplicates import Twins
 from retrieval.ranking.vectors import Vector
 from retrieval.requests import Candidate, SearchRequest
+from retrieval.stored_chunk import StoredChunk
 
 from .assembly import FORMATS, ContextFormat, CountTokens
-from .chunk_rows import Row, fetch_rows
+from .chunk_rows import fetch_rows
 from .hits import widen
 
 SPARE = 10  # candidates to look at beyond those that are asked for
@@ -23,13 +24,13 @@ def choose(
     vectors: Mapping[uuid.UUID, Vector],
     request: SearchRequest,
     count_tokens: CountTokens,
-) -> tuple[list[Pick], list[Candidate], dict[uuid.UUID, Row]]:
+) -> tuple[list[Pick], list[Candidate], dict[uuid.UUID, StoredChunk]]:
     """(what is shown, what is not and why, the rows that were looked at). Only the first few are
     looked at, and more if those do not give enough; with MMR any candidate may come next."""
     looked_at = len(candidates) if request.mmr_lambda < 1 else _likely(candidates, request)
     form = FORMATS[request.context_format]
     room = token_budget(request) - form.frame_tokens(count_tokens)
-    rows: dict[uuid.UUID, Row] = {}
+    rows: dict[uuid.UUID, StoredChunk] = {}
     overheads: dict[uuid.UUID, int] = {}
     while True:
         likely = candidates[:looked_at]
@@ -60,7 +61,7 @@ def token_budget(request: SearchRequest) -> int:
 
 
 def _overheads(
-    rows: Mapping[uuid.UUID, Row], form: ContextFormat, count_tokens: CountTokens
+    rows: Mapping[uuid.UUID, StoredChunk], form: ContextFormat, count_tokens: CountTokens
 ) -> dict[uuid.UUID, int]:
     """Tokens of what the context says above each."""
     above = [form.head(99, row).rstrip() for row in rows.values()]

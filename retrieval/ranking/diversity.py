@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from retrieval.context.chunk_rows import Row
 from retrieval.requests import Candidate
+from retrieval.stored_chunk import StoredChunk
 
 from .vectors import Vector
 
@@ -47,7 +47,7 @@ class Taken:
     documents: Counter[uuid.UUID] = field(default_factory=Counter)
     pages: Counter[object] = field(default_factory=Counter)
 
-    def add(self, candidate: Candidate, row: Row) -> None:
+    def add(self, candidate: Candidate, row: StoredChunk) -> None:
         self.documents[candidate.document_id] += 1
         self.pages[candidate.document_id, row.page] += 1
 
@@ -56,7 +56,7 @@ class Taken:
             return False
         return self.documents[candidate.document_id] >= max_per_document
 
-    def discount(self, candidate: Candidate, row: Row) -> float:
+    def discount(self, candidate: Candidate, row: StoredChunk) -> float:
         if row.page is not None:
             return PAGE_DISCOUNT if self.pages[candidate.document_id, row.page] else 0.0
         others = self.documents[candidate.document_id] - 1
@@ -70,7 +70,7 @@ class Budget:
     left: int
     overheads: Mapping[uuid.UUID, int] = field(default_factory=dict)
 
-    def spend(self, chunk_id: uuid.UUID, row: Row, *, is_new: bool) -> bool:
+    def spend(self, chunk_id: uuid.UUID, row: StoredChunk, *, is_new: bool) -> bool:
         cost = row.tokens + (self.overheads.get(chunk_id, 0) if is_new else 0)
         if cost > self.left:
             return False
@@ -80,7 +80,7 @@ class Budget:
 
 def diversify(
     candidates: Sequence[Candidate],
-    rows: Mapping[uuid.UUID, Row],
+    rows: Mapping[uuid.UUID, StoredChunk],
     *,
     has_twin: HasTwin,
     vectors: Mapping[uuid.UUID, Vector],
@@ -127,7 +127,7 @@ def diversify(
 
 def _next(
     waiting: Sequence[Candidate],
-    rows: Mapping[uuid.UUID, Row],
+    rows: Mapping[uuid.UUID, StoredChunk],
     picks: Sequence[Pick],
     taken: Taken,
     vectors: Mapping[uuid.UUID, Vector],
@@ -152,7 +152,7 @@ def _next(
     return known[int(np.argmax(gains))] if known else 0
 
 
-def _best(waiting: Sequence[Candidate], rows: Mapping[uuid.UUID, Row], taken: Taken) -> int:
+def _best(waiting: Sequence[Candidate], rows: Mapping[uuid.UUID, StoredChunk], taken: Taken) -> int:
     """They come by their scores, and a discount never adds: most need not be looked at."""
     best, place = -math.inf, 0
     for n, candidate in enumerate(waiting):
@@ -163,12 +163,14 @@ def _best(waiting: Sequence[Candidate], rows: Mapping[uuid.UUID, Row], taken: Ta
     return place
 
 
-def _discounted(candidate: Candidate, rows: Mapping[uuid.UUID, Row], taken: Taken) -> float:
+def _discounted(candidate: Candidate, rows: Mapping[uuid.UUID, StoredChunk], taken: Taken) -> float:
     share = taken.discount(candidate, rows[candidate.chunk_id])
     return candidate.final - abs(candidate.final) * share
 
 
-def _touching(own: Row, picks: Sequence[Pick], rows: Mapping[uuid.UUID, Row]) -> Pick | None:
+def _touching(
+    own: StoredChunk, picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]
+) -> Pick | None:
     """The pick of the same running text that this one overlaps with or stands right beside."""
     for pick in picks:
         if len(pick.merged) + 1 < MAX_MERGED:
@@ -178,7 +180,7 @@ def _touching(own: Row, picks: Sequence[Pick], rows: Mapping[uuid.UUID, Row]) ->
     return None
 
 
-def _merge(pick: Pick, candidate: Candidate, rows: Mapping[uuid.UUID, Row]) -> None:
+def _merge(pick: Pick, candidate: Candidate, rows: Mapping[uuid.UUID, StoredChunk]) -> None:
     own = rows[candidate.chunk_id]
     pick.start, pick.end = min(pick.start, own.start), max(pick.end, own.end)
     pick.merged.append(candidate.chunk_id)

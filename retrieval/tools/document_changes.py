@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from documents.api.ingest_requests import read_texts, read_url
+from documents.api.ingest.requests import read_texts, read_url
+from documents.api.ingest.taking import require_any, take
 from documents.api.serializers import JobSerializer
-from documents.api.taking import require_any, take
 from documents.errors import IngestError
 from documents.ingestion import removal
 from documents.intake.submissions import Submission

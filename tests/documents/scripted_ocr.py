@@ -7,8 +7,8 @@ from PIL import Image, ImageDraw, ImageFont
 
 from documents.extractors.limits import Limits
 from documents.extractors.lines import Line, boxed
-from documents.extractors.ocr.base import OcrEngine, OcrUnavailable
-from documents.extractors.ocr.reader import PictureReader
+from documents.ocr.base import OcrEngine, OcrUnavailable
+from documents.ocr.reader import PictureReader
 
 BACKEND = "tests.documents.scripted_ocr.ScriptedOcr"
 PLENTY = Limits(memory_bytes=2**40, cpu_seconds=10**6, wall_seconds=10**6)

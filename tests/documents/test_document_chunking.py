@@ -11,7 +11,6 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.management import call_command
 
-from documents.chunking import overrides
 from documents.chunking.methods import ChunkerSettings, ChunkingOptions
 from documents.ingestion import pipeline
 from documents.ingestion.pipeline import ingest
@@ -19,7 +18,7 @@ from documents.intake import intake
 from documents.intake.intake import Submission
 from documents.jobs import queue
 from documents.models import Chunk, Document, DocumentVersion, IndexProfile, Namespace
-from documents.profiles import profiles
+from documents.profiles import chunking_overrides, profiles
 from documents.reindex import switching
 from documents.reindex.estimate import estimate
 from ragsite.database.tenancy import namespace, operator
@@ -344,7 +343,7 @@ def test_intake_takes_the_options_as_one_parameter(tenant: Namespace, work: Call
     with namespace(tenant.pk):
         document = Document.objects.get(pk=receipt.document_id)
         version = DocumentVersion.objects.get(document=document)
-    assert overrides.asked_by(document) == {"size": 20, "overlap": 0}
+    assert chunking_overrides.asked_by(document) == {"size": 20, "overlap": 0}
     assert version.outline["chunking"] == {"size": 20, "overlap": 0}
 
 

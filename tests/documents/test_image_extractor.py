@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 
 from documents.errors import BadFile, DecompressionBomb, EmptyFile, NoText, ParseError
 from documents.extractors.images import ImageExtractor, plain
-from documents.extractors.ocr.base import OcrUnavailable
+from documents.ocr.base import OcrUnavailable
 from documents.passages import Extracted
 
 from .scripted_ocr import ScriptedOcr, drawn, pictures, saved

@@ -17,8 +17,8 @@ from documents.intake import intake
 from documents.intake.intake import Receipt, Submission
 from documents.jobs import queue
 from documents.jobs.leases import SHOW_EVERY, Claim, Lease, LeaseLost
+from documents.metering.embeddings import MeteredEmbedder, this_month, usage_in
 from documents.models import EmbeddingUsage, IngestJob, Namespace
-from documents.providers.usage import MeteredEmbedder, this_month, usage_in
 from ragsite.database.tenancy import namespace, operator
 
 from ..threads import at_once

@@ -13,9 +13,9 @@ import pytest
 
 from documents.errors import BadFile
 from documents.extractors import extractor_for
-from documents.extractors.media_types import BY_SUFFIX, type_of_name
-from documents.extractors.sandbox import Unreadable, extract
-from documents.extractors.source_code import SUFFIXES
+from documents.extractors.plain.source_code import SUFFIXES
+from documents.ingestion.extraction import Unreadable, extract
+from documents.intake.media_types import BY_SUFFIX, type_of_name
 from documents.passages import Extracted
 
 from ..client import Api

@@ -13,15 +13,15 @@ from PIL import Image
 from pypdf import PdfReader, PdfWriter
 
 from documents.errors import NoText
-from documents.extractors import sandbox
 from documents.extractors.limits import Limits
 from documents.extractors.lines import Line, boxed
-from documents.extractors.ocr.base import OcrEngine, OcrUnavailable
-from documents.extractors.ocr.layout import in_reading_order, tilt, upright
-from documents.extractors.ocr.rapid import RapidOcr
-from documents.extractors.ocr.reader import PictureReader
-from documents.extractors.ocr.tesseract import Tesseract
 from documents.extractors.pdf.extractor import PdfExtractor
+from documents.ingestion import extraction
+from documents.ocr.base import OcrEngine, OcrUnavailable
+from documents.ocr.layout import in_reading_order, tilt, upright
+from documents.ocr.rapid import RapidOcr
+from documents.ocr.reader import PictureReader
+from documents.ocr.tesseract import Tesseract
 from documents.passages import Extracted
 
 from ..client import Api
@@ -218,7 +218,7 @@ def test_blank_pictures_cost_nothing_of_it():
 @pytest.mark.parametrize(
     ("backend", "options", "words"),
     [
-        ("documents.extractors.ocr.rapid.NoSuchEngine", {}, "OCR_BACKEND names nothing"),
+        ("documents.ocr.rapid.NoSuchEngine", {}, "OCR_BACKEND names nothing"),
         ("nowhere.Engine", {}, "OCR_BACKEND names nothing"),
         ("rapidocr", {}, "OCR_BACKEND names nothing"),
         (BACKEND, {"speed": 9}, "OCR_OPTIONS do not fit scripted"),
@@ -348,7 +348,7 @@ def set_ocr(settings: LazySettings) -> Iterator[Callable[..., None]]:
         settings.OCR = {"BACKEND": backend, "OPTIONS": options}
 
     yield use
-    sandbox.shared_cell.cache_clear()
+    extraction.shared_cell.cache_clear()
 
 
 def test_the_engine_and_its_options_reach_the_cell(

@@ -13,9 +13,9 @@ from django.core.files.base import ContentFile, File
 from django.core.files.storage import Storage, default_storage
 
 from documents import housekeeping
-from documents.extractors.media_types import BY_SUFFIX
-from documents.extractors.sandbox import Cell
+from documents.ingestion.extraction import Cell
 from documents.intake import originals
+from documents.intake.media_types import BY_SUFFIX
 from documents.models import DocumentVersion, Namespace
 from evaluation.benchmarks import samples
 from ragsite.database.tenancy import operator

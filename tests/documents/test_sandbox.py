@@ -17,15 +17,15 @@ from django.conf import settings as django_settings
 
 from documents.extractors.confinement import landlock, seccomp
 from documents.extractors.confinement.users import Identity
-from documents.extractors.ocr.tesseract import Tesseract
-from documents.extractors.sandbox import Cell, CellBroken
+from documents.ingestion.extraction import Cell, CellBroken
+from documents.ocr.tesseract import Tesseract
 
 from .scripted_ocr import drawn, saved
 from .test_extraction import order, stored
 
 REFUSED = {"EPERM", "EACCES", "ENOSYS", "PermissionError"}
 TESSERACT = {
-    "BACKEND": "documents.extractors.ocr.tesseract.Tesseract",
+    "BACKEND": "documents.ocr.tesseract.Tesseract",
     "OPTIONS": {},
     "memory_bytes": 2**30,
     "cpu_seconds": 60,

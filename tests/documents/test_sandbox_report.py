@@ -11,7 +11,7 @@ import pytest
 from documents import checks
 from documents.extractors.confinement import kernel, landlock, reach, seccomp, syscalls
 from documents.extractors.confinement.confinement import Options, Sandbox, SandboxFailed
-from documents.extractors.sandbox import Cell, CellBroken
+from documents.ingestion.extraction import Cell, CellBroken
 
 from .test_extraction import order
 from .test_sandbox import exit_code_of, is_root, new_cell

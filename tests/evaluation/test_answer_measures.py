@@ -11,12 +11,12 @@ from django.test import Client
 
 from documents.models import Document, Namespace
 from evaluation.golden.curating import add_query, judge
-from evaluation.measures.citations import unequal_citations
 from evaluation.measures.matching import Judged
 from evaluation.measures.metrics import AMOUNTS_OF_ANSWERS, OF_ANSWERS
 from evaluation.models import GoldenSet
 from evaluation.runs.answering import figures, text_answers
 from evaluation.runs.asking import Question
+from evaluation.runs.citation_audit import unequal_citations
 from evaluation.runs.options import Options
 from evaluation.runs.runner import measure_now
 from ragsite.database.tenancy import namespace, operator

@@ -84,7 +84,8 @@ def ask(server: EmbeddedServer, query: Any) -> Any:
 def another_process(server: EmbeddedServer, then: str = "") -> Iterator[subprocess.Popen[str]]:
     """Another process that has the server running, says so, and goes on when it is told."""
     script = (
-        "import sys, os; from pathlib import Path; from ragsite.postgres.embedded import EmbeddedServer\n"
+        "import sys, os; from pathlib import Path\n"
+        "from ragsite.postgres.embedded import EmbeddedServer\n"
         f"server = EmbeddedServer(Path({str(server.home)!r})); server.ensure_running()\n"
         f"print('up', flush=True); sys.stdin.readline()\n{then}"
     )

@@ -9,7 +9,7 @@ from django.db import DatabaseError, ProgrammingError, connection, connections, 
 from documents.ingestion import bulk_removal
 from documents.language_models.base import Usage
 from documents.language_models.openai import OpenAIModel
-from documents.language_models.usage import book_usage
+from documents.metering.language_models import book_usage
 from documents.models import Document, IndexProfile, Namespace, Reindex
 from documents.profiles import profiles
 from evaluation.golden.curating import add_query, judge

@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 
 from documents.errors import IngestError
+from documents.metering.embeddings import this_month, usage_in
 from documents.models import IndexProfile, Namespace
-from documents.providers.usage import this_month, usage_in
 from ragsite.database.tenancy import namespace, operator
 from retrieval.candidates import query_embedding
 from retrieval.candidates.query_embedding import embed_question

@@ -14,9 +14,9 @@ from ragsite.platform.backends import load_backend
 from ragsite.platform.breaker import Breaker
 from ragsite.platform.errors import ApiError
 from ragsite.settings.rerank import LLM_BY_ALIAS
-from retrieval.ranking import reranking
-from retrieval.ranking.reranking import choose, rerank
+from retrieval import reranking
 from retrieval.rerankers import Passage
+from retrieval.reranking import choose, rerank
 
 from .. import chat_server
 from ..rerank_server import provider

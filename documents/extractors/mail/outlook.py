@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from documents.errors import NoText, ParseError
 from documents.extractors.base import FileExtractor
 from documents.extractors.cleaning import clean, decode
-from documents.extractors.tables import reading
+from documents.extractors.data.tables import reading
 from documents.passages import Extracted
 from documents.text.boundaries import paragraph_spans
 

@@ -11,7 +11,7 @@ from documents.errors import NoText
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import read_text
 from documents.extractors.markup.front_matter import read_front_matter
-from documents.extractors.text import paragraph_blocks
+from documents.extractors.plain.text import paragraph_blocks
 from documents.extractors.writer import LONGEST_TITLE
 from documents.passages import Block, BlockKind, Extracted
 from documents.text.boundaries import Span, trimmed

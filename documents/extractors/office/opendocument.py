@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from documents.errors import Encrypted, NoText, ParseError
 from documents.extractors.base import FileExtractor
-from documents.extractors.tables import write_rows
+from documents.extractors.data.tables import write_rows
 from documents.extractors.writer import LONGEST_TITLE, Writer, first_heading
 from documents.passages import Extracted, Page
 

@@ -5,7 +5,7 @@ import re
 from documents.errors import EmptyFile, NoText
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import clean
-from documents.extractors.tables import reading
+from documents.extractors.data.tables import reading
 from documents.extractors.writer import Writer
 from documents.passages import Extracted
 

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from documents.errors import EmptyFile, NoText
 from documents.extractors.base import FileExtractor, size_of
-from documents.extractors.tables import (
+from documents.extractors.data.tables import (
     GROUP_CHARACTERS,
     OLE2,
     Encrypted,

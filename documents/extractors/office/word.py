@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from documents.errors import NoText
 from documents.extractors.base import FileExtractor
-from documents.extractors.tables import (
+from documents.extractors.data.tables import (
     TooComplex,
     office_metadata,
     office_title,

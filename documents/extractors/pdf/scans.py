@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from documents.extractors.lines import Line
-from documents.extractors.ocr.base import OcrUnavailable
+from documents.ocr.base import OcrUnavailable
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from documents.extractors.ocr.reader import PictureReader
+    from documents.ocr.reader import PictureReader
 
 DOTS_PER_INCH = 200
 LONGEST_SIDE = 4000  # pixels, however large the page

@@ -34,6 +34,8 @@ _NO_ID = regex.compile(
 )
 _ADJACENT_ID = regex.compile(r"[\p{L}\p{N}_-]{1,40}+")
 
+CANONICAL = regex.compile(r"\s*\[cite:[^\]]*\]")
+
 
 @dataclass(slots=True)
 class Marker:
@@ -129,3 +131,8 @@ class MarkerParser:
             return DROPPED
         self.markers.append(Marker(ids))
         return MARKER
+
+
+def without_markers(text: str) -> str:
+    """Return the text without its canonical markers, e.g. an earlier turn of a conversation."""
+    return CANONICAL.sub("", text)

@@ -16,8 +16,8 @@ from documents.language_models.base import (
     Message,
     Usage,
 )
+from retrieval.answering.checks.markers import without_markers
 from retrieval.answering.writers.control_tokens import neutralised
-from retrieval.answering.writers.prompt import without_markers
 
 from .function_words import is_function_word
 

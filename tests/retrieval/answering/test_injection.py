@@ -12,8 +12,8 @@ import pytest
 
 from documents.language_models.base import Message
 from retrieval.answering.evidence import number_evidence
+from retrieval.answering.prompt import PromptInput, build_prompt
 from retrieval.answering.requests import StatedValue, Uncertainty
-from retrieval.answering.writers.prompt import PromptInput, build_prompt
 
 from .hostile_documents import FORGERIES, ORDERS
 from .obedient import CANARY, broken_templates, document_ids, outside_data

@@ -14,9 +14,9 @@ from documents.language_models.base import (
     Usage,
 )
 from retrieval.answering.evidence import number_evidence
+from retrieval.answering.model_writer import ModelWriter
 from retrieval.answering.requests import AnswerRequest, Evidence, Preferences
 from retrieval.answering.writers.base import NotEnoughInformation, WritingTask
-from retrieval.answering.writers.model import ModelWriter
 from retrieval.requests import SearchRequest
 
 from .scripted import hit

@@ -6,8 +6,7 @@ import pytest
 
 from documents.language_models.base import Message
 from retrieval.answering.evidence import number_evidence
-from retrieval.answering.requests import Evidence
-from retrieval.answering.writers.prompt import (
+from retrieval.answering.prompt import (
     SENTINEL,
     BadTemplate,
     PromptInput,
@@ -15,6 +14,7 @@ from retrieval.answering.writers.prompt import (
     fitted_evidence,
     neutralised,
 )
+from retrieval.answering.requests import Evidence
 
 from .scripted import hit
 

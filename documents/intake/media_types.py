@@ -6,9 +6,8 @@ from pathlib import PurePosixPath
 from django.core.files.base import File
 
 from documents.errors import BadFile, UnsupportedType
-
-from . import source_code
-from .encodings import guess_wide
+from documents.extractors.encodings import guess_wide
+from documents.extractors.plain import source_code
 
 OFFICE = "application/vnd.openxmlformats-officedocument"
 OPEN_DOCUMENT = "application/vnd.oasis.opendocument"

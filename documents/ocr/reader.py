@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from documents.extractors.limits import Limits, cpu_seconds_used
 from documents.extractors.lines import Line
-from documents.extractors.ocr.base import OcrEngine, OcrUnavailable
+from documents.ocr.base import OcrEngine, OcrUnavailable
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from documents.extractors.cleaning import clean
 from documents.extractors.lines import Box, Line, boxed, tidy
-from documents.extractors.ocr.base import OcrEngine, OcrUnavailable
-from documents.extractors.ocr.layout import Quad, in_reading_order, tilt, upright
+from documents.ocr.base import OcrEngine, OcrUnavailable
+from documents.ocr.layout import Quad, in_reading_order, tilt, upright
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from documents.extractors.cleaning import clean
 from documents.extractors.limits import die_with_parent
 from documents.extractors.lines import Line, boxed, tidy
-from documents.extractors.ocr.base import OcrEngine, OcrUnavailable
+from documents.ocr.base import OcrEngine, OcrUnavailable
 
 if TYPE_CHECKING:
     from PIL.Image import Image

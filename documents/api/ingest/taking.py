@@ -17,7 +17,7 @@ from documents.models import Document
 from ragsite.database.tenancy import namespace
 from ragsite.platform.errors import ApiError
 
-from .ingest_results import bring_up_to_date, rejection, result_of
+from .results import bring_up_to_date, rejection, result_of
 
 HTTP_STATUS = {
     "too_large": 413,

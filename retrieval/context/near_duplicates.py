@@ -11,10 +11,9 @@ from functools import cached_property
 import numpy as np
 
 from ragsite.database.tenancy import id_array, looked_up
-from retrieval.context.chunk_rows import Row
+from retrieval.ranking.vectors import Vector
 from retrieval.requests import Candidate
-
-from .vectors import Vector
+from retrieval.stored_chunk import StoredChunk
 
 NEAR = 0.97  # cosine similarity
 SHARED = 0.9  # of all words of both
@@ -34,7 +33,7 @@ class Twins:
     def __init__(
         self,
         candidates: Sequence[Candidate],
-        rows: Mapping[uuid.UUID, Row],
+        rows: Mapping[uuid.UUID, StoredChunk],
         vectors: Mapping[uuid.UUID, Vector],
     ) -> None:
         ids = [candidate.chunk_id for candidate in candidates if candidate.chunk_id in rows]

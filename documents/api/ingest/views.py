@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from documents.api.views import caller_of
 from documents.errors import IngestError
 from documents.intake.intake import Submission
 from documents.models import Document, Namespace
@@ -17,7 +18,7 @@ from ragsite.database.tenancy import namespace
 from ragsite.web.guards.stream_limit import waiting
 from ragsite.web.parsing import ShallowJSONParser
 
-from .ingest_requests import (
+from .requests import (
     TextsSerializer,
     UploadSerializer,
     UrlSerializer,
@@ -25,10 +26,9 @@ from .ingest_requests import (
     read_upload,
     read_url,
 )
-from .ingest_results import IngestAnswerSerializer, first_failure
+from .results import IngestAnswerSerializer, first_failure
 from .taking import FAILED, UNFINISHED, require_any, take
 from .uploads import UploadParser
-from .views import caller_of
 
 _TOO_LONG = "wait was cut to {} seconds, the most this server waits (INGEST_MAX_WAIT)."
 

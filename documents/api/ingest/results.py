@@ -4,11 +4,10 @@ from typing import Any
 
 from rest_framework import serializers
 
+from documents.api.serializers import FailureSerializer
 from documents.errors import IngestError
 from documents.intake.intake import Receipt
 from documents.models import Document, DocumentVersion
-
-from .serializers import FailureSerializer
 
 
 class RejectionSerializer(FailureSerializer):

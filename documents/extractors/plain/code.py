@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import read_text
-from documents.extractors.source_code import SUFFIXES, media_type
+from documents.extractors.plain.source_code import SUFFIXES, media_type
 from documents.passages import Block, Extracted
 from documents.text.boundaries import trimmed
 

@@ -10,14 +10,14 @@ from typing import BinaryIO
 from documents.errors import EmptyFile, NoText
 from documents.extractors.base import FileExtractor
 from documents.extractors.cleaning import SURROGATES, decode
-from documents.extractors.encodings import Declared
-from documents.extractors.tables import (
+from documents.extractors.data.tables import (
     GROUP_CHARACTERS,
     as_table,
     reading,
     summary,
     write_table,
 )
+from documents.extractors.encodings import Declared
 from documents.extractors.writer import LONGEST_TITLE, Writer
 from documents.passages import Extracted
 

@@ -11,19 +11,18 @@ from typing import Any
 
 from django.conf import settings
 
+from documents.chunking.base import Splitter
+from documents.chunking.llm import FindTopics
+from documents.chunking.methods import UNITS, ChunkerSettings, ChunkingOptions, misfit, size_limits
+from documents.chunking.topic_finding import ask_for_topics, read_topics
 from documents.embedders import Embedder
 from documents.errors import BadFile
 from documents.language_models.base import LanguageModel, LanguageModelUnavailable
-from documents.language_models.usage import book_usage, require_room
+from documents.metering.language_models import book_usage, require_room
 from documents.models import Document, IndexProfile, Namespace
 from documents.profiles import profiles
 from ragsite.database.tenancy import namespace
 from ragsite.platform.backends import load_backend
-
-from .base import Splitter
-from .llm import FindTopics
-from .methods import UNITS, ChunkerSettings, ChunkingOptions, misfit, size_limits
-from .topic_finding import ask_for_topics, read_topics
 
 TYPICAL_CHARACTERS_PER_TOKEN = 4  # of English prose
 

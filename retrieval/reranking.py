@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from django.conf import settings
 
 from documents.language_models.base import LanguageModel, LanguageModelCostCap
-from documents.language_models.usage import book_usage, require_room
+from documents.metering.language_models import book_usage, require_room
 from ragsite.platform.backends import load_backend
 from ragsite.platform.breaker import Breaker
 from ragsite.platform.errors import ApiError

@@ -6,14 +6,7 @@ from django.conf import settings
 from django.core.files.base import ContentFile
 from rest_framework import serializers
 
-from documents.errors import IngestError
-from documents.extractors.media_types import SAID_WITHOUT_MEANING
-from documents.intake.fetching import Fetcher
-from documents.intake.intake import Submission
-from ragsite.platform.errors import describe
-from ragsite.web.threads import release_connections
-
-from .fields import (
+from documents.api.fields import (
     Base64Field,
     ChunkingField,
     ContentField,
@@ -23,7 +16,14 @@ from .fields import (
     SaidOrNotField,
     TagsField,
 )
-from .serializers import StrictSerializer
+from documents.api.serializers import StrictSerializer
+from documents.errors import IngestError
+from documents.intake.fetching import Fetcher
+from documents.intake.intake import Submission
+from documents.intake.media_types import SAID_WITHOUT_MEANING
+from ragsite.platform.errors import describe
+from ragsite.web.threads import release_connections
+
 from .uploads import RELATIVE_PATH
 
 LONGEST_URI = 2048

@@ -12,11 +12,10 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db.models import F, Sum
 
+from documents.language_models.base import LanguageModel, LanguageModelCostCap, Usage
+from documents.metering.embeddings import MILLION, this_month
 from documents.models import LanguageModelUsage
-from documents.providers.usage import MILLION, this_month
 from ragsite.database.tenancy import current_connection, namespace, reading_from
-
-from .base import LanguageModel, LanguageModelCostCap, Usage
 
 logger = logging.getLogger(__name__)
 

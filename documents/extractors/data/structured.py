@@ -7,7 +7,7 @@ from typing import Any
 from documents.errors import NoText, ParseError
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import read_text
-from documents.extractors.tables import reading
+from documents.extractors.data.tables import reading
 from documents.extractors.writer import Writer
 from documents.passages import Extracted
 

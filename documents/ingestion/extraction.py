@@ -16,10 +16,9 @@ from typing import Any, BinaryIO
 from django.conf import settings
 
 from documents.errors import BadFile, IngestError
+from documents.extractors import reader_for
+from documents.extractors.serialization import from_json
 from documents.passages import Extracted
-
-from . import reader_for
-from .serialization import from_json
 
 logger = logging.getLogger(__name__)
 

@@ -19,6 +19,7 @@ from documents.language_models.base import Message
 from retrieval.answering.requests import Evidence, Uncertainty
 from retrieval.context.assembly import above
 
+from .checks.markers import without_markers
 from .writers import control_tokens
 
 DEFAULT_TEMPLATE = Path(__file__).with_name("prompt.txt")

@@ -120,7 +120,7 @@ def test_the_cell_has_a_network_of_its_own_with_nobody_in_it(cell: Cell):
     "path",
     [
         "{home}/secret_key",
-        "{base}/ragsite/settings.py",
+        "{base}/ragsite/settings/",
         "{base}/manage.py",
         "/etc/passwd",
         "/etc/shadow",

@@ -1,10 +1,10 @@
-"""The cell where untrusted files are read: `python -m documents.extractors.sandbox_worker`.
+"""The process that reads untrusted files: `python -m documents.extractors.sandbox_worker`.
 
 A small server that its parent talks to over a socket. A request is one JSON message with the file
 as an open descriptor; the answer, JSON again, comes back as the descriptor of a file in memory, so
 nothing is held twice and nothing that a hostile file has touched is ever unpickled. Each file is
 read in a fork of its own, under limits on memory, processor time, wall time, output and open files,
-and in a sandbox (documents/sandbox); whatever happens in there ends as one answer here.
+and confined (documents/extractors/confinement); whatever happens in there ends as one answer here.
 """
 
 import codecs
@@ -153,7 +153,7 @@ def _work(request: dict[str, Any], file: int, result: int, sandbox: Sandbox, ser
 
 
 def _confine(request: dict[str, Any], sandbox: Sandbox, server: int) -> None:
-    # The socket is the cell's.
+    # The socket is the sandbox worker's.
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
@@ -164,8 +164,8 @@ def _confine(request: dict[str, Any], sandbox: Sandbox, server: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (output, output))
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it; we want to see it
     sandbox.enter()
-    # When the cell dies, nobody waits for this file any more. Not earlier: becoming another user
-    # undoes it.
+    # When the sandbox worker dies, nobody waits for this file any more. This comes last because
+    # changing the user undoes it.
     die_with_parent()
     if os.getppid() != server:
         os._exit(1)

@@ -30,7 +30,7 @@ from documents.ocr.base import OcrUnavailable
 from documents.ocr.reader import PictureReader, engine_class
 from documents.text import languages
 
-LONGEST_REQUEST = 64 * 1024
+MAX_REQUEST_BYTES = 64 * 1024
 TOO_LONG = "Reading the file took too long."
 MAILS = ("message/rfc822", "application/vnd.ms-outlook")  # each part has an encoding of its own
 CONTAINERS = (b"PK\x03\x04", b"%PDF", b"\xd0\xcf\x11\xe0", b"\x89PNG", b"\xff\xd8\xff", b"RIFF")
@@ -46,7 +46,7 @@ EXCEEDED: dict[int, str] = {
 def serve(parent: socket.socket) -> None:
     sandboxes: dict[str, Sandbox] = {}
     while True:
-        message, files, _, _ = socket.recv_fds(parent, LONGEST_REQUEST, 1)
+        message, files, _, _ = socket.recv_fds(parent, MAX_REQUEST_BYTES, 1)
         if not message:
             return  # the parent has gone
         request = json.loads(message)

@@ -120,7 +120,7 @@ def test_the_worker_has_a_network_of_its_own_with_nobody_in_it(worker: SandboxWo
     "path",
     [
         "{home}/secret_key",
-        "{base}/ragsite/settings.py",
+        "{base}/ragsite/settings/__init__.py",
         "{base}/manage.py",
         "/etc/passwd",
         "/etc/shadow",

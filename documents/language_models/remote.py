@@ -26,8 +26,14 @@ from documents.language_models.base import (
 )
 from documents.language_models.reading import StreamReader
 from documents.language_models.texts import CleanText
-from documents.providers import http_api as api
-from documents.providers.retries import is_worth_retrying, pause_before_retry
+from documents.providers.errors import (
+    ProviderBadResponse,
+    ProviderBrokeOff,
+    ProviderFailed,
+    ProviderRefused,
+    ProviderTimeout,
+)
+from documents.providers.retries import pause_before_retry
 from documents.providers.streaming import CallCancelled, LineStream, StreamingProvider
 
 logger = logging.getLogger(__name__)
@@ -39,6 +45,12 @@ REFUSALS = {
     403: "The language model did not accept the key.",
     404: "The language model's server does not know this model or address.",
     413: "The prompt is too long for the language model.",
+}
+FAILURES: dict[type[ProviderFailed], type[LanguageModelFailed]] = {  # of any other: unavailable
+    ProviderTimeout: LanguageModelTimeout,
+    ProviderBadResponse: LanguageModelBadResponse,
+    ProviderRefused: LanguageModelRefused,
+    ProviderBrokeOff: LanguageModelBrokeOff,
 }
 
 
@@ -129,7 +141,7 @@ class RemoteLanguageModel(LanguageModel):
                 break
             except CallCancelled:
                 raise Cancelled from None
-            except api.ProviderFailed as error:
+            except ProviderFailed as error:
                 optional = [name for name in self.optional_fields if name in body]
                 if optional and error.status in UNDERSTOOD_BUT_REFUSED:
                     dropped.append(optional[0])
@@ -149,14 +161,14 @@ class RemoteLanguageModel(LanguageModel):
             yield from pieces
         except CallCancelled:
             raise Cancelled from None
-        except api.ProviderFailed as error:
+        except ProviderFailed as error:
             raise failure(error) from error.__cause__
         finally:
             pieces.close()  # type: ignore[attr-defined]  # it is a generator
 
     def _pause(
         self,
-        error: api.ProviderFailed,
+        error: ProviderFailed,
         number: int,
         deadline: float,
         cancelled: threading.Event,
@@ -164,7 +176,7 @@ class RemoteLanguageModel(LanguageModel):
         """Wait before the next try, or give up."""
         pause = pause_before_retry(number, error.retry_after)
         is_late = time.monotonic() + pause >= deadline
-        if number >= self.retries or is_late or not is_worth_retrying(error):
+        if number >= self.retries or is_late or not error.is_retryable:
             raise failure(error) from error.__cause__
         fields = {"model": self.identity, "status": error.status, "try": number + 1}
         logger.info("language_model.retry", extra={**fields, "pause_s": round(pause, 2)})
@@ -213,17 +225,10 @@ class RemoteLanguageModel(LanguageModel):
         yield Piece(finish=finish, usage=usage)
 
 
-def failure(error: api.ProviderFailed) -> LanguageModelFailed:
+def failure(error: ProviderFailed) -> LanguageModelFailed:
+    """The provider's failure as one of a language model."""
+    kind = FAILURES.get(type(error), LanguageModelUnavailable)
     sentence = str(error).replace("The provider", "The language model")
-    kind: type[LanguageModelFailed] = LanguageModelUnavailable
-    if isinstance(error, api.ProviderTimeout):
-        kind = LanguageModelTimeout
-    elif isinstance(error, api.ProviderBadResponse):
-        kind = LanguageModelBadResponse
-    elif isinstance(error, api.ProviderRefused):
-        kind, sentence = LanguageModelRefused, REFUSALS.get(error.status or 0, sentence)
-    elif isinstance(error, api.ProviderBrokeOff):
-        kind = LanguageModelBrokeOff
-    failed = kind(sentence)
-    failed.provider_status = error.status
-    return failed
+    if isinstance(error, ProviderRefused):
+        sentence = REFUSALS.get(error.status or 0, sentence)
+    return kind(sentence, status=error.status, retry_after=error.retry_after)

@@ -25,12 +25,14 @@ from documents.providers.deadline import (
     RunCancelled,
 )
 from documents.providers.deadline_streams import time_until
-from documents.providers.http_api import (
-    Headers,
-    Provider,
+from documents.providers.errors import (
     ProviderBadResponse,
     ProviderFailed,
     ProviderUnavailable,
+)
+from documents.providers.http_api import (
+    Headers,
+    Provider,
     check_status,
     checked_headers,
     provider_errors,

@@ -35,7 +35,7 @@ class Unreadable(BadFile):
         self.code = code
 
 
-class CellBroken(IngestError):
+class SandboxBroken(IngestError):
     code = "reader_broken"
 
 
@@ -46,13 +46,15 @@ def extract(file: BinaryIO, *, media_type: str, name: str, encoding: str = "") -
     if extractor.is_harmless:
         return extractor.extract_file(file, name=name)
     ocr = ocr_options() if extractor.holds_pictures else None
-    return shared_cell().extract(file, media_type=media_type, name=name, ocr=ocr, encoding=encoding)
+    return shared_sandbox().extract(
+        file, media_type=media_type, name=name, ocr=ocr, encoding=encoding
+    )
 
 
 @cache
-def shared_cell() -> "Cell":
+def shared_sandbox() -> "SandboxProcess":
     """This process's own; it starts with the first file."""
-    return Cell(**settings.EXTRACTION)
+    return SandboxProcess(**settings.EXTRACTION)
 
 
 def ocr_options() -> dict[str, Any] | None:
@@ -61,7 +63,7 @@ def ocr_options() -> dict[str, Any] | None:
 
 
 @dataclass
-class Cell:
+class SandboxProcess:
     """A process of ours that reads files in forks (documents/extractors/sandbox_worker.py)."""
 
     memory_bytes: int
@@ -117,9 +119,9 @@ class Cell:
                 answer = self._ask(json.dumps(request).encode(), file)
             except (OSError, ValueError) as error:
                 self.close()  # the next document gets a new one
-                raise CellBroken("The process that reads files has died.") from error
+                raise SandboxBroken("The process that reads files has died.") from error
         if broken := answer.get("broken"):
-            raise CellBroken(broken)
+            raise SandboxBroken(broken)
         return answer
 
     def close(self) -> None:

@@ -128,13 +128,13 @@ def visible_to(namespace_id: uuid.UUID) -> list[IndexProfile]:
         return list(IndexProfile.objects.all())  # row-level security leaves no others
 
 
-def named_by_tenant(name: str, *, namespace_id: uuid.UUID) -> IndexProfile | None:
+def find_for_tenant(name: str, *, namespace_id: uuid.UUID) -> IndexProfile | None:
     """The one a tenant means: its own before a shared one before one it was given."""
     found = [profile for profile in visible_to(namespace_id) if profile.name == name]
     return min(found, key=lambda one: _distance(one, namespace_id), default=None)
 
 
-def named_by_operator(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
+def find_for_operator(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
     """By NAME or NAMESPACE/NAME: of the namespace at hand, else shared, else the only one of that
     name. Raises UnknownProfile."""
     slug, _, own_name = name.rpartition("/")

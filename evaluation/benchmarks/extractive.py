@@ -76,7 +76,7 @@ def take_in(service: Service, documents: Sequence[dict[str, Any]]) -> None:
     from documents.ingestion.pipeline import terms
     from documents.jobs.queue import queue
 
-    queue.reap()  # what an earlier run left when it was killed
+    queue.requeue_stalled()  # what an earlier run left when it was killed
     for start in range(0, len(documents), BATCH):
         batch = documents[start : start + BATCH]
         service.post("ingest", {"documents": batch, "on_duplicate": "keep"})

@@ -34,13 +34,13 @@ class Trial:
         from django.test import Client
 
         from documents.accounts import keys
-        from documents.ingestion.extraction import shared_cell
+        from documents.ingestion.extraction import shared_sandbox
         from ragsite.database.tenancy import operator
 
         with operator():
             _, self.key = keys.issue(stage.new_namespace(), scopes=("read", "write"))
         self.client = Client(raise_request_exception=False, SERVER_NAME="localhost")
-        self.cell = shared_cell()
+        self.cell = shared_sandbox()
 
     def run(self, path: Path) -> Outcome:
         started = time.perf_counter()

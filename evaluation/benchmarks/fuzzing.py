@@ -88,9 +88,9 @@ class Mutator:
 
 class Fuzzer:
     def __init__(self, seed: int, keep: Path) -> None:
-        from documents.ingestion.extraction import Cell
+        from documents.ingestion.extraction import SandboxProcess
 
-        self.cell = Cell(**LIMITS)  # type: ignore[arg-type]
+        self.cell = SandboxProcess(**LIMITS)  # type: ignore[arg-type]
         self.mutator = Mutator(seed)
         self.keep = keep
         self.complaints: list[str] = []
@@ -110,7 +110,7 @@ class Fuzzer:
 
     def read(self, name: str, data: bytes) -> tuple[str, str]:
         """How it ended, and what is wrong with that."""
-        from documents.ingestion.extraction import CellBroken, Unreadable
+        from documents.ingestion.extraction import SandboxBroken, Unreadable
         from documents.intake.media_types import BY_SUFFIX
 
         started = time.monotonic()
@@ -122,7 +122,7 @@ class Fuzzer:
                 extracted = self.cell.extract(file, media_type=media_type, name=name, ocr=OCR)
         except Unreadable as error:
             return error.code, self._about_refusal(error, time.monotonic() - started)
-        except CellBroken:
+        except SandboxBroken:
             return "broken", "the cell died"
         return "ready", about_text(extracted)
 

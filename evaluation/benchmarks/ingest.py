@@ -140,7 +140,7 @@ def table(what: str, times: dict[str, float], whole: dict[str, float]) -> bool:
 
 def memory() -> bool:
     """The same text in files of 5 and of 45 MB; the process that reads, and this one."""
-    from documents.ingestion.extraction import shared_cell
+    from documents.ingestion.extraction import shared_sandbox
     from documents.intake.media_types import BY_SUFFIX
 
     say("\nmemory: the same text in a small and in a large file\n")
@@ -154,8 +154,8 @@ def memory() -> bool:
                 file.seek(0)
                 gc.collect()  # of what it took to make the file
                 stage.reset_peak()
-                shared_cell().extract(file, media_type=BY_SUFFIX[suffix], name=f"a{suffix}")
-            peaks.append(shared_cell().peak_bytes)
+                shared_sandbox().extract(file, media_type=BY_SUFFIX[suffix], name=f"a{suffix}")
+            peaks.append(shared_sandbox().peak_bytes)
             read, worker = (n / stage.MEGABYTE for n in (peaks[-1], stage.peak_bytes()))
             say(f"| {suffix} of {size} MB | {read:.0f} MB | {worker:.0f} MB |")
         grown.append(peaks[1] - peaks[0])

@@ -60,7 +60,7 @@ def tenant_named(slug: str) -> Namespace:
 
 def profile_named(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
     try:
-        return profiles.named_by_operator(name, near=near)
+        return profiles.find_for_operator(name, near=near)
     except profiles.UnknownProfile as error:
         raise CommandError(str(error)) from None
 

@@ -12,20 +12,20 @@ from typing import BinaryIO
 import psutil
 import pytest
 
-from documents.ingestion.extraction import Cell, CellBroken, Unreadable, extract
+from documents.ingestion.extraction import SandboxBroken, SandboxProcess, Unreadable, extract
 from documents.passages import Extracted
 
 
 @pytest.fixture(scope="module")
-def cell() -> Iterator[Cell]:
+def cell() -> Iterator[SandboxProcess]:
     # Wall time to spare: on a busy machine a second of processor time may take a minute.
     cell = hostile_cell(wall_seconds=120)
     yield cell
     cell.close()
 
 
-def hostile_cell(*, wall_seconds: float) -> Cell:
-    return Cell(
+def hostile_cell(*, wall_seconds: float) -> SandboxProcess:
+    return SandboxProcess(
         memory_bytes=512 * 2**20,
         output_bytes=10 * 2**20,
         cpu_seconds=2,
@@ -41,18 +41,18 @@ def stored(data: bytes) -> BinaryIO:
     return file
 
 
-def order(cell: Cell, what: str) -> Extracted:
+def order(cell: SandboxProcess, what: str) -> Extracted:
     with stored(what.encode()) as file:
         return cell.extract(file, media_type="application/x-obedient", name="x")
 
 
-def test_what_was_read_comes_out_as_it_went_in(cell: Cell):
+def test_what_was_read_comes_out_as_it_went_in(cell: SandboxProcess):
     extracted = order(cell, "answer")
     assert extracted.text == "Ünï\u2028 text"
     assert extracted.pages[0].number == 1
 
 
-def test_every_file_is_read_in_a_process_of_its_own(cell: Cell):
+def test_every_file_is_read_in_a_process_of_its_own(cell: SandboxProcess):
     pids = {order(cell, "answer").metadata["pid"] for _ in range(3)}
     assert len(pids) == 3
     assert os.getpid() not in pids
@@ -73,7 +73,7 @@ def test_every_file_is_read_in_a_process_of_its_own(cell: Cell):
     ],
 )
 def test_whatever_a_file_does_ends_with_a_code_and_the_cell_goes_on(
-    cell: Cell, what: str, code: str, words: str
+    cell: SandboxProcess, what: str, code: str, words: str
 ):
     with pytest.raises(Unreadable, match=words) as caught:
         order(cell, what)
@@ -96,13 +96,13 @@ def test_a_file_that_hangs_its_reader_is_given_up_after_its_time():
         cell.close()
 
 
-def assert_goes_on(cell: Cell) -> None:
+def assert_goes_on(cell: SandboxProcess) -> None:
     assert order(cell, "answer").text
     assert cell._process is not None
     assert psutil.Process(cell._process.pid).children() == []
 
 
-def test_a_cell_that_died_is_a_fault_of_ours_and_the_next_file_gets_a_new_one(cell: Cell):
+def test_a_cell_that_died_is_a_fault_of_ours_and_the_next_file_gets_a_new_one(cell: SandboxProcess):
     order(cell, "answer")
     assert cell._process is not None
     os.kill(cell._process.pid, signal.SIGKILL)
@@ -110,11 +110,11 @@ def test_a_cell_that_died_is_a_fault_of_ours_and_the_next_file_gets_a_new_one(ce
     assert order(cell, "answer").text  # seen at once: a new one
 
 
-def test_a_cell_that_dies_at_work_breaks_one_job_and_no_more(cell: Cell):
+def test_a_cell_that_dies_at_work_breaks_one_job_and_no_more(cell: SandboxProcess):
     order(cell, "answer")
     assert cell._process is not None
     threading.Timer(0.5, cell._process.kill).start()
-    with pytest.raises(CellBroken):
+    with pytest.raises(SandboxBroken):
         order(cell, "hang")
     assert order(cell, "answer").text
 

@@ -348,7 +348,7 @@ def set_ocr(settings: LazySettings) -> Iterator[Callable[..., None]]:
         settings.OCR = {"BACKEND": backend, "OPTIONS": options}
 
     yield use
-    extraction.shared_cell.cache_clear()
+    extraction.shared_sandbox.cache_clear()
 
 
 def test_the_engine_and_its_options_reach_the_cell(

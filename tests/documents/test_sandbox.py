@@ -17,7 +17,7 @@ from django.conf import settings as django_settings
 
 from documents.extractors.confinement import landlock, seccomp
 from documents.extractors.confinement.users import Identity
-from documents.ingestion.extraction import Cell, CellBroken
+from documents.ingestion.extraction import SandboxBroken, SandboxProcess
 from documents.ocr.tesseract import Tesseract
 
 from .scripted_ocr import drawn, saved
@@ -37,8 +37,8 @@ needs_landlock = pytest.mark.skipif(not landlock.version(), reason="the kernel h
 needs_seccomp = pytest.mark.skipif(not seccomp.is_supported(), reason="no filter for this machine")
 
 
-def new_cell(mode: str) -> Cell:
-    return Cell(
+def new_cell(mode: str) -> SandboxProcess:
+    return SandboxProcess(
         memory_bytes=512 * 2**20,
         output_bytes=10 * 2**20,
         cpu_seconds=20,
@@ -49,20 +49,20 @@ def new_cell(mode: str) -> Cell:
 
 
 @pytest.fixture(scope="module")
-def cell() -> Iterator[Cell]:
+def cell() -> Iterator[SandboxProcess]:
     cell = new_cell("auto")
     yield cell
     cell.close()
 
 
 @pytest.fixture(scope="module")
-def open_cell() -> Iterator[Cell]:
+def open_cell() -> Iterator[SandboxProcess]:
     cell = new_cell("off")
     yield cell
     cell.close()
 
 
-def outcome(cell: Cell, *act: str) -> str:
+def outcome(cell: SandboxProcess, *act: str) -> str:
     return order(cell, " ".join(("attempt", *act))).text
 
 
@@ -88,12 +88,14 @@ def port() -> Iterator[str]:
 
 @needs_seccomp
 @pytest.mark.parametrize("family", ["AF_INET", "AF_INET6", "AF_UNIX", "AF_NETLINK", "AF_PACKET"])
-def test_no_socket_can_be_opened(cell: Cell, family: str):
+def test_no_socket_can_be_opened(cell: SandboxProcess, family: str):
     assert outcome(cell, "socket", family) in REFUSED
 
 
 @needs_seccomp
-def test_no_connection_can_be_made_by_any_way(cell: Cell, open_cell: Cell, port: str):
+def test_no_connection_can_be_made_by_any_way(
+    cell: SandboxProcess, open_cell: SandboxProcess, port: str
+):
     assert outcome(open_cell, "connect", port) == "done"
     assert outcome(cell, "connect", port) in REFUSED
     assert outcome(cell, "socketpair") in REFUSED
@@ -101,7 +103,7 @@ def test_no_connection_can_be_made_by_any_way(cell: Cell, open_cell: Cell, port:
 
 
 @is_root
-def test_the_cell_has_a_network_of_its_own_with_nobody_in_it(cell: Cell):
+def test_the_cell_has_a_network_of_its_own_with_nobody_in_it(cell: SandboxProcess):
     order(cell, "answer")
     assert cell._process is not None
     if not cell.protection["network_namespace"]:
@@ -130,7 +132,7 @@ def test_the_cell_has_a_network_of_its_own_with_nobody_in_it(cell: Cell):
     ],
 )
 def test_nothing_of_the_service_or_the_system_can_be_read(
-    cell: Cell, open_cell: Cell, path: str, victim: Path
+    cell: SandboxProcess, open_cell: SandboxProcess, path: str, victim: Path
 ):
     path = path.format(
         home=django_settings.HOME,
@@ -144,7 +146,7 @@ def test_nothing_of_the_service_or_the_system_can_be_read(
 
 
 @needs_landlock
-def test_folders_cannot_be_listed(cell: Cell):
+def test_folders_cannot_be_listed(cell: SandboxProcess):
     for path in (django_settings.HOME, django_settings.BASE_DIR, "/", "/tmp", "/proc", "/home"):
         assert outcome(cell, "list", str(path)) == "EACCES"
 
@@ -166,7 +168,9 @@ def test_folders_cannot_be_listed(cell: Cell):
         ("touch", "{victim}"),
     ],
 )
-def test_nothing_can_be_written_made_or_removed(cell: Cell, act: tuple[str, ...], victim: Path):
+def test_nothing_can_be_written_made_or_removed(
+    cell: SandboxProcess, act: tuple[str, ...], victim: Path
+):
     before = victim.stat()
     assert outcome(cell, *(part.format(victim=victim) for part in act)) in REFUSED
     assert victim.stat() == before
@@ -174,13 +178,17 @@ def test_nothing_can_be_written_made_or_removed(cell: Cell, act: tuple[str, ...]
 
 
 @pytest.mark.parametrize("act", ["write", "chmod", "touch"])
-def test_without_the_sandbox_a_reader_could_write(open_cell: Cell, act: str, tmp_path: Path):
+def test_without_the_sandbox_a_reader_could_write(
+    open_cell: SandboxProcess, act: str, tmp_path: Path
+):
     (tmp_path / "file").touch()
     assert outcome(open_cell, act, str(tmp_path / "file")) == "done"
 
 
 @needs_landlock
-def test_the_file_that_is_read_cannot_be_opened_again_for_writing(cell: Cell, tmp_path: Path):
+def test_the_file_that_is_read_cannot_be_opened_again_for_writing(
+    cell: SandboxProcess, tmp_path: Path
+):
     original = tmp_path / "original"
     original.write_text("attempt write_input")
     with original.open("rb") as file:
@@ -195,7 +203,7 @@ def test_the_file_that_is_read_cannot_be_opened_again_for_writing(cell: Cell, tm
 @pytest.mark.parametrize(
     "act", ["kill", "kill_by_handle", "trace", "read_memory", "slow_down", "limit"]
 )
-def test_neither_the_cell_nor_the_worker_can_be_touched(cell: Cell, act: str):
+def test_neither_the_cell_nor_the_worker_can_be_touched(cell: SandboxProcess, act: str):
     parent = order(cell, "identity").metadata["parent"]
     assert cell._process is not None
     assert parent == cell._process.pid
@@ -220,22 +228,22 @@ def test_neither_the_cell_nor_the_worker_can_be_touched(cell: Cell, act: str):
         ("keyring",),
     ],
 )
-def test_what_no_reader_needs_is_refused(cell: Cell, act: tuple[str, ...]):
+def test_what_no_reader_needs_is_refused(cell: SandboxProcess, act: tuple[str, ...]):
     assert outcome(cell, *act) in REFUSED
 
 
-def test_without_the_sandbox_a_reader_could_run_programs(open_cell: Cell):
+def test_without_the_sandbox_a_reader_could_run_programs(open_cell: SandboxProcess):
     assert outcome(open_cell, "run", "/bin/true") == "done"
 
 
-def test_what_readers_need_is_allowed(cell: Cell):
+def test_what_readers_need_is_allowed(cell: SandboxProcess):
     assert outcome(cell, "thread") == "done"
     assert outcome(cell, "kill_itself_softly") == "done"
     assert outcome(cell, "write", os.devnull) == "done"
     assert outcome(cell, "read", "/dev/urandom") == "done"
 
 
-def test_no_rights_are_left_and_none_can_be_gained(cell: Cell):
+def test_no_rights_are_left_and_none_can_be_gained(cell: SandboxProcess):
     found = order(cell, "identity").metadata
     assert found["no_new_privileges"] == 1
     if os.geteuid() == 0:
@@ -247,7 +255,7 @@ def test_no_rights_are_left_and_none_can_be_gained(cell: Cell):
 AS_ANOTHER_USER = """
 import json, sys, tempfile, django
 django.setup()
-from documents.extraction import Cell
+from documents.extraction import SandboxProcess
 from tests.documents.test_extraction import order
 from tests.documents.test_sandbox import new_cell, outcome
 cell = new_cell("auto")
@@ -373,7 +381,7 @@ def test_an_engine_that_is_a_program_runs_and_is_confined_too(program: str, tmp_
     assert not (tmp_path / "written").exists()
 
 
-def test_what_a_reader_started_ends_with_it(cell: Cell):
+def test_what_a_reader_started_ends_with_it(cell: SandboxProcess):
     with stored(b"spawn") as file:
         kind = "application/x-obedient"
         read = cell.extract(file, media_type=kind, name="x", ocr=TESSERACT)
@@ -396,5 +404,5 @@ def test_a_reader_ends_with_its_cell():
         (reader,) = server.children()
         time.sleep(0.5)  # until it is confined; sooner, it would find its parent gone
         server.kill()
-        assert isinstance(hanging.exception(60), CellBroken)
+        assert isinstance(hanging.exception(60), SandboxBroken)
     reader.wait(60)

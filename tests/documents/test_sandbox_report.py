@@ -11,7 +11,7 @@ import pytest
 from documents import checks
 from documents.extractors.confinement import kernel, landlock, reach, seccomp, syscalls
 from documents.extractors.confinement.confinement import Options, Sandbox, SandboxFailed
-from documents.ingestion.extraction import Cell, CellBroken
+from documents.ingestion.extraction import SandboxBroken, SandboxProcess
 
 from .test_extraction import order
 from .test_sandbox import exit_code_of, is_root, new_cell
@@ -84,7 +84,7 @@ def test_where_it_is_required_and_missing_no_file_is_read():
     broken = new_cell("required")
     broken.module = "tests.documents.cell_without_landlock"
     try:
-        with pytest.raises(CellBroken, match="EXTRACT_SANDBOX is required"):
+        with pytest.raises(SandboxBroken, match="EXTRACT_SANDBOX is required"):
             order(broken, "answer")
     finally:
         broken.close()
@@ -101,7 +101,7 @@ def test_where_it_is_required_and_missing_no_file_is_read():
 def test_the_deploy_check_says_what_is_missing(
     monkeypatch: pytest.MonkeyPatch, protection: dict[str, Any], expected: list[str]
 ):
-    monkeypatch.setattr(Cell, "survey", lambda self, ocr: protection)
+    monkeypatch.setattr(SandboxProcess, "survey", lambda self, ocr: protection)
     messages = checks.readers_are_confined(None)
     assert [message.id for message in messages] == expected
     assert all("why" in message.msg for message in messages)

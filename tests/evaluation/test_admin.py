@@ -126,7 +126,7 @@ def test_a_run_is_started_looked_at_and_compared(
     answer = boss.post(start, form)
     assert answer.status_code == 302
     assert "queued" in page(boss, answer["Location"])
-    tasks.answer_bell()
+    tasks.run_next_evaluation()
     shown = page(boss, answer["Location"])
     assert "what does a mooring cost?" in shown
     assert "<td>answer@context</td>" in shown

@@ -36,7 +36,7 @@ LARGEST_MODEL = 8192  # dimensions, before shortening
 PIECE = re.compile(r"[A-Za-z]+|[0-9]+|[^\x00-\x7f]+|[^\sA-Za-z0-9]", re.ASCII)
 
 
-class Pace(Protocol):
+class RateLimiter(Protocol):
     """When the next call may begin, whoever else calls the same provider."""
 
     def wait(self, tokens: int, *, deadline: float, is_urgent: bool) -> bool:
@@ -44,16 +44,16 @@ class Pace(Protocol):
         Who is urgent does not queue, but heeds a provider that wants to be left alone."""
         ...
 
-    def leave_alone(self, seconds: float) -> None:
+    def back_off(self, seconds: float) -> None:
         """The provider wants no calls for so long."""
         ...
 
 
-class NoPace:
+class NoRateLimit:
     def wait(self, tokens: int, *, deadline: float, is_urgent: bool) -> bool:
         return True
 
-    def leave_alone(self, seconds: float) -> None:
+    def back_off(self, seconds: float) -> None:
         return None
 
 
@@ -108,7 +108,7 @@ class RemoteEmbedder(Embedder):
         self.price = price
         self.requests_per_minute = requests_per_minute  # 0: no limit of our own
         self.tokens_per_minute = tokens_per_minute
-        self.pace: Pace = NoPace()
+        self.rate_limiter: RateLimiter = NoRateLimit()
         self._tokenizer_path = Path(tokenizer).expanduser() if tokenizer else None
         self._api = Provider(
             url,
@@ -165,14 +165,14 @@ class RemoteEmbedder(Embedder):
     ) -> Any:
         """The answer, after some tries if it must be, always before the deadline."""
         for number in range(self.retries + 1):
-            if not self.pace.wait(tokens, deadline=deadline, is_urgent=is_urgent):
+            if not self.rate_limiter.wait(tokens, deadline=deadline, is_urgent=is_urgent):
                 raise ProviderRateLimited("The provider's limits leave no room in time.")
             try:
                 return self._api.post(body, deadline=min(deadline, time.monotonic() + self.timeout))
             except ProviderFailed as error:
                 pause = pause_before_retry(number, error.retry_after)
                 if error.retry_after:
-                    self.pace.leave_alone(error.retry_after)
+                    self.rate_limiter.back_off(error.retry_after)
                 is_late = time.monotonic() + pause >= deadline
                 if number == self.retries or is_late or not error.is_retryable:
                     raise

@@ -49,7 +49,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AnswerPiece:
     """A part of an answer as it is written. The last piece has the reason it ended and the usage;
     its text may be empty."""
 
@@ -127,7 +127,7 @@ class LanguageModel(ABC):
         *,
         deadline: float,
         cancelled: threading.Event | None = None,
-    ) -> Iterator[Piece]:
+    ) -> Iterator[AnswerPiece]:
         """Pieces as they come, the last one with `finish` and `usage`.
 
         Everything is done by `deadline` (time.monotonic()). Tries again only before the first

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from documents.language_models.base import (
+    AnswerPiece,
     Cancelled,
     ChatRequest,
     FinishReason,
@@ -22,7 +23,6 @@ from documents.language_models.base import (
     LanguageModelRefused,
     LanguageModelTimeout,
     LanguageModelUnavailable,
-    Piece,
 )
 from documents.language_models.reading import StreamReader
 from documents.language_models.texts import CleanText
@@ -130,7 +130,7 @@ class RemoteLanguageModel(LanguageModel):
         *,
         deadline: float,
         cancelled: threading.Event | None = None,
-    ) -> Iterator[Piece]:
+    ) -> Iterator[AnswerPiece]:
         cancelled = cancelled or threading.Event()
         body = self._without({**self.request(request), **self.body}, *self.omit, *self._rejected)
         number, dropped = 0, list(self._rejected)
@@ -155,7 +155,7 @@ class RemoteLanguageModel(LanguageModel):
     def _without(self, body: dict[str, Any], *names: str) -> dict[str, Any]:
         return {name: value for name, value in body.items() if name not in names}
 
-    def _rest(self, first: Piece, pieces: Iterator[Piece]) -> Iterator[Piece]:
+    def _rest(self, first: AnswerPiece, pieces: Iterator[AnswerPiece]) -> Iterator[AnswerPiece]:
         try:
             yield first
             yield from pieces
@@ -190,7 +190,7 @@ class RemoteLanguageModel(LanguageModel):
         *,
         deadline: float,
         cancelled: threading.Event,
-    ) -> Iterator[Piece]:
+    ) -> Iterator[AnswerPiece]:
         """One call. Raises ProviderFailed and CallCancelled."""
         headers = {"X-Request-ID": id_} if (id_ := self._request_id()) else {}
         lines = self._api.stream(body, deadline=deadline, cancelled=cancelled, headers=headers)
@@ -200,7 +200,7 @@ class RemoteLanguageModel(LanguageModel):
         finally:
             lines.close()
 
-    def _pieces(self, request: ChatRequest, lines: LineStream) -> Iterator[Piece]:
+    def _pieces(self, request: ChatRequest, lines: LineStream) -> Iterator[AnswerPiece]:
         reader, clean, texts = self.reader(), CleanText(), []
         room = request.max_tokens * CHARACTERS_PER_TOKEN
         finish: FinishReason | None = None
@@ -208,7 +208,7 @@ class RemoteLanguageModel(LanguageModel):
             if text := clean.feed(reader.feed(line))[:room]:
                 texts.append(text)
                 room -= len(text)
-                yield Piece(text)
+                yield AnswerPiece(text)
             lines.wait_at_most(self.idle_seconds if texts else self.first_piece_seconds)
             if room <= 0:
                 finish = "length"
@@ -219,10 +219,10 @@ class RemoteLanguageModel(LanguageModel):
         if finish is None:
             if text := clean.feed(reader.end())[:room] + clean.end():
                 texts.append(text)
-                yield Piece(text)
+                yield AnswerPiece(text)
             finish = reader.finish or "unknown"
         usage = reader.usage or self.estimate_usage(request, "".join(texts))
-        yield Piece(finish=finish, usage=usage)
+        yield AnswerPiece(finish=finish, usage=usage)
 
 
 def failure(error: ProviderFailed) -> LanguageModelFailed:

@@ -13,9 +13,9 @@ from documents.chunking.base import Splitter
 from documents.chunking.llm import FindTopics
 from documents.chunking.methods import DEFAULT_SIZES, ChunkerSettings, splitter_for
 from documents.embedders import Embedder
-from documents.embedders.remote import NoPace, RemoteEmbedder
+from documents.embedders.remote import NoRateLimit, RemoteEmbedder
 from documents.errors import EmbeddingFailed, IngestError
-from documents.metering.rate_limit import SharedPace
+from documents.metering.rate_limit import SharedRateLimiter
 from documents.models import IndexProfile
 from ragsite.database.tenancy import namespace, operator
 from ragsite.platform.backends import load_backend
@@ -224,8 +224,8 @@ def splitter_of(
 def load_embedder(alias: str) -> Embedder:
     try:
         embedder: Embedder = load_backend("EMBEDDERS", alias)
-        if isinstance(embedder, RemoteEmbedder) and isinstance(embedder.pace, NoPace):
-            embedder.pace = SharedPace(
+        if isinstance(embedder, RemoteEmbedder) and isinstance(embedder.rate_limiter, NoRateLimit):
+            embedder.rate_limiter = SharedRateLimiter(
                 alias,
                 requests_per_minute=embedder.requests_per_minute,
                 tokens_per_minute=embedder.tokens_per_minute,

@@ -13,7 +13,7 @@ from documents.models import IndexProfile, Namespace
 from documents.profiles import profiles
 from evaluation.api.options import OptionsSerializer
 from evaluation.models import EvaluationRun
-from evaluation.runs.options import Options
+from evaluation.runs.options import RunOptions
 from ragsite.database.tenancy import operator
 
 SHOWN = (
@@ -44,7 +44,7 @@ def add_search_options(parser: CommandParser) -> None:
     )
 
 
-def options_from(options: dict[str, Any]) -> Options:
+def options_from(options: dict[str, Any]) -> RunOptions:
     asked = {name: options[name] for name in SHOWN if options.get(name) is not None}
     form = OptionsSerializer(data=asked)
     if not form.is_valid():

@@ -19,7 +19,7 @@ from evaluation.errors import BadOptions, NothingToMeasure
 from evaluation.models import EvaluationRun, GoldenSet
 from ragsite.database.tenancy import namespace
 
-from .options import Options
+from .options import RunOptions
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def _lease() -> timedelta:
 
 
 def create(
-    golden_set: GoldenSet, options: Options, *, label: str = "", queue: bool = True
+    golden_set: GoldenSet, options: RunOptions, *, label: str = "", queue: bool = True
 ) -> EvaluationRun:
     """Inside namespace(). Queued for the workers, unless the caller is about to run it."""
     if not golden_set.queries.filter(judgements__grade__gt=0).exists():

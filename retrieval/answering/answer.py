@@ -13,7 +13,7 @@ from dataclasses import replace
 from django.conf import settings
 
 from documents.errors import IngestError
-from documents.language_models.base import Cancelled, LanguageModelFailed, Piece, Usage
+from documents.language_models.base import AnswerPiece, Cancelled, LanguageModelFailed, Usage
 from documents.text.languages import detect
 from ragsite.web.threads import release_connections
 from retrieval.answering.checks.checking import AnswerChecker
@@ -173,7 +173,7 @@ def _write(call: Call, findings: Findings, progress: Progress, *, language: str)
     yield _done(result)
 
 
-def _pieces(call: Call, task: WritingTask) -> Generator[Piece, None, None]:
+def _pieces(call: Call, task: WritingTask) -> Generator[AnswerPiece, None, None]:
     """What the writer writes; by words alone if the embedder fails it."""
     call.require_wanted()
     try:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from documents.embedders import onnx_model
 from retrieval.rerankers.base import Passage, RerankFailed, RerankUnavailable, checked, pairs_of
-from retrieval.rerankers.deadline import DeadlineRunner, batches
+from retrieval.rerankers.deadline import RerankRunner, batches
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -49,7 +49,7 @@ class OnnxReranker:
         if widths:
             self.widths += (max_length,)
         self.threads = threads
-        self._runner = DeadlineRunner(places)
+        self._runner = RerankRunner(places)
         self._loading = threading.Lock()
         self._loaded: tuple[InferenceSession, Tokenizer] | None = None
 

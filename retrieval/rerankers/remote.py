@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from documents.providers.http_api import Provider
 from retrieval.rerankers.base import Passage, RerankBadResponse, finite
-from retrieval.rerankers.provider import Provider
+from retrieval.rerankers.errors import rerank_errors
 
 
 class RemoteReranker:
@@ -26,7 +27,9 @@ class RemoteReranker:
         }
         if self.model:
             body["model"] = self.model
-        return _scores(self._provider.post(body, deadline=deadline), len(passages))
+        with rerank_errors():
+            answer = self._provider.post(body, deadline=deadline)
+        return _scores(answer, len(passages))
 
     def warm(self) -> None:
         return None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from documents.language_models.base import Piece, Usage
+from documents.language_models.base import AnswerPiece, Usage
 from retrieval.answering.requests import AnswerRequest, Evidence, Preferences, Uncertainty
 
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]  # unit vectors, one for each text
@@ -42,6 +42,6 @@ class WritingTask:
 class Writer(Protocol):
     def write(
         self, task: WritingTask, *, deadline: float, cancelled: threading.Event
-    ) -> Iterator[Piece]:
+    ) -> Iterator[AnswerPiece]:
         """Raises NotEnoughInformation before the first piece, LanguageModelFailed or Cancelled."""
         ...

@@ -14,7 +14,7 @@ from retrieval.rerankers.base import (
 AWAY = (None, 429, 502, 503, 504)  # of statuses; None: not even reached
 
 
-class Provider(http_api.Provider):
+class RerankProvider(http_api.Provider):
     def post(self, body: Mapping[str, Any], *, deadline: float) -> Any:
         try:
             return super().post(body, deadline=deadline)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from retrieval.rerankers.base import Passage, RerankBadResponse, finite
-from retrieval.rerankers.provider import Provider
+from retrieval.rerankers.base import RerankBadResponse, RerankPassage, finite
+from retrieval.rerankers.provider import RerankProvider
 
 
 class RemoteReranker:
@@ -14,9 +14,11 @@ class RemoteReranker:
         self, url: str, *, model: str = "", key: str = "", max_bytes: int = 2_000_000
     ) -> None:
         self.model = model
-        self._provider = Provider(url, "/rerank", key=key, max_bytes=max_bytes)
+        self._provider = RerankProvider(url, "/rerank", key=key, max_bytes=max_bytes)
 
-    def rerank(self, query: str, passages: Sequence[Passage], *, deadline: float) -> list[float]:
+    def rerank(
+        self, query: str, passages: Sequence[RerankPassage], *, deadline: float
+    ) -> list[float]:
         if not passages:
             return []
         body: dict[str, Any] = {

@@ -178,13 +178,13 @@ def row(layout: str, language: str, outcomes: Sequence[Outcome]) -> str:
 def cross_encoder(directory: Path | None) -> Any:
     if directory is None:
         return None
-    from retrieval.rerankers.base import Passage
+    from retrieval.rerankers.base import RerankPassage
     from retrieval.rerankers.onnx import OnnxReranker
 
     reranker = OnnxReranker(str(directory))
 
     def score_pairs(question: str, texts: Sequence[str]) -> list[float]:
-        passages = [Passage(text) for text in texts]
+        passages = [RerankPassage(text) for text in texts]
         return reranker.rerank(question, passages, deadline=time.monotonic() + 60)
 
     return score_pairs

@@ -61,7 +61,7 @@ class ChunkWords:
 
 
 def words_of(chunk_id: uuid.UUID, title: str, passage: Passage) -> ChunkWords:
-    """Collect a passage's words. All its sections count as its place, a table's header as content."""
+    """Collect a passage's words: all its sections are its place, a table's header is content."""
     shared = [section.rpartition(" > ")[2] for section in passage.attributes.get("sections", ())]
     place = "\n".join([title, *passage.heading_path, *shared])
     header = passage.attributes.get("table_header", "")

@@ -25,7 +25,7 @@ def web() -> Program:
     argv = [sys.executable, "-m", "uvicorn", "ragsite.asgi:application"]
     argv += ["--host", settings.HOST, "--port", str(settings.PORT)]
     argv += ["--workers", str(settings.WEB_PROCESSES), "--timeout-graceful-shutdown", "10"]
-    argv += ["--http", "ragsite.platform.http_protocol:GuardedProtocol"]
+    argv += ["--http", "ragsite.web.http_protocol:GuardedProtocol"]
     argv += ["--ws-max-size", str(settings.BODIES["max_message_bytes"])]
     argv += ["--ws-per-message-deflate", "false"]  # small messages; it costs memory for each socket
     # X-Forwarded-For is ours to judge (TRUSTED_PROXIES): uvicorn would believe any local client.

@@ -9,7 +9,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
     from django.core.management import execute_from_command_line
 
-    from ragsite.platform.actor import acting_as, command_actor
+    from ragsite.access.actor import acting_as, command_actor
 
     with acting_as(command_actor(sys.argv)):
         execute_from_command_line(sys.argv)

@@ -6,8 +6,8 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Warning, register
 
-from .extraction import Cell, CellBroken, ocr_options
-from .sandbox.confinement import MODES, REQUIRED
+from documents.extractors.confinement.confinement import MODES, REQUIRED
+from documents.ingestion.extraction import Cell, CellBroken, ocr_options
 
 
 @register()

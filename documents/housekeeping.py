@@ -10,21 +10,16 @@ from django.core.files.storage import default_storage
 from django.db import connection
 from django.db.models.functions import Now
 
-from ragsite.platform import rate_counters
-from ragsite.tenancy import namespace
+from ragsite.access import rate_counters
+from ragsite.database.tenancy import namespace
 
-from . import (
-    audit,
-    heartbeat,
-    login_throttle,
-    namespace_removal,
-    originals,
-    reindexing,
-    retiring,
-    terms,
-    vector_indexes,
-)
+from .accounts import audit, login_throttle, namespace_removal
+from .ingestion import terms
+from .intake import originals
+from .jobs import heartbeat
 from .models import DocumentVersion, EmbeddingCache, Namespace
+from .profiles import deletion, vector_indexes
+from .reindex import switching
 
 logger = logging.getLogger(__name__)
 
@@ -51,8 +46,8 @@ def tidy() -> None:
             continue
         terms.count(namespace_id, tenant.active_profile)
         _sweep(namespace_id)
-        reindexing.sweep(namespace_id)
-    retiring.sweep()
+        switching.sweep(namespace_id)
+    deletion.sweep()
     vector_indexes.sweep()
 
 

@@ -1,10 +1,7 @@
 """What PostgreSQL can keep of the values people put into metadata."""
 
 import math
-from datetime import UTC, datetime
 from typing import Any
-
-from django.utils.dateparse import parse_date, parse_datetime
 
 DEEPEST = 20
 LONGEST = 64 * 1024  # characters of JSON
@@ -26,20 +23,6 @@ def storable(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [storable(item, depth + 1) for item in value]
     return text(str(value))
-
-
-def date_in(metadata: dict[str, Any]) -> datetime | None:
-    """The date a document gives itself, e.g. in its front matter."""
-    text = str(metadata.get("date", ""))
-    try:
-        moment = parse_datetime(text)
-        if moment is None and (day := parse_date(text)):
-            moment = datetime(day.year, day.month, day.day)
-        if moment is None:
-            return None
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None  # well formed, but no such day
 
 
 def text(value: str) -> str:

@@ -2,18 +2,22 @@
 
 import uuid
 
-from . import building, bulk_removal, heartbeat, jobs, namespace_removal, reindexing
-from .ingestion import ingest
+from documents.ingestion.pipeline import ingest
+
+from .accounts import namespace_removal
+from .ingestion import bulk_removal
+from .jobs import heartbeat, queue
+from .reindex import build, switching
 
 
 def answer_bell() -> None:
     """Somebody rang: do the next job, whosever it is; if there is none, build at a reindex."""
     group = heartbeat.group()
     heartbeat.beat(group)
-    if claim := jobs.claim(group):
+    if claim := queue.claim(group):
         ingest(claim)
-    elif at_hand := building.claim(group):
-        building.build(at_hand)
+    elif at_hand := build.claim(group):
+        build.build(at_hand)
 
 
 def show_sign_of_life() -> None:
@@ -28,7 +32,7 @@ def remove_documents() -> None:
 
 def sweep_reindexed(namespace_id: str) -> None:
     heartbeat.beat(heartbeat.group())
-    reindexing.sweep(uuid.UUID(namespace_id))
+    switching.sweep(uuid.UUID(namespace_id))
 
 
 def remove_namespace(removal_id: str) -> None:

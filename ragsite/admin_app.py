@@ -1,7 +1,7 @@
-"""Django's admin, with our own frame around it (documents/operator_site.py)."""
+"""Django's admin, with our own frame around it (documents/accounts/operator_site.py)."""
 
 from django.contrib.admin.apps import AdminConfig
 
 
 class OperatorAdminConfig(AdminConfig):
-    default_site = "documents.operator_site.OperatorSite"
+    default_site = "documents.accounts.operator_site.OperatorSite"

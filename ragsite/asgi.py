@@ -9,13 +9,13 @@ import django
 
 django.setup(set_prefix=False)
 
-from ragsite.health import warm_embedder  # noqa: E402  (the apps come first)
-from ragsite.one_thread import OneThreadHandler  # noqa: E402
-from ragsite.platform.guard import guarded  # noqa: E402
-from ragsite.platform.sockets import SocketRoutes  # noqa: E402
-from ragsite.platform.threads import RequestThreads  # noqa: E402
-from retrieval.api.answer_socket import PATH as ANSWER_SOCKET  # noqa: E402
-from retrieval.api.answer_socket import AnswerSocket  # noqa: E402
+from ragsite.service.health import warm_embedder  # noqa: E402  (the apps come first)
+from ragsite.web.guards.guard import guarded  # noqa: E402
+from ragsite.web.one_thread import OneThreadHandler  # noqa: E402
+from ragsite.web.sockets import SocketRoutes  # noqa: E402
+from ragsite.web.threads import RequestThreads  # noqa: E402
+from retrieval.api.answers.socket import PATH as ANSWER_SOCKET  # noqa: E402
+from retrieval.api.answers.socket import AnswerSocket  # noqa: E402
 
 threads = RequestThreads()
 sockets = {ANSWER_SOCKET: AnswerSocket(threads=threads)}

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 from django.utils.module_loading import import_string
 
-from ragsite.rerank_settings import LLM_BY_ALIAS
+from ragsite.settings.rerank import LLM_BY_ALIAS
 
 
 @register()

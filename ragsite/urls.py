@@ -5,7 +5,7 @@ from django.urls import include, path
 from django.views.generic import TemplateView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
-from . import health
+from .service import health
 
 urlpatterns = [
     path("", TemplateView.as_view(template_name="home.html"), name="home"),
@@ -20,7 +20,7 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
 ]
 
-handler400 = "ragsite.errors.bad_request"
-handler403 = "ragsite.errors.forbidden"
-handler404 = "ragsite.errors.not_found"
-handler500 = "ragsite.errors.server_error"
+handler400 = "ragsite.platform.errors.bad_request"
+handler403 = "ragsite.platform.errors.forbidden"
+handler404 = "ragsite.platform.errors.not_found"
+handler500 = "ragsite.platform.errors.server_error"

@@ -11,12 +11,12 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from documents import reindexing
 from documents.admin.asking import asks_first
 from documents.admin.readonly import LookOnlyAdmin
 from documents.errors import IngestError
 from documents.models import Reindex
-from ragsite.tenancy import namespace
+from documents.reindex import switching
+from ragsite.database.tenancy import namespace
 
 from . import parity
 
@@ -42,7 +42,7 @@ class ReindexForm(forms.ModelForm):
         fields = super().clean() or {}
         if "namespace" in fields and "profile" in fields:
             try:
-                reindexing.require_possible(fields["namespace"].pk, fields["profile"])
+                switching.require_possible(fields["namespace"].pk, fields["profile"])
             except IngestError as error:
                 raise forms.ValidationError(str(error)) from None
         return fields
@@ -97,7 +97,7 @@ class ReindexAdmin(LookOnlyAdmin):
         )
 
     def save_model(self, request: HttpRequest, obj: Reindex, form: Any, change: bool) -> None:
-        obj.pk = reindexing.start(obj.namespace_id, obj.profile).pk
+        obj.pk = switching.start(obj.namespace_id, obj.profile).pk
 
     @admin.display(description="progress")
     def bar(self, reindex: Reindex) -> SafeString:
@@ -128,11 +128,11 @@ class ReindexAdmin(LookOnlyAdmin):
 
     @admin.action(description="Switch to the new profile", permissions=["operate"])
     def switch(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
-        self._each(request, queryset, lambda r: reindexing.switch(r.namespace_id), "switched")
+        self._each(request, queryset, lambda r: switching.switch(r.namespace_id), "switched")
 
     @admin.action(description="Roll back to the old profile", permissions=["operate"])
     def roll_back(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
-        self._each(request, queryset, lambda r: reindexing.roll_back(r.namespace_id), "rolled back")
+        self._each(request, queryset, lambda r: switching.roll_back(r.namespace_id), "rolled back")
 
     @admin.action(description="Reclaim: remove the old chunks", permissions=["operate"])
     @asks_first(
@@ -140,7 +140,7 @@ class ReindexAdmin(LookOnlyAdmin):
         consequence="The chunks of the old profile are deleted. There is no way back to it.",
     )
     def reclaim(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
-        self._each(request, queryset, lambda r: reindexing.reclaim(r.namespace_id), "reclaimed")
+        self._each(request, queryset, lambda r: switching.reclaim(r.namespace_id), "reclaimed")
 
     @admin.action(description="Cancel: remove the new chunks", permissions=["operate"])
     @asks_first(
@@ -148,7 +148,7 @@ class ReindexAdmin(LookOnlyAdmin):
         consequence="The chunks built under the new profile are deleted.",
     )
     def cancel(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
-        self._each(request, queryset, lambda r: reindexing.cancel(r.namespace_id), "cancelled")
+        self._each(request, queryset, lambda r: switching.cancel(r.namespace_id), "cancelled")
 
     def _each(
         self,
@@ -169,6 +169,6 @@ class ReindexAdmin(LookOnlyAdmin):
                 messages.success(request, f"{reindex.namespace}: {done}.")
 
 
-def _progress(reindex: Reindex) -> reindexing.Progress:
+def _progress(reindex: Reindex) -> switching.Progress:
     with namespace(reindex.namespace_id):
-        return reindexing.progress(reindex)
+        return switching.progress(reindex)

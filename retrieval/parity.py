@@ -11,7 +11,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from documents.models import Chunk, Document, IndexProfile, Namespace, Reindex
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
 
 from .models import QueryLog
 from .requests import Hit, SearchRequest

@@ -18,8 +18,8 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from documents.metadata import storable, text
-from ragsite.logs import current_request_id
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
+from ragsite.platform.logs import current_request_id
 
 from .models import QueryLog
 from .requests import SearchRequest, SearchResult

@@ -35,7 +35,7 @@ class SearchRequest:
     expand: Expansion = "none"
     highlight: bool = False
     token_budget: int | None = None  # None: the setting's
-    context_format: str = "plain"  # a name of retrieval.context.FORMATS
+    context_format: str = "plain"  # a name of retrieval.context.assembly.FORMATS
     explain: bool = False
     for_answer: bool = False  # somebody will answer from it: `auto` reranks if it can
 

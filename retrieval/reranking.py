@@ -11,15 +11,14 @@ from typing import Any, Literal, get_args
 from django.conf import settings
 
 from documents.language_models.base import LanguageModel, LanguageModelCostCap
-from documents.language_models.usage import book_usage, require_room
-from ragsite.backends import load_backend
-from ragsite.breaker import Breaker
-from ragsite.errors import ApiError
-from ragsite.platform.threads import release_connections
-
-from .rerankers.auto import Decision, Situation, Speed, decide
-from .rerankers.base import Passage, Reranker, RerankFailed, RerankUnavailable, checked
-from .rerankers.llm import LlmReranker
+from documents.metering.language_models import book_usage, require_room
+from ragsite.platform.backends import load_backend
+from ragsite.platform.breaker import Breaker
+from ragsite.platform.errors import ApiError
+from ragsite.web.threads import release_connections
+from retrieval.rerankers.auto import Decision, Situation, Speed, decide
+from retrieval.rerankers.base import Passage, Reranker, RerankFailed, RerankUnavailable, checked
+from retrieval.rerankers.llm import LlmReranker
 
 logger = logging.getLogger(__name__)
 

@@ -13,23 +13,27 @@ from typing import Any
 
 from django.conf import settings
 
-from documents import profiles
 from documents.errors import IngestError
-from documents.lexemes import ParsedQuery, parse_query
 from documents.models import Chunk, IndexProfile, Namespace
-from ragsite import replica
-from ragsite.platform.threads import release_connections
-from ragsite.tenancy import looked_up_in, namespace
+from documents.profiles import profiles
+from documents.text.lexemes import ParsedQuery, parse_query
+from ragsite.database import replica
+from ragsite.database.tenancy import looked_up_in, namespace
+from ragsite.web.threads import release_connections
+from retrieval.cache.results import State, search_cached
+from retrieval.candidates.legs import NO_LEGS, Legs, Words, find_candidates
+from retrieval.candidates.scoring import matches
+from retrieval.context.assembly import CountTokens, assemble
+from retrieval.context.highlights import highlighted
+from retrieval.context.hits import contents, read
+from retrieval.context.notes import notes_for
+from retrieval.ranking.diversity import Pick
+from retrieval.ranking.vectors import Vector, vectors_of
+from retrieval.reranking import Chosen, Reranked
 
-from . import choosing, fusion, relevance, reranking
-from .caching import State, search_cached
-from .clock import Clock
-from .context import CountTokens, assemble
-from .diversity import Pick
-from .highlights import highlighted
-from .legs import NO_LEGS, Legs, Words, find_candidates
-from .notes import notes_for
-from .reading import contents, read
+from . import reranking
+from .context import selection
+from .ranking import fusion, relevance
 from .requests import (
     Candidate,
     Diagnostics,
@@ -39,9 +43,7 @@ from .requests import (
     TermMatch,
 )
 from .rerankers.base import Passage
-from .reranking import Chosen, Reranked
-from .scoring import matches
-from .vectors import Vector, vectors_of
+from .timing import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -189,14 +191,14 @@ def _answer(
             ranked, reranked = _rerank(tenant, query, fused, request, chosen, transaction)
         good, weak = _above(request, ranked)
         with clock("read"):
-            picks, crowded, rows = choosing.choose(good, vectors, request, count_tokens)
+            picks, crowded, rows = selection.choose(good, vectors, request, count_tokens)
             hits = read(picks, rows)
             if request.highlight and question:
                 hits = highlighted(hits, question)
             terms = matches(ranked, question) if request.explain else {}
     if any(candidate.chunk_id not in rows for candidate in good[: len(rows)]) and not is_last:
         raise _Outdated
-    budget = choosing.token_budget(request)
+    budget = selection.token_budget(request)
     with clock("assemble"):
         context = assemble(
             hits, budget=budget, count_tokens=count_tokens, layout=request.context_format

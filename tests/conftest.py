@@ -13,12 +13,15 @@ from django.core.management import call_command
 from django.db import connections
 from django.test import Client
 
-from documents import building, heartbeat, jobs, keys, profiles, vector_indexes
-from documents.ingestion import ingest
+from documents.accounts import keys
+from documents.ingestion.pipeline import ingest
+from documents.jobs import heartbeat, queue
 from documents.models import IndexProfile, Namespace
 from documents.models.indexing import DEFAULT_PROFILE_ID
-from ragsite.backends import load_backend
-from ragsite.tenancy import operator
+from documents.profiles import profiles, vector_indexes
+from documents.reindex import build as building
+from ragsite.database.tenancy import operator
+from ragsite.platform.backends import load_backend
 from retrieval import query_log
 
 from . import embedding_server
@@ -170,7 +173,7 @@ def work(db: None) -> Callable[[], int]:
 
     def run() -> int:
         done = 0
-        while claim := jobs.claim(heartbeat.group()):
+        while claim := queue.claim(heartbeat.group()):
             ingest(claim)
             done += 1
         return done

@@ -9,7 +9,7 @@ from django.contrib.auth.models import Group, User
 from django.db.models import Model
 from django.http import HttpRequest
 
-from documents import audit
+from documents.accounts import audit
 
 from .parameters import RefusesOddFilters
 

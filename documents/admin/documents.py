@@ -13,7 +13,9 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from documents import audit, bulk_removal, intake
+from documents.accounts import audit
+from documents.ingestion import bulk_removal
+from documents.intake import intake
 from documents.models import Chunk, Document, DocumentVersion
 
 from .asking import asks_first, confirmation_page, seal_of

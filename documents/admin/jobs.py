@@ -6,9 +6,11 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from documents import audit, intake, jobs
+from documents.accounts import audit
+from documents.intake import intake
+from documents.jobs import queue
 from documents.models import IngestJob
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
 
 from .asking import asks_first
 from .readonly import LookOnlyAdmin
@@ -53,7 +55,7 @@ class IngestJobAdmin(LookOnlyAdmin):
         cancelled = 0
         for job in queryset:
             with namespace(job.namespace_id):
-                if jobs.cancel(job.pk):
+                if queue.cancel(job.pk):
                     audit.record("job.cancel", target=audit.Target("ingestjob", str(job.pk)))
                     cancelled += 1
         self.message_user(request, f"{cancelled} jobs cancelled.")

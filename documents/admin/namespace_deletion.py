@@ -8,7 +8,7 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from documents import keys, namespace_removal
+from documents.accounts import keys, namespace_removal
 from documents.models import Namespace, NamespaceRemoval, OperatorKey
 
 from .asking import asks_first

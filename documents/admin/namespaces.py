@@ -9,7 +9,7 @@ from django.db.models import Field
 from django.http import HttpRequest
 from django.utils.html import format_html
 
-from documents import keys, quotas
+from documents.accounts import keys, quotas
 from documents.models import ApiKey, Namespace
 
 from .asking import asks_first

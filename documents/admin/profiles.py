@@ -7,9 +7,9 @@ from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest
 
-from documents import profiles
 from documents.errors import IngestError
 from documents.models import IndexProfile
+from documents.profiles import profiles
 
 from .audited import Audited
 

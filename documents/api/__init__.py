@@ -1,0 +1,3 @@
+"""The REST API of documents, jobs, namespaces, profiles and usage: thin doors that validate, call
+and serialise.
+"""

@@ -15,16 +15,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents import audit, intake, removal
-from documents.amending import MetadataTooLarge, SourceUriTaken, amend
+from documents.accounts import audit
+from documents.api.ingest.results import ResultSerializer, result_of
+from documents.ingestion import removal
+from documents.ingestion.editing import MetadataTooLarge, SourceUriTaken, amend
+from documents.intake import intake
 from documents.listing import documents_matching
 from documents.models import Chunk, Document, DocumentVersion
-from ragsite.errors import ApiError
-from ragsite.platform.rate_limits import BY_METHOD
-from ragsite.streaming import file_response
-from ragsite.tenancy import namespace
+from ragsite.access.rate_limits import BY_METHOD
+from ragsite.database.tenancy import namespace
+from ragsite.platform.errors import ApiError
+from ragsite.web.streaming import file_response
 
-from .ingest_results import ResultSerializer, result_of
 from .pages import InTheirOrder
 from .serializers import (
     ChunkSerializer,

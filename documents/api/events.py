@@ -13,10 +13,10 @@ from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from documents import jobs
+from documents.jobs import queue
 from documents.models import IngestJob
-from ragsite.streaming import event_stream
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
+from ragsite.web.streaming import event_stream
 
 from .jobs import find_job
 from .serializers import JobSerializer
@@ -62,7 +62,7 @@ async def follow(namespace_id: uuid.UUID, job_id: uuid.UUID) -> AsyncGenerator[t
     started = spoken = time.monotonic()
     while time.monotonic() - started < LONGEST:
         job = await sync_to_async(_look)(namespace_id, job_id)
-        if job is None or job["state"] not in jobs.OPEN_STATES:
+        if job is None or job["state"] not in queue.OPEN_STATES:
             yield "end", job or {"id": str(job_id), "state": "deleted"}
             return
         if job != shown:

@@ -8,9 +8,9 @@ from django.http import QueryDict
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from documents.chunking import SIZES, ChunkingOptions
+from documents.chunking.methods import SIZES, ChunkingOptions
 from documents.metadata import LONGEST, storable, text
-from ragsite.openapi import ANY_TEXT, JSON_OBJECT
+from ragsite.web.openapi import ANY_TEXT, JSON_OBJECT
 
 from .json_types import type_errors
 

@@ -10,10 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents import audit, jobs
+from documents.accounts import audit
+from documents.jobs import queue
 from documents.models import IngestJob
-from ragsite.errors import ApiError
-from ragsite.platform.rate_limits import BY_METHOD
+from ragsite.access.rate_limits import BY_METHOD
+from ragsite.platform.errors import ApiError
 
 from .serializers import JobSerializer
 from .views import NamespacedListView, in_namespace, uuid_in
@@ -67,7 +68,7 @@ class CancelView(APIView):
     def post(self, request: Request, pk: uuid.UUID) -> Response:
         """Stop a job that waits or runs. What is searchable already stays searchable."""
         find_job(pk)
-        if not jobs.cancel(pk):
+        if not queue.cancel(pk):
             raise ApiError("job_ended", "This job has already ended.", http_status=409)
         audit.record("job.cancel", target=audit.Target("ingestjob", str(pk)))
         return Response(JobSerializer(find_job(pk)).data)

@@ -15,11 +15,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents import keys, namespace_removal, profiles, vector_indexes
+from documents.accounts import keys, namespace_removal
 from documents.models import ApiKey, Namespace, NamespaceRemoval
-from ragsite.errors import ApiError
-from ragsite.platform.operator_auth import IsOperator, OperatorKeyAuthentication
-from ragsite.tenancy import operator
+from documents.profiles import profiles, vector_indexes
+from ragsite.access.operator_auth import IsOperator, OperatorKeyAuthentication
+from ragsite.database.tenancy import operator
+from ragsite.platform.errors import ApiError
 
 from .pages import NewestFirst
 from .serializers import StrictSerializer

@@ -10,7 +10,7 @@ from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
 
-from ragsite.openapi import ANY_TEXT
+from ragsite.web.openapi import ANY_TEXT
 
 LARGEST_ORDINAL = 2**31 - 1
 INVALID_CURSOR = (

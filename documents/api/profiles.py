@@ -10,12 +10,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents import profiles
-from documents.ann import MOST_DIMENSIONS
 from documents.errors import IngestError
 from documents.models import IndexProfile
-from ragsite.errors import ApiError
-from ragsite.platform.rate_limits import BY_METHOD
+from documents.profiles import profiles
+from documents.profiles.ann_methods import MOST_DIMENSIONS
+from ragsite.access.rate_limits import BY_METHOD
+from ragsite.platform.errors import ApiError
 
 from .fields import NamedChoiceField
 from .serializers import StrictSerializer

@@ -7,10 +7,10 @@ from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from documents.document_chunking import asked_by
 from documents.metadata import text
 from documents.models import Chunk, Document, DocumentVersion, Fact, IngestJob
-from ragsite.openapi import RULES
+from documents.profiles.chunking_overrides import asked_by
+from ragsite.web.openapi import RULES
 
 from .fields import ChunkingSerializer, MetadataField
 from .json_types import type_errors

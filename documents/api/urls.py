@@ -1,9 +1,10 @@
 from django.urls import path
 
-from . import audit, documents, events, facts, ingest, jobs, namespaces, profiles, usage
+from . import audit, documents, events, facts, jobs, namespaces, profiles, usage
+from .ingest import views
 
 urlpatterns = [
-    path("ingest", ingest.IngestView.as_view(), name="ingest"),
+    path("ingest", views.IngestView.as_view(), name="ingest"),
     path("documents", documents.DocumentListView.as_view(), name="documents"),
     path("documents/<uuid:pk>", documents.DocumentView.as_view(), name="document"),
     path("documents/<uuid:pk>/chunks", documents.ChunkListView.as_view(), name="document-chunks"),

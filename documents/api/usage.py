@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents import quotas
+from documents.accounts import quotas
+from documents.metering.embeddings import this_month
 from documents.models import ApiKey, LanguageModelUsage, Namespace
-from documents.providers.usage import this_month
 
 from .views import caller_of, in_namespace
 

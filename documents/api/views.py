@@ -10,9 +10,9 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from ragsite.auth import Caller
-from ragsite.platform.rate_limits import BY_METHOD
-from ragsite.tenancy import namespace
+from ragsite.access.auth import Caller
+from ragsite.access.rate_limits import BY_METHOD
+from ragsite.database.tenancy import namespace
 
 from .pages import NewestFirst, Pages
 

@@ -9,7 +9,7 @@ import importlib.util
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from documents import onnx_model
+from documents.embedders import onnx_model
 from documents.embedders.encoders import OnnxEncoder
 from documents.embedders.model_files import ModelFiles
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from documents import onnx_model
+from documents.embedders import onnx_model
 from documents.embedders.model_files import ModelFiles
 
 if TYPE_CHECKING:

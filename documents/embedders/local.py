@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from documents.cutting import character_spans, word_spans
 from documents.embedders.base import Embedder, Vectors, identity_of
 from documents.embedders.encoders import LONGEST_TEXT, Encoder
 from documents.embedders.model_files import ModelFiles
 from documents.embedders.windows import mean, windows
+from documents.text.boundaries import character_spans, word_spans
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from documents import onnx_model
+from documents.embedders import onnx_model
 from documents.embedders.encoders import POOLS, Encoder, OnnxEncoder
 from documents.embedders.local import LocalEmbedder
 from documents.embedders.model_files import ModelFiles

@@ -4,28 +4,28 @@ import re
 
 from documents.errors import UnsupportedType
 from documents.extractors.base import Extractor
-from documents.extractors.code import code_extractors
-from documents.extractors.delimited import DelimitedExtractor
-from documents.extractors.eml import EmlExtractor
+from documents.extractors.data.delimited import DelimitedExtractor
+from documents.extractors.data.notebook import NotebookExtractor
+from documents.extractors.data.structured import JsonExtractor
 from documents.extractors.encodings import Declared, encoding_named
-from documents.extractors.epub import EpubExtractor
-from documents.extractors.html import HtmlExtractor
+from documents.extractors.html.epub import EpubExtractor
+from documents.extractors.html.extractor import HtmlExtractor
 from documents.extractors.images import ImageExtractor
-from documents.extractors.markdown import MarkdownExtractor
-from documents.extractors.markup import XmlExtractor
-from documents.extractors.notebook import NotebookExtractor
-from documents.extractors.opendocument import OpenDocumentExtractor
-from documents.extractors.org import OrgExtractor
-from documents.extractors.outlook import OutlookExtractor
-from documents.extractors.pdf import PdfExtractor
-from documents.extractors.rst import RstExtractor
-from documents.extractors.rtf import RtfExtractor
-from documents.extractors.slides import SlidesExtractor
-from documents.extractors.spreadsheet import SpreadsheetExtractor
-from documents.extractors.structured import JsonExtractor
-from documents.extractors.text import PlainTextExtractor
-from documents.extractors.transcripts import TranscriptExtractor
-from documents.extractors.word import WordExtractor
+from documents.extractors.mail.eml import EmlExtractor
+from documents.extractors.mail.outlook import OutlookExtractor
+from documents.extractors.markup.markdown import MarkdownExtractor
+from documents.extractors.markup.org import OrgExtractor
+from documents.extractors.markup.rst import RstExtractor
+from documents.extractors.markup.xml import XmlExtractor
+from documents.extractors.office.opendocument import OpenDocumentExtractor
+from documents.extractors.office.rtf import RtfExtractor
+from documents.extractors.office.slides import SlidesExtractor
+from documents.extractors.office.spreadsheet import SpreadsheetExtractor
+from documents.extractors.office.word import WordExtractor
+from documents.extractors.pdf.extractor import PdfExtractor
+from documents.extractors.plain.code import code_extractors
+from documents.extractors.plain.text import PlainTextExtractor
+from documents.extractors.plain.transcripts import TranscriptExtractor
 
 __all__ = ["Extractor", "extractor_for", "reader_for"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from chardetng_py import EncodingDetector
 
-from documents.languages import detect_with_certainty
+from documents.text.languages import detect_with_certainty
 
 SAMPLE_BYTES = 64 * 1024  # enough to guess from
 WESTERN = "cp1252"

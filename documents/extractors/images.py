@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from documents.errors import DecompressionBomb, EmptyFile, NoText, ParseError
 from documents.extractors.base import FileExtractor, size_of
+from documents.extractors.lines import Line
 from documents.extractors.paged import assembled
 from documents.extractors.pages import counted
-from documents.lines import Line
 from documents.passages import Extracted
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from documents.lines import LINE_HYPHEN, Joiner, Line, confidence, hull, pitch_of
+from documents.extractors.lines import LINE_HYPHEN, Joiner, Line, confidence, hull, pitch_of
 from documents.passages import Block, Page
 
 NOT_KEY = re.compile(r"[\W_]+")

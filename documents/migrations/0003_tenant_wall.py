@@ -3,7 +3,7 @@ that may look past it: they return ids and never content."""
 
 from django.db import migrations
 
-from ragsite.isolation import DefinerFunction, IsolateTenants
+from ragsite.database.isolation import DefinerFunction, IsolateTenants
 
 
 def linked(table: str, column: str, target: str) -> migrations.RunSQL:

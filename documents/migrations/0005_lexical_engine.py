@@ -15,7 +15,7 @@ from django.db import migrations, models
 from django.db.models.deletion import CASCADE, DO_NOTHING, PROTECT
 from django.db.models.functions.datetime import Now
 
-from ragsite.isolation import IsolateTenants
+from ragsite.database.isolation import IsolateTenants
 
 # A word's place in a sparse vector. No dictionary to keep: among a billion places two words of a
 # question and a chunk hardly ever meet.

@@ -8,7 +8,7 @@ import django.db.models.functions.text
 import pgvector.django.vector
 from django.db import migrations, models
 
-from ragsite.isolation import IsolateTenants
+from ragsite.database.isolation import IsolateTenants
 
 TABLE = "documents_fact"
 

@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from ragsite.isolation import IsolateTenants
+from ragsite.database.isolation import IsolateTenants
 
 
 class Migration(migrations.Migration):

@@ -7,7 +7,7 @@ import django.db.models.deletion
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
-from ragsite.isolation import DefinerFunction, IsolateTenants
+from ragsite.database.isolation import DefinerFunction, IsolateTenants
 
 
 class Migration(migrations.Migration):

@@ -4,7 +4,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import documents.models.namespaces
-from ragsite.isolation import DefinerFunction, IsolateTenants, role
+from ragsite.database.isolation import DefinerFunction, IsolateTenants, role
 
 QUOTA = "Blank: the installation's own quota. 0: none."
 

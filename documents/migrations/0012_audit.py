@@ -8,7 +8,7 @@ import django.db.models.deletion
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
-from ragsite.isolation import AppendOnly, DefinerFunction, IsolateTenants
+from ragsite.database.isolation import AppendOnly, DefinerFunction, IsolateTenants
 
 
 class Migration(migrations.Migration):

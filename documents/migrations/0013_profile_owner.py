@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from ragsite.isolation import DefinerFunction, IsolateTenants
+from ragsite.database.isolation import DefinerFunction, IsolateTenants
 
 # Nobody wrote down who made a profile: what one namespace alone uses is taken for its own.
 ASSIGN_TO_ONLY_USER = """

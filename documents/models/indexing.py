@@ -8,8 +8,8 @@ from django.db import models
 from django.db.models.functions import Now
 from pgvector.django import HalfVectorField, VectorField
 
-from documents.ann import MOST_DIMENSIONS, ann_errors
-from documents.chunking import chunking_errors
+from documents.chunking.methods import chunking_errors
+from documents.profiles.ann_methods import MOST_DIMENSIONS, ann_errors
 
 # Fixed, because the migration that makes the default profile also makes its vector index.
 DEFAULT_PROFILE_ID = uuid.UUID("5f0b7d5e-6c1a-5b8e-9d5c-2f4d3c1b0a01")
@@ -41,7 +41,7 @@ class IndexProfile(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.SlugField()
     # No constraint in the database: when its namespace goes, a profile that others were given
-    # has to stay. What nobody uses is swept up later (documents/retiring.py).
+    # has to stay. What nobody uses is swept up later (documents/profiles/deletion.py).
     namespace = models.ForeignKey(
         "documents.Namespace",
         on_delete=models.DO_NOTHING,

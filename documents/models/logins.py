@@ -5,7 +5,8 @@ from django.db.models.functions import Now
 
 
 class LoginThrottle(models.Model):
-    """`key` is pair:USER@ADDRESS, user:USER or address:ADDRESS (documents/login_throttle.py)."""
+    """`key` is pair:USER@ADDRESS, user:USER or address:ADDRESS
+    (documents/accounts/login_throttle.py)."""
 
     key = models.CharField(max_length=400, primary_key=True)
     failures = models.PositiveIntegerField(default=0)

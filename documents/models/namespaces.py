@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from ragsite.platform.rate_limits import checked_limits
+from ragsite.access.rate_limits import checked_limits
 
 from .indexing import DEFAULT_PROFILE_ID, IndexProfile
 

@@ -9,7 +9,8 @@ from django.utils import timezone
 
 class OperatorKey(models.Model):
     """A credential for managing namespaces and their keys over the API. It belongs to no namespace
-    and opens no content. The application role cannot read this table (ragsite/roles.py)."""
+    and opens no content. The application role cannot read this table
+    (ragsite/database/roles.py)."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=200, blank=True)

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 from documents.errors import IngestError
-from documents.lines import Line
+from documents.extractors.lines import Line
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from documents.lines import CELL, Box, Line, merged
+from documents.extractors.lines import CELL, Box, Line, merged
 
 Quad = Sequence[tuple[float, float]]  # upper left, upper right, lower right, lower left
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from documents.extractors.cleaning import clean
-from documents.lines import Box, Line, boxed, tidy
+from documents.extractors.lines import Box, Line, boxed, tidy
 from documents.ocr.base import OcrEngine, OcrUnavailable
 from documents.ocr.layout import Quad, in_reading_order, tilt, upright
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from documents.limits import Limits, cpu_seconds_used
-from documents.lines import Line
+from documents.extractors.limits import Limits, cpu_seconds_used
+from documents.extractors.lines import Line
 from documents.ocr.base import OcrEngine, OcrUnavailable
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from documents.extractors.cleaning import clean
-from documents.limits import die_with_parent
-from documents.lines import Line, boxed, tidy
+from documents.extractors.limits import die_with_parent
+from documents.extractors.lines import Line, boxed, tidy
 from documents.ocr.base import OcrEngine, OcrUnavailable
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """One JSON call to a provider's API within one deadline, connecting and dripping bytes included.
 
-Not the guarded door of documents/fetching.py: the operator chose this address, and it may be
+Not the guarded door of documents/intake/fetching.py: the operator chose this address, and it may be
 private. Redirects are not followed, proxies and the environment play no part, and neither the key
 nor the provider's own words get into an error.
 """
@@ -20,8 +20,8 @@ from typing import Any
 import httpcore2
 import httpx2
 
-from documents.deadlines import DeadlineStream, time_until
 from documents.providers.deadline import DeadlineExceeded, DeadlineRunner, NoCapacity
+from documents.providers.deadline_streams import DeadlineStream, time_until
 
 Headers = dict[bytes | str, bytes | str]
 COME_BACK_LATER = (408, 425, 429, 500, 502, 503, 504, 529)

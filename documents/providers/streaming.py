@@ -17,7 +17,6 @@ from typing import Any
 
 import httpcore2
 
-from documents.deadlines import time_until
 from documents.providers.deadline import (
     CANCEL_POLL,
     DeadlineExceeded,
@@ -25,6 +24,7 @@ from documents.providers.deadline import (
     NoCapacity,
     RunCancelled,
 )
+from documents.providers.deadline_streams import time_until
 from documents.providers.http_api import (
     Headers,
     Provider,

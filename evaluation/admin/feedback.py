@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.template.defaultfilters import truncatechars
 
 from documents.admin.readonly import LookOnly, LookOnlyAdmin
-from evaluation.feedback import USEFUL, Curated, curate
+from evaluation.golden.feedback import USEFUL, Curated, curate
 from evaluation.models import Feedback, SelectedPassage
 
 from .choosing import SetChoiceForm, chosen_set

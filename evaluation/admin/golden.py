@@ -12,12 +12,12 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from documents import audit
+from documents.accounts import audit
 from documents.admin.audited import Audited
-from evaluation import curating
 from evaluation.errors import BadGoldenSet
-from evaluation.exporting import questions_of
-from evaluation.golden_formats import write_jsonl
+from evaluation.golden import curating
+from evaluation.golden.exporting import questions_of
+from evaluation.golden.formats import write_jsonl
 from evaluation.models import GoldenQuery, GoldenSet, Judgement
 
 from .judging import judge_view

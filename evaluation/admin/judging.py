@@ -12,11 +12,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 
-from documents import audit
+from documents.accounts import audit
 from documents.admin.parameters import asked_uuid
 from documents.models import Document
-from evaluation import curating
 from evaluation.errors import BadGoldenSet
+from evaluation.golden import curating
 from evaluation.models import GoldenQuery, GoldenSet, Judgement
 from retrieval.requests import Hit, SearchRequest
 from retrieval.search import search

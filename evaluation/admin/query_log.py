@@ -10,8 +10,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from documents.admin.readonly import LookOnlyAdmin
-from evaluation import curating, feedback
 from evaluation.errors import BadGoldenSet
+from evaluation.golden import curating, feedback
 from evaluation.models import Feedback
 from retrieval.models import QueryLog
 

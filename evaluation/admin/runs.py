@@ -14,15 +14,17 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from documents import audit
+from documents.accounts import audit
 from documents.admin.asking import asks_first
 from documents.admin.readonly import LookOnlyAdmin
-from evaluation import metrics, pictures, run_lives
-from evaluation.comparing import Comparison, compare
 from evaluation.errors import EvaluationError
+from evaluation.measures import metrics
 from evaluation.models import EvaluationRun
-from evaluation.tables import STAGES, answer_line, answer_lines, described
-from ragsite.tenancy import namespace
+from evaluation.reports import pictures
+from evaluation.reports.tables import STAGES, answer_line, answer_lines, described
+from evaluation.runs import lifecycle
+from evaluation.runs.comparison import Comparison, compare
+from ragsite.database.tenancy import namespace
 
 SHOWN = ("ndcg@10", metrics.ANSWER, "mrr@10", "recall@10", "recall@100")
 
@@ -100,7 +102,7 @@ class EvaluationRunAdmin(LookOnlyAdmin):
         cancelled = 0
         for run in queryset:
             with namespace(run.namespace_id):
-                if run_lives.cancel(run.pk):
+                if lifecycle.cancel(run.pk):
                     audit.record("evaluationrun.cancel", target=run)
                     cancelled += 1
         self.message_user(request, f"{cancelled} runs cancelled.")

@@ -13,11 +13,11 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from evaluation import run_lives
 from evaluation.errors import EvaluationError
 from evaluation.models import GoldenSet
-from evaluation.options import Options
-from ragsite.tenancy import namespace
+from evaluation.runs import lifecycle
+from evaluation.runs.options import Options
+from ragsite.database.tenancy import namespace
 
 DEFAULTS = Options()
 
@@ -63,7 +63,7 @@ def start_view(model_admin: admin.ModelAdmin) -> Callable[..., HttpResponse]:
             label = options.pop("label")
             try:
                 with namespace(golden_set.namespace_id):
-                    run = run_lives.create(golden_set, Options(**options), label=label)
+                    run = lifecycle.create(golden_set, Options(**options), label=label)
             except EvaluationError as error:
                 messages.error(request, str(error))
             else:

@@ -1,0 +1,1 @@
+"""The REST API of golden sets, runs and feedback: thin doors."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from evaluation.errors import EvaluationError
-from evaluation.metrics import UnknownMeasure
-from ragsite.errors import ApiError
+from evaluation.measures.metrics import UnknownMeasure
+from ragsite.platform.errors import ApiError
 
 STATUS = {"not_found": 404, "nothing_to_measure": 409}
 

@@ -12,10 +12,10 @@ from rest_framework.response import Response
 from documents.api.fields import MOMENT
 from documents.api.serializers import SpanSerializer, StrictSerializer
 from documents.api.views import NamespacedListView, caller_of
-from evaluation.feedback import give
+from evaluation.golden.feedback import give
 from evaluation.models import Feedback, SelectedPassage
-from ragsite.openapi import NOT_BLANK
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
+from ragsite.web.openapi import NOT_BLANK
 from retrieval.api.filters import FiltersField, MomentField
 
 from .errors import enveloped

@@ -11,14 +11,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents import audit
+from documents.accounts import audit
 from documents.api.views import NamespacedListView, caller_of, in_namespace
 from documents.models import Document
-from evaluation import curating
+from evaluation.golden import curating
 from evaluation.models import GoldenQuery, GoldenSet, Judgement
-from ragsite.errors import ApiError
-from ragsite.platform.rate_limits import BY_METHOD
-from ragsite.tenancy import namespace
+from ragsite.access.rate_limits import BY_METHOD
+from ragsite.database.tenancy import namespace
+from ragsite.platform.errors import ApiError
 
 from .errors import enveloped
 from .serializers import (

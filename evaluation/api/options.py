@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from documents.api.fields import NamedChoiceField
 from documents.api.serializers import StrictSerializer
-from evaluation.options import Options
+from evaluation.runs.options import Options
 
 DEFAULTS = Options()
 

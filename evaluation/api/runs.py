@@ -9,15 +9,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents import audit
+from documents.accounts import audit
 from documents.api.pages import InTheirOrder
 from documents.api.views import NamespacedListView, check_parameters, in_namespace, uuid_in
-from evaluation import run_lives
-from evaluation.comparing import MEASURE, as_data, compare
 from evaluation.models import EvaluationRun, GoldenSet, QueryScore
-from evaluation.options import Options
-from ragsite.errors import ApiError
-from ragsite.platform.rate_limits import BY_METHOD
+from evaluation.runs import lifecycle
+from evaluation.runs.comparison import MEASURE, as_data, compare
+from evaluation.runs.options import Options
+from ragsite.access.rate_limits import BY_METHOD
+from ragsite.platform.errors import ApiError
 
 from .errors import enveloped
 from .golden import find
@@ -63,7 +63,7 @@ class RunListView(NamespacedListView):
         if golden_set is None:
             raise ApiError("unknown_golden_set", "There is no such golden set.", http_status=422)
         with enveloped():
-            run = run_lives.create(golden_set, Options(**fields), label=label)
+            run = lifecycle.create(golden_set, Options(**fields), label=label)
         return Response(RunSerializer(run).data, status=202)
 
 
@@ -83,7 +83,7 @@ class CancelRunView(APIView):
     @in_namespace
     def post(self, request: Request, pk: uuid.UUID) -> Response:
         find(EvaluationRun, pk)
-        if not run_lives.cancel(pk):
+        if not lifecycle.cancel(pk):
             raise ApiError("run_ended", "This run has already ended.", http_status=409)
         audit.record("evaluationrun.cancel", target=audit.Target("evaluationrun", str(pk)))
         return Response(RunSerializer(find(EvaluationRun, pk)).data)

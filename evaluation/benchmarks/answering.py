@@ -113,7 +113,7 @@ def questions_of(namespace_slug: str, number: int) -> list[str]:
 
     from documents.models import Namespace
     from evaluation.models import GoldenQuery
-    from ragsite.tenancy import namespace, operator
+    from ragsite.database.tenancy import namespace, operator
 
     call_command("load_starter_set", "--namespace", namespace_slug, verbosity=0)
     with operator():
@@ -164,8 +164,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         }
         stage.set_up()
         say(stage.machine(PACKAGES))
-        from documents import keys
-        from ragsite.tenancy import operator
+        from documents.accounts import keys
+        from ragsite.database.tenancy import operator
 
         tenant = stage.new_namespace("default")
         questions = questions_of(tenant.slug, options.answers)

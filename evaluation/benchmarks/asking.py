@@ -97,7 +97,7 @@ class Server:
 
 @contextmanager
 def running_server(key: str) -> Iterator[Server]:
-    from ragsite.programs import web
+    from ragsite.service.programs import web
 
     program = web()
     port = _free_port()

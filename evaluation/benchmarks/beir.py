@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from evaluation.golden_formats import Article, read_beir, read_corpus
+from evaluation.golden.formats import Article, read_beir, read_corpus
 
 __all__ = ["Article", "Collection"]
 

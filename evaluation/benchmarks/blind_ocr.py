@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from documents.lines import Line, boxed
+from documents.extractors.lines import Line, boxed
 from documents.ocr.base import OcrEngine
 
 if TYPE_CHECKING:

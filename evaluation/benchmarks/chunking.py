@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from documents.chunking import splitter_for
+from documents.chunking.methods import splitter_for
 from documents.embedders.base import Embedder
 from documents.embedders.sentence_transformers import SentenceTransformersEmbedder
 from documents.extractors import extractor_for

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from django.db import connections
 
-from documents import terms
+from documents.ingestion import terms
 from documents.models import Chunk, Document, DocumentVersion, IndexProfile, Namespace
 from documents.passages import Passage
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
 
 SEPARATOR = "\n\n"
 DOCUMENTS_AT_ONCE = 200

@@ -122,7 +122,7 @@ def once_more(tenant: Any, count: int) -> bool:
     """The same texts under other names: nothing is left to embed."""
     from django.core.files.base import ContentFile
 
-    from documents import intake
+    from documents.intake import intake
 
     RecordingEmbedder.texts.clear()
     for place, text in enumerate(documents(count)):
@@ -164,7 +164,7 @@ def _all(embedder: SentenceTransformersEmbedder, texts: Sequence[str]) -> list[A
 def _namespace() -> Any:
     """On the default profile, with the real model."""
     from documents.models import IndexProfile
-    from ragsite.tenancy import operator
+    from ragsite.database.tenancy import operator
 
     created = stage.new_namespace()
     with operator():

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from evaluation import metrics
 from evaluation.benchmarks.beir import Collection
 from evaluation.benchmarks.quality import Service, open_service, say
 from evaluation.benchmarks.uploads import arguments_for, set_up
-from evaluation.golden_formats import Article
+from evaluation.golden.formats import Article
+from evaluation.measures import metrics
 
 KINDS = ("none", "multi-query", "step-back", "hyde")
 MEASURES = ("ndcg@10", "recall@10", "hit@1")
@@ -56,7 +56,7 @@ def sample(queries: Mapping[str, str], number: int) -> dict[str, str]:
 
 def ranking(service: Service, question: str, kind: str, model: Any) -> tuple[list[str], bool]:
     """Source addresses, best first, and whether the model gave something usable."""
-    from retrieval.answering.expansion import fuse_results, other_questions
+    from retrieval.answering.question.expansion import fuse_results, other_questions
     from retrieval.requests import Mode, SearchRequest
     from retrieval.search import search
 

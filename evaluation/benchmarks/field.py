@@ -147,10 +147,10 @@ def one_set(name: str, collection: Collection, vectors: Any, model: Path, python
 
 def at_scale(path: Path, rows: int, embedder: Any, model: Path, python: Path) -> None:
     """Speed and memory only. Vectors are means of the model's word vectors, for all alike."""
-    from documents import keys
+    from documents.accounts import keys
     from evaluation.benchmarks.query import open_corpus
     from evaluation.benchmarks.vectors import WordVectors
-    from ragsite.tenancy import operator
+    from ragsite.database.tenancy import operator
 
     vectors = WordVectors(embedder)
     with gzip.open(path, "rt") as lines:

@@ -33,9 +33,9 @@ class Trial:
     def __init__(self) -> None:
         from django.test import Client
 
-        from documents import keys
-        from documents.extraction import shared_cell
-        from ragsite.tenancy import operator
+        from documents.accounts import keys
+        from documents.ingestion.extraction import shared_cell
+        from ragsite.database.tenancy import operator
 
         with operator():
             _, self.key = keys.issue(stage.new_namespace(), scopes=("read", "write"))

@@ -88,7 +88,7 @@ class Mutator:
 
 class Fuzzer:
     def __init__(self, seed: int, keep: Path) -> None:
-        from documents.extraction import Cell
+        from documents.ingestion.extraction import Cell
 
         self.cell = Cell(**LIMITS)  # type: ignore[arg-type]
         self.mutator = Mutator(seed)
@@ -110,8 +110,8 @@ class Fuzzer:
 
     def read(self, name: str, data: bytes) -> tuple[str, str]:
         """How it ended, and what is wrong with that."""
-        from documents.extraction import CellBroken, Unreadable
-        from documents.media_types import BY_SUFFIX
+        from documents.ingestion.extraction import CellBroken, Unreadable
+        from documents.intake.media_types import BY_SUFFIX
 
         started = time.monotonic()
         try:

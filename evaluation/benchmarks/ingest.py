@@ -74,7 +74,7 @@ def bare_markdown(texts: Sequence[str]) -> None:
 
 
 def reading_a_pdf() -> bool:
-    from documents.extractors.pdf import PdfExtractor
+    from documents.extractors.pdf.extractor import PdfExtractor
 
     data = samples.pdf(pages=PAGES)
     extractor = PdfExtractor()
@@ -91,7 +91,7 @@ def reading_a_pdf() -> bool:
 
 
 def reading_markdown(count: int) -> bool:
-    from documents.extractors.markdown import MarkdownExtractor
+    from documents.extractors.markup.markdown import MarkdownExtractor
 
     texts = [samples.markdown(number) for number in range(count)]
     files = [text.encode() for text in texts]
@@ -121,7 +121,7 @@ def pipeline(files: Sequence[tuple[str, bytes]]) -> dict[str, float]:
 def take(namespace_id: uuid.UUID, name: str, data: bytes) -> Any:
     from django.core.files.base import ContentFile
 
-    from documents import intake
+    from documents.intake import intake
 
     return intake.accept(namespace_id, intake.Submission(ContentFile(data), file_name=name))
 
@@ -140,8 +140,8 @@ def table(what: str, times: dict[str, float], whole: dict[str, float]) -> bool:
 
 def memory() -> bool:
     """The same text in files of 5 and of 45 MB; the process that reads, and this one."""
-    from documents.extraction import shared_cell
-    from documents.media_types import BY_SUFFIX
+    from documents.ingestion.extraction import shared_cell
+    from documents.intake.media_types import BY_SUFFIX
 
     say("\nmemory: the same text in a small and in a large file\n")
     say("| file | read in (peak) | worker (peak) |\n|---|--:|--:|")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from documents.errors import BadFile
-from documents.extractors.pdf import PdfExtractor
+from documents.extractors.pdf.extractor import PdfExtractor
 from documents.passages import Block, Extracted
 
 NAMED = re.compile(

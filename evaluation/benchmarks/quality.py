@@ -72,9 +72,10 @@ class Service:
 
         An article without a text is known by its title: that is then what it says.
         """
-        from documents import jobs, terms
+        from documents.ingestion import terms
+        from documents.jobs import queue
 
-        jobs.reap()  # what an earlier run left when it was killed
+        queue.reap()  # what an earlier run left when it was killed
         started, indexed = time.monotonic(), 0
         documents = [
             {
@@ -96,9 +97,9 @@ class Service:
     def embed_ahead(self, documents: Sequence[Mapping[str, str]]) -> None:
         """All chunks at once, sorted by length, is many times faster than document by document;
         the pipeline then finds every vector among the kept ones."""
-        from documents import profiles
+        from documents.chunking.context_headers import with_headers
         from documents.extractors import extractor_for
-        from documents.headers import with_headers
+        from documents.profiles import profiles
 
         embedder = profiles.embedder_of(self.profile)
         splitter = profiles.splitter_of(self.profile, embedder)
@@ -138,9 +139,9 @@ class Service:
 def open_service(name: str) -> Service:
     from django.test import Client
 
-    from documents import keys
+    from documents.accounts import keys
     from documents.models import Namespace
-    from ragsite.tenancy import operator
+    from ragsite.database.tenancy import operator
 
     with operator():
         tenant = Namespace.objects.filter(slug=name).first() or keys.create_namespace(name)
@@ -151,7 +152,7 @@ def open_service(name: str) -> Service:
 def describe(service: Service) -> str:
     """What the collection became: a wrong language would hide whole documents from words."""
     from documents.models import Document, Namespace
-    from ragsite.tenancy import namespace
+    from ragsite.database.tenancy import namespace
 
     with namespace(service.namespace_id):
         tenant = Namespace.objects.get(pk=service.namespace_id)

@@ -269,10 +269,10 @@ def small_tenants(bench: Bench, questions: Sequence[str]) -> None:
 
 def _small_tenant(bench: Bench, share: float) -> Bench:
     """With the first documents of the corpus as its own; as it is, if an earlier run made it."""
-    from documents import keys
+    from documents.accounts import keys
     from documents.models import Namespace
     from evaluation.benchmarks.corpus import first_of, insert
-    from ragsite.tenancy import operator
+    from ragsite.database.tenancy import operator
 
     slug = f"tenant-{int(1000 * share)}"
     with operator():
@@ -291,10 +291,10 @@ def vectors_by(kind: str, embedder: Any) -> Any:
 
 
 def open_corpus(path: Path, *, rows: int, vectors: Any) -> Any:
-    from documents import keys
+    from documents.accounts import keys
     from documents.models import Namespace
     from evaluation.benchmarks.corpus import Corpus, load, read_pages
-    from ragsite.tenancy import operator
+    from ragsite.database.tenancy import operator
 
     with operator():
         known = Namespace.objects.filter(slug="scale").first()
@@ -326,9 +326,10 @@ def main() -> None:
     options = parser.parse_args()
     os.environ |= {"RAGSITE_PG_FSYNC": "off", "EMBEDDING_THREADS": "1"}
     stage.set_up(options.home)
-    from documents import keys, profiles
+    from documents.accounts import keys
     from documents.models import IndexProfile
-    from ragsite.tenancy import operator
+    from documents.profiles import profiles
+    from ragsite.database.tenancy import operator
 
     say(stage.machine(PACKAGES))
     with operator():

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluation import metrics
-from evaluation.answers import collapsed, holds
+from evaluation.measures import metrics
+from evaluation.measures.answers import collapsed, holds
 
 _BLOCK = re.compile(r"^\[\d+\] ", re.MULTILINE)
 _DELIMITER = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*")

@@ -7,7 +7,7 @@ evaluation, on spans instead of strings. It gives the same chunks (docs/decision
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from documents.cutting import Span, trimmed
+from documents.text.boundaries import Span, trimmed
 
 SEPARATORS = ("\n\n", "\n", ".", "?", "!", " ", "")
 

@@ -87,9 +87,9 @@ def fill(tenant: Any, chunks: int) -> list[str]:
     """Documents through the whole pipeline, until there are so many chunks; their texts."""
     from django.core.files.base import ContentFile
 
-    from documents import intake
+    from documents.intake import intake
     from documents.models import Namespace
-    from ragsite.tenancy import namespace
+    from ragsite.database.tenancy import namespace
 
     texts: list[str] = []
     have = 0
@@ -111,7 +111,8 @@ def work_forever() -> None:
     import django
 
     django.setup()  # the environment is the benchmark's own
-    from documents import building, heartbeat
+    from documents.jobs import heartbeat
+    from documents.reindex import build as building
 
     while True:
         if claim := building.claim(heartbeat.group()):
@@ -127,7 +128,8 @@ def start_worker() -> "subprocess.Popen[bytes]":
 
 def kill(worker: "subprocess.Popen[bytes]") -> None:
     """As the supervisor would find it: gone, and its work taken back."""
-    from documents import building, heartbeat
+    from documents.jobs import heartbeat
+    from documents.reindex import build as building
 
     os.killpg(worker.pid, signal.SIGKILL)
     worker.wait()
@@ -135,23 +137,23 @@ def kill(worker: "subprocess.Popen[bytes]") -> None:
 
 
 def state(tenant: Any) -> tuple[str, Any]:
-    from documents import reindexing
-    from ragsite.tenancy import namespace
+    from documents.reindex import switching
+    from ragsite.database.tenancy import namespace
 
     with namespace(tenant.pk):
-        reindex = reindexing.current(tenant.pk)
+        reindex = switching.current(tenant.pk)
         assert reindex is not None  # noqa: S101
-        return reindex.state, reindexing.progress(reindex)
+        return reindex.state, switching.progress(reindex)
 
 
 def build(tenant: Any, profile: Any, *, kills: int = 0, load: Load | None = None) -> float:
     """Until it is built; the builder killed when so many documents, at random, are done. With a
     load it is held up half of the time, so that other people's work hits both sides alike."""
-    from documents import reindexing
+    from documents.reindex import switching
 
     chance = random.Random(7)  # noqa: S311
     started = time.monotonic()
-    reindexing.start(tenant.pk, profile)
+    switching.start(tenant.pk, profile)
     documents = state(tenant)[1].documents
     points = sorted(chance.uniform(0.02, 0.98) * documents for _ in range(kills))
     worker = start_worker()
@@ -180,7 +182,7 @@ def take_turns(worker: "subprocess.Popen[bytes]", load: Load, elapsed: float) ->
 def fingerprint(tenant: Any, profile: Any) -> tuple[int, str]:
     """How many chunks, and the hash of their texts and vectors in order."""
     from documents.models import Chunk
-    from ragsite.tenancy import namespace
+    from ragsite.database.tenancy import namespace
 
     digest, number = hashlib.sha256(), 0
     with namespace(tenant.pk):
@@ -211,10 +213,10 @@ def forget_vectors() -> None:
 
 
 def to_and_fro(tenant: Any, load: Load) -> None:
-    from documents import reindexing
+    from documents.reindex import switching
 
     times = []
-    for act in (reindexing.switch, reindexing.roll_back, reindexing.switch):
+    for act in (switching.switch, switching.roll_back, switching.switch):
         started = time.perf_counter()
         act(tenant.pk)
         times.append(time.perf_counter() - started)
@@ -225,7 +227,7 @@ def to_and_fro(tenant: Any, load: Load) -> None:
 def judge(load: Load) -> tuple[int, int]:
     """(empty answers, answers whose chunks are not all of the profile they name)"""
     from documents.models import Chunk
-    from ragsite.tenancy import operator
+    from ragsite.database.tenancy import operator
 
     with operator():
         owners = dict(Chunk.objects.values_list("pk", "profile__name"))
@@ -252,8 +254,10 @@ def main() -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    from documents import keys, profiles, reindexing
-    from ragsite.tenancy import operator
+    from documents.accounts import keys
+    from documents.profiles import profiles
+    from documents.reindex import switching
+    from ragsite.database.tenancy import operator
 
     tenant = stage.new_namespace(options.old)
     started = time.monotonic()
@@ -275,19 +279,19 @@ def run(options: argparse.Namespace) -> int:
             sizes["both profiles"] = disk()
             undisturbed = fingerprint(tenant, new)
             to_and_fro(tenant, load)
-            reindexing.roll_back(tenant.pk)
+            switching.roll_back(tenant.pk)
             time.sleep(3)
     empty, mixed = judge(load)
-    reindexing.cancel(tenant.pk)
-    reindexing.sweep(tenant.pk)
+    switching.cancel(tenant.pk)
+    switching.sweep(tenant.pk)
     forget_vectors()
     again = build(tenant, new, kills=KILLS)
     resumed = fingerprint(tenant, new)
     say(f"built again in {again:.0f} s with {KILLS} kills: {resumed[0]} chunks")
-    reindexing.switch(tenant.pk)
+    switching.switch(tenant.pk)
     time.sleep(reclaim_after())
-    reindexing.reclaim(tenant.pk)
-    reindexing.sweep(tenant.pk)
+    switching.reclaim(tenant.pk)
+    switching.sweep(tenant.pk)
     vacuum()
     sizes["reclaimed, vacuumed"] = disk()
     return report(load, sizes, empty=empty, mixed=mixed, is_same=undisturbed == resumed)

@@ -31,7 +31,7 @@ def take_in(
     """As text files, or as PDFs in these layouts, one after the other."""
     from django.core.files.uploadedfile import SimpleUploadedFile
 
-    from documents import terms
+    from documents.ingestion import terms
 
     numbered = list(enumerate(collection.articles))
     for start in range(0, len(numbered), BATCH):

@@ -12,7 +12,7 @@ from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
 
-from evaluation.golden_formats import Article
+from evaluation.golden.formats import Article
 
 MARGIN, GUTTER = 56.0, 18.0  # points
 FONTS = "DejaVuSerif", "DejaVuSans", "DejaVuSans-Bold"

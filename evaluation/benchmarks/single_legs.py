@@ -38,7 +38,7 @@ class Bench:
 
     @contextmanager
     def inside(self) -> Iterator[Any]:
-        from ragsite.tenancy import namespace
+        from ragsite.database.tenancy import namespace
 
         with namespace(self.corpus.tenant.pk):
             yield self.corpus.tenant
@@ -46,8 +46,8 @@ class Bench:
     def scope(self, tags: Sequence[str] = ()) -> Any:
         from django.conf import settings
 
+        from retrieval.candidates.scope import resolve
         from retrieval.requests import Filters
-        from retrieval.scope import resolve
 
         few = settings.SEARCH["exact_scan_rows"]
         return resolve(Filters(tags=tuple(tags)), self.corpus.tenant, few=few)
@@ -55,7 +55,7 @@ class Bench:
     def near(self, vector: Sequence[float], scope: Any, *, exact_up_to: int | None = None) -> Any:
         from django.conf import settings
 
-        from retrieval import dense
+        from retrieval.candidates import dense
 
         rule = settings.SEARCH["exact_scan_rows"] if exact_up_to is None else exact_up_to
         return dense.find(
@@ -71,8 +71,8 @@ class Bench:
     def wordy(self, text: str, scope: Any, *, budget: int | None = None) -> Any:
         from django.conf import settings
 
-        from documents.lexemes import parse_query
-        from retrieval import lexical
+        from documents.text.lexemes import parse_query
+        from retrieval.candidates import lexical
 
         whose = self.corpus.tenant.pk, self.corpus.profile.pk
         question = lexical.analyse(parse_query(text), namespace_id=whose[0], profile_id=whose[1])

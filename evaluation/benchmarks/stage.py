@@ -67,9 +67,9 @@ def set_up(home: Path | None = None, *, settings: str = "ragsite.settings") -> N
 
 def new_namespace(name: str = "hashing") -> Any:
     """On a profile like the default one, but without a model; or on the default one itself."""
-    from documents import keys
+    from documents.accounts import keys
     from documents.models import IndexProfile
-    from ragsite.tenancy import operator
+    from ragsite.database.tenancy import operator
 
     with operator():
         default = IndexProfile.objects.get(name="default")
@@ -91,11 +91,11 @@ def new_namespace(name: str = "hashing") -> Any:
 
 def work(each: Callable[[], None] = lambda: None) -> int:
     """Do what a worker would, here and now, until nothing is left; `each` after every job."""
-    from documents import heartbeat, jobs
-    from documents.ingestion import ingest
+    from documents.ingestion.pipeline import ingest
+    from documents.jobs import heartbeat, queue
 
     done = 0
-    while claim := jobs.claim(heartbeat.group()):
+    while claim := queue.claim(heartbeat.group()):
         ingest(claim)
         each()
         done += 1

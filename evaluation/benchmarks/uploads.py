@@ -42,13 +42,14 @@ def open_with(name: str, paths: Sequence[Path]) -> Service:
     """A namespace with these files in it, searchable; what an earlier run left is kept."""
     from django.core.files.uploadedfile import SimpleUploadedFile
 
-    from documents import jobs, terms
+    from documents.ingestion import terms
+    from documents.jobs import queue
+    from documents.jobs.drain import work_off
     from documents.models import IngestJob
-    from documents.working_off import work_off
-    from ragsite.tenancy import namespace
+    from ragsite.database.tenancy import namespace
 
     service = open_service(name)
-    jobs.reap()
+    queue.reap()
     started = time.monotonic()
     for path in paths:
         answer = service.client.post(
@@ -59,7 +60,7 @@ def open_with(name: str, paths: Sequence[Path]) -> Service:
         if answer.status_code >= 300:
             raise SystemExit(f"{path.name}: {answer.status_code} {answer.content[:500]!r}")
     with namespace(service.namespace_id):
-        job_ids = jobs.still_open(
+        job_ids = queue.still_open(
             service.namespace_id, list(IngestJob.objects.values_list("pk", flat=True))
         )
     work_off(service.namespace_id, job_ids)
@@ -73,7 +74,7 @@ def open_with(name: str, paths: Sequence[Path]) -> Service:
 def unread(service: Service) -> list[str]:
     """Which documents cannot be searched, and why; a benchmark without them says little."""
     from documents.models import Document
-    from ragsite.tenancy import namespace
+    from ragsite.database.tenancy import namespace
 
     with namespace(service.namespace_id):
         documents = list(Document.objects.exclude(status=Document.Status.READY))
@@ -83,7 +84,7 @@ def unread(service: Service) -> list[str]:
 def documents_by_name(service: Service) -> dict[str, str]:
     """By file name the document's id."""
     from documents.models import DocumentVersion
-    from ragsite.tenancy import namespace
+    from ragsite.database.tenancy import namespace
 
     with namespace(service.namespace_id):
         live = DocumentVersion.objects.filter(state=DocumentVersion.State.LIVE)

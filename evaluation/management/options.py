@@ -8,13 +8,13 @@ from typing import Any
 from django.core.management import CommandError, CommandParser
 from tqdm import tqdm
 
-from documents import profiles
 from documents.management.commands.api_key import find_namespace
 from documents.models import IndexProfile, Namespace
+from documents.profiles import profiles
 from evaluation.api.options import OptionsSerializer
 from evaluation.models import EvaluationRun
-from evaluation.options import Options
-from ragsite.tenancy import operator
+from evaluation.runs.options import Options
+from ragsite.database.tenancy import operator
 
 SHOWN = (
     "k",

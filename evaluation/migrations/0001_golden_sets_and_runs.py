@@ -11,7 +11,7 @@ import django.db.models.functions.text
 import django.utils.timezone
 from django.db import migrations, models
 
-from ragsite.isolation import DefinerFunction, IsolateTenants
+from ragsite.database.isolation import DefinerFunction, IsolateTenants
 
 
 def linked(table: str, column: str, target: str, when_deleted: str) -> migrations.RunSQL:

@@ -7,7 +7,7 @@ import django.db.models.deletion
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
-from ragsite.isolation import IsolateTenants
+from ragsite.database.isolation import IsolateTenants
 
 
 def linked(table: str, column: str, target: str, when_deleted: str) -> migrations.RunSQL:

@@ -10,7 +10,7 @@ from django.db.backends.utils import CursorWrapper
 from django.db.utils import OperationalError
 from psycopg.pq import Format
 
-from ragsite.embedded import EmbeddedServerError
+from ragsite.postgres.embedded import EmbeddedServerError
 
 
 class DatabaseOperations(operations.DatabaseOperations):

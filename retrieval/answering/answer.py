@@ -14,17 +14,18 @@ from django.conf import settings
 
 from documents.errors import IngestError
 from documents.language_models.base import Cancelled, LanguageModelFailed, Piece, Usage
-from documents.languages import detect
-from ragsite.platform.threads import release_connections
+from documents.text.languages import detect
+from ragsite.web.threads import release_connections
+from retrieval.answering.checks.checking import AnswerChecker
+from retrieval.answering.model_writer import ModelWriter
+from retrieval.answering.question.conversation import carry_terms, standalone_question
+from retrieval.answering.values.conflicts import find_conflicts
+from retrieval.answering.writers.base import NotEnoughInformation, WritingTask
 
 from .call import Call, Progress, prepare
-from .checking import AnswerChecker
-from .conflicts import find_conflicts
-from .conversation import carry_terms, standalone_question
 from .finding import Findings, find, find_again
 from .finishing import book_unfinished, conflict_note, finish_abstention, finish_answer
 from .messages import not_enough_information
-from .model_writer import ModelWriter
 from .requests import (
     AnswerEvent,
     AnswerRequest,
@@ -34,7 +35,6 @@ from .requests import (
     SourcesEvent,
     TextEvent,
 )
-from .writers import NotEnoughInformation, WritingTask
 
 logger = logging.getLogger(__name__)
 

@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 
 from django.conf import settings
 
-from documents import profiles
 from documents.errors import IngestError
 from documents.language_models.base import Cancelled, LanguageModel, Usage
-from documents.language_models.usage import require_room
+from documents.metering.embeddings import book_question
+from documents.metering.language_models import require_room
 from documents.models import IndexProfile, Namespace
-from documents.providers.usage import book_question
-from ragsite.backends import load_backend
-from ragsite.errors import ApiError
-from ragsite.platform.threads import release_connections
-from ragsite.tenancy import namespace
-from retrieval import relevance
-from retrieval.clock import Clock
+from documents.profiles import profiles
+from ragsite.database.tenancy import namespace
+from ragsite.platform.backends import load_backend
+from ragsite.platform.errors import ApiError
+from ragsite.web.threads import release_connections
+from retrieval.answering.model_writer import ModelWriter
+from retrieval.answering.writers.base import Embed, Writer
+from retrieval.ranking import relevance
+from retrieval.timing import Clock
 
-from .model_writer import ModelWriter
 from .requests import AnswerRequest, Preferences
-from .writers import Embed, Writer
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from retrieval import query_log
-from retrieval.choosing import token_budget
+from retrieval.answering.question.second_search import second_query
+from retrieval.context.selection import token_budget
 from retrieval.requests import Hit, SearchRequest, SearchResult
 from retrieval.search import search
 
-from . import expansion
 from .call import Call, Progress
 from .evidence import merge_hits, number_evidence
+from .question import expansion
 from .requests import Evidence
-from .second_search import second_query
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,19 +7,19 @@ from django.conf import settings
 
 from documents.errors import IngestError
 from documents.language_models.base import ChatRequest, Usage
-from documents.language_models.usage import book_usage
-from ragsite.backends import load_backend
+from documents.metering.language_models import book_usage
+from ragsite.platform.backends import load_backend
+from retrieval.answering.checks.checking import AnswerChecker
+from retrieval.answering.checks.support import judge_sentences
+from retrieval.answering.model_writer import ModelWriter
+from retrieval.answering.values.values import uncited_sentences, unsupported_values
+from retrieval.answering.writers.base import WritingTask
 
-from . import verifying
 from .call import Call, Progress
-from .checking import AnswerChecker
+from .checks import verifying
 from .finding import Findings
 from .messages import phrases_for
-from .model_writer import ModelWriter
 from .requests import AnswerResult, AnswerSentence, Uncertainty
-from .support import judge_sentences
-from .values import uncited_sentences, unsupported_values
-from .writers import WritingTask
 
 NOBODY = "none"  # the model of an answer that nobody was asked for
 

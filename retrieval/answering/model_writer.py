@@ -10,10 +10,9 @@ from documents.language_models.base import (
     Message,
     Piece,
 )
-
-from .prompt import SENTINEL, PromptInput, build_prompt, fitted_evidence
-from .requests import Evidence
-from .writers import NotEnoughInformation, WritingTask
+from retrieval.answering.prompt import SENTINEL, PromptInput, build_prompt, fitted_evidence
+from retrieval.answering.requests import Evidence
+from retrieval.answering.writers.base import NotEnoughInformation, WritingTask
 
 MAX_MISSING = 300  # characters of what a model says is missing
 PROMPT_TOKENS = 900  # the rules and the question, about

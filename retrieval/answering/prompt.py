@@ -16,10 +16,11 @@ from pathlib import Path
 from django.template import Context, Engine, Template
 
 from documents.language_models.base import Message
-from retrieval.context import above
+from retrieval.answering.requests import Evidence, Uncertainty
+from retrieval.context.assembly import above
 
-from . import control_tokens
-from .requests import Evidence, Uncertainty
+from .checks.markers import without_markers
+from .writers import control_tokens
 
 DEFAULT_TEMPLATE = Path(__file__).with_name("prompt.txt")
 SEPARATOR = re.compile(r"^=== user ===\n", re.MULTILINE)
@@ -98,10 +99,6 @@ def fitted_evidence(
 def neutralised(text: str) -> str:
     """Text from documents with everything defused that a model might take for structure."""
     return MARKER.sub("(cite ", control_tokens.neutralised(INVISIBLE.sub("", text)))
-
-
-def without_markers(text: str) -> str:
-    return re.sub(r"\s*\[cite:[^\]]*\]", "", text)
 
 
 def _block(item: Evidence, mark: str) -> str:

@@ -1,0 +1,1 @@
+"""The REST API of queries, answers, tools and reindexing: thin doors."""

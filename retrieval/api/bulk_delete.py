@@ -9,12 +9,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents import removal
 from documents.api.serializers import StrictSerializer
 from documents.api.views import caller_of
-from ragsite.errors import ApiError
-from ragsite.tenancy import namespace
-from retrieval.selecting import documents_passing
+from documents.ingestion import removal
+from ragsite.database.tenancy import namespace
+from ragsite.platform.errors import ApiError
+from retrieval.candidates.document_selection import documents_passing
 
 from .filters import FiltersSerializer, filters_of
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ragsite.openapi import NO_NUL
+from ragsite.web.openapi import NO_NUL
 from retrieval.filters import COMPARISONS, MOST_VALUES
 
 Schema = dict[str, Any]

@@ -16,16 +16,16 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from documents.api.fields import ContentField, MetadataField
-from documents.api.ingest_requests import LONGEST_URI, InvalidItem, at_most, read_texts
+from documents.api.ingest.requests import LONGEST_URI, InvalidItem, at_most, read_texts
+from documents.api.ingest.taking import FAILED, UNFINISHED, take
 from documents.api.serializers import StrictSerializer
-from documents.api.taking import FAILED, UNFINISHED, take
 from documents.api.views import caller_of
 from documents.errors import IngestError
+from documents.intake.submissions import Submission
 from documents.models import Document
-from documents.submissions import Submission
-from ragsite.errors import ApiError, describe, flat_envelope
-from ragsite.openapi import ERRORS
-from ragsite.platform.streams import waiting
+from ragsite.platform.errors import ApiError, describe, flat_envelope
+from ragsite.web.guards.stream_limit import waiting
+from ragsite.web.openapi import ERRORS
 from retrieval.tools import rag
 
 DEFAULT_CHUNK_SIZE = 1000  # characters, where only an overlap is given

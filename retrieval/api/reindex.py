@@ -12,14 +12,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents import estimating, profiles, reindexing
 from documents.api.fields import NamedChoiceField
 from documents.api.serializers import FailureSerializer, StrictSerializer
 from documents.api.views import caller_of
 from documents.errors import IngestError
 from documents.models import IndexProfile, Namespace, Reindex
-from ragsite.errors import ApiError
-from ragsite.tenancy import namespace
+from documents.profiles import profiles
+from documents.reindex import estimate as estimating
+from documents.reindex import switching
+from ragsite.database.tenancy import namespace
+from ragsite.platform.errors import ApiError
 from retrieval import parity
 
 CONFLICTS = {"no_reindex": 404}
@@ -119,7 +121,7 @@ class ReindexAnswerSerializer(serializers.Serializer):
 def status_of(namespace_id: uuid.UUID) -> dict[str, Any]:
     with namespace(namespace_id):
         tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
-        reindex = reindexing.current(namespace_id)
+        reindex = switching.current(namespace_id)
         told = None
         if reindex is not None:
             error = {"code": reindex.error_code, "message": reindex.error_message}
@@ -128,7 +130,7 @@ def status_of(namespace_id: uuid.UUID) -> dict[str, Any]:
                 "replaces": reindex.replaces.name,
                 "state": reindex.state,
                 "stage": reindex.stage,
-                "progress": asdict(reindexing.progress(reindex)),
+                "progress": asdict(switching.progress(reindex)),
                 "failures": reindex.failures,
                 "error": error if reindex.error_code else None,
                 "parity": reindex.parity,
@@ -147,9 +149,9 @@ def act(namespace_id: uuid.UUID, wish: dict[str, Any]) -> dict[str, Any]:
 
     def compare() -> None:
         with namespace(namespace_id):
-            reindex = reindexing.current(namespace_id)
+            reindex = switching.current(namespace_id)
         if reindex is None or reindex.state == Reindex.State.BUILDING:
-            raise reindexing.Behind("There is nothing to compare with: no profile is built yet.")
+            raise switching.Behind("There is nothing to compare with: no profile is built yet.")
         parity.compare(reindex)
 
     actions: dict[str, tuple[str, Callable[[], Any]]] = {
@@ -157,16 +159,16 @@ def act(namespace_id: uuid.UUID, wish: dict[str, Any]) -> dict[str, Any]:
             "estimate",
             lambda: asdict(estimating.estimate(namespace_id, profile())),
         ),
-        "build": ("", lambda: reindexing.start(namespace_id, profile())),
+        "build": ("", lambda: switching.start(namespace_id, profile())),
         "compare": ("", compare),
         "switch": (
             "",
-            lambda: reindexing.switch(namespace_id, accept_failures=wish["accept_failures"]),
+            lambda: switching.switch(namespace_id, accept_failures=wish["accept_failures"]),
         ),
-        "rollback": ("", lambda: reindexing.roll_back(namespace_id)),
-        "reclaim": ("", lambda: reindexing.reclaim(namespace_id)),
-        "cancel": ("", lambda: reindexing.cancel(namespace_id)),
-        "outdated": ("queued_documents", lambda: len(reindexing.index_outdated(namespace_id))),
+        "rollback": ("", lambda: switching.roll_back(namespace_id)),
+        "reclaim": ("", lambda: switching.reclaim(namespace_id)),
+        "cancel": ("", lambda: switching.cancel(namespace_id)),
+        "outdated": ("queued_documents", lambda: len(switching.index_outdated(namespace_id))),
     }
     name, run = actions[wish["action"]]
     result = run()

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from documents.api.fields import NamedChoiceField
 from documents.api.json_types import type_errors
 from documents.api.serializers import StrictSerializer
-from retrieval.context import CONTEXT_FORMATS
+from retrieval.context.assembly import CONTEXT_FORMATS
 from retrieval.requests import (
     Candidate,
     Diagnostics,

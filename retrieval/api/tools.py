@@ -12,8 +12,8 @@ from rest_framework.views import APIView
 from documents.api.events import WhateverIsAccepted
 from documents.api.serializers import StrictSerializer
 from documents.api.views import caller_of, check_parameters
-from ragsite.logs import current_request_id
-from ragsite.platform.rate_limits import RateLimited
+from ragsite.access.rate_limits import RateLimited
+from ragsite.platform.logs import current_request_id
 from retrieval.tools.base import ToolContext
 from retrieval.tools.calling import call_tool
 from retrieval.tools.registry import FORMATS, definitions, tools_for

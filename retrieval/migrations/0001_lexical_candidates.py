@@ -7,7 +7,7 @@ rows themselves are read back under row-level security.
 
 from django.db import migrations
 
-from ragsite.isolation import DefinerFunction
+from ragsite.database.isolation import DefinerFunction
 
 
 class Migration(migrations.Migration):

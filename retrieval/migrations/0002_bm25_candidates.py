@@ -6,7 +6,7 @@ GIN index under it; both ask for the tenant first and return ids and scores only
 
 from django.db import migrations
 
-from ragsite.isolation import DefinerFunction
+from ragsite.database.isolation import DefinerFunction
 
 # The place finds the tenant's rows through the same index as the words. The namespace is asked for
 # once more behind it; IS TRUE keeps the planner from reading the whole tenant by that instead.

@@ -3,7 +3,7 @@ leave unused: its condition must come first, and theirs are not proven to tell n
 
 from django.db import migrations
 
-from ragsite.isolation import DefinerFunction
+from ragsite.database.isolation import DefinerFunction
 
 OPTIONS = {"plan_cache_mode": "force_custom_plan", "enable_seqscan": "off"}
 

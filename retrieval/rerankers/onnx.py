@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from documents import onnx_model
+from documents.embedders import onnx_model
 from retrieval.rerankers.base import Passage, RerankFailed, RerankUnavailable, checked, pairs_of
 from retrieval.rerankers.deadline import DeadlineRunner, batches
 

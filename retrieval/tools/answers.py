@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from retrieval.api.answer_runs import AnswerRun, whole_answer
-from retrieval.api.answer_serializers import answer_request_of
-from retrieval.api.answer_shapes import shape_of_answer
+from retrieval.api.answers.runs import AnswerRun, whole_answer
+from retrieval.api.answers.serializers import answer_request_of
+from retrieval.api.answers.shapes import shape_of_answer
 
 from .base import Arguments, Result, Tool, ToolContext, object_schema, text, whole_number
 from .filtering import FILTERS

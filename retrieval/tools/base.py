@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import UUID
 
-from ragsite.auth import Caller
-from ragsite.errors import ApiError
+from ragsite.access.auth import Caller
+from ragsite.platform.errors import ApiError
 
 Schema = Mapping[str, Any]
 Arguments = Mapping[str, Any]

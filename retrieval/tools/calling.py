@@ -9,14 +9,14 @@ from typing import Any
 from django.conf import settings
 from rest_framework.exceptions import ValidationError
 
-from ragsite.auth import count_call, lacks_scope
-from ragsite.errors import flat_errors
-from ragsite.logs import request_id
-from ragsite.platform.rate_limits import Admission
-from ragsite.rendering import QuickJSONRenderer
-from ragsite.tenancy import looked_up_in
-from retrieval.caching import get_or_compute
-from retrieval.fingerprints import fingerprint
+from ragsite.access.auth import count_call, lacks_scope
+from ragsite.access.rate_limits import Admission
+from ragsite.database.tenancy import looked_up_in
+from ragsite.platform.errors import flat_errors
+from ragsite.platform.logs import request_id
+from ragsite.web.rendering import QuickJSONRenderer
+from retrieval.cache.fingerprints import fingerprint
+from retrieval.cache.results import get_or_compute
 
 from .arguments import checked
 from .base import InvalidArguments, Result, Tool, ToolContext

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from documents import removal
-from documents.api.ingest_requests import read_texts, read_url
+from documents.api.ingest.requests import read_texts, read_url
+from documents.api.ingest.taking import require_any, take
 from documents.api.serializers import JobSerializer
-from documents.api.taking import require_any, take
 from documents.errors import IngestError
+from documents.ingestion import removal
+from documents.intake.submissions import Submission
 from documents.models import Document, IngestJob
-from documents.submissions import Submission
-from ragsite.platform.streams import slot_of
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
+from ragsite.web.guards.stream_limit import slot_of
 
 from .base import (
     Arguments,

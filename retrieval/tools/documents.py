@@ -10,8 +10,8 @@ from django.db.models.functions import Length, Substr
 from documents.api.serializers import DocumentSerializer
 from documents.listing import InvalidCursor, documents_matching, named_like, page_of
 from documents.models import Document, DocumentVersion
-from ragsite.errors import ApiError
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
+from ragsite.platform.errors import ApiError
 from retrieval.requests import Filters, SearchRequest, SearchResult
 from retrieval.search import search
 

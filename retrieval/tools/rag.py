@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from documents.models import Namespace
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
 from retrieval import query_log
 from retrieval.api.serializers import request_of
 from retrieval.requests import Hit, SearchRequest, SearchResult

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Literal, get_args
 
-from ragsite.errors import ApiError
+from ragsite.platform.errors import ApiError
 
 from . import answers, document_changes, documents, searching
 from .base import Tool, ToolContext

@@ -4,8 +4,8 @@ import errno
 import socket
 from typing import Any
 
-from documents.extractors.cell import serve
-from documents.sandbox import landlock
+from documents.extractors.confinement import landlock
+from documents.extractors.sandbox_worker import serve
 
 
 def missing(self: Any) -> None:

@@ -12,7 +12,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 
-from documents.sandbox import syscalls
+from documents.extractors.confinement import syscalls
 
 libc = ctypes.CDLL(None, use_errno=True)
 

@@ -8,7 +8,7 @@ import time
 from documents import extractors
 from documents.errors import ParseError
 from documents.extractors.base import Extractor
-from documents.extractors.cell import serve
+from documents.extractors.sandbox_worker import serve
 from documents.passages import Extracted, Page
 from tests.documents.hostile_acts import attempt
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
-from documents.limits import Limits
-from documents.lines import Line, boxed
+from documents.extractors.limits import Limits
+from documents.extractors.lines import Line, boxed
 from documents.ocr.base import OcrEngine, OcrUnavailable
 from documents.ocr.reader import PictureReader
 

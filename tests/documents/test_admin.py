@@ -18,7 +18,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from documents import bulk_removal
+from documents.ingestion import bulk_removal
 from documents.models import (
     ApiKey,
     Chunk,
@@ -29,7 +29,7 @@ from documents.models import (
     IngestJob,
     Namespace,
 )
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 
 from ..client import Api
 from ..conftest import logged_in

@@ -18,9 +18,11 @@ from django.utils import timezone
 from django_q.conf import Conf
 from django_q.models import OrmQ, Schedule
 
-from documents import audit, bulk_removal, heartbeat, removal
+from documents.accounts import audit
+from documents.ingestion import bulk_removal, removal
+from documents.jobs import heartbeat
 from documents.models import AuditEvent, Chunk, Document, DocumentRemoval, IngestJob, Namespace
-from ragsite.tenancy import namespace, operator
+from ragsite.database.tenancy import namespace, operator
 
 from ..client import Api
 from .test_admin import address, rows, run_action, run_confirmed

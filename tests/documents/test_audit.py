@@ -10,10 +10,10 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import DatabaseError, connections, transaction
 
-from documents import audit, keys
+from documents.accounts import audit, keys
 from documents.models import AuditEvent, Document, Namespace
-from ragsite.platform.actor import Actor, acting_as, command_actor
-from ragsite.tenancy import namespace, operator
+from ragsite.access.actor import Actor, acting_as, command_actor
+from ragsite.database.tenancy import namespace, operator
 
 from ..client import Api
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from documents.chunking.base import CountTokens, Splitter
+from documents.chunking.fixed import FixedSplitter
+from documents.chunking.semantic import SemanticSplitter
 from documents.embedders.hashing import HashingEmbedder
 from documents.errors import EmptyFile, NoText
 from documents.extractors import extractor_for
-from documents.fixed_splitting import FixedSplitter
 from documents.passages import Extracted, Page, Passage
-from documents.semantic_splitting import SemanticSplitter
-from documents.splitting import CountTokens, Splitter
 
 from ..linear_time import assert_grows_linearly
 from .test_splitting_properties import COUNTERS, MARKDOWN, RARELY_SLOW, by_model, by_words

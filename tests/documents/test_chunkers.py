@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from documents.chunking import splitter_for
+from documents.chunking.context_headers import with_headers
+from documents.chunking.methods import splitter_for
 from documents.embedders.hashing import HashingEmbedder
 from documents.embedders.sentence_transformers import SentenceTransformersEmbedder
-from documents.headers import with_headers
 from documents.models import Chunk, EmbeddingCache, IndexProfile, IngestJob, Namespace
 from documents.passages import Extracted, Passage
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 from tests.client import Api
 
 SENTENCES = " ".join(f"Sentence number {n} speaks of kilns and of clay." for n in range(60))

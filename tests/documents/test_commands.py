@@ -17,9 +17,9 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.utils import timezone
 
-from documents import jobs
+from documents.jobs import queue
 from documents.models import ApiKey, Document, IngestJob, Namespace
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 
 from ..client import Api
 
@@ -248,7 +248,7 @@ def test_odd_file_names_stop_nobody(tenant: Namespace, folder: Path, api: Api):
 def test_a_run_after_one_that_was_killed_finishes_its_work(tenant: Namespace, folder: Path):
     """Nobody else is up: no worker, no supervisor that takes jobs back."""
     run("ingest", folder, "--namespace", "tenant", "--no-wait")
-    assert jobs.claim("host:killed")
+    assert queue.claim("host:killed")
     with operator():
         IngestJob.objects.filter(state="running").update(lease_until=Now() - timedelta(seconds=1))
     printed: list[str] = []
@@ -261,7 +261,7 @@ def test_a_run_after_one_that_was_killed_finishes_its_work(tenant: Namespace, fo
     thread.start()
     thread.join(timeout=10)
     finished = not thread.is_alive()
-    jobs.reap()  # so that the command ends in any case
+    queue.reap()  # so that the command ends in any case
     thread.join()
     assert finished
     assert printed == ["3 ready\n"]

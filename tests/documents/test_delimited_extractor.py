@@ -3,7 +3,7 @@
 import pytest
 
 from documents.errors import EmptyFile, NoText, TooComplex
-from documents.extractors.delimited import DelimitedExtractor, find_delimiter, read_rows
+from documents.extractors.data.delimited import DelimitedExtractor, find_delimiter, read_rows
 
 
 def extract(data, **options):

@@ -13,7 +13,7 @@ from django.db import connections
 from django.test import Client
 
 from documents.models import Chunk, Document, EmbeddingCache, IngestJob, Namespace
-from ragsite.tenancy import namespace, operator
+from ragsite.database.tenancy import namespace, operator
 
 from ..client import Answer, Api
 from ..threads import at_once

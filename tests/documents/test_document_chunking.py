@@ -11,14 +11,18 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.management import call_command
 
-from documents import document_chunking, ingestion, intake, jobs, profiles, reindexing
-from documents.chunking import ChunkerSettings, ChunkingOptions
-from documents.estimating import estimate
-from documents.ingestion import ingest
-from documents.intake import Submission
+from documents.chunking.methods import ChunkerSettings, ChunkingOptions
+from documents.ingestion import pipeline
+from documents.ingestion.pipeline import ingest
+from documents.intake import intake
+from documents.intake.intake import Submission
+from documents.jobs import queue
 from documents.models import Chunk, Document, DocumentVersion, IndexProfile, Namespace
-from ragsite.backends import load_backend
-from ragsite.tenancy import namespace, operator
+from documents.profiles import chunking_overrides, profiles
+from documents.reindex import switching
+from documents.reindex.estimate import estimate
+from ragsite.database.tenancy import namespace, operator
+from ragsite.platform.backends import load_backend
 
 from ..client import Api
 
@@ -239,9 +243,9 @@ def test_options_that_change_while_the_document_is_cut_win(
     api: Api, tenant: Namespace, work: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ):
     upload(api)
-    claim = jobs.claim("host:1")
+    claim = queue.claim("host:1")
     assert claim
-    cut, asked = ingestion.cut, []
+    cut, asked = pipeline.cut, []
 
     def change_first(*args: Any) -> Any:
         asked.append(args[1])
@@ -249,7 +253,7 @@ def test_options_that_change_while_the_document_is_cut_win(
             upload(api, SMALL)
         return cut(*args)
 
-    monkeypatch.setattr(ingestion, "cut", change_first)
+    monkeypatch.setattr(pipeline, "cut", change_first)
     ingest(claim)
     assert asked == [{}, SMALL]
     assert work() == 0
@@ -275,7 +279,7 @@ def test_a_reindex_to_another_model_keeps_options_that_fit_it(
 ):
     result = upload(api, SMALL)
     build()
-    reindexing.start(tenant.pk, narrow_profile)
+    switching.start(tenant.pk, narrow_profile)
     build()
     spans = [(chunk.start, chunk.end) for chunk in chunks(tenant.active_profile)]
     assert [(chunk.start, chunk.end) for chunk in chunks(narrow_profile)] == spans
@@ -288,7 +292,7 @@ def test_options_that_do_not_fit_another_model_are_left_aside_with_a_warning(
 ):
     result = upload(api, {"size": 500})
     build()
-    reindexing.start(tenant.pk, narrow_profile)
+    switching.start(tenant.pk, narrow_profile)
     build()
     assert max(chunk.tokens for chunk in chunks(narrow_profile)) <= 40
     assert max(chunk.tokens for chunk in chunks(tenant.active_profile)) > 300
@@ -296,7 +300,7 @@ def test_options_that_do_not_fit_another_model_are_left_aside_with_a_warning(
     (warning,) = api.get(f"{path}/versions").body["results"][0]["warnings"]
     assert warning.startswith("chunking_not_applied: under the index profile 'narrow'")
     assert "from 16 to 40 tokens, not 500" in warning
-    reindexing.switch(tenant.pk)
+    switching.switch(tenant.pk)
     assert api.get(path).body["chunking"] == {"size": 500}  # for the day they fit again
     api.post(f"{path}/reindex")
     build()
@@ -309,7 +313,7 @@ def test_options_changed_during_a_reindex_reach_both_profiles(
 ):
     upload(api)
     build()
-    reindexing.start(tenant.pk, small_profile)
+    switching.start(tenant.pk, small_profile)
     build()
     upload(api, SMALL)
     build()
@@ -339,7 +343,7 @@ def test_intake_takes_the_options_as_one_parameter(tenant: Namespace, work: Call
     with namespace(tenant.pk):
         document = Document.objects.get(pk=receipt.document_id)
         version = DocumentVersion.objects.get(document=document)
-    assert document_chunking.asked_by(document) == {"size": 20, "overlap": 0}
+    assert chunking_overrides.asked_by(document) == {"size": 20, "overlap": 0}
     assert version.outline["chunking"] == {"size": 20, "overlap": 0}
 
 

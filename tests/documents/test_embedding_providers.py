@@ -9,13 +9,13 @@ import pytest
 from django.core.files.base import ContentFile
 from django.db.models.functions import Now
 
-from documents import intake
-from documents.intake import Submission
+from documents.intake import intake
+from documents.intake.intake import Submission
+from documents.metering.embeddings import this_month, usage_in
+from documents.metering.rate_limit import SharedPace
 from documents.models import Chunk, Document, EmbeddingUsage, IndexProfile, IngestJob, Namespace
-from documents.profiles import load_embedder
-from documents.providers.rate_limit import SharedPace
-from documents.providers.usage import this_month, usage_in
-from ragsite.tenancy import namespace, operator
+from documents.profiles.profiles import load_embedder
+from ragsite.database.tenancy import namespace, operator
 
 from ..client import Api
 from ..embedding_server import Handler

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError
-from documents.extractors.eml import EmlExtractor
+from documents.extractors.mail.eml import EmlExtractor
 from documents.passages import Extracted
 from tests.documents.test_html_extractor import assert_blocks_are_exact
 

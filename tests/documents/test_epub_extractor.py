@@ -13,7 +13,7 @@ from documents.errors import (
     ParseError,
     XmlForbidden,
 )
-from documents.extractors.epub import EpubExtractor
+from documents.extractors.html.epub import EpubExtractor
 from documents.passages import Extracted
 from tests.documents.test_html_extractor import assert_blocks_are_exact, of_kind
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import psutil
 import pytest
 
-from documents.extraction import Cell, CellBroken, Unreadable, extract
+from documents.ingestion.extraction import Cell, CellBroken, Unreadable, extract
 from documents.passages import Extracted
 
 

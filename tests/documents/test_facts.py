@@ -15,7 +15,7 @@ from django.db import DatabaseError, connection, connections
 from django.test.utils import CaptureQueriesContext
 
 from documents.models import Document, Fact, Namespace
-from ragsite.tenancy import namespace, operator
+from ragsite.database.tenancy import namespace, operator
 
 from ..client import Api
 from .test_spreadsheet_extractor import workbook

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from documents.errors import TooLarge
-from documents.fetching import Fetcher, FetchFailed
-from documents.web_addresses import FetchRefused
-from ragsite.platform.addresses import Address, AddressPolicy
+from documents.intake.fetching import Fetcher, FetchFailed
+from documents.intake.web_addresses import FetchRefused
+from ragsite.access.addresses import Address, AddressPolicy
 
 LIMIT = 100_000
 
@@ -167,7 +167,7 @@ def test_a_name_that_resolves_to_what_is_not_public_is_refused_and_logged(
 ):
     fetcher = Fetcher(max_bytes=LIMIT, resolver=answering(*answer))
     with (
-        caplog.at_level(logging.INFO, logger="documents.fetching"),
+        caplog.at_level(logging.INFO, logger="documents.intake.fetching"),
         pytest.raises(FetchRefused, match="not a public address") as caught,
     ):
         fetcher.fetch(f"{url}?token=secret")
@@ -236,7 +236,7 @@ def test_a_name_lookup_that_hangs_is_left_at_the_deadline():
 def test_a_connection_is_logged_with_host_and_address_and_nothing_more(
     site: str, caplog: pytest.LogCaptureFixture
 ):
-    with caplog.at_level(logging.INFO, logger="documents.fetching"):
+    with caplog.at_level(logging.INFO, logger="documents.intake.fetching"):
         FETCHER.fetch(f"{site}/page?token=secret#part")
     (record,) = [r for r in caplog.records if r.getMessage() == "fetch.connected"]
     assert record.__dict__["host"] == record.__dict__["address"] == "127.0.0.1"

@@ -8,7 +8,7 @@ import docx
 import pptx
 import pytest
 
-from documents.media_types import BY_SUFFIX
+from documents.intake.media_types import BY_SUFFIX
 
 from ..client import Api
 from .test_epub_extractor import built as make_epub

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from documents.errors import EmptyFile, NoText, ParseError
-from documents.extractors.html import HtmlExtractor
+from documents.extractors.html.extractor import HtmlExtractor
 from documents.passages import Block, Extracted
 
 LONG = (

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from documents.archived import safe_path
+from documents.intake.archives import safe_path
 
 from ..client import Answer, Api
 from .test_ingest_api import send

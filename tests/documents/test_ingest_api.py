@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings as django_settings
 
 from documents.models import Document, DocumentVersion, IngestJob, Namespace
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 
 from ..client import Answer, Api
 

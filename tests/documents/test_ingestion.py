@@ -15,12 +15,15 @@ from django.db import connection, connections
 from django.db.models.functions import Now
 from django_q.exceptions import TimeoutException
 
-from documents import intake, jobs, removal
 from documents.embedders.hashing import HashingEmbedder
 from documents.extractors import extractor_for
-from documents.ingestion import ingest
-from documents.intake import Receipt, Submission
-from documents.leases import Claim, Lease, LeaseLost
+from documents.ingestion import removal
+from documents.ingestion.pipeline import ingest
+from documents.ingestion.publishing import publish
+from documents.intake import intake
+from documents.intake.intake import Receipt, Submission
+from documents.jobs import queue
+from documents.jobs.leases import Claim, Lease, LeaseLost
 from documents.models import (
     Chunk,
     ChunkTerms,
@@ -32,9 +35,8 @@ from documents.models import (
     Namespace,
     WorkerHeartbeat,
 )
-from documents.publishing import publish
-from ragsite.backends import load_backend
-from ragsite.tenancy import namespace, operator
+from ragsite.database.tenancy import namespace, operator
+from ragsite.platform.backends import load_backend
 
 from ..client import Api
 
@@ -74,7 +76,7 @@ def submit(tenant: Namespace, text: str = SECTIONS, **said: Any) -> Receipt:
 
 
 def claimed() -> Claim:
-    claim = jobs.claim("host:1")
+    claim = queue.claim("host:1")
     assert claim
     return claim
 
@@ -82,7 +84,7 @@ def claimed() -> Claim:
 def take_back() -> None:
     with operator():
         IngestJob.objects.filter(state="running").update(lease_until=Now() - timedelta(seconds=1))
-    jobs.reap()
+    queue.reap()
 
 
 def due() -> None:
@@ -208,7 +210,7 @@ def test_a_broken_embedder_is_retried_then_given_up_and_mended(
     assert (document["status"], document["error"]["code"]) == ("failed", "embedding_failed")
     assert "no route" not in document["error"]["message"]  # that is for the log
     assert "no route" in caplog.text
-    assert jobs.claim("host:1") is None
+    assert queue.claim("host:1") is None
     assert not chunks()
     embedder.meanwhile = lambda number: None
     assert api.post(f"documents/{receipt.document_id}/reindex").status == 202
@@ -243,7 +245,7 @@ def test_a_long_attempt_keeps_its_lease(
 
     def reap() -> None:
         while not stop.wait(0.1):
-            taken.append(jobs.reap())
+            taken.append(queue.reap())
         connections.close_all()
 
     reaper = threading.Thread(target=reap)
@@ -269,7 +271,7 @@ def test_a_lease_outlives_the_loss_of_its_connection(
         time.sleep(0.9)  # the lease has been renewed once, over a connection of its own
         assert end_connections(besides=[connection]) >= 1
         time.sleep(2.0)
-        assert jobs.reap() == 0
+        assert queue.reap() == 0
 
     embedder.meanwhile = cut_the_line
     ingest(claimed())
@@ -319,7 +321,7 @@ def test_a_job_cancelled_while_it_runs_publishes_nothing(
     def cancel(number: int) -> None:
         if number == 2:
             with namespace(tenant.pk):
-                assert jobs.cancel(receipt.job_id)
+                assert queue.cancel(receipt.job_id)
 
     embedder.meanwhile = cancel
     ingest(claimed())
@@ -380,7 +382,7 @@ def test_a_worker_overtaken_while_it_embeds_leaves_the_chunks_once(
             claim = None
             while claim is None:  # the first worker, storing a batch meanwhile, renews its lease
                 take_back()
-                claim = jobs.claim("host:1")
+                claim = queue.claim("host:1")
             ingest(claim)
 
     embedder.meanwhile = overtake

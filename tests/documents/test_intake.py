@@ -11,10 +11,10 @@ from django.core.files.storage import FileSystemStorage, Storage
 from django.db.models import F
 from django.test import Client
 
-from documents import intake
-from documents.intake import DuplicateContent, Receipt, Submission
+from documents.intake import intake
+from documents.intake.intake import DuplicateContent, Receipt, Submission
 from documents.models import Chunk, Document, DocumentVersion, IndexProfile, IngestJob, Namespace
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 
 from ..client import Answer, Api
 from ..threads import at_once

@@ -12,11 +12,13 @@ from django.db import connection, connections
 from django.test import AsyncClient
 from django.urls import reverse
 
-from documents import heartbeat, jobs, removal
 from documents.api import events
-from documents.ingestion import ingest
+from documents.ingestion import removal
+from documents.ingestion.pipeline import ingest
+from documents.jobs import heartbeat
+from documents.jobs import queue as jobs
 from documents.models import IngestJob, Namespace
-from ragsite.tenancy import namespace, operator
+from ragsite.database.tenancy import namespace, operator
 
 from ..client import Answer, Api
 

@@ -11,13 +11,15 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django_q.models import OrmQ
 
-from documents import heartbeat, intake, jobs, tasks
+from documents import tasks
 from documents.errors import EmbeddingFailed, NoText
-from documents.ingestion import ingest
-from documents.intake import Receipt, Submission
-from documents.leases import Claim
+from documents.ingestion.pipeline import ingest
+from documents.intake import intake
+from documents.intake.intake import Receipt, Submission
+from documents.jobs import heartbeat, queue
+from documents.jobs.leases import Claim
 from documents.models import Chunk, Document, DocumentVersion, IngestJob, Namespace
-from ragsite.tenancy import namespace, operator
+from ragsite.database.tenancy import namespace, operator
 
 from ..client import Api
 from ..threads import at_once
@@ -31,7 +33,7 @@ def submit(tenant: Namespace, name: str = "a.md", text: str = "") -> Receipt:
 
 
 def claimed(worker: str = ME) -> Claim:
-    claim = jobs.claim(worker)
+    claim = queue.claim(worker)
     assert claim
     return claim
 
@@ -69,7 +71,7 @@ def test_an_attempt_is_counted_and_shown_before_the_work_starts(tenant: Namespac
     assert job.lease_token == claim.token
     assert job.lease_until > timezone.now() + timedelta(seconds=20)
     assert (job.version.state, job.document.status) == ("processing", "processing")
-    assert jobs.claim(ME) is None
+    assert queue.claim(ME) is None
 
 
 def test_a_tenant_with_one_job_need_not_wait_for_one_with_fifty(
@@ -116,8 +118,8 @@ def test_many_workers_at_once_never_get_the_same_job(tenant: Namespace, other_te
     for number in range(6):
         submit(tenant, f"{number}.md")
         submit(other_tenant, f"{number}.md")
-    got = at_once(12, lambda n: jobs.claim(f"host:{n}"))
-    while claim := jobs.claim(ME):  # those who found only locked rows went home
+    got = at_once(12, lambda n: queue.claim(f"host:{n}"))
+    while claim := queue.claim(ME):  # those who found only locked rows went home
         got.append(claim)
     ids = [claim.job_id for claim in got if claim]
     assert len(ids) == len(set(ids)) == 12
@@ -129,11 +131,11 @@ def test_a_job_whose_time_has_not_come_is_neither_claimed_nor_rung_for(tenant: N
     submit(tenant)
     OrmQ.objects.all().delete()
     change_jobs(run_after=Now() + timedelta(seconds=60))
-    assert jobs.claim(ME) is None
-    jobs.reap()
+    assert queue.claim(ME) is None
+    queue.reap()
     assert bells() == 0
     change_jobs(run_after=Now() - timedelta(seconds=1))
-    assert jobs.claim(ME)
+    assert queue.claim(ME)
 
 
 # -- leases and the reaper ---------------------------------------------------------------
@@ -142,7 +144,7 @@ def test_a_job_whose_time_has_not_come_is_neither_claimed_nor_rung_for(tenant: N
 def test_a_job_with_a_fresh_lease_stays_with_its_worker(tenant: Namespace):
     submit(tenant)
     claim = claimed()
-    assert jobs.reap() == 0
+    assert queue.reap() == 0
     assert job_row(claim).lease_token == claim.token
 
 
@@ -151,7 +153,7 @@ def test_a_job_whose_lease_ran_out_is_queued_and_rung_for(tenant: Namespace):
     claim = claimed()
     let_leases_run_out()
     before = bells()
-    assert jobs.reap() == 1
+    assert queue.reap() == 1
     job = job_row(claim)
     assert (job.state, job.stage, job.attempts) == ("queued", "waiting", 1)
     assert (job.lease_token, job.lease_until) == (None, None)
@@ -171,14 +173,14 @@ def test_a_document_that_kills_its_workers_is_given_up_and_can_be_tried_again(te
         claim = claimed()
         assert job_row(claim).attempts == attempt
         let_leases_run_out()
-        jobs.reap()
+        queue.reap()
     job = job_row(receipt.job_id)
     assert (job.state, job.error_code) == ("failed", "attempts_exhausted")
     assert "3 times" in job.error_message
     assert (job.document.status, job.document.error_code) == ("failed", "attempts_exhausted")
     assert job.version.state == "failed"
     assert job.finished_at
-    assert jobs.claim(ME) is None
+    assert queue.claim(ME) is None
     again = intake.resubmit(tenant.pk, receipt.document_id)
     assert again.job_id != receipt.job_id
     ingest(claimed())
@@ -189,7 +191,7 @@ def test_the_jobs_of_buried_workers_are_taken_back_at_once(tenant: Namespace):
     submit(tenant, "a.md")
     submit(tenant, "b.md")
     dead, alive = claimed("host:7"), claimed("host:8")
-    assert jobs.reap(["host:7", "host:99"]) == 1
+    assert queue.reap(["host:7", "host:99"]) == 1
     assert job_row(dead).state == "queued"
     assert job_row(alive).state == "running"
 
@@ -199,22 +201,22 @@ def test_the_reaper_rings_for_jobs_whose_bells_were_lost_and_rings_once(tenant: 
         submit(tenant, f"{number}.md")
     assert bells() == 3
     OrmQ.objects.all().delete()
-    jobs.reap()
+    queue.reap()
     assert bells() == 0  # they have not waited long enough to be called forgotten
     change_jobs(run_after=Now() - timedelta(seconds=10))
-    jobs.reap()
+    queue.reap()
     assert bells() == 3
-    jobs.reap()
+    queue.reap()
     assert bells() == 3
 
 
 def test_bells_are_limited_however_much_is_forgotten(tenant: Namespace, monkeypatch: Any):
-    monkeypatch.setattr(jobs, "MAX_BELLS", 3)
+    monkeypatch.setattr(queue, "MAX_BELLS", 3)
     for number in range(5):
         submit(tenant, f"{number}.md")
     OrmQ.objects.all().delete()
     change_jobs(run_after=Now() - timedelta(seconds=10))
-    jobs.reap()
+    queue.reap()
     assert bells() == 3
 
 
@@ -223,7 +225,7 @@ def test_reapers_at_once_take_a_job_back_once(tenant: Namespace):
     claim = claimed()
     let_leases_run_out()
     before = bells()
-    at_once(6, lambda _: jobs.reap())
+    at_once(6, lambda _: queue.reap())
     assert job_row(claim).state == "queued"
     assert bells() == before + 1
 
@@ -232,10 +234,10 @@ def test_a_worker_that_lost_its_lease_can_neither_write_nor_fail_the_job(tenant:
     submit(tenant)
     slow = claimed("host:1")
     let_leases_run_out()
-    jobs.reap()
+    queue.reap()
     fast = claimed("host:2")
     ingest(slow)  # wakes up, and finds the job is not its own any more
-    assert jobs.fail(slow, NoText("too late")) is False
+    assert queue.fail(slow, NoText("too late")) is False
     job = job_row(fast)
     assert (job.state, job.worker, job.error_code) == ("running", "host:2", "")
     with operator():
@@ -250,7 +252,7 @@ def test_a_worker_that_lost_its_lease_can_neither_write_nor_fail_the_job(tenant:
 def test_a_bad_file_fails_at_once_without_another_try(tenant: Namespace):
     submit(tenant)
     claim = claimed()
-    assert jobs.fail(claim, NoText("The file holds no text."))
+    assert queue.fail(claim, NoText("The file holds no text."))
     job = job_row(claim)
     assert (job.state, job.attempts, job.error_code) == ("failed", 1, "no_text")
     assert job.error_message == job.document.error_message == "The file holds no text."
@@ -262,13 +264,13 @@ def test_our_own_failures_are_tried_again_ever_later_and_then_given_up(tenant: N
     for attempt in range(1, 4):
         change_jobs(run_after=Now())
         claim = claimed()
-        jobs.fail(claim, EmbeddingFailed("The model is away."))
+        queue.fail(claim, EmbeddingFailed("The model is away."))
         job = job_row(claim)
         assert (job.attempts, job.error_code) == (attempt, "embedding_failed")
         waits.append((job.run_after - timezone.now()).total_seconds())
         if attempt < 3:
             assert (job.state, job.document.status) == ("queued", "queued")
-            assert jobs.claim(ME) is None  # not before its time
+            assert queue.claim(ME) is None  # not before its time
     assert (job.state, job.document.status) == ("failed", "failed")
     assert 8 < waits[0] < waits[1]
 
@@ -277,7 +279,7 @@ def test_the_words_of_an_internal_error_stay_inside(tenant: Namespace):
     submit(tenant)
     change_jobs(max_attempts=1)
     claim = claimed()
-    jobs.fail(claim, ValueError("password=hunter2 in /etc/secret"))
+    queue.fail(claim, ValueError("password=hunter2 in /etc/secret"))
     job = job_row(claim)
     assert (job.state, job.error_code) == ("failed", "internal_error")
     assert "ValueError" in job.error_message
@@ -322,7 +324,7 @@ def test_a_newer_version_cancels_the_waiting_job_of_the_older(tenant: Namespace)
     assert job.version.state == "cancelled"
     assert (job.document.status, job.document.error_code) == ("queued", "")
     assert claimed().job_id == new.job_id
-    assert jobs.claim(ME) is None
+    assert queue.claim(ME) is None
 
 
 @pytest.mark.parametrize("newer_first", [True, False])
@@ -372,9 +374,9 @@ def test_a_claim_on_a_deleted_document_comes_to_nothing(tenant: Namespace, api: 
     claim = claimed()
     assert api.delete(f"documents/{receipt.document_id}").status == 200
     ingest(claim)
-    assert jobs.fail(claim, NoText("gone")) is False
+    assert queue.fail(claim, NoText("gone")) is False
     with namespace(tenant.pk):
-        assert jobs.cancel(claim.job_id) is False
+        assert queue.cancel(claim.job_id) is False
     with operator():
         assert not IngestJob.objects.exists()
 

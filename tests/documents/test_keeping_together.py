@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from documents.extractors.markdown import MarkdownExtractor
-from documents.extractors.rst import RstExtractor
-from documents.headers import with_headers
+from documents.chunking.base import StructureSplitter
+from documents.chunking.context_headers import with_headers
+from documents.chunking.table_text import header_of, plain, row_spans, spoken
+from documents.extractors.markup.markdown import MarkdownExtractor
+from documents.extractors.markup.rst import RstExtractor
 from documents.passages import Block, Extracted, Passage
-from documents.splitting import StructureSplitter
-from documents.table_text import header_of, plain, row_spans, spoken
 
 TABLE = "| Lamp | Years |\n| --- | --- |\n| Beacon | 5 |\n| Ember | 2 |"
 

@@ -11,9 +11,9 @@ from django.core.exceptions import ValidationError
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from documents import keys
+from documents.accounts import keys
 from documents.models import ApiKey, Namespace
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 
 from ..client import Answer, Api
 

@@ -10,10 +10,10 @@ import pytest
 
 from documents.language_models.base import LanguageModelCostCap, Usage
 from documents.language_models.openai import OpenAIModel
-from documents.language_models.usage import book_usage, require_room, usage_in
+from documents.metering.embeddings import this_month
+from documents.metering.language_models import book_usage, require_room, usage_in
 from documents.models import LanguageModelUsage, Namespace
-from documents.providers.usage import this_month
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
 
 from ..client import Api
 from ..threads import at_once

@@ -8,7 +8,7 @@ from django.db import connections
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from documents.languages import CONFIGURATIONS, configuration, detect
+from documents.text.languages import CONFIGURATIONS, configuration, detect
 
 from ..linear_time import cpu_seconds
 
@@ -90,7 +90,7 @@ def test_a_long_text_takes_no_longer_than_its_sample() -> None:
 
 def test_the_model_is_loaded_by_the_first_text_that_needs_it() -> None:
     code = (
-        "import sys, documents.languages as l; assert 'py3langid' not in sys.modules;"
+        "import sys, documents.text.languages as l; assert 'py3langid' not in sys.modules;"
         "assert l.detect('黑豹队') == 'zh'; assert 'py3langid' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -9,15 +9,17 @@ import pytest
 from django.core.files.base import ContentFile
 from django.db import connection
 
-from documents import intake, jobs, removal
 from documents.embedders.hashing import HashingEmbedder
 from documents.errors import NoText
-from documents.ingestion import ingest
-from documents.intake import Receipt, Submission
-from documents.leases import SHOW_EVERY, Claim, Lease, LeaseLost
+from documents.ingestion import removal
+from documents.ingestion.pipeline import ingest
+from documents.intake import intake
+from documents.intake.intake import Receipt, Submission
+from documents.jobs import queue
+from documents.jobs.leases import SHOW_EVERY, Claim, Lease, LeaseLost
+from documents.metering.embeddings import MeteredEmbedder, this_month, usage_in
 from documents.models import EmbeddingUsage, IngestJob, Namespace
-from documents.providers.usage import MeteredEmbedder, this_month, usage_in
-from ragsite.tenancy import namespace, operator
+from ragsite.database.tenancy import namespace, operator
 
 from ..threads import at_once
 
@@ -31,7 +33,7 @@ def submit(tenant: Namespace, text: str = SECTIONS, name: str = "a.md") -> Recei
 
 
 def claimed() -> Claim:
-    claim = jobs.claim("host:1")
+    claim = queue.claim("host:1")
     assert claim
     return claim
 
@@ -48,7 +50,7 @@ def shown() -> tuple[str, int, int]:
 
 def cancel(tenant: Namespace, job_id: uuid.UUID) -> None:
     with namespace(tenant.pk):
-        assert jobs.cancel(job_id)
+        assert queue.cancel(job_id)
 
 
 @pytest.fixture

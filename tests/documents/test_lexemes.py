@@ -6,8 +6,8 @@ from django.db import connections
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from documents.characters import DOT, folded
-from documents.lexemes import analysed, prepare, word_spans
+from documents.text.folding import DOT, folded
+from documents.text.lexemes import analysed, prepare, word_spans
 
 from ..linear_time import assert_grows_linearly
 

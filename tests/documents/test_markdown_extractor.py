@@ -7,7 +7,7 @@ import pytest
 
 from documents.errors import NoText
 from documents.extractors import extractor_for
-from documents.extractors.front_matter import json_safe
+from documents.extractors.markup.front_matter import json_safe
 from documents.passages import Block, Extracted
 
 from ..linear_time import assert_grows_linearly

@@ -12,9 +12,11 @@ from django.db import DataError, IntegrityError
 from django.db.models.functions import Now
 from pgvector.django import CosineDistance
 
-from documents import housekeeping, intake, removal
+from documents import housekeeping
 from documents.embedders.hashing import HashingEmbedder
-from documents.intake import Receipt, Submission
+from documents.ingestion import removal
+from documents.intake import intake
+from documents.intake.intake import Receipt, Submission
 from documents.models import (
     Chunk,
     Document,
@@ -25,7 +27,7 @@ from documents.models import (
     Namespace,
     WorkerHeartbeat,
 )
-from ragsite.tenancy import namespace, operator
+from ragsite.database.tenancy import namespace, operator
 
 from ..client import Api
 

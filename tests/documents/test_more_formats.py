@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from documents.errors import BadFile
-from documents.extraction import Unreadable, extract
 from documents.extractors import extractor_for
-from documents.media_types import BY_SUFFIX, type_of_name
+from documents.extractors.plain.source_code import SUFFIXES
+from documents.ingestion.extraction import Unreadable, extract
+from documents.intake.media_types import BY_SUFFIX, type_of_name
 from documents.passages import Extracted
-from documents.source_code import SUFFIXES
 
 from ..client import Api
 

@@ -12,11 +12,11 @@ from django.conf import LazySettings
 from PIL import Image
 from pypdf import PdfReader, PdfWriter
 
-from documents import extraction
 from documents.errors import NoText
-from documents.extractors.pdf import PdfExtractor
-from documents.limits import Limits
-from documents.lines import Line, boxed
+from documents.extractors.limits import Limits
+from documents.extractors.lines import Line, boxed
+from documents.extractors.pdf.extractor import PdfExtractor
+from documents.ingestion import extraction
 from documents.ocr.base import OcrEngine, OcrUnavailable
 from documents.ocr.layout import in_reading_order, tilt, upright
 from documents.ocr.rapid import RapidOcr

@@ -12,12 +12,13 @@ import pytest
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import Storage, default_storage
 
-from documents import housekeeping, originals
-from documents.extraction import Cell
-from documents.media_types import BY_SUFFIX
+from documents import housekeeping
+from documents.ingestion.extraction import Cell
+from documents.intake import originals
+from documents.intake.media_types import BY_SUFFIX
 from documents.models import DocumentVersion, Namespace
 from evaluation.benchmarks import samples
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 
 from ..client import Api
 

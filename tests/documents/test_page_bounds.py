@@ -5,10 +5,10 @@ from itertools import accumulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from documents.chunking.base import StructureSplitter
+from documents.chunking.sections import outline
 from documents.embedders.hashing import HashingEmbedder
-from documents.outline import outline
 from documents.passages import Block, BlockKind, Extracted, Page
-from documents.splitting import StructureSplitter
 
 Piece = tuple[BlockKind, str]
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 
+from documents.chunking.base import StructureSplitter
 from documents.embedders.hashing import HashingEmbedder
 from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError, TooComplex
-from documents.extractors.pdf import PdfExtractor
-from documents.lines import tidy
+from documents.extractors.lines import tidy
+from documents.extractors.pdf.extractor import PdfExtractor
 from documents.passages import Extracted
-from documents.splitting import StructureSplitter
 
 # left, baseline, size, text: written in this order, as a PDF's producer may choose
 Placed = tuple[float, float, float, str]

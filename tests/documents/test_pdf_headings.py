@@ -2,7 +2,7 @@
 
 import pytest
 
-from documents.extractors.pdf import PdfExtractor
+from documents.extractors.pdf.extractor import PdfExtractor
 from documents.passages import Extracted
 
 from .test_pdf_extractor import Placed, changed, check, make_pdf, page, read

@@ -2,11 +2,11 @@
 
 import pytest
 
+from documents.chunking.base import StructureSplitter
 from documents.embedders.hashing import HashingEmbedder
-from documents.extractors.pdf import PdfExtractor
-from documents.extractors.pdf_fonts import style_of
+from documents.extractors.pdf.extractor import PdfExtractor
+from documents.extractors.pdf.fonts import style_of
 from documents.passages import Block, Extracted
-from documents.splitting import StructureSplitter
 
 from .test_pdf_extractor import Placed, changed, check, make_pdf, page, read
 from .test_pdf_headings import PROSE, headings, large

@@ -4,7 +4,7 @@ import pytest
 from django.core.management import CommandError
 
 from documents.models import IndexProfile, Namespace
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 
 from .test_commands import run
 

@@ -9,9 +9,11 @@ from django.db import connections
 from django.test import Client
 from django.urls import reverse
 
-from documents import housekeeping, profiles, reindexing, warming
+from documents import housekeeping
 from documents.models import IndexProfile, Namespace
-from ragsite.tenancy import namespace, operator
+from documents.profiles import profiles, warmup
+from documents.reindex import switching
+from ragsite.database.tenancy import namespace, operator
 
 from ..client import Api
 from .test_commands import run
@@ -87,9 +89,9 @@ def test_a_namespace_moves_to_its_own_profile_and_searches_under_it(
     mine.upload(("pier.md", "# Pier\n\nA pier of stone."))
     build()
     assert mine.query("stone").body["results"][0]["title"] == "Pier"
-    assert warming.embedders_in_use() == {"hashing"}
+    assert warmup.embedders_in_use() == {"hashing"}
     assert mine.post("reindex", {"action": "reclaim"}).status == 202
-    reindexing.sweep(tenant.pk)
+    switching.sweep(tenant.pk)
     housekeeping.tidy()
     assert "acme-merger" not in names(theirs)
 
@@ -108,9 +110,9 @@ def test_who_was_given_anothers_profile_sees_it_for_good(
     theirs: Api, tenant: Namespace, other_tenant: Namespace
 ):
     profile = made_by(tenant, "acme-merger")
-    reindexing.start(other_tenant.pk, profile)
+    switching.start(other_tenant.pk, profile)
     assert "acme-merger" in names(theirs)
-    reindexing.cancel(other_tenant.pk)
+    switching.cancel(other_tenant.pk)
     assert "acme-merger" in names(theirs)
 
 
@@ -188,7 +190,7 @@ def test_the_migration_gives_a_profile_to_its_only_user(
 
     single = profiles.create("single", **PLAIN)
     unused = profiles.create("unused", **PLAIN)
-    reindexing.start(tenant.pk, single)
+    switching.start(tenant.pk, single)
     migration = import_module("documents.migrations.0013_profile_owner")
     with connections["owner"].cursor() as cursor:
         cursor.execute(migration.ASSIGN_TO_ONLY_USER)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from documents.lexemes import ParsedQuery, parse_query, prepare
-from documents.query_syntax import ONLY_EXCLUSIONS, PREFIX_TOO_SHORT
+from documents.text.lexemes import ParsedQuery, parse_query, prepare
+from documents.text.query_syntax import ONLY_EXCLUSIONS, PREFIX_TOO_SHORT
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ from django.core.management import CommandError, call_command
 from django.db import connections
 from django.test import Client
 
-from documents import intake, quotas
+from documents.accounts import quotas
 from documents.errors import QuotaExceeded
+from documents.intake import intake
 from documents.models import Document, Namespace, NamespaceUsage
-from evaluation.scratch import copied
-from ragsite.tenancy import namespace, operator
+from evaluation.experiments.scratch import copied
+from ragsite.database.tenancy import namespace, operator
 
 from ..client import Api
 

@@ -6,12 +6,12 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from documents.extractors.delimited import DelimitedExtractor
-from documents.extractors.spreadsheet import SpreadsheetExtractor
-from documents.extractors.tables import Table, write_table
+from documents.extractors.data.delimited import DelimitedExtractor
+from documents.extractors.data.tables import Table, write_table
+from documents.extractors.office.spreadsheet import SpreadsheetExtractor
 from documents.extractors.writer import Writer
+from documents.ingestion.row_facts import row_facts
 from documents.passages import Extracted, RowFact
-from documents.rows import row_facts
 
 from .test_spreadsheet_extractor import workbook
 

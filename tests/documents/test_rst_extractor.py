@@ -3,7 +3,7 @@
 import pytest
 
 from documents.errors import EmptyFile
-from documents.extractors.rst import RstExtractor
+from documents.extractors.markup.rst import RstExtractor
 
 SOURCE = """\
 =====

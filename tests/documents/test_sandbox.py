@@ -15,10 +15,10 @@ import psutil
 import pytest
 from django.conf import settings as django_settings
 
-from documents.extraction import Cell, CellBroken
+from documents.extractors.confinement import landlock, seccomp
+from documents.extractors.confinement.users import Identity
+from documents.ingestion.extraction import Cell, CellBroken
 from documents.ocr.tesseract import Tesseract
-from documents.sandbox import landlock, seccomp
-from documents.sandbox.users import Identity
 
 from .scripted_ocr import drawn, saved
 from .test_extraction import order, stored

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from documents import checks
-from documents.extraction import Cell, CellBroken
-from documents.sandbox import kernel, landlock, reach, seccomp, syscalls
-from documents.sandbox.confinement import Options, Sandbox, SandboxFailed
+from documents.extractors.confinement import kernel, landlock, reach, seccomp, syscalls
+from documents.extractors.confinement.confinement import Options, Sandbox, SandboxFailed
+from documents.ingestion.extraction import Cell, CellBroken
 
 from .test_extraction import order
 from .test_sandbox import exit_code_of, is_root, new_cell
@@ -24,7 +24,9 @@ def sandbox_here(monkeypatch: pytest.MonkeyPatch, **options: Any) -> Sandbox:
         raise OSError(errno.EPERM, "not allowed")
 
     monkeypatch.setattr(kernel, "leave_network", refuse)
-    monkeypatch.setattr("documents.sandbox.confinement._leave_network", lambda: "not allowed")
+    monkeypatch.setattr(
+        "documents.extractors.confinement.confinement._leave_network", lambda: "not allowed"
+    )
     return Sandbox(Options(**options), ocr=None, runs_programs=False)
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from documents.sentences import sentence_spans
+from documents.text.sentences import sentence_spans
 
 from ..linear_time import assert_grows_linearly
 

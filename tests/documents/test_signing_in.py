@@ -9,9 +9,9 @@ from django.core.management import CommandError, call_command
 from django.db import connections
 from django.test import Client
 
-from documents import login_throttle
+from documents.accounts import login_throttle
 from documents.models import AuditEvent, LoginThrottle
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 
 pytestmark = pytest.mark.usefixtures("boss_account")
 

@@ -9,7 +9,7 @@ from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Cm
 
 from documents.errors import EmptyFile, Encrypted, NoText, ParseError
-from documents.extractors.slides import SlidesExtractor
+from documents.extractors.office.slides import SlidesExtractor
 from tests.documents.test_html_extractor import assert_blocks_are_exact
 
 TITLED, TITLE_ONLY, BLANK = 1, 5, 6  # layouts of the default template

@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import pytest
 
+from documents.chunking.base import StructureSplitter
 from documents.embedders.hashing import HashingEmbedder
 from documents.extractors import extractor_for
 from documents.passages import Block, Extracted, Passage
-from documents.splitting import StructureSplitter
 
 count_tokens = HashingEmbedder().count_tokens
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from documents.chunking.base import CountTokens, StructureSplitter
 from documents.embedders.hashing import HashingEmbedder
 from documents.embedders.sentence_transformers import SentenceTransformersEmbedder
 from documents.errors import EmptyFile, NoText
 from documents.extractors import extractor_for
 from documents.passages import Extracted, Passage
-from documents.splitting import CountTokens, StructureSplitter
 
 by_words = HashingEmbedder().count_tokens
 by_model = SentenceTransformersEmbedder().count_tokens

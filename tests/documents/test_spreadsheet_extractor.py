@@ -8,7 +8,7 @@ import pytest
 import xlsxwriter
 
 from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError, TooComplex
-from documents.extractors.spreadsheet import SpreadsheetExtractor, shown
+from documents.extractors.office.spreadsheet import SpreadsheetExtractor, shown
 from tests.documents.test_html_extractor import assert_blocks_are_exact
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from documents.errors import EmptyFile, NoText, ParseError, TooComplex
-from documents.extractors.structured import JsonExtractor
+from documents.extractors.data.structured import JsonExtractor
 from tests.documents.test_html_extractor import assert_blocks_are_exact
 
 

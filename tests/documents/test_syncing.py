@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError
 
 from documents.models import AuditEvent, Document, Namespace
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 
 from ..client import Api
 from .test_commands import run, run_to_exit_1

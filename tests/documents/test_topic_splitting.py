@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from documents import profiles
+from documents.chunking.llm import MAX_SENTENCES, TopicSplitter
+from documents.chunking.topic_finding import read_topics
 from documents.embedders.hashing import HashingEmbedder
 from documents.language_models.base import (
     ChatRequest,
@@ -25,10 +26,9 @@ from documents.language_models.base import (
 )
 from documents.models import Chunk, LanguageModelUsage, Namespace
 from documents.passages import Extracted
-from documents.topic_finding import read_topics
-from documents.topic_splitting import MAX_SENTENCES, TopicSplitter
-from ragsite.backends import load_backend
-from ragsite.tenancy import operator
+from documents.profiles import profiles
+from ragsite.database.tenancy import operator
+from ragsite.platform.backends import load_backend
 
 from ..client import Api
 

@@ -3,7 +3,7 @@
 import pytest
 
 from documents.errors import EmptyFile, NoText, ParseError
-from documents.extractors.transcripts import TranscriptExtractor
+from documents.extractors.plain.transcripts import TranscriptExtractor
 from tests.documents.test_html_extractor import assert_blocks_are_exact
 
 

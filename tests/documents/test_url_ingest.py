@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from django.conf import LazySettings
 
-from documents.api import ingest_requests
-from documents.fetching import Fetcher
+from documents.api.ingest import requests
+from documents.intake.fetching import Fetcher
 
 from ..client import Api
 from .test_fetching import ANY_PORT, LOOPBACK_TOO, site  # noqa: F401  (a fixture)
@@ -15,7 +15,7 @@ from .test_fetching import ANY_PORT, LOOPBACK_TOO, site  # noqa: F401  (a fixtur
 @pytest.fixture
 def may_fetch_here(monkeypatch: pytest.MonkeyPatch) -> None:
     fetcher = Fetcher(max_bytes=100_000, seconds=5, ports=ANY_PORT, policy=LOOPBACK_TOO)
-    monkeypatch.setattr(ingest_requests, "fetcher", lambda: fetcher)
+    monkeypatch.setattr(requests, "fetcher", lambda: fetcher)
 
 
 @pytest.mark.usefixtures("may_fetch_here")

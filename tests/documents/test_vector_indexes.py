@@ -10,11 +10,12 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, connections
 
-from documents import ann, housekeeping, profiles, retiring, vector_indexes
+from documents import housekeeping
 from documents.models import IndexProfile, Namespace
-from ragsite.tenancy import namespace, operator
-from retrieval import dense, plans
-from retrieval.scope import Scope
+from documents.profiles import ann_methods, deletion, profiles, vector_indexes
+from ragsite.database.tenancy import namespace, operator
+from retrieval.candidates import dense, explain
+from retrieval.candidates.scope import Scope
 
 ROWS = 3000
 DIMENSIONS = 256
@@ -81,7 +82,7 @@ def plan_of(tenant: Namespace, profile: IndexProfile) -> str:
     with namespace(tenant.pk):
         query = dense.prepared(**asked(tenant, profile))
         dense.allow_iterative_scan(profile, 100, Scope(chunks=ROWS))
-        return plans.explain(query.statement, query.parameters)
+        return explain.explain(query.statement, query.parameters)
 
 
 @pytest.mark.parametrize("method", ["hnsw", "ivfflat"])
@@ -131,9 +132,9 @@ def test_exact_has_no_index_and_says_so(crowd_under: Callable[..., Any]):
 def test_lists_follow_the_rows_and_an_outgrown_index_is_built_anew(
     crowd_under: Callable[..., Any],
 ):
-    assert ann.build_options("ivfflat", {}, rows=50_000) == {"lists": 50}
-    assert ann.build_options("ivfflat", {}, rows=4_000_000) == {"lists": 2000}
-    assert ann.probes({}, {"lists": 50}) == 8
+    assert ann_methods.build_options("ivfflat", {}, rows=50_000) == {"lists": 50}
+    assert ann_methods.build_options("ivfflat", {}, rows=4_000_000) == {"lists": 2000}
+    assert ann_methods.probes({}, {"lists": 50}) == 8
     _, profile = crowd_under(ann_method="ivfflat")
     owner("DELETE FROM documents_chunk WHERE ordinal > 500")
     assert vector_indexes.ensure(profile) is False  # too few rows to learn from
@@ -232,24 +233,24 @@ def test_a_finished_build_whose_builder_died_is_taken_over(crowd_under: Callable
 def test_a_profile_goes_when_nobody_uses_it(crowd_under: Callable[..., Any]):
     _, profile = crowd_under()
     vector_indexes.ensure(profile)
-    with pytest.raises(retiring.ProfileInUse):
-        retiring.retire(profile)
+    with pytest.raises(deletion.ProfileInUse):
+        deletion.retire(profile)
     owner("DELETE FROM documents_document")
     owner("DELETE FROM documents_namespaceusage")
     owner("DELETE FROM documents_namespace")
-    retiring.retire(profile)
+    deletion.retire(profile)
     assert vector_indexes.name_of(profile.pk) not in indexes()
     with operator():
         assert not IndexProfile.objects.filter(name="mine").exists()
         default = IndexProfile.objects.get(name="default")
-    with pytest.raises(retiring.ProfileInUse, match="default"):
-        retiring.retire(default)
+    with pytest.raises(deletion.ProfileInUse, match="default"):
+        deletion.retire(default)
 
 
 def test_four_thousand_dimensions_can_be_indexed_and_no_more(
     new_namespace: Callable[..., Namespace], settings: Any
 ):
-    from ragsite.backends import load_backend
+    from ragsite.platform.backends import load_backend
 
     hashing = "documents.embedders.hashing.HashingEmbedder"
     for alias, dimensions in (("wide", 4000), ("wider", 4001)):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from documents.fetching import Fetcher
-from documents.web_addresses import FetchRefused
-from ragsite.platform.addresses import Address
+from documents.intake.fetching import Fetcher
+from documents.intake.web_addresses import FetchRefused
+from ragsite.access.addresses import Address
 
 from .test_fetching import LIMIT, LOOPBACK_TOO
 

@@ -10,7 +10,7 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
 from documents.errors import EmptyFile, Encrypted, NoText, ParseError
-from documents.extractors.word import WordExtractor
+from documents.extractors.office.word import WordExtractor
 from tests.documents.test_html_extractor import assert_blocks_are_exact
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from documents.models import Document, Namespace
-from evaluation.curating import add_query, judge
+from evaluation.golden.curating import add_query, judge
 from evaluation.models import GoldenSet
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
 
 from ..client import Api
 

@@ -11,10 +11,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from documents.models import IndexProfile, Namespace
-from evaluation.ann_methods import measure_methods
-from evaluation.ann_recall import ann_recall, question_vectors
+from evaluation.experiments.ann_methods import measure_methods
+from evaluation.experiments.ann_recall import ann_recall, question_vectors
 from evaluation.models import EvaluationRun, GoldenSet
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 
 from ..client import Api
 

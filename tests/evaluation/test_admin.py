@@ -11,9 +11,9 @@ from django.urls import reverse
 from documents.models import Document, Namespace
 from evaluation import tasks
 from evaluation.models import EvaluationRun, GoldenQuery, GoldenSet, Judgement
-from evaluation.options import Options
-from evaluation.runner import measure_now
-from ragsite.tenancy import namespace, operator
+from evaluation.runs.options import Options
+from evaluation.runs.runner import measure_now
+from ragsite.database.tenancy import namespace, operator
 from retrieval import query_log
 from retrieval.models import QueryLog
 

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.models import EvaluationRun, GoldenSet
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 from retrieval.models import QueryLog
 
 ODD = ("notauuid", "", "0", "-1", "%00", "'", "9" * 40, "é", "00000000-0000-0000-0000")

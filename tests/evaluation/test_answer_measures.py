@@ -10,17 +10,17 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from documents.models import Document, Namespace
-from evaluation.answering import figures, text_answers
-from evaluation.asking import Question
-from evaluation.citation_checks import unequal_citations
-from evaluation.curating import add_query, judge
-from evaluation.matching import Judged
-from evaluation.metrics import AMOUNTS_OF_ANSWERS, OF_ANSWERS
+from evaluation.golden.curating import add_query, judge
+from evaluation.measures.matching import Judged
+from evaluation.measures.metrics import AMOUNTS_OF_ANSWERS, OF_ANSWERS
 from evaluation.models import GoldenSet
-from evaluation.options import Options
-from evaluation.runner import measure_now
-from ragsite.backends import load_backend
-from ragsite.tenancy import namespace, operator
+from evaluation.runs.answering import figures, text_answers
+from evaluation.runs.asking import Question
+from evaluation.runs.citation_audit import unequal_citations
+from evaluation.runs.options import Options
+from evaluation.runs.runner import measure_now
+from ragsite.database.tenancy import namespace, operator
+from ragsite.platform.backends import load_backend
 from retrieval.answering.answer import answer_whole
 from retrieval.answering.requests import AnswerRequest
 from retrieval.requests import NO_FILTERS, SearchRequest

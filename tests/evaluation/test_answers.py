@@ -10,22 +10,22 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from documents.models import Document, Namespace
-from evaluation.ablation import ablate_retrieval
-from evaluation.ablation_report import outcome_section
-from evaluation.answers import answer_in_context
-from evaluation.comparing import compare
-from evaluation.curating import add_query, judge
 from evaluation.errors import BadGoldenSet
-from evaluation.exporting import questions_of
-from evaluation.golden_formats import read_csv, read_jsonl, write_csv, write_jsonl
-from evaluation.importing import import_questions
-from evaluation.matching import Judged
-from evaluation.metrics import ANSWER
+from evaluation.experiments.ablation import ablate_retrieval
+from evaluation.golden.curating import add_query, judge
+from evaluation.golden.exporting import questions_of
+from evaluation.golden.formats import read_csv, read_jsonl, write_csv, write_jsonl
+from evaluation.golden.importing import import_questions
+from evaluation.measures.answers import answer_in_context
+from evaluation.measures.matching import Judged
+from evaluation.measures.metrics import ANSWER
 from evaluation.models import EvaluationRun, GoldenSet, Judgement
-from evaluation.options import Options
-from evaluation.reports import write_report
-from evaluation.runner import measure_now
-from ragsite.tenancy import namespace
+from evaluation.reports.ablation import outcome_section
+from evaluation.reports.files import write_report
+from evaluation.runs.comparison import compare
+from evaluation.runs.options import Options
+from evaluation.runs.runner import measure_now
+from ragsite.database.tenancy import namespace
 
 from ..client import Api
 

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 
 from documents.models import Document, IndexProfile, Namespace
 from evaluation.models import EvaluationRun, GoldenSet
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 
 
 def evaluate(tenant: Namespace, *options: str) -> tuple[dict[str, Any], int]:

@@ -7,13 +7,13 @@ import pytest
 from django.core.management import call_command
 
 from documents.models import Document, Namespace
-from evaluation.curating import add_query, judge
-from evaluation.gates import Floor
-from evaluation.metrics import DOCUMENT
+from evaluation.golden.curating import add_query, judge
+from evaluation.measures.metrics import DOCUMENT
 from evaluation.models import EvaluationRun, GoldenSet
-from evaluation.options import Options
-from evaluation.runner import measure_now
-from ragsite.tenancy import namespace
+from evaluation.runs.gates import Floor
+from evaluation.runs.options import Options
+from evaluation.runs.runner import measure_now
+from ragsite.database.tenancy import namespace
 
 from ..client import Api
 

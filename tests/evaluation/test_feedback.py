@@ -11,11 +11,11 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from documents import reindexing
 from documents.models import Chunk, Document, IndexProfile, Namespace
-from evaluation import feedback
+from documents.reindex import switching
+from evaluation.golden import feedback
 from evaluation.models import Feedback, SelectedPassage
-from ragsite.tenancy import namespace, operator
+from ragsite.database.tenancy import namespace, operator
 from retrieval import query_log
 from retrieval.models import QueryLog
 
@@ -235,11 +235,11 @@ def test_it_outlives_the_log_and_the_chunks_but_not_its_documents_words(
     with operator():
         QueryLog.objects.update(created_at=timezone.now() - timedelta(days=400))
     query_log.forget_the_old()
-    reindexing.start(tenant.pk, small_profile)
+    switching.start(tenant.pk, small_profile)
     build()
-    reindexing.switch(tenant.pk)
-    reindexing.reclaim(tenant.pk)
-    reindexing.sweep(tenant.pk)
+    switching.switch(tenant.pk)
+    switching.reclaim(tenant.pk)
+    switching.sweep(tenant.pk)
     with operator():
         assert not Chunk.objects.filter(pk=chosen).exists()
     (after,) = api.get("feedback").body["results"]

@@ -13,12 +13,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from documents.models import Chunk, Document, Namespace
-from evaluation.curating import add_query
-from evaluation.feedback import curate, give, unchosen
+from evaluation.golden.curating import add_query
+from evaluation.golden.feedback import curate, give, unchosen
 from evaluation.models import Feedback, GoldenSet, Judgement
-from evaluation.options import Options
-from evaluation.runner import measure_now
-from ragsite.tenancy import namespace, operator
+from evaluation.runs.options import Options
+from evaluation.runs.runner import measure_now
+from ragsite.database.tenancy import namespace, operator
 from retrieval import query_log
 from retrieval.models import QueryLog
 

@@ -12,10 +12,10 @@ from django.core.management import CommandError, call_command
 from documents.models import Document, Namespace
 from evaluation.benchmarks.beir import Collection
 from evaluation.errors import BadGoldenSet
-from evaluation.exporting import questions_of
-from evaluation.golden_formats import read_beir, read_csv, read_jsonl, write_csv, write_jsonl
+from evaluation.golden.exporting import questions_of
+from evaluation.golden.formats import read_beir, read_csv, read_jsonl, write_csv, write_jsonl
 from evaluation.models import GoldenQuery, GoldenSet, Judgement
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Which passages count as which judgements, and how often."""
 
-from evaluation.matching import Judged, Passage, as_run, meets, units_of
+from evaluation.measures.matching import Judged, Passage, as_run, meets, units_of
 
 SPAN = Judged("a", "doc", 3, 100, 200)
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from evaluation import metrics
+from evaluation.measures import metrics
 
 
 def by_definition(grades: dict[str, int], ranking: list[str]) -> dict[str, float]:

@@ -8,11 +8,11 @@ from django.core.management import CommandError, call_command
 from PIL import Image
 
 from documents.models import Namespace
-from evaluation import charts
 from evaluation.models import EvaluationRun, GoldenSet
-from evaluation.options import Options
-from evaluation.runner import measure_now
-from ragsite.tenancy import operator
+from evaluation.reports import charts
+from evaluation.runs.options import Options
+from evaluation.runs.runner import measure_now
+from ragsite.database.tenancy import operator
 
 
 def test_a_report_has_the_figures_every_query_and_the_charts(

@@ -9,16 +9,18 @@ import pytest
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from documents import intake, removal
+from documents.ingestion import removal
+from documents.intake import intake
 from documents.models import Document, IndexProfile, Namespace
-from evaluation import run_lives, tasks
-from evaluation.curating import add_query, judge
+from evaluation import tasks
 from evaluation.errors import BadGoldenSet, NothingToMeasure
+from evaluation.golden.curating import add_query, judge
 from evaluation.models import EvaluationRun, GoldenSet, Judgement, QueryScore
-from evaluation.options import Options
-from evaluation.runner import evaluate, measure_now
-from ragsite.tenancy import namespace, operator
-from retrieval import caching
+from evaluation.runs import lifecycle
+from evaluation.runs.options import Options
+from evaluation.runs.runner import evaluate, measure_now
+from ragsite.database.tenancy import namespace, operator
+from retrieval.cache import results
 
 from ..client import Api
 
@@ -58,11 +60,11 @@ def test_a_run_is_never_answered_from_a_cache(golden_set: GoldenSet, monkeypatch
         raise AssertionError("asked a cache")
 
     first = run_of(golden_set)
-    monkeypatch.setattr(caching.CacheStore, "get", refuse)
-    with caching.bypassed():
-        assert caching.get_or_compute("results", "k", 60, lambda: 1) == (1, "miss")
+    monkeypatch.setattr(results.CacheStore, "get", refuse)
+    with results.bypassed():
+        assert results.get_or_compute("results", "k", 60, lambda: 1) == (1, "miss")
     with pytest.raises(AssertionError, match="cache"):
-        caching.get_or_compute("results", "k", 60, lambda: 1)
+        results.get_or_compute("results", "k", 60, lambda: 1)
     assert first.state == "succeeded"
 
 
@@ -137,7 +139,7 @@ def test_a_set_without_a_relevant_judgement_is_refused(
         query = add_query(golden, "why?")
         judge(query, library["kiln.md"], grade=0)
         with pytest.raises(NothingToMeasure):
-            run_lives.create(golden, Options(), queue=False)
+            lifecycle.create(golden, Options(), queue=False)
 
 
 def test_a_judgement_on_the_same_place_is_replaced_and_nonsense_refused(
@@ -172,10 +174,10 @@ def test_a_worker_does_what_waits_and_another_goes_on_where_one_died(
     golden_set: GoldenSet, tenant: Namespace, rows: Callable[..., list[Any]]
 ):
     with namespace(tenant.pk):
-        run = run_lives.create(golden_set, Options())
-    claim = run_lives.claim(run.pk, tenant.pk)
+        run = lifecycle.create(golden_set, Options())
+    claim = lifecycle.claim(run.pk, tenant.pk)
     assert claim
-    assert run_lives.claim(run.pk, tenant.pk) is None  # it is taken
+    assert lifecycle.claim(run.pk, tenant.pk) is None  # it is taken
 
     class Died(BaseException):
         pass
@@ -193,17 +195,17 @@ def test_a_worker_does_what_waits_and_another_goes_on_where_one_died(
     (run,) = rows(tenant, EvaluationRun)
     assert (run.state, run.attempts, run.queries_done) == ("succeeded", 2, 3)
     assert len(rows(tenant, QueryScore)) == 3
-    assert run_lives.claim_next() is None
+    assert lifecycle.claim_next() is None
 
 
 def test_a_run_whose_worker_always_dies_is_given_up(golden_set: GoldenSet, tenant: Namespace):
     with namespace(tenant.pk):
-        run = run_lives.create(golden_set, Options())
+        run = lifecycle.create(golden_set, Options())
     for _ in range(3):
-        assert run_lives.claim(run.pk, tenant.pk)
+        assert lifecycle.claim(run.pk, tenant.pk)
         with operator():
             EvaluationRun.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-    assert run_lives.claim_next() is None
+    assert lifecycle.claim_next() is None
     with namespace(tenant.pk):
         run.refresh_from_db()
     assert (run.state, run.error_code) == ("failed", "attempts_exhausted")
@@ -211,17 +213,17 @@ def test_a_run_whose_worker_always_dies_is_given_up(golden_set: GoldenSet, tenan
 
 def test_a_cancelled_run_stops_at_its_next_query(golden_set: GoldenSet, tenant: Namespace):
     with namespace(tenant.pk):
-        run = run_lives.create(golden_set, Options(), queue=False)
-    claim = run_lives.claim(run.pk, tenant.pk)
+        run = lifecycle.create(golden_set, Options(), queue=False)
+    claim = lifecycle.claim(run.pk, tenant.pk)
     assert claim
 
     def cancel(done: int, total: int) -> None:
         with namespace(tenant.pk):
-            run_lives.cancel(run.pk)
+            lifecycle.cancel(run.pk)
 
     evaluate(claim, progress=cancel)
     with namespace(tenant.pk):
         run.refresh_from_db()
         assert run.state == "cancelled"
         assert run.scores.count() == 1
-        assert run_lives.cancel(uuid.uuid4()) is False
+        assert lifecycle.cancel(uuid.uuid4()) is False

@@ -8,11 +8,11 @@ from django.conf import settings
 from django.core.management import call_command
 
 from documents.models import Namespace
-from evaluation import starter
-from evaluation.golden_formats import read_jsonl
+from evaluation.golden import starter
+from evaluation.golden.formats import read_jsonl
 from evaluation.models import EvaluationRun, GoldenSet
-from ragsite import bootstrap
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
+from ragsite.service import bootstrap
 
 SAMPLES = Path(settings.BASE_DIR) / "documents" / "samples"
 

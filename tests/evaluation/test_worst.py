@@ -6,12 +6,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from documents.models import Document, Namespace
-from evaluation.curating import add_query, judge
+from evaluation.golden.curating import add_query, judge
 from evaluation.models import GoldenSet, QueryScore
-from evaluation.options import Options
-from evaluation.runner import measure_now, summarise
-from evaluation.worst import worst_questions
-from ragsite.tenancy import namespace
+from evaluation.runs.options import Options
+from evaluation.runs.runner import measure_now, summarise
+from evaluation.runs.worst import worst_questions
+from ragsite.database.tenancy import namespace
 
 from .test_commands import evaluate
 

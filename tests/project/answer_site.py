@@ -11,13 +11,13 @@ from typing import Any
 import httpx2
 import uvicorn
 
-from ragsite.one_thread import OneThreadHandler
-from ragsite.platform import shutdown
-from ragsite.platform.guard import guarded
-from ragsite.platform.http_protocol import GuardedProtocol
-from ragsite.platform.sockets import SocketRoutes
-from ragsite.platform.threads import RequestThreads
-from retrieval.api.answer_socket import PATH, AnswerSocket
+from ragsite.web import shutdown
+from ragsite.web.guards.guard import guarded
+from ragsite.web.http_protocol import GuardedProtocol
+from ragsite.web.one_thread import OneThreadHandler
+from ragsite.web.sockets import SocketRoutes
+from ragsite.web.threads import RequestThreads
+from retrieval.api.answers.socket import PATH, AnswerSocket
 
 from .service import free_port, until
 

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from ragsite.platform.addresses import (
+from ragsite.access.addresses import (
     METADATA_SERVICES,
     AddressPolicy,
     own_addresses,

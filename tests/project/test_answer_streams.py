@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from documents.language_models.base import LanguageModelBrokeOff
-from ragsite.logs import current_request_id
-from ragsite.platform.actor import current_actor
-from ragsite.platform.slots import Slots
+from ragsite.access.actor import current_actor
+from ragsite.platform.logs import current_request_id
+from ragsite.web.guards.slots import Slots
 from retrieval.answering import answer as pipeline
-from retrieval.api import answer_runs
+from retrieval.api.answers import runs
 
 from ..client import Api
 from ..retrieval.scripted_pipeline import (
@@ -36,7 +36,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Script]:
     monkeypatch.setattr(pipeline, "answer", made.answer)
     yield made
     wait_until(lambda: made.ended == len(made.requests))  # whatever was begun has ended
-    wait_until(lambda: answer_runs.slots.count() == 0)
+    wait_until(lambda: runs.slots.count() == 0)
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_silence_is_filled_with_heartbeats(site: Site, api: Api, script: Script,
 def test_an_answer_that_outlives_its_deadline_is_stopped(
     site: Site, api: Api, script: Script, settings: Any
 ):
-    settings.ANSWERS = {**settings.ANSWERS, "seconds": 0.5 - answer_runs.GRACE_SECONDS}
+    settings.ANSWERS = {**settings.ANSWERS, "seconds": 0.5 - runs.GRACE_SECONDS}
     script.pieces = until_cancelled
     events = stream(site, api)
     assert [name for name, _ in events] == ["sources", "delta", "error"]
@@ -184,7 +184,7 @@ def test_an_answer_that_outlives_its_deadline_is_stopped(
 def test_a_server_that_stops_says_so(
     site: Site, api: Api, script: Script, is_stream: bool, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(answer_runs, "SHUTDOWN_SECONDS", 0.5)
+    monkeypatch.setattr(runs, "SHUTDOWN_SECONDS", 0.5)
     script.pieces = until_cancelled
     with opened(site, api, {**QUESTION, "stream": is_stream}) as raw:
         wait_until(lambda: script.requests)
@@ -203,7 +203,7 @@ def test_a_server_that_stops_says_so(
 def test_beyond_its_places_the_server_is_busy_and_then_free_again(
     site: Site, api: Api, script: Script, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(answer_runs, "slots", Slots(per_owner=5, total=1))
+    monkeypatch.setattr(runs, "slots", Slots(per_owner=5, total=1))
     script.pieces = until_cancelled
     with opened(site, api, QUESTION) as raw, site.client(api.key) as client:
         raw.read_until(b"event: delta")
@@ -211,7 +211,7 @@ def test_beyond_its_places_the_server_is_busy_and_then_free_again(
             refused = client.post("answer", json=body)
             assert (refused.status_code, refused.json()["error"]["code"]) == (503, "busy")
             assert refused.headers["retry-after"]
-    wait_until(lambda: answer_runs.slots.count() == 0)
+    wait_until(lambda: runs.slots.count() == 0)
     script.pieces = Script().pieces
     assert [name for name, _ in stream(site, api)][-1] == "answer"
 
@@ -219,12 +219,12 @@ def test_beyond_its_places_the_server_is_busy_and_then_free_again(
 def test_a_stream_that_is_refused_gives_its_place_back(
     site: Site, api: Api, script: Script, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("ragsite.platform.streams.open_streams.per_owner", 0)
+    monkeypatch.setattr("ragsite.web.guards.stream_limit.open_streams.per_owner", 0)
     with site.client(api.key) as client:
         for body in (QUESTION, {"query": "How high?"}):
             refused = client.post("answer", json=body)
             assert refused.json()["error"]["code"] == "too_many_streams"
-    assert answer_runs.slots.count() == 0
+    assert runs.slots.count() == 0
     assert script.requests == []
 
 

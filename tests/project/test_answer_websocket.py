@@ -14,11 +14,12 @@ from websockets.sync.client import ClientConnection, connect
 
 from documents.language_models.base import LanguageModelTimeout
 from documents.models import ApiKey, Namespace
-from ragsite.platform.routes import STRANGER_BYTES
-from ragsite.platform.slots import Slots
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
+from ragsite.web.guards.routes import STRANGER_BYTES
+from ragsite.web.guards.slots import Slots
 from retrieval.answering import answer as pipeline
-from retrieval.api import answer_runs, answer_socket
+from retrieval.api.answers import runs
+from retrieval.api.answers import socket as answer_socket
 
 from ..client import Api
 from ..retrieval.scripted_pipeline import (
@@ -71,7 +72,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Script]:
     monkeypatch.setattr(pipeline, "answer", made.answer)
     yield made
     wait_until(lambda: made.ended == len(made.requests))
-    wait_until(lambda: answer_runs.slots.count() == 0)
+    wait_until(lambda: runs.slots.count() == 0)
 
 
 @pytest.fixture
@@ -223,12 +224,12 @@ def test_limits_are_those_of_requests(
 ):
     with talking(site, api.key) as talk:
         with monkeypatch.context() as patch:
-            patch.setattr(answer_runs, "slots", Slots(per_owner=1, total=0))
+            patch.setattr(runs, "slots", Slots(per_owner=1, total=0))
             talk.say(**ASK)
             busy = talk.hear()["data"]["error"]
             assert (busy["code"], busy["details"]["retry_after"]) == ("busy", 5)
         with monkeypatch.context() as patch:
-            patch.setattr("ragsite.platform.streams.open_streams.per_owner", 0)
+            patch.setattr("ragsite.web.guards.stream_limit.open_streams.per_owner", 0)
             talk.say(**ASK)
             assert talk.hear_error() == "too_many_streams"
         settings.RATE_LIMITS = {**settings.RATE_LIMITS, "answer": 1}
@@ -350,7 +351,7 @@ def test_other_addresses_take_no_sockets(site: Site):
 def test_strangers_open_only_so_many_sockets_whatever_key_they_claim(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("ragsite.platform.streams.open_streams.per_owner", 1)
+    monkeypatch.setattr("ragsite.web.guards.stream_limit.open_streams.per_owner", 1)
     first, second = ({"Authorization": f"Bearer rs_{n}"} for n in (1, 2))
     with (
         talking(site, additional_headers=first),

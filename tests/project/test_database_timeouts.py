@@ -18,11 +18,11 @@ from django.test import Client
 from documents.admin.namespaces import NamespaceAdmin
 from documents.api.profiles import ProfileListView
 from documents.models import Document, Namespace
-from evaluation import ann_methods
-from ragsite import replica
-from ragsite.platform.database_timeouts import is_timeout
-from ragsite.tenancy import namespace
-from retrieval import side_thread
+from evaluation.experiments import ann_methods
+from ragsite.database import replica
+from ragsite.database.tenancy import namespace
+from ragsite.database.timeouts import is_timeout
+from retrieval.candidates import side_thread
 
 from ..client import Api
 from .test_guard_rails import ROOT

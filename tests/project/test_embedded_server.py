@@ -17,8 +17,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from ragsite.embedded import MAJOR, EmbeddedServer, EmbeddedServerError
 from ragsite.postgres import cluster, tuning
+from ragsite.postgres.embedded import MAJOR, EmbeddedServer, EmbeddedServerError
 
 REPOSITORY = Path(__file__).parents[2]
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="this is about root")
@@ -84,7 +84,8 @@ def ask(server: EmbeddedServer, query: Any) -> Any:
 def another_process(server: EmbeddedServer, then: str = "") -> Iterator[subprocess.Popen[str]]:
     """Another process that has the server running, says so, and goes on when it is told."""
     script = (
-        "import sys, os; from pathlib import Path; from ragsite.embedded import EmbeddedServer\n"
+        "import sys, os; from pathlib import Path\n"
+        "from ragsite.postgres.embedded import EmbeddedServer\n"
         f"server = EmbeddedServer(Path({str(server.home)!r})); server.ensure_running()\n"
         f"print('up', flush=True); sys.stdin.readline()\n{then}"
     )
@@ -168,7 +169,7 @@ def test_a_forked_child_stops_nothing(server: EmbeddedServer) -> None:
 def test_a_supervised_process_neither_starts_nor_stops_it(
     server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragsite.embedded.SUPERVISED_SECONDS", 0.2)
+    monkeypatch.setattr("ragsite.postgres.embedded.SUPERVISED_SECONDS", 0.2)
     monkeypatch.setenv("RAGSITE_SUPERVISED", "1")
     with pytest.raises(EmbeddedServerError, match="No answer within"):
         server.ensure_running()

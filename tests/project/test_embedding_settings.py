@@ -41,7 +41,7 @@ def test_only_what_is_configured_is_there(environment: dict[str, str], expected:
 def test_every_configured_embedder_can_be_made():
     code = (
         "import django; django.setup()\n"
-        "from documents.profiles import load_embedder\n"
+        "from documents.profiles.profiles import load_embedder\n"
         "for alias in ('openai', 'ollama', 'tei'): print(load_embedder(alias).identity)"
     )
     identities = printed(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ragsite.platform.generator_thread import GeneratorThread
+from ragsite.web.generator_thread import GeneratorThread
 
 from ..retrieval.scripted_pipeline import wait_until
 

@@ -115,7 +115,7 @@ def test_the_deploy_check_is_content_behind_tls_and_helpful_without():
 def test_behind_tls_settings_follow_and_can_be_set_one_by_one():
     from environ import Env
 
-    from ragsite.security_settings import Tls
+    from ragsite.settings.security import Tls
 
     class Given(Env):
         ENVIRON: Any = {}

@@ -26,7 +26,7 @@ def test_only_what_is_configured_is_there(environment: dict[str, str], expected:
 def test_every_configured_model_can_be_made():
     code = (
         "import django; django.setup()\n"
-        "from ragsite.backends import load_backend\n"
+        "from ragsite.platform.backends import load_backend\n"
         "for alias in ('openai', 'ollama', 'anthropic', 'vllm'):\n"
         "    model = load_backend('LANGUAGE_MODELS', alias)\n"
         "    print(model.identity, model.context_tokens, model.price_in, model.price_out)"

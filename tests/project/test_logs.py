@@ -7,7 +7,7 @@ import sys
 import pytest
 from django.test import Client
 
-from ragsite.logs import TextFormatter, json_formatter
+from ragsite.platform.logs import TextFormatter, json_formatter
 
 FORGED = "12:00:00 INFO    request.done method=DELETE path=/admin/ status=200"
 BREAKS = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"]

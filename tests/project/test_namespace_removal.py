@@ -14,18 +14,14 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from fakeredis import TcpFakeServer
 
-from documents import (
-    housekeeping,
-    jobs,
-    keys,
-    namespace_removal,
-    originals,
-    profiles,
-    tasks,
-)
+from documents import housekeeping, tasks
+from documents.accounts import keys, namespace_removal
+from documents.intake import originals
+from documents.jobs import queue
 from documents.models import Namespace, NamespaceRemoval
+from documents.profiles import profiles
+from ragsite.database.tenancy import operator
 from ragsite.platform.cache_clearing import forget_namespace
-from ragsite.tenancy import operator
 from retrieval import query_log
 
 from ..client import Api
@@ -200,7 +196,7 @@ def test_a_job_that_waits_is_gone_with_its_namespace(
     tenant: Namespace, api: Api, work: Callable[[], int]
 ):
     api.upload(("a.md", "# A\n\nText."))
-    claim = jobs.claim("test")
+    claim = queue.claim("test")
     assert claim is not None
     delete(tenant)
     assert work() == 0

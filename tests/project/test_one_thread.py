@@ -15,8 +15,8 @@ from django.http.response import HttpResponseBase
 from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 
-from ragsite.one_thread import OneThreadHandler
-from ragsite.platform.threads import RequestThreads
+from ragsite.web.one_thread import OneThreadHandler
+from ragsite.web.threads import RequestThreads
 
 pytestmark = pytest.mark.urls(__name__)
 

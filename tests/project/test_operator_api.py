@@ -9,9 +9,10 @@ from django.conf import settings as django_settings
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from documents import keys, tasks
+from documents import tasks
+from documents.accounts import keys
 from documents.models import ApiKey, AuditEvent, Namespace, OperatorKey
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 
 from ..client import Api
 from ..documents.test_admin import address, run_action, run_confirmed

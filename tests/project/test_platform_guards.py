@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from documents import keys
+from documents.accounts import keys
 from documents.models import Namespace
-from ragsite.auth import enter
-from ragsite.platform.asgi_types import Message, Receive, Scope, Send
-from ragsite.platform.bodies import BodyGuard, Pace
-from ragsite.platform.client_address import address_of_scope
-from ragsite.platform.guard import guarded
-from ragsite.platform.routes import STRANGER_BYTES, BodyRule, Proof, body_rule
-from ragsite.platform.send_deadline import SendDeadline
-from ragsite.platform.slots import Slots, Taken
-from ragsite.platform.streams import StreamLimit
-from ragsite.platform.threads import RequestThreads
-from ragsite.tenancy import operator
+from ragsite.access.auth import enter
+from ragsite.access.client_address import address_of_scope
+from ragsite.database.tenancy import operator
+from ragsite.web.guards.asgi_types import Message, Receive, Scope, Send
+from ragsite.web.guards.bodies import BodyGuard, Pace
+from ragsite.web.guards.guard import guarded
+from ragsite.web.guards.routes import STRANGER_BYTES, BodyRule, Proof, body_rule
+from ragsite.web.guards.send_deadline import SendDeadline
+from ragsite.web.guards.slots import Slots, Taken
+from ragsite.web.guards.stream_limit import StreamLimit
+from ragsite.web.threads import RequestThreads
 
 KEY = "Bearer rs_0123456789ab_" + "x" * 43
 

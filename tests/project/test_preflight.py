@@ -4,7 +4,8 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from ragsite import preflight, roles
+from ragsite.database import roles
+from ragsite.service import preflight
 
 
 def test_a_full_disk_is_named(monkeypatch: pytest.MonkeyPatch):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ragsite.bootstrap import Credentials
 from ragsite.management.commands.up import _secrets
 from ragsite.platform.private_files import keep_private, make_folder
+from ragsite.service.bootstrap import Credentials
 
 
 @pytest.fixture

@@ -14,14 +14,15 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from fakeredis import TcpFakeServer
 
-from documents import housekeeping, keys
+from documents import housekeeping
+from documents.accounts import keys
 from documents.models import ApiKey, Namespace
-from ragsite import programs
-from ragsite.breaker import Breaker
-from ragsite.platform import rate_counters, rate_limits
-from ragsite.platform.client_address import client_address, network_of
-from ragsite.platform.rate_limits import BY_METHOD, RATE_CLASSES, Count, admission
-from ragsite.tenancy import operator
+from ragsite.access import rate_counters, rate_limits
+from ragsite.access.client_address import client_address, network_of
+from ragsite.access.rate_limits import BY_METHOD, RATE_CLASSES, Count, admission
+from ragsite.database.tenancy import operator
+from ragsite.platform.breaker import Breaker
+from ragsite.service import programs
 
 from ..client import Api
 from .service import free_port

@@ -9,7 +9,7 @@ import pytest
 from rest_framework.renderers import JSONRenderer
 
 from documents.models import Document
-from ragsite.rendering import QuickJSONRenderer
+from ragsite.web.rendering import QuickJSONRenderer
 
 PLAIN = {
     "text": "naïve “C++” \u2028 𝄞",

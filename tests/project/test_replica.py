@@ -10,8 +10,8 @@ import pytest
 from django.conf import settings
 
 from documents.models import Namespace
-from ragsite import replica
-from ragsite.breaker import Breaker
+from ragsite.database import replica
+from ragsite.platform.breaker import Breaker
 
 from ..client import Api
 

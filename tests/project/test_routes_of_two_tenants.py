@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from documents import keys
+from documents.accounts import keys
 from documents.api.namespaces import OperatorView
 from documents.models import ApiKey, Namespace
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 
 from ..client import Answer, Api
 from .routes import METHODS, described, layers, resolved

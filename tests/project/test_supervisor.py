@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ragsite.supervisor import Program, Supervisor
+from ragsite.service.supervisor import Program, Supervisor
 
 REPOSITORY = Path(__file__).parents[2]
 SUPERVISE = """

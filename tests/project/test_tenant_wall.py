@@ -6,17 +6,18 @@ from collections.abc import Callable
 import pytest
 from django.db import DatabaseError, ProgrammingError, connection, connections, transaction
 
-from documents import bulk_removal, profiles
+from documents.ingestion import bulk_removal
 from documents.language_models.base import Usage
 from documents.language_models.openai import OpenAIModel
-from documents.language_models.usage import book_usage
+from documents.metering.language_models import book_usage
 from documents.models import Document, IndexProfile, Namespace, Reindex
-from evaluation.curating import add_query, judge
+from documents.profiles import profiles
+from evaluation.golden.curating import add_query, judge
 from evaluation.models import GoldenSet
-from evaluation.options import Options
-from evaluation.runner import measure_now
-from ragsite import roles
-from ragsite.tenancy import looked_up_in, namespace, operator
+from evaluation.runs.options import Options
+from evaluation.runs.runner import measure_now
+from ragsite.database import roles
+from ragsite.database.tenancy import looked_up_in, namespace, operator
 
 from ..client import Api
 

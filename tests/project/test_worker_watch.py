@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragsite.worker_watch import WorkerWatch
+from ragsite.service.worker_watch import WorkerWatch
 
 
 class Workers:

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.core.cache import caches
 
-from documents import keys
+from documents.accounts import keys
 from documents.models import Namespace
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 from retrieval.tools.base import ToolContext
 
 from ..client import Api

@@ -18,11 +18,11 @@ from documents.language_models.base import (
     Message,
 )
 from documents.models import Namespace
-from ragsite.errors import ApiError
+from ragsite.platform.errors import ApiError
 from retrieval.answering import answer as pipeline
 from retrieval.answering.requests import PromptPreview
-from retrieval.api import answer_runs
-from retrieval.api.answer_serializers import MAX_CONVERSATION, MAX_MESSAGE, AnswerSerializer
+from retrieval.api.answers import runs
+from retrieval.api.answers.serializers import MAX_CONVERSATION, MAX_MESSAGE, AnswerSerializer
 
 from ..client import Answer, Api
 from .scripted_pipeline import ANSWER, TEXT, Script, evidence, failing
@@ -216,13 +216,13 @@ def test_a_pipeline_that_fails_is_an_error_with_its_code(
     assert ("Retry-After" in failed.headers) is (status == 503)
     assert "secret" not in json.dumps(failed.body)
     assert script.ended == 1
-    assert answer_runs.slots.count() == 0
+    assert runs.slots.count() == 0
 
 
 def test_beyond_its_places_a_namespace_and_the_process_are_busy(
     api: Api, api_of: Callable[..., Api], other_tenant: Namespace, tenant: Namespace, script: Script
 ):
-    slots = answer_runs.slots
+    slots = runs.slots
     held = [tenant.pk] * slots.per_owner
     total = slots.total or 0
     try:

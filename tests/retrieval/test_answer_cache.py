@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.core.cache import caches
 
-from retrieval.caching import search_cached
-from retrieval.fingerprints import fingerprint
+from retrieval.cache.fingerprints import fingerprint
+from retrieval.cache.results import search_cached
 from retrieval.requests import Filters, SearchRequest, SearchResult
 
 from .computations import Counting, answer

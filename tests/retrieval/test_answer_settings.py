@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from documents.models import AuditEvent, Namespace
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 from tests.client import Api
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from documents.language_models.base import LanguageModelTimeout
 from documents.models import Namespace
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 from retrieval.answering import answer as pipeline
 from retrieval.tools.base import ToolContext
 from retrieval.tools.calling import call_tool

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval import bm25
-from retrieval.bm25 import Term
+from retrieval.candidates import bm25
+from retrieval.candidates.bm25 import Term
 
 TOTAL = 1000
 

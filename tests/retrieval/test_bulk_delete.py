@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 
 from documents.models import AuditEvent, Chunk, Document, Namespace
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 
 from ..client import Api
 

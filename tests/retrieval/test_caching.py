@@ -13,10 +13,11 @@ import pytest
 from django.core.cache import caches
 from fakeredis import TcpFakeServer
 
-from ragsite.memory_cache import MemoryCache
-from ragsite.signed_pickle import SignedPickle
-from retrieval import cache_store, caching
-from retrieval.caching import embed_query_cached, get_or_compute, search_cached
+from ragsite.platform.memory_cache import MemoryCache
+from ragsite.platform.signed_pickle import SignedPickle
+from retrieval.cache import results
+from retrieval.cache import store as cache_store
+from retrieval.cache.results import embed_query_cached, get_or_compute, search_cached
 from retrieval.requests import Filters, SearchRequest
 
 from ..threads import at_once
@@ -39,7 +40,7 @@ def redis_at(settings: Any, port: int) -> None:
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": f"redis://:hidden@127.0.0.1:{port}/0",
         "OPTIONS": {
-            "serializer": "ragsite.signed_pickle.SignedPickle",
+            "serializer": "ragsite.platform.signed_pickle.SignedPickle",
             "socket_connect_timeout": 0.25,
             "socket_timeout": 0.25,
         },
@@ -173,7 +174,7 @@ def test_memory_is_bounded_by_number_and_by_size():
 
 
 def test_who_waits_too_long_computes_alone(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(caching, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(results, "WAIT_SECONDS", 0.1)
     release = threading.Event()
     stuck = threading.Thread(target=get_or_compute, args=("results", "k", 60, release.wait))
     stuck.start()
@@ -227,7 +228,7 @@ def test_another_process_is_waited_for():
 
     def process(number: int) -> tuple[int, str]:
         store = cache_store.CacheStore("results")
-        return caching._get_or_compute(store, "k", 60, compute, lambda value: True)
+        return results._get_or_compute(store, "k", 60, compute, lambda value: True)
 
     assert sorted(at_once(3, process)) == [(42, "hit"), (42, "hit"), (42, "miss")]
     assert compute.times == 1
@@ -237,7 +238,7 @@ def test_another_process_is_waited_for():
 def test_a_process_that_died_while_computing_holds_nobody_up_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(caching, "WAIT_SECONDS", 0.3)
+    monkeypatch.setattr(results, "WAIT_SECONDS", 0.3)
     assert cache_store.CacheStore("results").lock("k")  # and never unlocks
     started = time.monotonic()
     assert get_or_compute("results", "k", 60, Counting()) == (42, "miss")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from documents.models import Namespace
-from ragsite.backends import load_backend
+from ragsite.platform.backends import load_backend
 from retrieval import reranking
-from retrieval.context import CONTEXT_FORMATS, FORMATS, assemble, file_name_of
+from retrieval.context.assembly import CONTEXT_FORMATS, FORMATS, assemble, file_name_of
 from retrieval.requests import Candidate, Hit, SearchRequest
 from retrieval.rerankers import Passage
 from retrieval.search import search

@@ -6,15 +6,15 @@ from itertools import combinations
 
 import numpy as np
 
-from retrieval.diversity import Budget, diversify
+from retrieval.context.near_duplicates import Twins
+from retrieval.ranking.diversity import Budget, diversify
 from retrieval.requests import Candidate
-from retrieval.rows import Row
-from retrieval.twins import Twins
+from retrieval.stored_chunk import StoredChunk
 
-Scene = tuple[list[Candidate], dict[uuid.UUID, Row], dict[uuid.UUID, np.ndarray]]
+Scene = tuple[list[Candidate], dict[uuid.UUID, StoredChunk], dict[uuid.UUID, np.ndarray]]
 
 GIVEN = {"version_id", "ordinal", "kind", "section", "page", "start", "end", "words_hash", "tokens"}
-REST = [field.name for field in fields(Row) if field.name not in GIVEN]
+REST = [field.name for field in fields(StoredChunk) if field.name not in GIVEN]
 
 
 def scene(*wishes: dict) -> Scene:
@@ -36,7 +36,7 @@ def scene(*wishes: dict) -> Scene:
             "words_hash": row.get("words", n),
             "tokens": row.get("tokens", 100),
         }
-        rows[pk] = Row(**dict.fromkeys(REST, ""), **stored)
+        rows[pk] = StoredChunk(**dict.fromkeys(REST, ""), **stored)
         vectors[pk] = np.array(row.get("vector", np.eye(8)[n]), dtype=np.float32)
     return candidates, rows, vectors
 

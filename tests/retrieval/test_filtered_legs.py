@@ -9,9 +9,10 @@ import pytest
 from django.db import connections
 
 from documents.models import IndexProfile, Namespace
-from ragsite.tenancy import current_connection, namespace, operator
-from retrieval import dense, lexical, plans
-from retrieval.bm25 import Term, weight
+from ragsite.database.tenancy import current_connection, namespace, operator
+from retrieval.candidates import dense, explain, lexical
+from retrieval.candidates.bm25 import Term, weight
+from retrieval.candidates.scope import SAMPLE, Scope, resolve, statement
 from retrieval.filters import (
     NO_FILTERS,
     Filters,
@@ -19,7 +20,6 @@ from retrieval.filters import (
     indexed,
     parse_metadata,
 )
-from retrieval.scope import SAMPLE, Scope, resolve, statement
 
 DOCUMENTS, EACH = 1200, 3  # more than are sampled
 ROWS = DOCUMENTS * EACH
@@ -167,8 +167,8 @@ def test_how_much_a_filter_leaves_decides_how_it_is_found(library: Namespace):
             limit=LIMIT,
             exact_up_to=FEW,
         )
-        near_plan = plans.explain(query.statement, query.parameters)
-        word_plan = plans.explain(
+        near_plan = explain.explain(query.statement, query.parameters)
+        word_plan = explain.explain(
             *lexical.look_through(question(), profile_id=profile.pk, scope=few, limit=LIMIT)
         )
         many = resolve(Filters(tags=("half",)), library, few=FEW)
@@ -205,7 +205,7 @@ def test_a_broad_filter_is_not_asked_of_every_document(library: Namespace):
         function, wanted = indexed(filters) or ("", None)
         common = {"tenant": library.pk, "chunks": ROWS, "few": FEW, "sample": SAMPLE}
         asked = {**parameters, **common, "wanted": wanted}
-        plan = plans.explain(statement(condition, function), asked, analyse=True)
+        plan = explain.explain(statement(condition, function), asked, analyse=True)
         return plan.partition("CTE passing")[2].partition("CTE counted")[0]
 
     with namespace(library.pk):
@@ -230,7 +230,7 @@ def test_rare_tags_and_metadata_are_found_by_their_index(
     assert found is not None
     function, wanted = found
     name, _, kind = function.removeprefix("ragsite.").removesuffix(")").partition("({}::")
-    plan = plans.explain_inside(name, {"wanted": (wanted, kind)}, library.pk)
+    plan = explain.explain_inside(name, {"wanted": (wanted, kind)}, library.pk)
     assert f"Bitmap Index Scan on {used}" in plan
     assert "Seq Scan" not in plan
 

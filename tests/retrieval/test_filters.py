@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from documents.models import Document, Namespace
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
 from retrieval.api.filters import FiltersSerializer, filters_of
 from retrieval.filters import Filters, compile_filters
 

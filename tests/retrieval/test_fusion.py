@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval import fusion
-from retrieval.fusion import NEIGHBOURS, SUPPORT, supported, weighted
+from retrieval.candidates.scoring import union
+from retrieval.ranking import fusion
+from retrieval.ranking.fusion import NEIGHBOURS, SUPPORT, supported, weighted
+from retrieval.ranking.vectors import Vector
 from retrieval.requests import Candidate
-from retrieval.scoring import union
-from retrieval.vectors import Vector
 
 IDS = [uuid.UUID(int=n) for n in range(1, 9)]
 DOCUMENT = uuid.UUID(int=99)

@@ -11,9 +11,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connections
 
-from documents import terms
+from documents.ingestion import terms
 from documents.models import IndexProfile, Namespace, TermFrequency, TermStatistics
-from ragsite.tenancy import namespace, operator
+from ragsite.database.tenancy import namespace, operator
 
 from ..client import Api
 

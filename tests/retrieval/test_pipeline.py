@@ -8,7 +8,7 @@ import pytest
 from django.core.cache import caches
 
 from documents.models import Namespace
-from ragsite.backends import load_backend
+from ragsite.platform.backends import load_backend
 from retrieval import search as pipeline
 
 from ..client import Api

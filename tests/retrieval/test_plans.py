@@ -7,10 +7,10 @@ import pytest
 from django.db import connection, connections
 
 from documents.models import IndexProfile, Namespace
-from ragsite.tenancy import namespace, operator
-from retrieval import bm25, dense, lexical, plans
+from ragsite.database.tenancy import namespace, operator
+from retrieval.candidates import bm25, dense, explain, lexical
+from retrieval.candidates.scope import Scope, resolve
 from retrieval.requests import Filters
-from retrieval.scope import Scope, resolve
 
 ROWS = 3000
 DIMENSIONS = 384
@@ -123,7 +123,7 @@ def test_a_broad_filter_keeps_the_vector_index(crowd: tuple[Namespace, IndexProf
             exact_up_to=0,
         )
         dense.allow_iterative_scan(profile, 100, scope)
-        plan = plans.explain(query.statement, query.parameters)
+        plan = explain.explain(query.statement, query.parameters)
     assert query.plan == "hnsw"
     assert f"Index Scan using chunk_vectors_{profile.pk.hex}" in plan
 
@@ -161,7 +161,7 @@ def test_the_candidate_search_takes_the_words_index_and_the_tenant_with_it(
     crowd: tuple[Namespace, IndexProfile],
 ):
     tenant, profile = crowd
-    plan = plans.explain_candidates(
+    plan = explain.explain_candidates(
         lexical.Question((), "", "", ROWS, ("english",)),
         "'word7' | 'common'",
         namespace_id=tenant.pk,

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from documents.models import Namespace
-from ragsite.backends import load_backend
+from ragsite.platform.backends import load_backend
 
 from ..client import Api
 

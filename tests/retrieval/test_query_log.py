@@ -8,7 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from documents.models import Namespace
-from ragsite.tenancy import namespace, operator
+from ragsite.database.tenancy import namespace, operator
 from retrieval import query_log
 from retrieval.models import QueryLog
 

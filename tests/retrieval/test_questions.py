@@ -9,11 +9,11 @@ import pytest
 from django.test import Client
 
 from documents.errors import IngestError
+from documents.metering.embeddings import this_month, usage_in
 from documents.models import IndexProfile, Namespace
-from documents.providers.usage import this_month, usage_in
-from ragsite.tenancy import namespace, operator
-from retrieval import questions
-from retrieval.questions import embed_question
+from ragsite.database.tenancy import namespace, operator
+from retrieval.candidates import query_embedding
+from retrieval.candidates.query_embedding import embed_question
 
 from ..client import Api
 from ..embedding_server import MODEL, Handler
@@ -24,7 +24,7 @@ Behaving = Callable[..., Namespace]
 
 @pytest.fixture(autouse=True)
 def fresh_breakers() -> None:
-    questions._breaker.cache_clear()
+    query_embedding._breaker.cache_clear()
 
 
 def with_profile(tenant: Namespace) -> Namespace:

@@ -10,8 +10,8 @@ import pytest
 from django.conf import settings as configured
 from django.db import connections
 
-from documents import heartbeat, jobs
-from documents.ingestion import ingest
+from documents.ingestion.pipeline import ingest
+from documents.jobs import heartbeat, queue
 from documents.models import Namespace
 
 from ..client import Answer, Api
@@ -51,7 +51,7 @@ def worker(db: None) -> Iterator[None]:
 
     def run() -> None:
         while not ended.wait(0.02):
-            if claim := jobs.claim(heartbeat.group()):
+            if claim := queue.claim(heartbeat.group()):
                 ingest(claim)
         connections.close_all()
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from documents import building, heartbeat, jobs, reindexing
-from documents.ingestion import ingest
+from documents.ingestion.pipeline import ingest
+from documents.jobs import heartbeat, queue
 from documents.models import (
     Chunk,
     ChunkTerms,
@@ -21,7 +21,9 @@ from documents.models import (
     Reindex,
     TermStatistics,
 )
-from ragsite.tenancy import namespace, operator
+from documents.reindex import build as building
+from documents.reindex import switching
+from ragsite.database.tenancy import namespace, operator
 from retrieval.requests import SearchRequest
 from retrieval.search import search
 
@@ -56,7 +58,7 @@ def assert_each_profile_is_whole(tenant: Namespace) -> None:
     with operator():
         tenant.refresh_from_db()
     with namespace(tenant.pk):
-        reindex = reindexing.current(tenant.pk)
+        reindex = switching.current(tenant.pk)
         assert reindex is not None
         for profile in (reindex.profile, reindex.replaces):
             assert building.missing(tenant.pk, profile.pk) == []
@@ -84,15 +86,15 @@ def test_a_namespace_moves_and_goes_back_and_reclaims(
     build()
     before = api.query("oil of light 3").body
     assert before["diagnostics"]["profile"] == "hashing"
-    reindexing.start(tenant.pk, small_profile)
-    with pytest.raises(reindexing.Behind, match="still being built"):
-        reindexing.switch(tenant.pk)
+    switching.start(tenant.pk, small_profile)
+    with pytest.raises(switching.Behind, match="still being built"):
+        switching.switch(tenant.pk)
     build()
     assert state_of(tenant) == "built"
     assert_each_profile_is_whole(tenant)
     assert api.query("oil of light 3").body["results"] == before["results"]
 
-    reindexing.switch(tenant.pk)
+    switching.switch(tenant.pk)
     after = api.query("oil of light 3").body
     assert after["diagnostics"]["profile"] == "small"
     assert after["diagnostics"]["cache"] == "miss"
@@ -103,19 +105,19 @@ def test_a_namespace_moves_and_goes_back_and_reclaims(
     assert_each_profile_is_whole(tenant)
     assert {d["embedding_dim"] for d in api.get("documents").body["results"]} == {64}
 
-    reindexing.roll_back(tenant.pk)
+    switching.roll_back(tenant.pk)
     assert api.query("oil of light 3").body["results"] == before["results"]
     assert_each_profile_is_whole(tenant)
-    reindexing.switch(tenant.pk)
-    reindexing.reclaim(tenant.pk)
-    assert reindexing.sweep(tenant.pk) > 0
+    switching.switch(tenant.pk)
+    switching.reclaim(tenant.pk)
+    assert switching.sweep(tenant.pk) > 0
     assert chunks_of(tenant, hashing_profile) == []
     with namespace(tenant.pk):
         assert not TermStatistics.objects.filter(profile=hashing_profile).exists()
     assert state_of(tenant) == "reclaimed"
     assert api.query("oil of light 3").body["results"] == after["results"]
-    with pytest.raises(reindexing.NoSuchReindex):
-        reindexing.roll_back(tenant.pk)
+    with pytest.raises(switching.NoSuchReindex):
+        switching.roll_back(tenant.pk)
 
 
 def test_what_comes_changes_and_goes_meanwhile_is_so_under_both(
@@ -123,7 +125,7 @@ def test_what_comes_changes_and_goes_meanwhile_is_so_under_both(
 ):
     ids = fill(api, 5)
     build()
-    reindexing.start(tenant.pk, small_profile)
+    switching.start(tenant.pk, small_profile)
     claim = building.claim(heartbeat.group())
     assert claim is not None
     building.build(claim, seconds=0)  # begun, and nothing done
@@ -137,11 +139,11 @@ def test_what_comes_changes_and_goes_meanwhile_is_so_under_both(
     assert "Granite" in texts["upload:new.md"]
     assert "upload:light-2.md" not in texts
 
-    reindexing.switch(tenant.pk)
+    switching.switch(tenant.pk)
     api.upload(("later.md", "# Later\n\nBasalt and slate."))
     build()
     assert_each_profile_is_whole(tenant)
-    reindexing.roll_back(tenant.pk)
+    switching.roll_back(tenant.pk)
     assert api.query("basalt").body["results"][0]["title"] == "Later"
 
 
@@ -150,18 +152,18 @@ def test_the_old_version_stays_under_the_other_profile_until_the_new_one_is_ther
 ):
     fill(api, 2)
     build()
-    reindexing.start(tenant.pk, small_profile)
+    switching.start(tenant.pk, small_profile)
     build()
     api.upload(("light-1.md", "# Light 1\n\nRebuilt in stone."))
     work()
     found = {(uri, number) for uri, number, _, _ in chunks_of(tenant, small_profile)}
     assert ("upload:light-1.md", 1) in found
-    with pytest.raises(reindexing.Behind):
-        reindexing.switch(tenant.pk)
+    with pytest.raises(switching.Behind):
+        switching.switch(tenant.pk)
     build()
     found = {(uri, number) for uri, number, _, _ in chunks_of(tenant, small_profile)}
     assert found == {("upload:light-0.md", 1), ("upload:light-1.md", 2)}
-    reindexing.switch(tenant.pk)
+    switching.switch(tenant.pk)
 
 
 def test_a_document_indexed_while_the_pointer_moves_lands_under_the_new_profile(
@@ -173,21 +175,21 @@ def test_a_document_indexed_while_the_pointer_moves_lands_under_the_new_profile(
 ):
     fill(api, 2)
     build()
-    reindexing.start(tenant.pk, small_profile)
+    switching.start(tenant.pk, small_profile)
     build()
     api.upload(("late.md", "# Late\n\nGranite."))
-    claim = jobs.claim(heartbeat.group())
+    claim = queue.claim(heartbeat.group())
     assert claim is not None
-    from documents import ingestion
+    from documents.ingestion import pipeline
 
-    cut, moved = ingestion.cut, []
+    cut, moved = pipeline.cut, []
 
     def switch_first(*args: Any) -> Any:  # between reading the pointer and publishing
         if not moved:
-            moved.append(reindexing.switch(tenant.pk))
+            moved.append(switching.switch(tenant.pk))
         return cut(*args)
 
-    monkeypatch.setattr(ingestion, "cut", switch_first)
+    monkeypatch.setattr(pipeline, "cut", switch_first)
     ingest(claim)
     with namespace(tenant.pk):
         chunk = Chunk.objects.get(document__source_uri="upload:late.md")
@@ -206,14 +208,14 @@ def test_killed_at_any_document_it_goes_on_and_ends_the_same(
 ):
     fill(api, 6)
     build()
-    reindexing.start(tenant.pk, small_profile)
+    switching.start(tenant.pk, small_profile)
     build()
     undisturbed = chunks_of(tenant, small_profile)
-    reindexing.cancel(tenant.pk)
-    reindexing.sweep(tenant.pk)
+    switching.cancel(tenant.pk)
+    switching.sweep(tenant.pk)
     assert chunks_of(tenant, small_profile) == []
 
-    reindexing.start(tenant.pk, small_profile)
+    switching.start(tenant.pk, small_profile)
     publish, calls = building.publish_beside, []
 
     def die(*args: Any) -> bool:
@@ -242,7 +244,7 @@ def test_a_lease_that_ran_out_is_taken_over_and_its_former_owner_stops(
 ):
     fill(api, 2)
     build()
-    reindexing.start(tenant.pk, small_profile)
+    switching.start(tenant.pk, small_profile)
     slow = building.claim("slow")
     assert slow is not None
     assert building.claim("other") is None
@@ -268,7 +270,7 @@ def test_a_model_that_is_away_puts_the_build_off_and_uploads_go_on(
 
     fill(api, 2)
     build()
-    reindexing.start(tenant.pk, small_profile)
+    switching.start(tenant.pk, small_profile)
     embed = HashingEmbedder.embed_batch
 
     def broken(self: HashingEmbedder, texts: list[str]) -> Any:
@@ -303,7 +305,7 @@ def test_a_newer_reader_changes_the_text_under_both_profiles_at_once(
     # As if an older release had read the file differently.
     with connections["owner"].cursor() as cursor:
         cursor.execute("UPDATE documents_documentversion SET text = 'x' || text")
-    reindexing.start(tenant.pk, small_profile)
+    switching.start(tenant.pk, small_profile)
     build()
     time.sleep(building.LATER_SECONDS)  # the builder lets the documents' own jobs go first
     build()
@@ -317,12 +319,12 @@ def test_only_what_an_older_ingestion_version_indexed_is_indexed_again(
 ):
     ids = fill(api, 3)
     build()
-    assert reindexing.index_outdated(tenant.pk) == []
+    assert switching.index_outdated(tenant.pk) == []
     with connections["owner"].cursor() as cursor:
         cursor.execute(
             "UPDATE documents_document SET ingestion_version = 0 WHERE id = %s", [ids[1]]
         )
-    assert len(reindexing.index_outdated(tenant.pk)) == 1
+    assert len(switching.index_outdated(tenant.pk)) == 1
     build()
     assert api.get(f"documents/{ids[1]}").body["ingestion_version"] == 2
     assert len(api.get("jobs").body["results"]) == 4
@@ -337,7 +339,7 @@ def test_no_search_is_empty_or_mixed_while_the_pointer_moves_to_and_fro(
 ):
     fill(api, 8)
     build()
-    reindexing.start(tenant.pk, small_profile)
+    switching.start(tenant.pk, small_profile)
     build()
     of_chunk = {}
     with namespace(tenant.pk):
@@ -363,9 +365,9 @@ def test_no_search_is_empty_or_mixed_while_the_pointer_moves_to_and_fro(
         thread.start()
     for _ in range(6):
         time.sleep(0.3)
-        reindexing.switch(tenant.pk)
+        switching.switch(tenant.pk)
         time.sleep(0.3)
-        reindexing.roll_back(tenant.pk)
+        switching.roll_back(tenant.pk)
     stop.set()
     for thread in threads:
         thread.join()

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from documents.models import IndexProfile, Namespace, Reindex
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 
 from ..client import Api
 from ..documents.test_commands import run

@@ -5,11 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from documents import estimating, housekeeping, reindexing, warming
+from documents import housekeeping
 from documents.models import Chunk, Document, DocumentVersion, IndexProfile, Namespace, Reindex
-from evaluation.curating import add_query, judge
+from documents.profiles import warmup
+from documents.reindex import estimate as estimating
+from documents.reindex import switching
+from evaluation.golden.curating import add_query, judge
 from evaluation.models import GoldenSet
-from ragsite.tenancy import namespace, operator
+from ragsite.database.tenancy import namespace, operator
 from retrieval import parity, query_log
 
 from ..client import Api
@@ -27,15 +30,15 @@ def test_two_cannot_be_under_way_and_a_killed_reclaim_is_swept(
     build()
     with operator():
         default = IndexProfile.objects.get(name="default")
-    with pytest.raises(reindexing.ReindexError, match="already"):
-        reindexing.start(tenant.pk, hashing_profile)
-    first = reindexing.start(tenant.pk, small_profile)
-    assert reindexing.start(tenant.pk, small_profile) == first
-    with pytest.raises(reindexing.ReindexError, match="on its way to 'small'"):
-        reindexing.start(tenant.pk, default)
+    with pytest.raises(switching.ReindexError, match="already"):
+        switching.start(tenant.pk, hashing_profile)
+    first = switching.start(tenant.pk, small_profile)
+    assert switching.start(tenant.pk, small_profile) == first
+    with pytest.raises(switching.ReindexError, match="on its way to 'small'"):
+        switching.start(tenant.pk, default)
     build()
-    reindexing.switch(tenant.pk)
-    reindexing.reclaim(tenant.pk)  # and the worker that should remove the chunks dies
+    switching.switch(tenant.pk)
+    switching.reclaim(tenant.pk)  # and the worker that should remove the chunks dies
     assert chunks_of(tenant, hashing_profile) != []
     housekeeping.tidy()
     assert chunks_of(tenant, hashing_profile) == []
@@ -51,7 +54,7 @@ def test_an_estimate_is_near_what_comes_and_stores_nothing(
     assert chunks_of(tenant, small_profile) == []
     assert (estimate.documents, estimate.cost) == (12, None)
     assert estimate.seconds > 0
-    reindexing.start(tenant.pk, small_profile)
+    switching.start(tenant.pk, small_profile)
     build()
     with namespace(tenant.pk):
         built = Chunk.objects.filter(profile=small_profile)
@@ -67,7 +70,7 @@ def test_the_report_compares_places_not_ids(
 ):
     fill(api, 12)
     build()
-    reindex = reindexing.start(tenant.pk, small_profile)
+    reindex = switching.start(tenant.pk, small_profile)
     build()
     report = parity.compare(reindex)
     assert (report["questions"], report["by"]) == (12, "sampled passages")
@@ -81,7 +84,7 @@ def test_what_people_asked_goes_before_samples_and_what_is_judged_before_both(
 ):
     fill(api, 4)
     build()
-    reindex = reindexing.start(tenant.pk, small_profile)
+    reindex = switching.start(tenant.pk, small_profile)
     build()
     for turn in range(10):
         api.query(f"oil of light {turn}")
@@ -100,9 +103,9 @@ def test_what_people_asked_goes_before_samples_and_what_is_judged_before_both(
 def test_another_tenants_reindex_is_out_of_sight(
     tenant: Namespace, other_tenant: Namespace, small_profile: IndexProfile
 ):
-    reindexing.start(tenant.pk, small_profile)
+    switching.start(tenant.pk, small_profile)
     with namespace(other_tenant.pk):
-        assert reindexing.current(other_tenant.pk) is None
+        assert switching.current(other_tenant.pk) is None
         assert not Reindex.objects.exists()
     assert not Reindex.objects.filter(pk=uuid.uuid4()).exists()
 
@@ -110,13 +113,13 @@ def test_another_tenants_reindex_is_out_of_sight(
 def test_the_next_model_is_loaded_before_the_switch(
     api: Api, tenant: Namespace, small_profile: IndexProfile, build: Callable[[], None]
 ):
-    assert warming.embedders_in_use() == {"hashing"}
-    reindexing.start(tenant.pk, small_profile)
-    assert warming.embedders_in_use() == {"hashing", "small"}
-    assert warming.warm({"hashing"}) == {"small"}
-    assert warming.warm({"hashing", "small"}) == set()
-    reindexing.cancel(tenant.pk)
-    assert warming.embedders_in_use() == {"hashing"}
+    assert warmup.embedders_in_use() == {"hashing"}
+    switching.start(tenant.pk, small_profile)
+    assert warmup.embedders_in_use() == {"hashing", "small"}
+    assert warmup.warm({"hashing"}) == {"small"}
+    assert warmup.warm({"hashing", "small"}) == set()
+    switching.cancel(tenant.pk)
+    assert warmup.embedders_in_use() == {"hashing"}
 
 
 def test_what_cannot_be_indexed_is_named_and_stops_the_switch_until_it_is_replaced(
@@ -127,15 +130,15 @@ def test_what_cannot_be_indexed_is_named_and_stops_the_switch_until_it_is_replac
     with namespace(tenant.pk):  # a file that has gone bad on the disk since
         version = DocumentVersion.objects.get(document_id=ids[1])
         DocumentVersion.objects.filter(pk=version.pk).update(media_type="application/pdf")
-    reindexing.start(tenant.pk, small_profile)
+    switching.start(tenant.pk, small_profile)
     build()
     with operator():
         reindex = Reindex.objects.get()
     assert reindex.state == "built"
     assert reindex.failures[str(version.pk)]["document_id"] == ids[1]
-    with pytest.raises(reindexing.ReindexError, match="1 documents could not be indexed"):
-        reindexing.switch(tenant.pk)
+    with pytest.raises(switching.ReindexError, match="1 documents could not be indexed"):
+        switching.switch(tenant.pk)
     api.upload(("light-1.md", "# Light 1\n\nRebuilt in stone."))
     build()
-    reindexing.switch(tenant.pk)
+    switching.switch(tenant.pk)
     assert api.query("stone").body["results"][0]["title"] == "Light 1"

@@ -11,8 +11,8 @@ from django.core.management import call_command
 
 import documents
 from documents.models import Namespace
-from retrieval import relevance
-from retrieval.bm25 import Term
+from retrieval.candidates.bm25 import Term
+from retrieval.ranking import relevance
 from retrieval.requests import Candidate
 
 from ..client import Api

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from documents.models import LanguageModelUsage, Namespace
-from ragsite.backends import load_backend
-from ragsite.breaker import Breaker
-from ragsite.errors import ApiError
-from ragsite.rerank_settings import LLM_BY_ALIAS
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
+from ragsite.platform.backends import load_backend
+from ragsite.platform.breaker import Breaker
+from ragsite.platform.errors import ApiError
+from ragsite.settings.rerank import LLM_BY_ALIAS
 from retrieval import reranking
 from retrieval.rerankers import Passage
 from retrieval.reranking import choose, rerank

@@ -9,10 +9,10 @@ from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from documents import terms
-from documents.lexemes import parse_query
+from documents.ingestion import terms
 from documents.models import Namespace
-from retrieval import legs, spelling
+from documents.text.lexemes import parse_query
+from retrieval.candidates import legs, spelling
 
 from ..client import Api
 

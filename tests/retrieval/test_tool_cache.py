@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from documents.models import Namespace
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 from retrieval.tools.base import ToolContext
 from retrieval.tools.calling import call_tool
 

@@ -7,9 +7,9 @@ import pytest
 from django.core.cache import caches
 from django.test import Client
 
-from documents import keys
+from documents.accounts import keys
 from documents.models import Namespace
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 from retrieval.tools.registry import TOOLS
 
 from ..client import Api

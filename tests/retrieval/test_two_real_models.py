@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from documents import profiles, reindexing
 from documents.models import Chunk, IndexProfile, Namespace
-from ragsite.backends import load_backend
-from ragsite.tenancy import namespace
+from documents.profiles import profiles
+from documents.reindex import switching
+from ragsite.database.tenancy import namespace
+from ragsite.platform.backends import load_backend
 
 from ..client import Api
 
@@ -42,7 +43,7 @@ def test_meaning_is_found_before_and_after_the_switch_and_after_going_back(
     api = api_of(real_tenant)
     api.upload(*TEXTS.items())
     build()
-    reindexing.start(real_tenant.pk, bge)
+    switching.start(real_tenant.pk, bge)
     build()
 
     def first(question: str) -> tuple[str, str]:
@@ -52,10 +53,10 @@ def test_meaning_is_found_before_and_after_the_switch_and_after_going_back(
 
     question = "Can I keep vacation I did not use?"
     assert first(question) == ("default", "upload:leave.md")
-    reindexing.switch(real_tenant.pk)
+    switching.switch(real_tenant.pk)
     assert first(question) == ("bge", "upload:leave.md")
     assert first("how hot does the oven get?") == ("bge", "upload:kiln.md")
-    reindexing.roll_back(real_tenant.pk)
+    switching.roll_back(real_tenant.pk)
     assert first(question) == ("default", "upload:leave.md")
     with namespace(real_tenant.pk):
         models = set(Chunk.objects.values_list("profile__name", "profile__model_identity"))

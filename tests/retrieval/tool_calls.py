@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from documents.models import Document, Namespace
-from ragsite.errors import ApiError
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
+from ragsite.platform.errors import ApiError
 from retrieval.tools.base import ToolContext
 from retrieval.tools.calling import call_tool
 

@@ -9,10 +9,10 @@ from django.core.exceptions import ValidationError
 from django.core.management import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from documents import keys
+from documents.accounts import keys
 from documents.models import ApiKey, Namespace, OperatorKey
-from ragsite.platform.rate_limits import RATE_CLASSES
-from ragsite.tenancy import operator
+from ragsite.access.rate_limits import RATE_CLASSES
+from ragsite.database.tenancy import operator
 
 
 class Command(BaseCommand):

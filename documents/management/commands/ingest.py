@@ -13,16 +13,18 @@ from django.core.files.base import File
 from django.core.management import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from documents import audit, intake, removal, syncing
-from documents.archived import expanded
-from documents.batches import OnePerSource
-from documents.chunking import SIZES, ChunkingOptions
+from documents.accounts import audit
+from documents.chunking.methods import SIZES, ChunkingOptions
 from documents.errors import IngestError
 from documents.extractors.encodings import encoding_named
-from documents.folders import FoundFile, OutsideRoot, found_files, origin_of, readable
+from documents.ingestion import removal
+from documents.intake import folder_sync, intake
+from documents.intake.archives import expanded
+from documents.intake.batches import OnePerSource
+from documents.intake.folders import FoundFile, OutsideRoot, found_files, origin_of, readable
+from documents.jobs.drain import work_off
 from documents.models import Document
-from documents.working_off import work_off
-from ragsite.tenancy import namespace, operator
+from ragsite.database.tenancy import namespace, operator
 
 from .api_key import find_namespace
 
@@ -151,8 +153,10 @@ class Command(BaseCommand):
         about: dict[str, Any] = {"path": readable(file.path)}
         try:
             with file.path.open("rb") as opened:
-                syncing.adopt(namespace_id, file, by_name=self.options["adopt"])
-                whole = self._described(syncing.submission_of(file, File(opened, name=file.name)))
+                folder_sync.adopt(namespace_id, file, by_name=self.options["adopt"])
+                whole = self._described(
+                    folder_sync.submission_of(file, File(opened, name=file.name))
+                )
                 for submission, trouble in expanded(whole):
                     result = about | {"source_uri": submission.source_uri}
                     yield result | self._accept(namespace_id, submission, trouble, batch)
@@ -229,14 +233,14 @@ class Command(BaseCommand):
         origin = options["source"] or origin_of(options["root"] or folder)
         if not options["dry_run"]:
             for file in files:
-                syncing.adopt(namespace_id, file, by_name=options["adopt"])
-        plan = syncing.compare(namespace_id, files, origin=origin)
+                folder_sync.adopt(namespace_id, file, by_name=options["adopt"])
+        plan = folder_sync.compare(namespace_id, files, origin=origin)
         self._print_plan(plan)
         if options["dry_run"]:
             self._print_summary(plan.counts())
             return
         self._check_deletions(plan)
-        syncing.apply_renames(namespace_id, plan)
+        folder_sync.apply_renames(namespace_id, plan)
         files = plan.all_files if self._chunking() else plan.files_to_take
         results = self._take_all(namespace_id, files)
         gone = [document.document_id for document in plan.gone]
@@ -244,7 +248,7 @@ class Command(BaseCommand):
         deleted = {"deleted": len(removed.document_ids), "chunks_deleted": removed.chunks}
         self._report(results, summary={**plan.counts(), **deleted})
 
-    def _check_deletions(self, plan: syncing.Plan) -> None:
+    def _check_deletions(self, plan: folder_sync.Plan) -> None:
         if not plan.gone:
             return
         count = len(plan.gone)
@@ -261,7 +265,7 @@ class Command(BaseCommand):
         if input(f"Delete {what}? [y/N] ").strip().lower() not in ("y", "yes"):
             raise CommandError("Nothing was changed.")
 
-    def _print_plan(self, plan: syncing.Plan) -> None:
+    def _print_plan(self, plan: folder_sync.Plan) -> None:
         lines: list[dict[str, str]] = [
             *({"action": "new", "source_uri": e.source_uri} for e in plan.new),
             *({"action": "changed", "source_uri": e.source_uri} for e in plan.changed),

@@ -6,9 +6,10 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from documents import answer_settings, keys, namespace_removal, quotas, vector_indexes
+from documents.accounts import answer_settings, keys, namespace_removal, quotas
 from documents.models import Namespace, NamespaceRemoval
-from ragsite.tenancy import operator
+from documents.profiles import vector_indexes
+from ragsite.database.tenancy import operator
 
 from .api_key import find_namespace
 from .profile import find_profile

@@ -7,12 +7,12 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from documents import profiles, retiring
-from documents.ann import METHODS
-from documents.chunking import SIZES
+from documents.chunking.methods import SIZES
 from documents.errors import IngestError
 from documents.models import IndexProfile
-from ragsite.tenancy import operator
+from documents.profiles import deletion, profiles
+from documents.profiles.ann_methods import METHODS
+from ragsite.database.tenancy import operator
 
 from .api_key import find_namespace
 
@@ -122,7 +122,7 @@ class Command(BaseCommand):
 
     def _drop(self, options: dict[str, Any]) -> None:
         try:
-            retiring.retire(find_profile(options["name"]))
+            deletion.retire(find_profile(options["name"]))
         except IngestError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"Profile {options['name']} dropped.")

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from documents import login_throttle
+from documents.accounts import login_throttle
 
 
 class Command(BaseCommand):

@@ -5,16 +5,16 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from evaluation.ablation import Cut, ablate_chunks, ablate_retrieval
-from evaluation.ablation_report import Section, markdown, method_section, outcome_section, write
-from evaluation.ann_methods import measure_methods
-from evaluation.ann_recall import question_vectors
-from evaluation.code_version import code_version
-from evaluation.curating import find_set
 from evaluation.errors import EvaluationError
+from evaluation.experiments.ablation import Cut, ablate_chunks, ablate_retrieval
+from evaluation.experiments.ann_methods import measure_methods
+from evaluation.experiments.ann_recall import question_vectors
+from evaluation.golden.curating import find_set
 from evaluation.management.options import bar, hush, moving, tenant_named
-from evaluation.runner import Progress
-from ragsite.tenancy import namespace
+from evaluation.reports.ablation import Section, markdown, method_section, outcome_section, write
+from evaluation.runs.code_version import code_version
+from evaluation.runs.runner import Progress
+from ragsite.database.tenancy import namespace
 
 PARTS = ("retrieval", "chunks", "ann")
 WEIGHTS = "0.1,0.2,0.3,0.4,0.6,0.7,0.8,0.9"

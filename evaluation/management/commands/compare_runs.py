@@ -6,12 +6,12 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError, CommandParser
 
 from documents.management.commands.api_key import find_namespace
-from evaluation.comparing import MEASURE, Comparison, as_data, compare
 from evaluation.errors import EvaluationError
 from evaluation.management.options import find_run
-from evaluation.metrics import UnknownMeasure
-from evaluation.tables import change_lines, comparison_table, described
-from ragsite.tenancy import operator
+from evaluation.measures.metrics import UnknownMeasure
+from evaluation.reports.tables import change_lines, comparison_table, described
+from evaluation.runs.comparison import MEASURE, Comparison, as_data, compare
+from ragsite.database.tenancy import operator
 
 
 class Command(BaseCommand):

@@ -7,10 +7,10 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError, CommandParser
 from rest_framework.exceptions import ValidationError
 
-from evaluation.feedback import USEFUL, curate
+from evaluation.golden.feedback import USEFUL, curate
 from evaluation.management.options import tenant_named
 from evaluation.models import Feedback, GoldenSet
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
 from retrieval.api.filters import MomentField
 
 

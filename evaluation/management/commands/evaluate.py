@@ -10,10 +10,9 @@ from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser
 
 from documents.models import Namespace
-from evaluation.comparing import MEASURE, compare
-from evaluation.curating import find_set
 from evaluation.errors import EvaluationError
-from evaluation.gates import HEADLINES, Floor, worse
+from evaluation.experiments.scratch import copied
+from evaluation.golden.curating import find_set
 from evaluation.management.options import (
     add_search_options,
     bar,
@@ -25,11 +24,12 @@ from evaluation.management.options import (
     tenant_named,
 )
 from evaluation.models import EvaluationRun
-from evaluation.runner import measure_now
-from evaluation.scratch import copied
-from evaluation.tables import described, run_table, worst_lines
-from evaluation.worst import WorstQuestion, worst_questions
-from ragsite.tenancy import namespace, operator
+from evaluation.reports.tables import described, run_table, worst_lines
+from evaluation.runs.comparison import MEASURE, compare
+from evaluation.runs.gates import HEADLINES, Floor, worse
+from evaluation.runs.runner import measure_now
+from evaluation.runs.worst import WorstQuestion, worst_questions
+from ragsite.database.tenancy import namespace, operator
 
 FAILED, BELOW = 1, 2
 

@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from evaluation.comparing import compare
 from evaluation.errors import EvaluationError
 from evaluation.management.options import find_run
 from evaluation.models import EvaluationRun
-from evaluation.reports import write_report
-from ragsite.tenancy import operator
+from evaluation.reports.files import write_report
+from evaluation.runs.comparison import compare
+from ragsite.database.tenancy import operator
 
 
 class Command(BaseCommand):

@@ -5,13 +5,13 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from documents import audit
+from documents.accounts import audit
 from documents.management.commands.api_key import find_namespace
-from evaluation.curating import find_set
 from evaluation.errors import EvaluationError
-from evaluation.exporting import export_beir, questions_of, training_rows
-from evaluation.golden_formats import write_csv, write_jsonl
-from ragsite.tenancy import namespace, operator
+from evaluation.golden.curating import find_set
+from evaluation.golden.exporting import export_beir, questions_of, training_rows
+from evaluation.golden.formats import write_csv, write_jsonl
+from ragsite.database.tenancy import namespace, operator
 
 
 class Command(BaseCommand):

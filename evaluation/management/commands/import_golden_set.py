@@ -11,15 +11,9 @@ from tqdm import tqdm
 
 from documents.management.commands.api_key import find_namespace
 from evaluation.errors import EvaluationError
-from evaluation.golden_formats import (
-    GoldenQuestion,
-    read_beir,
-    read_corpus,
-    read_csv,
-    read_jsonl,
-)
-from evaluation.importing import CorpusReport, import_questions, ingest_corpus
-from ragsite.tenancy import operator
+from evaluation.golden.formats import GoldenQuestion, read_beir, read_corpus, read_csv, read_jsonl
+from evaluation.golden.importing import CorpusReport, import_questions, ingest_corpus
+from ragsite.database.tenancy import operator
 
 FORMATS = ("beir", "jsonl", "csv")
 

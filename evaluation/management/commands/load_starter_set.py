@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from documents.working_off import work_off
-from evaluation import starter
+from documents.jobs.drain import work_off
+from evaluation.golden import starter
 from evaluation.management.options import bar, moving, tenant_named
-from ragsite.bootstrap import take_samples
+from ragsite.service.bootstrap import take_samples
 
 
 class Command(BaseCommand):

@@ -7,10 +7,10 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError, CommandParser
 
 from documents.models import Namespace
-from evaluation.ann_recall import ann_recall
+from evaluation.experiments.ann_recall import ann_recall
 from evaluation.management.options import tenant_named
-from evaluation.tables import table
-from ragsite.tenancy import operator
+from evaluation.reports.tables import table
+from ragsite.database.tenancy import operator
 
 HEAD = ("namespace", "size", "chunks", "filter", "left", "plan", "recall", "worst", "p50", "p95")
 

@@ -6,7 +6,7 @@ from django.core.management import CommandError, CommandParser
 from django.core.management.commands import migrate
 from django.db import connections
 
-from ragsite import roles
+from ragsite.database import roles
 
 
 class Command(migrate.Command):

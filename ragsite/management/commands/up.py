@@ -10,14 +10,16 @@ from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
 from django.db import OperationalError, connections
 
-from documents import bulk_removal, housekeeping, jobs
+from documents import housekeeping
+from documents.ingestion import bulk_removal
+from documents.jobs import queue
 from documents.models import Namespace
-from evaluation import run_lives
-from ragsite import bootstrap, preflight, programs
+from evaluation.runs import lifecycle
+from ragsite.database.tenancy import operator
 from ragsite.platform.private_files import keep_private
-from ragsite.programs import Chore, WorkerKeeper, with_fresh_connections
-from ragsite.supervisor import Supervisor
-from ragsite.tenancy import operator
+from ragsite.service import bootstrap, preflight, programs
+from ragsite.service.programs import Chore, WorkerKeeper, with_fresh_connections
+from ragsite.service.supervisor import Supervisor
 from retrieval import query_log
 
 BANNER = """
@@ -88,7 +90,7 @@ class Command(BaseCommand):
             keeper = WorkerKeeper(supervisor)
             chores += [(5, keeper.check), (5, keeper.reap), (3600, housekeeping.tidy)]
             chores += [
-                (30, run_lives.reap),
+                (30, lifecycle.reap),
                 (30, bulk_removal.wake_workers),
                 (3600, query_log.forget_the_old),
             ]
@@ -101,7 +103,7 @@ class Command(BaseCommand):
             return
         with operator():
             tenant = Namespace.objects.get(slug="default")
-        jobs.wait(tenant.pk, self.sample_jobs, seconds=120)
+        queue.wait(tenant.pk, self.sample_jobs, seconds=120)
         bootstrap.load_starter_set(self.credentials, tenant.pk)
         shown = _secrets(self.credentials, to_a_person=self.stdout.isatty())
         self.stdout.write(BANNER.format(url=_url(), home=settings.HOME, **shown))

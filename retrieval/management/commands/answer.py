@@ -10,13 +10,13 @@ from rest_framework.utils.encoders import JSONEncoder
 
 from documents.language_models.base import LanguageModelFailed
 from documents.management.commands.api_key import find_namespace
-from ragsite.errors import describe
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
+from ragsite.platform.errors import describe
 from retrieval.answering import answer as pipeline
 from retrieval.answering.requests import AnswerEvent, AnswerRequest, AnswerResult, TextEvent
-from retrieval.api.answer_serializers import answer_request_of
-from retrieval.api.answer_shapes import shape_of_answer
-from retrieval.context import place_of
+from retrieval.api.answers.serializers import answer_request_of
+from retrieval.api.answers.shapes import shape_of_answer
+from retrieval.context.assembly import place_of
 
 from .search import add_filter_arguments, filters_from
 

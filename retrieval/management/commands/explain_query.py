@@ -6,15 +6,15 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from documents.lexemes import parse_query
 from documents.management.commands.api_key import find_namespace
 from documents.models import Namespace
-from documents.profiles import embedder_of
-from ragsite.tenancy import namespace, operator
-from retrieval import bm25, dense, lexical, plans
+from documents.profiles.profiles import embedder_of
+from documents.text.lexemes import parse_query
+from ragsite.database.tenancy import namespace, operator
 from retrieval.api.filters import FiltersSerializer, filters_of
+from retrieval.candidates import bm25, dense, explain, lexical
+from retrieval.candidates.scope import Scope, resolve
 from retrieval.management.commands.search import add_filter_arguments, filters_from
-from retrieval.scope import Scope, resolve
 from retrieval.search import prepare
 
 
@@ -64,7 +64,7 @@ class Command(BaseCommand):
         with namespace(tenant.pk):
             ef_search = max(settings.SEARCH["ef_search"], limit)
             dense.allow_iterative_scan(tenant.active_profile, ef_search, scope)
-            self.stdout.write(plans.explain(query.statement, query.parameters, analyse=True))
+            self.stdout.write(explain.explain(query.statement, query.parameters, analyse=True))
 
     def _lexical(self, tenant: Namespace, question: str, scope: Scope, limit: int) -> None:
         profile_id = tenant.active_profile.pk
@@ -87,7 +87,7 @@ class Command(BaseCommand):
             self._heading("Lexical leg: every chunk that passes")
             query = lexical.look_through(asked, profile_id=profile_id, scope=scope, limit=limit)
             with namespace(tenant.pk):
-                self.stdout.write(plans.explain(*query, analyse=True))
+                self.stdout.write(explain.explain(*query, analyse=True))
             return
         budget = lexical.wider(budget, scope)
         step = bm25.choose_share(asked.terms, total=asked.chunks, budget=budget)
@@ -95,7 +95,7 @@ class Command(BaseCommand):
         self._heading(f"Lexical leg: chunks with at least {share:.0%} of the words' weight")
         wanted = lexical.restricted(asked, bm25.candidates_query(asked.terms, share=share))
         self.stdout.write(
-            plans.explain_candidates(
+            explain.explain_candidates(
                 asked,
                 wanted,
                 namespace_id=tenant.pk,

@@ -10,14 +10,15 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from documents import building, estimating, heartbeat, jobs, reindexing
 from documents.errors import IngestError
-from documents.ingestion import ingest
+from documents.ingestion.pipeline import ingest
+from documents.jobs import heartbeat, queue
+from documents.jobs.drain import work_off
 from documents.management.commands.api_key import find_namespace
 from documents.management.commands.profile import find_profile
 from documents.models import IndexProfile, Namespace, Reindex
-from documents.working_off import work_off
-from ragsite.tenancy import namespace, operator
+from documents.reindex import build, estimate, switching
+from ragsite.database.tenancy import namespace, operator
 from retrieval import parity
 
 
@@ -69,7 +70,7 @@ class Command(BaseCommand):
         for tenant in tenants:
             try:
                 report = self._one(tenant, profile, options)
-            except reindexing.NoSuchReindex as error:
+            except switching.NoSuchReindex as error:
                 if options["all"]:
                     continue  # this one has nothing to switch, roll back or reclaim
                 raise CommandError(str(error)) from None
@@ -90,17 +91,17 @@ class Command(BaseCommand):
         self, tenant: Namespace, profile: IndexProfile | None, options: dict[str, Any]
     ) -> dict[str, Any]:
         if options["estimate"] and profile is not None:
-            return {"estimate": asdict(estimating.estimate(tenant.pk, profile))}
+            return {"estimate": asdict(estimate.estimate(tenant.pk, profile))}
         if options["outdated"]:
-            queued = reindexing.index_outdated(tenant.pk)
+            queued = switching.index_outdated(tenant.pk)
             if not options["no_wait"]:
                 work_off(tenant.pk, queued)
             return {"queued": len(queued)}
         if options["rollback"]:
-            reindexing.roll_back(tenant.pk)
+            switching.roll_back(tenant.pk)
         elif options["cancel"]:
-            reindexing.cancel(tenant.pk)
-            return {"removed": reindexing.sweep(tenant.pk), **status(tenant.pk)}
+            switching.cancel(tenant.pk)
+            return {"removed": switching.sweep(tenant.pk), **status(tenant.pk)}
         elif not options["status"]:
             return self._build_and_more(tenant, profile, options)
         return status(tenant.pk)
@@ -110,34 +111,34 @@ class Command(BaseCommand):
     ) -> dict[str, Any]:
         report: dict[str, Any] = {}
         if profile is not None and not _is_live(tenant.pk, profile):
-            reindexing.start(tenant.pk, profile)
+            switching.start(tenant.pk, profile)
             if options["no_wait"] and not options["switch"]:
                 return status(tenant.pk)
             self._build(tenant.pk)
             report["parity"] = parity.compare(_current(tenant.pk))
         if options["switch"]:
             self._build(tenant.pk)
-            reindexing.switch(tenant.pk, accept_failures=options["accept_failures"])
+            switching.switch(tenant.pk, accept_failures=options["accept_failures"])
         if options["reclaim"]:
             self._reclaim(tenant.pk)
-            report["removed"] = reindexing.sweep(tenant.pk)
+            report["removed"] = switching.sweep(tenant.pk)
         return {**status(tenant.pk), **report}
 
     def _build(self, namespace_id: uuid.UUID) -> None:
         """Lend a hand until nothing is missing, beside any running workers."""
         with namespace(namespace_id):
-            reindex = reindexing.current(namespace_id)
+            reindex = switching.current(namespace_id)
             if reindex is None:
-                raise reindexing.NoSuchReindex("No reindex has been started: name --profile.")
-            total = reindexing.progress(reindex).documents
+                raise switching.NoSuchReindex("No reindex has been started: name --profile.")
+            total = switching.progress(reindex).documents
         with tqdm(total=total, desc="indexing", unit="doc", disable=not sys.stderr.isatty()) as bar:
 
             def is_done() -> bool:
                 with namespace(namespace_id):
-                    now = reindexing.current(namespace_id)
+                    now = switching.current(namespace_id)
                     if now is None:
-                        raise reindexing.NoSuchReindex("The reindex was cancelled.")
-                    progress = reindexing.progress(now)
+                        raise switching.NoSuchReindex("The reindex was cancelled.")
+                    progress = switching.progress(now)
                 bar.total, bar.n = progress.documents, progress.done
                 bar.set_postfix_str(f"{now.stage}{_left(progress.seconds_left)}")
                 if now.error_code:
@@ -146,19 +147,19 @@ class Command(BaseCommand):
 
             group = heartbeat.group()
             while not is_done():
-                if job := jobs.claim(group):
+                if job := queue.claim(group):
                     ingest(job)
-                elif at_hand := building.claim(group):
-                    building.build(at_hand, seconds=2)
+                elif at_hand := build.claim(group):
+                    build.build(at_hand, seconds=2)
                 else:  # others are at it, or it is put off for a while
-                    jobs.reap()
+                    queue.reap()
                     time.sleep(0.5)
 
     def _reclaim(self, namespace_id: uuid.UUID) -> None:
         while True:
             try:
-                return reindexing.reclaim(namespace_id)
-            except reindexing.TooEarly as error:
+                return switching.reclaim(namespace_id)
+            except switching.TooEarly as error:
                 self.stderr.write(str(error))
                 time.sleep(5)
 
@@ -179,10 +180,10 @@ def status(namespace_id: uuid.UUID) -> dict[str, Any]:
     with namespace(namespace_id):
         tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
         told: dict[str, Any] = {"active_profile": tenant.active_profile.name}
-        reindex = reindexing.current(namespace_id)
+        reindex = switching.current(namespace_id)
         if reindex is not None:
             told |= {"reindex": f"{reindex.replaces.name} → {reindex.profile.name}"}
-            told |= {"state": reindex.state, "progress": asdict(reindexing.progress(reindex))}
+            told |= {"state": reindex.state, "progress": asdict(switching.progress(reindex))}
             if reindex.failures:
                 told["failures"] = reindex.failures
             if reindex.error_code:
@@ -192,16 +193,16 @@ def status(namespace_id: uuid.UUID) -> dict[str, Any]:
 
 def _current(namespace_id: uuid.UUID) -> Reindex:
     with namespace(namespace_id):
-        reindex = reindexing.current(namespace_id)
+        reindex = switching.current(namespace_id)
     if reindex is None:
-        raise reindexing.NoSuchReindex("The reindex was cancelled.")
+        raise switching.NoSuchReindex("The reindex was cancelled.")
     return reindex
 
 
 def _is_live(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
     """Then there is nothing to build, only to switch back to or to reclaim from."""
     with namespace(namespace_id):
-        reindex = reindexing.current(namespace_id)
+        reindex = switching.current(namespace_id)
     return reindex is not None and reindex.state == "switched" and reindex.profile == profile
 
 

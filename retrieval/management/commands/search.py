@@ -8,10 +8,10 @@ from django.core.management import BaseCommand, CommandError, CommandParser
 from rest_framework.exceptions import ValidationError
 
 from documents.management.commands.api_key import find_namespace
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 from retrieval.api.serializers import answer_of, request_of
-from retrieval.context import place_of
-from retrieval.notes import NO_RESULTS
+from retrieval.context.assembly import place_of
+from retrieval.context.notes import NO_RESULTS
 from retrieval.search import search
 
 

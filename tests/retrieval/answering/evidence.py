@@ -5,7 +5,7 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
-from retrieval.answering.checking import AnswerChecker
+from retrieval.answering.checks.checking import AnswerChecker
 from retrieval.answering.requests import Evidence
 from retrieval.requests import Candidate, Hit
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from documents.language_models.base import Usage
-from retrieval.answering.extractive import ExtractiveWriter
 from retrieval.answering.requests import AnswerRequest, Evidence, Preferences
-from retrieval.answering.writers import WritingTask
+from retrieval.answering.writers.base import WritingTask
+from retrieval.answering.writers.extractive import ExtractiveWriter
 from retrieval.requests import SearchRequest
 
 from .evidence import evidence

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from documents.models import Namespace
-from evaluation.citation_checks import MARKER, unequal_citations, unknown_markers
+from evaluation.runs.citation_audit import MARKER, unequal_citations, unknown_markers
 from retrieval.answering.requests import (
     AnswerEvent,
     AnswerResult,

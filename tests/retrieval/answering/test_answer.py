@@ -14,9 +14,9 @@ from documents.language_models.base import (
     Message,
 )
 from documents.models import LanguageModelUsage, Namespace
-from ragsite.backends import load_backend
-from ragsite.errors import ApiError
-from ragsite.tenancy import namespace, operator
+from ragsite.database.tenancy import namespace, operator
+from ragsite.platform.backends import load_backend
+from ragsite.platform.errors import ApiError
 from retrieval.answering.answer import answer, answer_whole, prompt_for
 from retrieval.answering.requests import (
     AnswerEvent,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrieval.answering.checking import AnswerChecker
+from retrieval.answering.checks.checking import AnswerChecker
 
 from .evidence import checked, evidence
 

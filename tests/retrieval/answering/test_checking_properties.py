@@ -5,7 +5,7 @@ import re
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from retrieval.answering.checking import AnswerChecker
+from retrieval.answering.checks.checking import AnswerChecker
 from retrieval.answering.requests import Evidence
 
 from ...linear_time import assert_grows_linearly

@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrieval.answering.conflicts import find_conflicts
+from retrieval.answering.values.conflicts import find_conflicts
 
 from .evidence import day, evidence
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from documents.language_models.base import LanguageModelUnavailable, Message
-from retrieval.answering.conversation import carry_terms, standalone_question
+from retrieval.answering.question.conversation import carry_terms, standalone_question
 
 from .scripted import ScriptedModel
 

@@ -6,8 +6,8 @@ import uuid
 import pytest
 
 from documents.language_models.base import LanguageModelTimeout, Usage
-from retrieval.answering.expansion import fuse_results, other_questions, rephrase
-from retrieval.answering.second_search import second_query
+from retrieval.answering.question.expansion import fuse_results, other_questions, rephrase
+from retrieval.answering.question.second_search import second_query
 
 from .scripted import ScriptedModel, found, hit, soon
 

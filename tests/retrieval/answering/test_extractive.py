@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import pytest
 
 from documents.language_models.base import Cancelled
-from ragsite.backends import load_backend
-from retrieval.answering.extractive import ExtractiveWriter
-from retrieval.answering.extractive.ranking import MAX_EMBEDDED, MAX_RERANKED
-from retrieval.answering.writers import NotEnoughInformation, WritingTask
+from ragsite.platform.backends import load_backend
+from retrieval.answering.writers.base import NotEnoughInformation, WritingTask
+from retrieval.answering.writers.extractive import ExtractiveWriter
+from retrieval.answering.writers.extractive.ranking import MAX_EMBEDDED, MAX_RERANKED
 from tests.linear_time import assert_grows_linearly
 
 from .evidence import checked

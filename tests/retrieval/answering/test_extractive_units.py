@@ -3,7 +3,7 @@ row, the line before a list."""
 
 import pytest
 
-from retrieval.answering.claims import uncited_sentences
+from retrieval.answering.checks.claims import uncited_sentences
 
 from .evidence import checked
 from .extractive_tasks import MARKER, source, task, write

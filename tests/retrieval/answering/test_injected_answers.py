@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from documents.models import Namespace
-from ragsite.backends import load_backend
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
+from ragsite.platform.backends import load_backend
 from retrieval.answering.answer import answer_whole, prompt_for
 from retrieval.answering.requests import AnswerRequest
 from retrieval.requests import SearchRequest

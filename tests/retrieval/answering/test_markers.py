@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrieval.answering.markers import DROPPED, MARKER, MAX_BODY, MarkerParser
+from retrieval.answering.checks.markers import DROPPED, MARKER, MAX_BODY, MarkerParser
 
 
 def parse(text: str, *, size: int = 0) -> tuple[str, list[list[str]], int, int]:

@@ -16,7 +16,7 @@ from documents.language_models.base import (
 from retrieval.answering.evidence import number_evidence
 from retrieval.answering.model_writer import ModelWriter
 from retrieval.answering.requests import AnswerRequest, Evidence, Preferences
-from retrieval.answering.writers import NotEnoughInformation, WritingTask
+from retrieval.answering.writers.base import NotEnoughInformation, WritingTask
 from retrieval.requests import SearchRequest
 
 from .scripted import hit

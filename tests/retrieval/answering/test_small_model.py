@@ -15,8 +15,8 @@ import pytest
 
 from documents.language_models.base import LanguageModelFailed
 from documents.models import Namespace
-from ragsite.backends import load_backend
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
+from ragsite.platform.backends import load_backend
 from retrieval.answering.answer import answer
 from retrieval.answering.requests import AnswerEvent, AnswerRequest, Event
 from retrieval.requests import SearchRequest

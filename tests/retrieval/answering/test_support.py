@@ -3,7 +3,7 @@
 import math
 
 from documents.embedders.hashing import HashingEmbedder
-from retrieval.answering.support import judge_sentences
+from retrieval.answering.checks.support import judge_sentences
 
 from .evidence import checked, evidence
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from retrieval.answering.claims import answer_sentences, uncited_sentences
-from retrieval.answering.values import find_values, unsupported_values
+from retrieval.answering.checks.claims import answer_sentences, uncited_sentences
+from retrieval.answering.values.values import find_values, unsupported_values
 
 from ...linear_time import assert_grows_linearly
 from .evidence import checked, evidence

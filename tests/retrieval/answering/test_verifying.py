@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from documents.language_models.base import ChatRequest, LanguageModelUnavailable, Usage
+from retrieval.answering.checks.verifying import FAILED, INCOMPLETE, Style, verify
 from retrieval.answering.requests import (
     AnswerResult,
     AnswerSentence,
@@ -14,7 +15,6 @@ from retrieval.answering.requests import (
     Citation,
     Evidence,
 )
-from retrieval.answering.verifying import FAILED, INCOMPLETE, Style, verify
 
 from .scripted import ScriptedModel, evidence, soon
 

@@ -1,0 +1,146 @@
+"""Guessing passwords takes too long: failures are counted, and enough of them lock for a while.
+
+Three counters, each in one row: user and address together (few failures), the user from anywhere
+and the address for anybody (many). Each lock in a row lasts twice as long, up to a maximum. Who
+has signed in from an address lately is held only by the first: a stranger elsewhere cannot lock
+the operator out.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import connections, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from documents.metadata import text
+from documents.models import LoginThrottle
+from ragsite.access.client_address import network_of
+from ragsite.database.tenancy import operator
+
+from . import audit
+
+KNOWN_FOR = timedelta(days=30)  # an address that the user has signed in from
+
+# A slot is taken before the password is looked at, so that a hundred guesses at once count as a
+# hundred. Failures are forgotten after an hour, locks in a row after a day. No row comes back
+# while it is locked.
+_TAKE = """
+    INSERT INTO documents_loginthrottle AS t (key, failures, locks, last_attempt_at)
+    VALUES (%(key)s, 1, 0, now())
+    ON CONFLICT (key) DO UPDATE SET
+        failures = CASE WHEN t.last_attempt_at < now() - interval '1 hour' THEN 1
+                        ELSE t.failures + 1 END,
+        locks = CASE WHEN t.last_attempt_at < now() - interval '1 day' THEN 0 ELSE t.locks END,
+        last_attempt_at = now()
+    WHERE t.locked_until IS NULL OR t.locked_until <= now()
+    RETURNING failures, locks
+"""
+_LOCK = """
+    UPDATE documents_loginthrottle
+    SET failures = 0, locks = locks + 1, locked_until = now() + make_interval(secs => %(seconds)s)
+    WHERE key = %(key)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Who tries to sign in, and from where; nobody knows yet whether there is such a user."""
+
+    username: str
+    address: str
+
+    @property
+    def user(self) -> str:
+        return text(self.username).strip().casefold()[:150]
+
+    @property
+    def pair_key(self) -> str:
+        return f"pair:{self.user}@{self.address}"
+
+    def limits(self) -> dict[str, int]:
+        """Failures each counter allows, the narrowest first."""
+        limits = settings.LOGIN_THROTTLE
+        return {
+            self.pair_key: limits["failures"],
+            f"user:{self.user}": limits["failures_per_user"],
+            f"address:{self.address}": limits["failures_per_address"],
+        }
+
+
+def take_slot(attempt: Attempt) -> bool:
+    """Count an attempt before its password is looked at; False if it is locked out."""
+    with operator(), transaction.atomic(using="operator"):
+        limits = attempt.limits()
+        if _is_known(attempt):
+            limits = {attempt.pair_key: limits[attempt.pair_key]}
+        # Whoever is locked out by the first counts nowhere else.
+        return all(_take(key, limit) for key, limit in limits.items())
+
+
+def succeeded(attempt: Attempt) -> None:
+    """The password was right: the attempt was no failure, and this address is known."""
+    with operator(), transaction.atomic(using="operator"):
+        LoginThrottle.objects.filter(pk=attempt.pair_key).update(
+            failures=0, locks=0, locked_until=None, last_success_at=Now()
+        )
+        with connections["operator"].cursor() as cursor:
+            cursor.execute(
+                "UPDATE documents_loginthrottle SET failures = greatest(failures - 1, 0) "
+                "WHERE key = ANY (%s)",
+                [[key for key in attempt.limits() if key != attempt.pair_key]],
+            )
+
+
+def unlock(*, username: str = "", address: str = "", everything: bool = False) -> int:
+    """Forget the failures of a user, of an address, or all; how many locks that opened."""
+    with operator(), transaction.atomic(using="operator"):
+        user = Attempt(username, address).user
+        chosen = Q()
+        if username:
+            chosen |= Q(key=f"user:{user}") | Q(key__startswith=f"pair:{user}@")
+        if address:
+            network = network_of(address)
+            chosen |= Q(key=f"address:{network}") | Q(key__endswith=f"@{network}")
+        if not (chosen or everything):
+            return 0
+        rows = LoginThrottle.objects.filter(chosen)
+        opened = rows.filter(locked_until__gt=Now()).count()
+        rows.update(failures=0, locks=0, locked_until=None)
+        target = audit.Target("login", label=username or address or "all")
+        audit.record("login.unlock", count=opened, target=target)
+        return opened
+
+
+def forget_the_old() -> None:
+    """Somebody has to call this now and then."""
+    with operator():
+        LoginThrottle.objects.filter(
+            Q(last_success_at=None) | Q(last_success_at__lt=Now() - KNOWN_FOR),
+            last_attempt_at__lt=Now() - timedelta(days=1),
+        ).delete()
+
+
+def _is_known(attempt: Attempt) -> bool:
+    return LoginThrottle.objects.filter(
+        pk=attempt.pair_key, last_success_at__gt=Now() - KNOWN_FOR
+    ).exists()
+
+
+def _take(key: str, limit: int) -> bool:
+    with connections["operator"].cursor() as cursor:
+        cursor.execute(_TAKE, {"key": key})
+        taken = cursor.fetchone()
+        if taken is None:
+            return False
+        failures, locks = taken
+        if failures <= limit:
+            return True
+        throttle = settings.LOGIN_THROTTLE
+        seconds = min(throttle["lock_seconds"] * 2 ** min(locks, 20), throttle["lock_max_seconds"])
+        cursor.execute(_LOCK, {"key": key, "seconds": seconds})
+        kind, _, label = key.partition(":")
+        details = {"by": kind, "seconds": seconds, "failures": limit}
+        audit.record("login.lock", target=audit.Target("login", label=label), details=details)
+        return False

@@ -1,0 +1,268 @@
+"""Deleting a namespace and everything in it: keys stop at once, the rest goes in small steps that
+can be interrupted and resumed, and a receipt stays."""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.apps import apps
+from django.db import connections, models, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+from django_q.tasks import async_task
+
+from documents.intake import originals
+from documents.models import ApiKey, DocumentVersion, Namespace, NamespaceRemoval
+from ragsite.access.actor import current_actor
+from ragsite.database.tenancy import operator
+from ragsite.platform.cache_clearing import forget_namespace
+
+from . import audit, keys
+
+logger = logging.getLogger(__name__)
+
+BATCH_ROWS = 2000
+BATCH_FILES = 200
+SMALL_ROWS = 5000  # chunks and documents that are deleted while the caller waits
+LEASE = timedelta(minutes=5)
+TASK_SECONDS = 240.0  # of one task; what is left is for the next
+
+Progress = Callable[[NamespaceRemoval], None]
+Removed = tuple[Counter[str], int, list[str]]  # rows by kind, files, keys of files that stay
+
+
+class _OutOfTime(Exception):
+    """The rest is for the next task."""
+
+
+def request_removal(namespace: Namespace) -> NamespaceRemoval:
+    """Close the namespace: from now on none of its keys works. Asked again, the same removal.
+    Raises Namespace.DoesNotExist if it is gone. Inside operator()."""
+    with transaction.atomic(using="operator"):
+        held = Namespace.objects.select_for_update().get(pk=namespace.pk)
+        removal, is_new = NamespaceRemoval.objects.get_or_create(
+            removed_namespace=held.pk,
+            defaults={"slug": held.slug, "requested_by": current_actor().label[:200]},
+        )
+        if is_new:
+            keys.revoke(ApiKey.objects.filter(namespace=held))
+            held.deleting_since = Now()
+            held.save(update_fields=["deleting_since"])
+            details = {"removal_id": str(removal.pk), "chunks": held.chunk_count}
+            audit.record("namespace.delete", namespace=held, target=held, details=details)
+    return removal
+
+
+def remove_namespace(namespace: Namespace) -> NamespaceRemoval:
+    """Delete a small namespace at once, a large one in the background. Inside operator()."""
+    removal = request_removal(namespace)
+    if _size(namespace) <= SMALL_ROWS:
+        return carry_out(removal.pk)
+    ring(removal.pk)
+    return removal
+
+
+def _size(namespace: Namespace) -> int:
+    documents = namespace.documents.all()[: SMALL_ROWS + 1].count()
+    return namespace.chunk_count + documents
+
+
+def ring(removal_id: UUID) -> None:
+    async_task("documents.tasks.remove_namespace", str(removal_id), save=False)
+
+
+def resume() -> None:
+    """Ring for removals that nobody is working on: their task was lost, or its worker died."""
+    with operator():
+        waiting = NamespaceRemoval.objects.filter(_is_free()).values_list("pk", flat=True)
+        for removal_id in waiting:
+            ring(removal_id)
+
+
+def carry_out(
+    removal_id: UUID,
+    *,
+    seconds: float | None = None,
+    progress: Progress = lambda removal: None,
+) -> NamespaceRemoval:
+    """Remove what is left of the namespace; after `seconds` the rest is left for another call.
+    Does nothing where somebody else is at it."""
+    with operator():
+        if not _claim(removal_id):
+            return NamespaceRemoval.objects.get(pk=removal_id)
+        removal = NamespaceRemoval.objects.get(pk=removal_id)
+        deadline = None if seconds is None else time.monotonic() + seconds
+        try:
+            for rows, files, files_left in _batches(removal.removed_namespace):
+                _note(removal, rows, files, files_left)
+                progress(removal)
+                if deadline is not None and time.monotonic() > deadline:
+                    raise _OutOfTime
+            _note(removal, *_last_step(removal.removed_namespace))
+            _finish(removal)
+        except _OutOfTime:
+            ring(removal.pk)
+        finally:
+            _release(removal)
+    return removal
+
+
+def _is_free() -> Q:
+    return ~Q(state=NamespaceRemoval.State.FINISHED) & (
+        Q(lease_until=None) | Q(lease_until__lt=Now())
+    )
+
+
+def _claim(removal_id: UUID) -> bool:
+    free = NamespaceRemoval.objects.filter(_is_free(), pk=removal_id)
+    running = NamespaceRemoval.State.RUNNING
+    return bool(free.update(state=running, lease_until=Now() + LEASE))
+
+
+def _release(removal: NamespaceRemoval) -> None:
+    NamespaceRemoval.objects.filter(pk=removal.pk).update(lease_until=None)
+    removal.lease_until = None
+
+
+def _note(removal: NamespaceRemoval, rows: Counter[str], files: int, files_left: list[str]) -> None:
+    """Write down what a step has removed, and stay in charge."""
+    removal.rows = dict(Counter(removal.rows) + rows)
+    removal.files += files
+    removal.files_left = [*removal.files_left, *files_left]
+    NamespaceRemoval.objects.filter(pk=removal.pk).update(
+        rows=removal.rows,
+        files=removal.files,
+        files_left=removal.files_left,
+        lease_until=Now() + LEASE,
+    )
+
+
+def _batches(namespace_id: UUID) -> Iterator[Removed]:
+    """What each batch has removed; children before their parents."""
+    for model in owned_models():
+        yield from _emptied(model, namespace_id)
+
+
+def _last_step(namespace_id: UUID) -> Removed:
+    rows = _last_rows(namespace_id)
+    # An upload may have stored its file just before its row was refused.
+    files, left = originals.remove_all(namespace_id)
+    forget_namespace(namespace_id)
+    return rows, files, left
+
+
+def _emptied(model: type[models.Model], namespace_id: UUID) -> Iterator[Removed]:
+    for column in _links_to_itself(model):
+        while _execute(
+            f"UPDATE {_table(model)} SET {column} = NULL WHERE id IN (SELECT id FROM "  # noqa: S608
+            f"{_table(model)} WHERE namespace_id = %s AND {column} IS NOT NULL LIMIT {BATCH_ROWS})",
+            namespace_id,
+        ):
+            yield Counter(), 0, []
+    if model is DocumentVersion:
+        yield from _versions_with_files(namespace_id)
+    delete = (
+        f"DELETE FROM {_table(model)} WHERE ctid = ANY (ARRAY(SELECT ctid FROM {_table(model)} "  # noqa: S608
+        f"WHERE namespace_id = %s LIMIT {BATCH_ROWS}))"
+    )
+    while deleted := _execute(delete, namespace_id):
+        yield Counter({_kind(model): deleted}), 0, []
+
+
+def _versions_with_files(namespace_id: UUID) -> Iterator[Removed]:
+    """Files first: a row that is still there says what has to be removed when this is resumed."""
+    versions = DocumentVersion.objects.filter(namespace=namespace_id)
+    while batch := list(versions.values_list("pk", "storage_key")[:BATCH_FILES]):
+        left = [key for _, key in batch if not originals.remove(key)]
+        kind = _kind(DocumentVersion)
+        deleted = _execute(
+            f"DELETE FROM {_table(DocumentVersion)} WHERE namespace_id = %s AND id = ANY (%s)",  # noqa: S608
+            namespace_id,
+            [pk for pk, _ in batch],
+        )
+        yield Counter({kind: deleted}), len(batch) - len(left), left
+
+
+def _last_rows(namespace_id: UUID) -> Counter[str]:
+    """The namespace itself. While it is locked nobody can add to it; what somebody has added
+    since we were there goes with it."""
+    rows: Counter[str] = Counter()
+    with transaction.atomic(using="operator"):
+        if not Namespace.objects.select_for_update().filter(pk=namespace_id).exists():
+            return rows
+        for model in owned_models():
+            for column in _links_to_itself(model):
+                clear = f"UPDATE {_table(model)} SET {column} = NULL WHERE namespace_id = %s"  # noqa: S608
+                _execute(clear, namespace_id)
+            delete = f"DELETE FROM {_table(model)} WHERE namespace_id = %s"  # noqa: S608
+            rows[_kind(model)] += _execute(delete, namespace_id)
+        rows["namespace"] += _execute("DELETE FROM documents_namespace WHERE id = %s", namespace_id)
+    return +rows
+
+
+def _finish(removal: NamespaceRemoval) -> None:
+    with transaction.atomic(using="operator"):
+        finished = NamespaceRemoval.objects.filter(pk=removal.pk)
+        finished.update(state=NamespaceRemoval.State.FINISHED, finished_at=Now())
+        removal.refresh_from_db()
+        audit.record(
+            "namespace.deleted",
+            count=sum(removal.rows.values()),
+            target=audit.Target("namespace", str(removal.removed_namespace), removal.slug),
+            details={"rows": removal.rows, "files": removal.files},
+        )
+    logger.info("namespace.removed", extra={"slug": removal.slug, "files": removal.files})
+
+
+def owned_models() -> list[type[models.Model]]:
+    """Every table whose rows belong to a namespace, in all apps; those that refer to others first.
+
+    A table that only mentions a namespace, which may be null there, outlives it.
+    """
+    waiting = [model for model in apps.get_models(include_auto_created=True) if _is_owned(model)]
+    ordered: list[type[models.Model]] = []
+    while waiting:
+        named = {target for model in waiting for target in _targets(model)}
+        free = [model for model in waiting if model not in named]
+        if not free:
+            raise RuntimeError(f"Tables that refer to each other in a circle: {waiting}")
+        ordered += free
+        waiting = [model for model in waiting if model in named]
+    return ordered
+
+
+def _is_owned(model: type[models.Model]) -> bool:
+    return any(
+        field.attname == "namespace_id" and field.related_model is Namespace and not field.null
+        for field in _foreign_keys(model)
+    )
+
+
+def _foreign_keys(model: type[models.Model]) -> list[Any]:
+    return [field for field in model._meta.concrete_fields if field.remote_field]
+
+
+def _targets(model: type[models.Model]) -> set[Any]:
+    return {field.related_model for field in _foreign_keys(model)} - {model}
+
+
+def _links_to_itself(model: type[models.Model]) -> list[str]:
+    return [field.column for field in _foreign_keys(model) if field.related_model is model]
+
+
+def _table(model: type[models.Model]) -> str:
+    return model._meta.db_table
+
+
+def _kind(model: type[models.Model]) -> str:
+    return str(model._meta.model_name)
+
+
+def _execute(statement: str, *parameters: Any) -> int:
+    with connections["operator"].cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return int(cursor.rowcount)

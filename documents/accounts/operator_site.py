@@ -1,0 +1,57 @@
+"""The admin's frame: its login, and on its first page how the service is."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.admin import AdminSite
+from django.db.models import Model
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
+
+from documents.jobs import status
+
+from . import audit
+from .signing_in import SignInForm
+
+# django-q2 brings pages of its own, and in one of them any function can be named to be run.
+WITHOUT_PAGES = {"django_q"}
+
+
+class OperatorSite(AdminSite):
+    site_header = site_title = "Ragsite"
+    login_form = SignInForm
+    index_template = "admin/operator_index.html"
+
+    def register(
+        self,
+        model_or_iterable: type[Model] | Iterable[type[Model]],
+        admin_class: Any = None,
+        **options: Any,
+    ) -> None:
+        is_one = isinstance(model_or_iterable, type)
+        models: Any = [model_or_iterable] if is_one else model_or_iterable
+        shown = [model for model in models if model._meta.app_label not in WITHOUT_PAGES]
+        super().register(shown, admin_class, **options)
+
+    def index(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        context = {**(extra_context or {}), "work": status.look()}
+        return super().index(request, context)
+
+    def password_change(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        response = super().password_change(request, extra_context)
+        if request.method == "POST" and response.status_code == 302:
+            name = request.user.get_username()
+            audit.record("user.password_change", target=audit.Target("user", label=name))
+        return response
+
+    def logout(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        if request.method == "POST" and request.user.is_authenticated:
+            name = request.user.get_username()
+            audit.record("logout", target=audit.Target("login", label=name))
+        return super().logout(request, extra_context)

@@ -1,0 +1,1 @@
+"""POST /ingest: what a request may hold, how it is taken in, what is answered."""

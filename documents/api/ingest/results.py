@@ -1,0 +1,121 @@
+"""What POST /ingest answers, item by item."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from documents.api.serializers import FailureSerializer
+from documents.errors import IngestError
+from documents.intake.intake import Receipt
+from documents.models import Document, DocumentVersion
+
+
+class RejectionSerializer(FailureSerializer):
+    details = serializers.DictField(
+        required=False,
+        help_text="Of quota_exceeded: which quota, its limit, what is used and what was asked for.",
+    )
+
+
+class ResultSerializer(serializers.Serializer):
+    index = serializers.IntegerField(help_text="The item's place in the request, from 0.")
+    source_uri = serializers.CharField(
+        allow_null=True, help_text="What the document is known by; of a duplicate, the first one's."
+    )
+    document_id = serializers.UUIDField(allow_null=True)
+    job_id = serializers.UUIDField(allow_null=True)
+    status = serializers.ChoiceField(choices=[*Document.Status.values, "rejected"])
+    duplicate = serializers.BooleanField(help_text="These bytes were here already.")
+    updated = serializers.BooleanField(
+        help_text="Of known bytes: their title, tags or metadata became those sent with them."
+    )
+    version = serializers.IntegerField(allow_null=True)
+    chunks_count = serializers.IntegerField()
+    tokens_estimate = serializers.IntegerField()
+    warnings = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="About the request, then what the version's reading and indexing left to say.",
+    )
+    error = RejectionSerializer(allow_null=True)
+
+
+class IngestAnswerSerializer(serializers.Serializer):
+    failed = serializers.IntegerField(help_text="Items that were refused or could not be read.")
+    error = FailureSerializer(
+        allow_null=True, help_text="Of the first item that failed, in a sentence."
+    )
+    warnings = serializers.ListField(
+        child=serializers.CharField(), help_text="About the request as a whole."
+    )
+    namespace = serializers.CharField()
+    indexed = serializers.IntegerField(help_text="Items that are searchable now.")
+    results = ResultSerializer(many=True)
+
+
+def result_of(index: int, receipt: Receipt) -> dict[str, Any]:
+    return {
+        "index": index,
+        "source_uri": receipt.source_uri,
+        "document_id": receipt.document_id,
+        "job_id": receipt.job_id,
+        "status": receipt.status,
+        "duplicate": receipt.duplicate,
+        "updated": receipt.updated,
+        "version": receipt.version,
+        "chunks_count": 0,
+        "tokens_estimate": 0,
+        "warnings": list(receipt.warnings),
+        "error": None,
+    }
+
+
+def rejection(index: int, error: IngestError, *, source_uri: str = "") -> dict[str, Any]:
+    return {
+        "index": index,
+        "source_uri": source_uri or None,
+        "document_id": None,
+        "job_id": None,
+        "status": "rejected",
+        "duplicate": False,
+        "updated": False,
+        "version": None,
+        "chunks_count": 0,
+        "tokens_estimate": 0,
+        "warnings": [],
+        "error": {"code": error.code, "message": str(error), "details": error.details or {}},
+    }
+
+
+def first_failure(results: list[dict[str, Any]]) -> dict[str, str] | None:
+    """What went wrong, where nobody can overlook it."""
+    failed = [r for r in results if r["status"] in ("rejected", Document.Status.FAILED)]
+    if not failed:
+        return None
+    error, name = failed[0]["error"], failed[0]["source_uri"]
+    what = f"{name}: {error['message']}" if name else error["message"]
+    if len(results) > 1:
+        what = f"{len(failed)} of {len(results)} documents failed; the first: {what}"
+    return {"code": error["code"], "message": what}
+
+
+def bring_up_to_date(results: list[dict[str, Any]]) -> None:
+    """Fill in how the documents stand now. Inside namespace()."""
+    wanted = [result["document_id"] for result in results if result["document_id"]]
+    documents = Document.objects.defer("metadata", "given").in_bulk(wanted)
+    versions = DocumentVersion.objects.filter(document_id__in=wanted).exclude(warnings=[])
+    warned = {
+        (document_id, number): warnings
+        for document_id, number, warnings in versions.values_list(
+            "document_id", "number", "warnings"
+        )
+    }
+    for result in results:
+        if document := documents.get(result["document_id"]):
+            result["status"] = document.status
+            result["chunks_count"] = document.chunks_count
+            result["tokens_estimate"] = document.tokens_count
+            if document.status == Document.Status.READY:  # else they are of an earlier attempt
+                result["warnings"] += warned.get((document.pk, result["version"]), [])
+            if document.error_code:
+                failure = {"code": document.error_code, "message": document.error_message}
+                result["error"] = failure

@@ -1,0 +1,86 @@
+"""Documents taken in one after another, each on its own: for POST /ingest and every other door."""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from django.conf import settings
+
+from documents.errors import IngestError
+from documents.intake import intake
+from documents.intake.archives import expanded
+from documents.intake.batches import OnePerSource
+from documents.intake.intake import Submission
+from documents.jobs import queue
+from documents.models import Document
+from ragsite.database.tenancy import namespace
+from ragsite.platform.errors import ApiError
+
+from .results import bring_up_to_date, rejection, result_of
+
+HTTP_STATUS = {
+    "too_large": 413,
+    "unsupported_type": 415,
+    "type_mismatch": 415,
+    "duplicate_content": 409,
+    "storage_full": 507,
+    "quota_exceeded": 403,
+    "same_source_twice": 409,
+}
+FAILED = ("rejected", Document.Status.FAILED)
+UNFINISHED = (Document.Status.QUEUED, Document.Status.PROCESSING)
+
+
+def take(
+    namespace_id: uuid.UUID,
+    items: Sequence[Submission | IngestError],
+    *,
+    wait: float,
+    slot: AbstractContextManager[None],
+) -> list[dict[str, Any]]:
+    """One result for each document, as it stands when all are indexed or `wait` seconds are over.
+
+    Whoever waits takes a `slot` first: a call that is refused must not have stored anything.
+    """
+    seconds = min(wait, settings.INGEST_MAX_WAIT)
+    with slot if seconds else nullcontext():
+        results = list(_take_all(namespace_id, items))
+        job_ids = [result["job_id"] for result in results if result["job_id"]]
+        queue.wait(namespace_id, job_ids, seconds=seconds)
+    with namespace(namespace_id):
+        bring_up_to_date(results)
+    return results
+
+
+def require_any(results: list[dict[str, Any]]) -> None:
+    """Raises ApiError where not one document could be taken."""
+    if any(result["status"] != "rejected" for result in results):
+        return
+    codes = {result["error"]["code"] for result in results}
+    code = codes.pop() if len(codes) == 1 else "nothing_taken"
+    message = results[0]["error"]["message"]
+    if len(results) > 1:
+        message = f"None of the {len(results)} documents could be taken; the first: {message}"
+    http_status = HTTP_STATUS.get(code, 422)
+    details = {**results[0]["error"]["details"], "results": results}
+    raise ApiError(code, message, http_status=http_status, details=details)
+
+
+def _take_all(
+    namespace_id: uuid.UUID, items: Sequence[Submission | IngestError]
+) -> Iterator[dict[str, Any]]:
+    """One result for each document: the files of an archive share their index."""
+    batch = OnePerSource()
+    for index, item in enumerate(items):
+        if isinstance(item, IngestError):
+            yield rejection(index, item)
+            continue
+        for submission, trouble in expanded(item):
+            try:
+                if trouble is not None:
+                    raise trouble
+                batch.check(submission)
+                yield result_of(index, intake.accept(namespace_id, submission))
+            except IngestError as error:
+                yield rejection(index, error, source_uri=intake.identity(submission))

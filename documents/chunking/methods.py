@@ -1,0 +1,150 @@
+"""Which splitter cuts for which settings, and which settings make sense."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from documents.chunking.base import CHARACTERS_PER_TOKEN, Splitter, StructureSplitter
+from documents.chunking.fixed import FixedSplitter
+from documents.chunking.llm import FindTopics, TopicSplitter
+from documents.chunking.semantic import SemanticSplitter
+from documents.embedders import Embedder
+
+# Of chunk_size, in the chunker's own unit: below, passages say nothing; above, no model reads them.
+SIZES = {
+    "structure": (16, 8192),
+    "fixed": (100, 20_000),
+    "semantic": (16, 8192),
+    "llm": (16, 8192),
+}
+UNITS = {"structure": "tokens", "semantic": "tokens", "fixed": "characters", "llm": "tokens"}
+# Size and overlap where none are named.
+DEFAULT_SIZES = {
+    "structure": (200, 30),
+    "fixed": (1000, 200),
+    "semantic": (220, 0),
+    "llm": (220, 0),
+}
+WITHOUT_OVERLAP = ("semantic", "llm")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkerSettings:
+    chunker: str
+    size: int
+    overlap: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkingOptions:
+    """What an upload asks of its chunks; what is None is as in the index profile."""
+
+    method: str | None = None
+    size: int | None = None
+    overlap: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Empty where nothing is asked: then the profile decides."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def over(self, own: ChunkerSettings) -> ChunkerSettings:
+        """The profile's own settings with these in their place. An overlap that is not named keeps
+        its share of the size."""
+        if not self.as_json():
+            return own
+        if self.method not in (None, own.chunker):
+            own = ChunkerSettings(self.method, *DEFAULT_SIZES.get(self.method, (1, 0)))
+        size = own.size if self.size is None else self.size
+        share = own.overlap / own.size
+        overlap = int(size * share) if self.overlap is None else self.overlap
+        return ChunkerSettings(own.chunker, size, overlap, own.options)
+
+
+def splitter_for(
+    chunker: str,
+    embedder: Embedder,
+    *,
+    size: int,
+    overlap: int,
+    options: Mapping[str, Any],
+    keeps_together: bool = True,
+    find_topics: FindTopics | None = None,
+) -> Splitter:
+    """Raises ValueError where the embedder cannot read passages of that size. `keeps_together` is
+    False for profiles of ingestion version 1, whose chunks stay as they were. Without `find_topics`
+    the llm chunker asks nobody and cuts between paragraphs."""
+    longest = embedder.max_tokens * embedder.max_windows
+    if chunker != "fixed" and size > longest:
+        raise ValueError(f"size must be from 1 to the limit of {longest} tokens, not {size}")
+    count = embedder.count_tokens
+    limit = max(embedder.max_tokens, size)
+    match chunker:
+        case "structure":
+            return StructureSplitter(
+                count, size=size, overlap=overlap, limit=limit, keeps_together=keeps_together
+            )
+        case "fixed":
+            return FixedSplitter(count, size=size, overlap=overlap, limit=embedder.max_tokens)
+        case "semantic":
+            embed = embedder.embed_documents
+            return SemanticSplitter(count, embed, size=size, limit=limit, **options)
+        case "llm":
+            return TopicSplitter(count, find_topics, size=size, limit=limit)
+    raise ValueError(f"there is no chunker {chunker!r}")
+
+
+def chunking_errors(
+    chunker: str, *, size: int | None, overlap: int | None, options: Any
+) -> dict[str, str]:
+    """A sentence for each setting that makes no sense; none for what is missing or misspelt."""
+    errors: dict[str, str] = {}
+    if chunker not in SIZES:
+        return errors
+    unit, (least, most) = UNITS[chunker], SIZES[chunker]
+    if size is not None and not least <= size <= most:
+        errors["chunk_size"] = f"With the {chunker} chunker, from {least} to {most} {unit}."
+    if size is not None and overlap is not None and 2 * overlap >= size:
+        errors["chunk_overlap"] = f"Less than half of the size of {size} {unit}."
+    if chunker in WITHOUT_OVERLAP and overlap:
+        errors["chunk_overlap"] = f"0 with the {chunker} chunker: its chunks do not overlap."
+    if wrong := _options_error(chunker, options):
+        errors["chunker_options"] = wrong
+    return errors
+
+
+def size_limits(chunker: str, embedder: Embedder) -> tuple[int, int]:
+    """The smallest and largest size, in the chunker's unit, that this embedder can read."""
+    least, most = SIZES[chunker]
+    if chunker == "fixed":
+        return least, min(most, embedder.max_tokens * CHARACTERS_PER_TOKEN)
+    return least, min(most, embedder.max_tokens * embedder.max_windows)
+
+
+def misfit(settings: ChunkerSettings, embedder: Embedder) -> tuple[str, str] | None:
+    """The first setting that this embedder cannot work with, and why; None if all is well."""
+    if settings.chunker not in SIZES:
+        return "method", f"There is no method {settings.chunker!r}: use one of {', '.join(SIZES)}."
+    least, most = size_limits(settings.chunker, embedder)
+    if not least <= settings.size <= most:
+        unit = UNITS[settings.chunker]
+        return "size", (
+            f"With the {settings.chunker} method and this namespace's embedding model, from "
+            f"{least} to {most} {unit}, not {settings.size}."
+        )
+    wrong = chunking_errors(
+        settings.chunker, size=settings.size, overlap=settings.overlap, options=settings.options
+    )
+    return ("overlap", wrong["chunk_overlap"]) if "chunk_overlap" in wrong else None
+
+
+def _options_error(chunker: str, options: Any) -> str:
+    known = {"percentile"} if chunker == "semantic" else set()
+    if not isinstance(options, dict):
+        return "An object, such as {}."
+    if unknown := sorted(map(str, options.keys() - known)):
+        return f"The {chunker} chunker has no option {unknown[0]!r}."
+    percentile = options.get("percentile", 90)
+    if type(percentile) is not int or not 0 < percentile < 100:
+        return "percentile: a whole number from 1 to 99."
+    return ""

@@ -1,0 +1,1 @@
+"""Readers of tables and structured data: CSV, JSON, notebooks."""

@@ -1,0 +1,151 @@
+"""CSV and TSV: delimiter and encoding found out, rows as Markdown tables with their header."""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from documents.errors import EmptyFile, NoText
+from documents.extractors.base import FileExtractor
+from documents.extractors.cleaning import SURROGATES, decode
+from documents.extractors.data.tables import (
+    GROUP_CHARACTERS,
+    as_table,
+    reading,
+    summary,
+    write_table,
+)
+from documents.extractors.encodings import Declared
+from documents.extractors.writer import LONGEST_TITLE, Writer
+from documents.passages import Extracted
+
+# In the order of trust where two explain the rows equally well: a comma is also a decimal sign.
+DELIMITERS = "\t;|,"
+NO_DELIMITER = "\x1f"  # for a single column: the unit separator, which no text holds
+NO_TEXT = frozenset(DELIMITERS + "\r\n \"'")
+SAMPLE_CHARACTERS = 64 * 1024
+SAMPLE_ROWS = 500
+MOST_CELLS = 5_000_000  # rows times columns, after the short rows are filled up
+LONGEST_FIELD = 16 * 1024 * 1024
+LINE = re.compile("[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+
+
+class DelimitedExtractor(FileExtractor):
+    media_types = frozenset({"text/csv", "text/tab-separated-values"})
+    source_type = "csv"
+    has_rows = True
+
+    def __init__(self, group_characters: int = GROUP_CHARACTERS) -> None:
+        self.group_characters = group_characters
+
+    def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
+        text, decoding = _source(file.read(), self.declared)
+        rows, parsing = _parse(text)
+        if not rows:
+            raise NoText("The table has no cells with text.")
+        table = as_table(rows, most_cells=MOST_CELLS)
+        writer = Writer()
+        writer.add("text", summary(table))
+        write_table(writer, table, size=self.group_characters)
+        return Extracted(
+            text=writer.text,
+            title=" ".join(table.caption[:1])[:LONGEST_TITLE],
+            blocks=tuple(writer.blocks),
+            metadata={"columns": len(table.header), "rows": len(table.rows)},
+            warnings=(*decoding, *parsing),
+        )
+
+
+def read_rows(data: bytes) -> tuple[list[str], list[list[str]]]:
+    """The header and the data rows, all of one width, cells exactly as written."""
+    text, _ = _source(data)
+    rows, _ = _parse(text)
+    table = as_table(rows, most_cells=MOST_CELLS)
+    return table.header, table.rows
+
+
+def _source(data: bytes, declared: Declared | None = None) -> tuple[str, tuple[str, ...]]:
+    if not data:
+        raise EmptyFile("The file is empty: it has no bytes at all.")
+    text, warnings = decode(data, declared=declared)
+    # Line ends stay: inside quotes they belong to the cell.
+    text = SURROGATES.sub("\ufffd", text.removeprefix("\ufeff").replace("\x00", ""))
+    if NO_TEXT.issuperset(text):
+        raise NoText("The file holds no text, only empty cells.")
+    return text, warnings
+
+
+def _parse(text: str) -> tuple[list[list[str]], tuple[str, ...]]:
+    delimiter, text = _declared_delimiter(text)
+    delimiter = delimiter or find_delimiter(text)
+    with reading("table"):
+        try:
+            return _rows(text, delimiter, strict=True), ()
+        except csv.Error as error:
+            if "unexpected end" not in str(error):
+                return _rows(text, delimiter), ("Some quotes stand where none belong.",)
+        # Read as it stands, the quote would swallow the rest of the file into one cell.
+        warning = "A quote is opened and never closed; quotes were read as ordinary characters."
+        return _rows(text, delimiter, quotes=False), (warning,)
+
+
+def _rows(
+    text: str, delimiter: str, *, strict: bool = False, quotes: bool = True
+) -> list[list[str]]:
+    csv.field_size_limit(LONGEST_FIELD)
+    reader = csv.reader(
+        _lines(text),
+        delimiter=delimiter,
+        strict=strict,
+        quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE,
+    )
+    return [row for row in reader if any(map(str.strip, row))]
+
+
+def _lines(text: str) -> Iterator[str]:
+    """With their ends, and without StringIO's copy of the whole, four bytes per character."""
+    return (line[0] for line in LINE.finditer(text))
+
+
+def _declared_delimiter(text: str) -> tuple[str, str]:
+    """Excel's own "sep=;" line, and the text after it."""
+    line, _, rest = text.partition("\n")
+    line = line.strip("\r\"' ")
+    if len(line) == 5 and line.lower().startswith("sep="):
+        return line[4], rest
+    return ("\t", rest) if line.lower() == "sep=" and line else ("", text)
+
+
+def find_delimiter(text: str) -> str:
+    """The delimiter that cuts most rows into the same number of columns."""
+    sample = text[:SAMPLE_CHARACTERS]
+    if len(text) > SAMPLE_CHARACTERS:  # the last line is cut off
+        sample = sample[: sample.rfind("\n") + 1] or sample
+    best, best_score = NO_DELIMITER, 0.0
+    for delimiter in DELIMITERS:
+        if delimiter in sample and (score := _consistency(sample, delimiter)) > best_score:
+            best, best_score = delimiter, score
+    return best
+
+
+def _consistency(sample: str, delimiter: str) -> float:
+    """0 to 1: the share of rows of the commonest width; 0 where the header stays in one piece."""
+    widths: list[int] = []
+    try:
+        for row in csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter):
+            if any(map(str.strip, row)):
+                widths.append(len(row))
+            if len(widths) == SAMPLE_ROWS:
+                break
+    except csv.Error:
+        pass
+    if not widths:
+        return 0.0
+    columns, count = Counter(widths).most_common(1)[0]
+    if columns == 1:
+        wider = sum(width > 1 for width in widths) / len(widths)
+        return 0.1 * wider if wider > 0.5 and widths[0] > 1 else 0.0  # very ragged rows
+    # A sentence per row has commas too, but rarely also in the name of the column.
+    return count / len(widths) * (1.0 if widths[0] > 1 else 0.5)

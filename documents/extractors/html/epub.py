@@ -1,0 +1,224 @@
+"""EPUB books: their chapters in reading order, each an XHTML page of its own."""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html.entities import html5
+from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import unquote
+from zipfile import ZipFile
+
+from documents.errors import EmptyFile, NoText, ParseError
+from documents.extractors.archives import (
+    MEGABYTE,
+    Encrypted,
+    XmlForbidden,
+    check_zip,
+    parse_xml,
+    read_member,
+)
+from documents.extractors.base import FileExtractor
+from documents.extractors.cleaning import clean
+from documents.extractors.html.extractor import DOCTYPE, decode_page, parse_page
+from documents.passages import Extracted
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+    from documents.extractors.html.blocks import BlockWriter
+
+CONTAINER = "META-INF/container.xml"
+ENCRYPTION = "META-INF/encryption.xml"
+SMALL_FILE = 10 * MEGABYTE  # the container, the package, the table of contents
+LARGEST_CHAPTER = 30 * MEGABYTE
+LONGEST_FACT = 1000
+PAGES = frozenset({"application/xhtml+xml", "text/html", "text/x-oeb1-document"})
+
+ENTITY_DECLARATION = re.compile(r"<!ENTITY", re.IGNORECASE)
+DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
+NAMED_ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]*;)")
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    member: str  # its path in the archive
+    title: str = ""  # as the table of contents names it
+
+
+class EpubExtractor(FileExtractor):
+    media_types = frozenset({"application/epub+zip"})
+    source_type = "epub"
+    libraries = ("defusedxml.ElementTree", "lxml.html", "documents.extractors.html.blocks")
+
+    def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
+        from documents.extractors.html.blocks import BlockWriter
+
+        archive = check_zip(file)
+        package_path = _package_path(archive)
+        package = parse_xml(read_member(archive, package_path, SMALL_FILE), name=package_path)
+        writer = BlockWriter()
+        warnings = list(_write_chapters(archive, package, package_path, writer))
+        if not writer.blocks:
+            raise NoText("The book holds no readable text.")
+        title, metadata = _facts(package)
+        return Extracted(
+            text=writer.text,
+            blocks=tuple(writer.blocks),
+            title=title,
+            metadata=metadata,
+            warnings=tuple(warnings),
+        )
+
+
+def _package_path(archive: ZipFile) -> str:
+    container = parse_xml(read_member(archive, CONTAINER, SMALL_FILE), name=CONTAINER)
+    for rootfile in _all(container, "rootfile"):
+        if path := _inside("", rootfile.get("full-path", "")):
+            return path
+    raise ParseError("The book's container names no package.")
+
+
+def _all(root: "Element", name: str) -> "Iterator[Element]":
+    """Elements by local name: old books and careless ones use other namespaces."""
+    return (e for e in root.iter() if isinstance(e.tag, str) and e.tag.rpartition("}")[2] == name)
+
+
+def _inside(base: str, reference: str) -> str:
+    """A reference as a path in the archive. It only ever names a member, never a file on disk."""
+    path = unquote(reference.partition("#")[0])
+    return posixpath.normpath(posixpath.join(posixpath.dirname(base), path)) if path else ""
+
+
+def _facts(package: "Element") -> tuple[str, dict[str, Any]]:
+    def said(name: str) -> list[str]:
+        texts = (" ".join(clean("".join(e.itertext())).split()) for e in _all(package, name))
+        return [text[:LONGEST_FACT] for text in texts if text]
+
+    facts = {
+        "author": ", ".join(said("creator"))[:LONGEST_FACT],
+        "language": next(iter(said("language")), ""),
+        "date": next(iter(said("date")), ""),
+        "publisher": next(iter(said("publisher")), ""),
+        "identifier": next(iter(said("identifier")), ""),
+        "description": next(iter(said("description")), ""),
+    }
+    return next(iter(said("title")), ""), {key: value for key, value in facts.items() if value}
+
+
+def _write_chapters(
+    archive: ZipFile, package: "Element", package_path: str, writer: "BlockWriter"
+) -> Iterator[str]:
+    """Writes each chapter; yields a warning for each that had to be left out."""
+    from documents.extractors.html.blocks import mark_headings, write_tree
+
+    members = set(archive.namelist())
+    locked = _encrypted_members(archive)
+    chapters = list(_chapters(archive, package, package_path))
+    if chapters and all(chapter.member in locked for chapter in chapters):
+        raise Encrypted("The book's chapters are encrypted.")
+    for chapter in chapters:
+        if chapter.member not in members or chapter.member in locked:
+            yield f"The chapter {chapter.member[:200]!r} is missing or encrypted."
+            continue
+        try:
+            body = _parse_chapter(read_member(archive, chapter.member, LARGEST_CHAPTER))
+        except ParseError:
+            yield f"The chapter {chapter.member[:200]!r} could not be read."
+            continue
+        except (EmptyFile, NoText):  # a cover that is one picture
+            continue
+        mark_headings(body)
+        writer.attributes = {"file": clean(chapter.member)}
+        if chapter.title and not _has_heading(body):
+            writer.add_heading(chapter.title, level=1)
+        write_tree(body, writer)
+
+
+def _encrypted_members(archive: ZipFile) -> frozenset[str]:
+    """Protected chapters are named in a list of their own; so are scrambled fonts."""
+    if ENCRYPTION not in archive.namelist():
+        return frozenset()
+    listed = parse_xml(read_member(archive, ENCRYPTION, SMALL_FILE), name=ENCRYPTION)
+    uris = (e.get("URI", "") for e in _all(listed, "CipherReference"))
+    return frozenset(_inside("", uri) for uri in uris)
+
+
+def _chapters(archive: ZipFile, package: "Element", package_path: str) -> Iterator[Chapter]:
+    items = {item.get("id", ""): item for item in _all(package, "item")}
+    titles = _contents(archive, items, package_path)
+    seen: set[str] = set()
+    for reference in _all(package, "itemref"):
+        item = items.get(reference.get("idref", ""))
+        if item is None or item.get("media-type", "").lower() not in PAGES:
+            continue
+        member = _inside(package_path, item.get("href", ""))
+        if not member or member in seen or "nav" in item.get("properties", "").split():
+            continue  # a page named twice would be read twice, and a hundred times in a bomb
+        seen.add(member)
+        yield Chapter(member, titles.get(member, ""))
+
+
+def _contents(archive: ZipFile, items: "dict[str, Element]", package_path: str) -> dict[str, str]:
+    """The chapters' names by an EPUB 2 or EPUB 3 table of contents; the first name counts."""
+    titles: dict[str, str] = {}
+    for item in items.values():
+        is_nav = "nav" in item.get("properties", "").split()
+        if not is_nav and item.get("media-type") != "application/x-dtbncx+xml":
+            continue
+        path = _inside(package_path, item.get("href", ""))
+        try:
+            root = parse_xml(read_member(archive, path, SMALL_FILE), name=path)
+        except ParseError:
+            continue  # the chapters do without
+        entries = _nav_entries(root) if is_nav else _ncx_entries(root)
+        for reference, words in entries:
+            title = " ".join(clean(words).split())
+            if title:
+                titles.setdefault(_inside(path, reference), title)
+    return titles
+
+
+def _nav_entries(root: "Element") -> Iterator[tuple[str, str]]:
+    return ((link.get("href", ""), "".join(link.itertext())) for link in _all(root, "a"))
+
+
+def _ncx_entries(root: "Element") -> Iterator[tuple[str, str]]:
+    for point in _all(root, "navPoint"):
+        label = next(_all(point, "text"), None)
+        target = next(_all(point, "content"), None)
+        if label is not None and target is not None:
+            yield target.get("src", ""), label.text or ""
+
+
+def _has_heading(body: Any) -> bool:
+    from documents.extractors.html.blocks import HEADINGS, tag_of
+
+    return any(tag_of(element) in HEADINGS for element in body.iter())
+
+
+def _parse_chapter(content: bytes) -> Any:
+    """The chapter's body; as XML, which it should be, or as the HTML it often is."""
+    from lxml import etree
+
+    source, _ = decode_page(content)
+    if ENTITY_DECLARATION.search(source):
+        raise XmlForbidden("A chapter declares XML entities; they are not read.")
+    plain = NAMED_ENTITY.sub(_character, DOCTYPE.sub("", DECLARATION.sub("", source), count=1))
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        root = etree.fromstring(plain.strip().encode(), parser=parser)
+    except (etree.LxmlError, ValueError):
+        root, _ = parse_page(source)
+    return next((e for e in root.iter("{*}body")), root)
+
+
+def _character(entity: re.Match[str]) -> str:
+    return html5.get(entity[1], entity[0])

@@ -1,0 +1,1 @@
+"""E-mail messages: .eml and Outlook's .msg."""

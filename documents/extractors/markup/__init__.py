@@ -1,0 +1,1 @@
+"""Markup languages: Markdown, reStructuredText, Org, XML, and front matter."""

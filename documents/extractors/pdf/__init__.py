@@ -1,0 +1,1 @@
+"""PDF: text, layout, headings, tables, scans."""

@@ -1,0 +1,84 @@
+"""How the text of a PDF's pages is set: what headings and tables stand out from."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from documents.extractors.lines import Line, pitch_of
+
+LARGER = 1.15  # times as high as the text
+ENOUGH = 600  # characters of a page that show how it is set; others are set as the document is
+BOLD_SHARE = 0.4  # of the characters: where as many are bold, that says nothing
+LONG_LINE = 50  # characters
+LETTER_WIDTH = 0.5  # of a letter's height, where no line is long enough to tell
+NARROWEST, WIDEST = 0.3, 0.6
+
+
+class Body(NamedTuple):
+    """How most letters of a page are set. Of height 0: nobody can tell by the size of letters."""
+
+    height: float
+    is_bold: bool
+    right: float  # where its lines end
+    pitch: float  # from one line to the next
+    letter_width: float  # the usual one, as a share of the height
+
+
+def bodies(pages: Sequence[Sequence[Line]]) -> list[Body]:
+    """Of each page."""
+    lines = [line for page in pages for line in page]
+    whole = _height(lines) if _differ(lines) else 0.0
+    is_bold = _is_bold(lines)
+    letter_width = _letter_width(lines)
+    return [
+        Body(
+            # Not less than in the whole: the letters of a page of tables are small.
+            height=max(whole, _height(page)) if whole and _is_enough(page) else whole,
+            is_bold=_is_bold(page) if _is_enough(page) else is_bold,
+            right=max((line.right for line in page), default=0.0),
+            pitch=pitch_of(page) if page else 0.0,
+            letter_width=letter_width,
+        )
+        for page in pages
+    ]
+
+
+def _is_enough(page: Sequence[Line]) -> bool:
+    return sum(len(line.text) for line in page) >= ENOUGH
+
+
+def _differ(lines: Sequence[Line]) -> bool:
+    """Not where all are alike, or were read from a picture, whose heights tell little."""
+    heights = {line.height for line in lines}
+    if not heights or max(heights) < LARGER * min(heights):
+        return False
+    return not any(line.box for line in lines)
+
+
+def _height(lines: Sequence[Line]) -> float:
+    """Of most characters."""
+    heights: Counter[float] = Counter()
+    for line in lines:
+        heights[line.height] += len(line.text)
+    left = heights.total() / 2
+    for height in sorted(heights):
+        left -= heights[height]
+        if left <= 0:
+            return height
+    return 0.0
+
+
+def _is_bold(lines: Sequence[Line]) -> bool:
+    bold = sum(len(line.text) for line in lines if line.bold)
+    return bold > BOLD_SHARE * sum(len(line.text) for line in lines)
+
+
+def _letter_width(lines: Sequence[Line]) -> float:
+    """Of the lines that are set most closely: others have the gaps of a table's rows."""
+    widths = sorted(
+        (line.right - line.left) / len(line.text) / line.height
+        for line in lines
+        if len(line.text) >= LONG_LINE
+    )
+    usual = widths[len(widths) // 4] if widths else LETTER_WIDTH
+    return min(max(usual, NARROWEST), WIDEST)

@@ -1,0 +1,156 @@
+"""PDF pages written in another order than they are read: columns, tables; lines without places."""
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from math import ceil, floor
+from statistics import median
+
+from documents.extractors.lines import CELL, Line, boxed, is_cell, is_row, tidy
+
+FEWEST_ROWS = 6  # what is less is no column of text
+FEWEST_LABELS = 3  # what is less is no table
+LABEL = re.compile(r"[^\W\d_]{3}")  # in a formula there are hardly three letters in a row
+
+
+def plain_lines(text: str) -> list[Line]:
+    """Lines of a reader that tells no positions: as if they were typed on one machine."""
+    rows = enumerate(map(tidy, text.split("\n")))
+    return [boxed(row, 0, len(row), -number, 1 - number) for number, row in rows if row]
+
+
+def gutter(lines: Sequence[Line], runs: Sequence[tuple[float, float]]) -> float | None:
+    """Where lines must be cut that PDFium read across two columns written row by row.
+
+    `runs` are the left and right ends of what was written at once: none may cross a gutter.
+    """
+    reach = 0.3 * (middle(lines) - min(line.left for line in lines))
+    first, last = int(middle(lines) - reach), int(middle(lines) + reach)
+    allowed = max(2, len(runs) // 20)  # a title over both columns
+    opened = Counter(max(first, floor(start) + 1) for start, end in runs if end > first)
+    closed = Counter(ceil(end) for _, end in runs)
+    stretch = widest = range(first, first)
+    crossing = 0
+    for x in range(first, last):
+        crossing += opened[x] - (closed[x] if x > first else 0)
+        stretch = range(stretch.start, x + 1) if crossing <= allowed else range(x + 1, x + 1)
+        widest = max(widest, stretch, key=len)
+    if len(widest) < 0.5 * median(line.height for line in lines):
+        return None
+    x = widest[len(widest) // 2]
+    return float(x) if crosses(lines, x) else None
+
+
+def middle(lines: Sequence[Line]) -> float:
+    return (min(line.left for line in lines) + max(line.right for line in lines)) / 2
+
+
+def crosses(lines: Sequence[Line], x: float) -> bool:
+    """Most lines run across this place."""
+    across = sum(line.left < x < line.right for line in lines)
+    return across >= FEWEST_ROWS and across * 2 >= len(lines)
+
+
+def by_columns(rows: Sequence[tuple[Line, ...]], x: float) -> list[Line] | None:
+    """Rows cut at the gutter, read column by column; None where they are a table's rows."""
+    pairs = [row for row in rows if len(row) == 2]
+    starts = sorted(right.left for _, right in pairs)
+    if len(pairs) < FEWEST_ROWS or any(
+        median(len(row[side].text) for row in pairs) < CELL for side in (0, 1)
+    ):
+        return None
+    usual = median(starts)
+    aligned = sum(abs(start - usual) < 4 for start in starts)
+    figures = sum(is_row(line.text) for row in pairs for line in row)
+    if aligned * 4 < len(pairs) * 3 or figures * 2 > len(pairs):
+        return None
+    ordered: list[Line] = []
+    later: list[Line] = []  # the right column, down to where a line runs over both
+    for row in rows:
+        if len(row) == 2:
+            ordered.append(row[0])
+            later.append(row[1])
+        elif row[0].left > x:
+            later.append(row[0])
+        elif row[0].right < x:
+            ordered.append(row[0])
+        else:
+            ordered += [*later, row[0]]
+            later = []
+    return ordered + later
+
+
+def rows_together(lines: list[Line]) -> list[Line]:
+    """A table that was written column by column: its figures go to the labels they stand beside."""
+    cells = [
+        number
+        for number, line in enumerate(lines)
+        if len(line.text) <= CELL and is_cell(line.text)  # few are so short
+    ]
+    if len(cells) < FEWEST_LABELS:
+        return lines
+    beside = _beside(lines, cells)
+    if not beside:
+        return lines
+    heads = _heads(lines, beside, set(cells).difference(*beside.values()))
+    taken = {number for some in (*beside.values(), *heads.values()) for number in some}
+    rows: list[Line] = []
+    for number, line in enumerate(lines):
+        if number in heads:
+            first, *others = sorted(heads[number], key=lambda cell: lines[cell].left)
+            rows.append(_row(lines, first, others))
+        if number in beside:
+            rows.append(_row(lines, number, beside[number]))
+        elif number not in taken:
+            rows.append(line)
+    return rows
+
+
+def _row(lines: Sequence[Line], first: int, cells: Sequence[int]) -> Line:
+    parts = [lines[first], *sorted((lines[cell] for cell in cells), key=lambda cell: cell.left)]
+    text = " ".join(part.text for part in parts)
+    bold = all(part.bold for part in parts)
+    return parts[0]._replace(text=text, right=parts[-1].right, bold=bold)
+
+
+def _beside(lines: Sequence[Line], cells: Sequence[int]) -> dict[int, list[int]]:
+    """Each label with its cells. Of labels that follow one another: a chart's figures stand beside
+    a line of text only here and there."""
+    is_cell_line = set(cells)
+    labels = sorted(
+        (line.bottom, number)
+        for number, line in enumerate(lines)
+        if number not in is_cell_line and LABEL.search(line.text)
+    )
+    found: dict[int, list[int]] = {}
+    for number in cells:
+        cell = lines[number]
+        near = range(
+            bisect_left(labels, (cell.bottom - 0.4 * cell.height, -1)),
+            bisect_left(labels, (cell.bottom + 0.4 * cell.height, -1)),
+        )
+        left = [labels[at][1] for at in near if lines[labels[at][1]].right < cell.left]
+        if left:
+            found.setdefault(max(left, key=lambda label: lines[label].left), []).append(number)
+    groups: list[list[int]] = []
+    for number in sorted(found):
+        if groups and number - groups[-1][-1] <= 2:  # a label over two lines
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    return {n: found[n] for group in groups if len(group) >= FEWEST_LABELS for n in group}
+
+
+def _heads(
+    lines: Sequence[Line], beside: dict[int, list[int]], cells: set[int]
+) -> dict[int, list[int]]:
+    """Figures right above a table's first label, such as years: they go before it."""
+    heads: dict[int, list[int]] = {}
+    first = min(beside)
+    top = lines[first]
+    for number in sorted(cells):
+        above = lines[number].bottom - top.bottom
+        if number > first and 0.5 * top.height < above < 3 * top.height:
+            heads.setdefault(first, []).append(number)
+    return heads if len(heads.get(first, ())) > 1 else {}

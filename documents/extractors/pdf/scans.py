@@ -1,0 +1,105 @@
+"""Pages of a PDF that are pictures: drawn by PDFium, read by OCR."""
+
+import re
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from documents.extractors.lines import Line
+from documents.ocr.base import OcrUnavailable
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from documents.ocr.reader import PictureReader
+
+DOTS_PER_INCH = 200
+LONGEST_SIDE = 4000  # pixels, however large the page
+FEWEST_CHARACTERS = 200  # what is less may be a stamp on a scan
+SCANNED_SHARE = 0.5  # of the page under one image: then it is a scan
+# Private use, and the mark of what could not be decoded: a font that does not say what it shows.
+UNREADABLE = re.compile("[\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
+
+
+@dataclass(slots=True)
+class Scans:
+    """What became of the pages that needed OCR; pages are counted from 1."""
+
+    engine: str = ""
+    tried: list[int] = field(default_factory=list)
+    found: list[int] = field(default_factory=list)
+    unread: list[int] = field(default_factory=list)
+    stopped: str = ""  # why there are unread ones
+
+
+def read_scans(document: Any, pages: list[list[Line] | None], pictures: "PictureReader") -> Scans:
+    """Fills in the pages that have no text layer, or none worth the name."""
+    scans = Scans(engine=pictures.name)
+    for index, lines in enumerate(pages):
+        picture = _picture(document, index, lines)
+        if picture is None:
+            continue
+        try:
+            read = pictures.read(picture)
+        except OcrUnavailable as error:
+            if not any(pages):
+                raise
+            read = None
+            pictures.stopped = str(error).rstrip(".")
+        if read is None:
+            scans.unread.append(index + 1)
+            continue
+        scans.tried.append(index + 1)
+        if _characters(read) > (0 if lines and is_garbled(lines) else _characters(lines or ())):
+            pages[index] = read
+            scans.found.append(index + 1)
+    scans.stopped = pictures.stopped
+    return scans
+
+
+def is_garbled(lines: Sequence[Line]) -> bool:
+    found = sum(len(UNREADABLE.findall(line.text)) for line in lines if not line.text.isascii())
+    return found * 2 > _characters(lines)
+
+
+def _characters(lines: Sequence[Line]) -> int:
+    return sum(len(line.text) for line in lines)
+
+
+def _picture(document: Any, index: int, lines: list[Line] | None) -> "Image | None":
+    """The page as a picture, where it needs one; None too where PDFium cannot draw it."""
+    import pypdfium2
+
+    stamped = lines and _characters(lines) < FEWEST_CHARACTERS
+    if lines and not stamped and not is_garbled(lines):
+        return None
+    try:
+        with closing(document[index]) as page:
+            if stamped and not is_garbled(lines or ()) and not _is_scan(page):
+                return None
+            return _drawn(page)
+    except (pypdfium2.PdfiumError, ValueError, OverflowError):
+        return None
+
+
+def _is_scan(page: Any) -> bool:
+    from pypdfium2 import raw
+
+    width, height = page.get_size()
+    images = page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=3)
+    return any(_area(image.get_bounds()) > SCANNED_SHARE * width * height for image in images)
+
+
+def _area(bounds: Sequence[float]) -> float:
+    left, bottom, right, top = bounds
+    return (right - left) * (top - bottom)
+
+
+def _drawn(page: Any) -> "Image | None":
+    longest = max(page.get_size())
+    if longest <= 0:
+        return None
+    scale = min(DOTS_PER_INCH / 72, LONGEST_SIDE / longest)
+    with closing(page.render(scale=scale)) as bitmap:
+        return bitmap.to_pil().convert("RGB")

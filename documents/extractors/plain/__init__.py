@@ -1,0 +1,1 @@
+"""Readers of plain text: prose, source code, transcripts."""

@@ -1,0 +1,240 @@
+"""The cell where untrusted files are read: `python -m documents.extractors.sandbox_worker`.
+
+A small server that its parent talks to over a socket. A request is one JSON message with the file
+as an open descriptor; the answer, JSON again, comes back as the descriptor of a file in memory, so
+nothing is held twice and nothing that a hostile file has touched is ever unpickled. Each file is
+read in a fork of its own, under limits on memory, processor time, wall time, output and open files,
+and in a sandbox (documents/sandbox); whatever happens in there ends as one answer here.
+"""
+
+import codecs
+import gc
+import importlib
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import traceback
+from contextlib import suppress
+from typing import Any
+
+from documents.errors import BadFile, UnsupportedType
+from documents.extractors import Extractor, extractor_for, reader_for
+from documents.extractors.confinement.confinement import Options, Sandbox, SandboxFailed, as_json
+from documents.extractors.limits import Limits, die_with_parent
+from documents.extractors.serialization import to_json
+from documents.ocr.base import OcrUnavailable
+from documents.ocr.reader import PictureReader, engine_class
+from documents.text import languages
+
+LONGEST_REQUEST = 64 * 1024
+TOO_LONG = "Reading the file took too long."
+MAILS = ("message/rfc822", "application/vnd.ms-outlook")  # each part has an encoding of its own
+CONTAINERS = (b"PK\x03\x04", b"%PDF", b"\xd0\xcf\x11\xe0", b"\x89PNG", b"\xff\xd8\xff", b"RIFF")
+BLOCK = 1024 * 1024
+SANDBOX_FAILED = 3  # how a fork ends that could not be confined
+EXCEEDED: dict[int, str] = {
+    signal.SIGXCPU: "processor time",
+    signal.SIGXFSZ: "text",
+    signal.SIGKILL: "memory",  # the kernel's doing, when all of it is gone
+}
+
+
+def serve(parent: socket.socket) -> None:
+    sandboxes: dict[str, Sandbox] = {}
+    while True:
+        message, files, _, _ = socket.recv_fds(parent, LONGEST_REQUEST, 1)
+        if not message:
+            return  # the parent has gone
+        request = json.loads(message)
+        result = os.memfd_create("extracted")
+        try:
+            report = _answered(request, files[0], result, sandboxes)
+            socket.send_fds(parent, [json.dumps(report).encode()], [result])
+        finally:
+            os.close(files[0])
+            os.close(result)
+
+
+def _answered(
+    request: dict[str, Any], file: int, result: int, sandboxes: dict[str, Sandbox]
+) -> dict[str, Any]:
+    """What is reported about the answer; the answer itself is in `result`."""
+    _prepare(request, file)
+    sandbox = _sandbox(request, sandboxes)
+    try:
+        protection = {"protection": as_json(sandbox.protection)}
+    except SandboxFailed as error:
+        os.pwrite(result, _broken(str(error)), 0)
+        return _usage(resource.getrusage(resource.RUSAGE_SELF)) | {"protection": {}}
+    if "survey" in request:  # only what holds here was asked
+        os.pwrite(result, b"{}", 0)
+        return _usage(resource.getrusage(resource.RUSAGE_SELF)) | protection
+    return _in_a_fork(request, file, result, sandbox) | protection
+
+
+def _sandbox(request: dict[str, Any], sandboxes: dict[str, Sandbox]) -> Sandbox:
+    """One for each way of reading: with and without an engine for pictures."""
+    options, ocr = request.get("sandbox", {}), request["ocr"]
+    key = json.dumps([options, ocr])
+    if key not in sandboxes:
+        runs_programs = False
+        with suppress(OcrUnavailable):  # the fork finds out, and says so
+            runs_programs = bool(ocr and engine_class(ocr).runs_programs)
+        sandboxes[key] = Sandbox(Options.of(options), ocr=ocr, runs_programs=runs_programs)
+    return sandboxes[key]
+
+
+def _prepare(request: dict[str, Any], file: int) -> None:
+    """Import here what the forks would each import anew: half a second for some libraries."""
+    if _may_need_a_guess(request["media_type"], file):
+        languages.load()  # a fork may open no file of its own
+    with suppress(UnsupportedType, ImportError):  # the fork finds out, and says so
+        for library in extractor_for(request["media_type"]).libraries:
+            if library not in sys.modules:
+                importlib.import_module(library)
+                gc.freeze()  # the forks' collector need not look at it, nor copy its pages
+
+
+def _may_need_a_guess(media_type: str, file: int) -> bool:
+    """Whether the encoding of some text may have to be guessed, which needs to know languages."""
+    if media_type in MAILS:
+        return True
+    decoder, place = codecs.getincrementaldecoder("utf-8")(), 0
+    while block := os.pread(file, BLOCK, place):
+        if not place and block.startswith(CONTAINERS):
+            return False
+        place += len(block)
+        try:
+            decoder.decode(block)
+        except UnicodeDecodeError:
+            return True
+    return False
+
+
+def _in_a_fork(
+    request: dict[str, Any], file: int, result: int, sandbox: Sandbox
+) -> dict[str, float]:
+    server = os.getpid()
+    child = os.fork()
+    if child == 0:
+        _work(request, file, result, sandbox, server)
+    # Its own clock ends it; this one is for what does not heed that.
+    status, usage = _wait(child, _ceiling(request).wall_seconds + 1)
+    if status != 0 or not os.lseek(result, 0, os.SEEK_END):
+        os.ftruncate(result, 0)
+        os.pwrite(result, _post_mortem(status), 0)
+    return _usage(usage)
+
+
+def _usage(usage: resource.struct_rusage) -> dict[str, float]:
+    return {"peak_bytes": usage.ru_maxrss * 1024, "cpu_seconds": usage.ru_utime + usage.ru_stime}
+
+
+def _work(request: dict[str, Any], file: int, result: int, sandbox: Sandbox, server: int) -> None:
+    """Runs in the fork, and ends there."""
+    code = 1
+    try:
+        _confine(request, sandbox, server)
+        answer = _read(request, file)
+        while answer:
+            answer = answer[os.write(result, answer) :]
+        code = 0
+    except SandboxFailed:
+        traceback.print_exc()
+        code = SANDBOX_FAILED
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def _confine(request: dict[str, Any], sandbox: Sandbox, server: int) -> None:
+    # The socket is the cell's.
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    os.setpgid(0, 0)  # what it starts is ended with it
+    Limits.of(request).impose(ceiling=_ceiling(request))
+    output = request["output_bytes"]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (output, output))
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it; we want to see it
+    sandbox.enter()
+    # When the cell dies, nobody waits for this file any more. Not earlier: becoming another user
+    # undoes it.
+    die_with_parent()
+    if os.getppid() != server:
+        os._exit(1)
+
+
+def _ceiling(request: dict[str, Any]) -> Limits:
+    """OCR takes longer than anything else; a file gets its limits when it turns out to need it."""
+    usual = Limits.of(request)
+    return usual.and_then(Limits.of(request["ocr"])) if request["ocr"] else usual
+
+
+def _extractor(request: dict[str, Any]) -> Extractor:
+    extractor = reader_for(request["media_type"], encoding=request["encoding"])
+    ocr = request["ocr"]
+    if not ocr:
+        return extractor
+    limits = Limits.of(ocr)
+    pictures = PictureReader(ocr, max_pages=ocr["max_pages"], limits=limits, begin=limits.widen)
+    return extractor.with_pictures_read_by(pictures)
+
+
+def _read(request: dict[str, Any], file: int) -> bytes:
+    try:
+        with os.fdopen(file, "rb") as opened:
+            return to_json(_extractor(request).extract_file(opened, name=request["name"]))
+    except (BadFile, OcrUnavailable) as error:
+        return _failure(error.code, str(error))
+    except MemoryError:
+        return _failure("resource_limit", "The file needs more memory than one file may use.")
+    except RecursionError:
+        return _failure("too_complex", "The file is nested too deeply.")
+
+
+def _broken(message: str) -> bytes:
+    """Ours, not the file's."""
+    return json.dumps({"broken": message}).encode()
+
+
+def _failure(code: str, message: str) -> bytes:
+    return json.dumps({"failure": {"code": code, "message": message}}).encode()
+
+
+def _wait(child: int, seconds: float) -> tuple[int | None, resource.struct_rusage]:
+    """The child's wait status and what it used; None, and no child any more, after the time."""
+    handle = os.pidfd_open(child)
+    try:
+        ended, _, _ = select.select([handle], [], [], seconds)
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # what it has started, if anything
+            os.killpg(child, signal.SIGKILL)
+        _, status, usage = os.wait4(child, 0)
+        return (status if ended else None), usage
+    finally:
+        os.close(handle)
+
+
+def _post_mortem(status: int | None) -> bytes:
+    if status is None:
+        return _failure("resource_limit", TOO_LONG)
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
+        return _failure("resource_limit", TOO_LONG)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == SANDBOX_FAILED:
+        return _broken("The sandbox that files are read in could not be entered.")
+    exceeded = EXCEEDED.get(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None
+    if exceeded:
+        return _failure("resource_limit", f"The file needs more {exceeded} than one file may use.")
+    return _failure("parse_error", "The file crashed its reader: it is damaged or hostile.")
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=0))

@@ -1,0 +1,122 @@
+"""Deleting many documents in the background: asked for here, done by the workers, bit by bit."""
+
+import logging
+import time
+import uuid
+from collections.abc import Iterable
+from datetime import timedelta
+
+from django.db import connection
+from django.db.models import F, Q, QuerySet, Value
+from django.db.models.functions import Now
+from django_q.tasks import async_task
+
+from documents.accounts import audit
+from documents.models import Document, DocumentRemoval
+from ragsite.access.actor import Actor, acting_as, current_actor
+from ragsite.database.tenancy import namespace
+from ragsite.platform.logs import current_request_id, request_id
+
+from . import removal
+
+logger = logging.getLogger(__name__)
+
+State = DocumentRemoval.State
+SLICE_SECONDS = 10.0  # at a time; then other work gets its turn
+LEASE = timedelta(seconds=120)  # longer than one document takes
+
+
+def request(namespace_id: uuid.UUID, document_ids: Iterable[uuid.UUID]) -> DocumentRemoval:
+    """Have these documents of the namespace deleted; what is not there is left out."""
+    wanted = list(document_ids)
+    actor = current_actor()
+    with namespace(namespace_id):
+        found = Document.objects.filter(pk__in=wanted).order_by("created_at", "pk")
+        ids = list(found.values_list("pk", flat=True))
+        asked = DocumentRemoval.objects.create(
+            namespace_id=namespace_id,
+            document_ids=ids,
+            total=len(ids),
+            actor_kind=actor.kind,
+            actor=actor.label[:200],
+            address=actor.address[:64],
+            request_id=current_request_id(),
+        )
+        audit.record("document.delete_many", count=len(ids), target=asked)
+        _ring()
+    return asked
+
+
+def work() -> bool:
+    """Go on with the deletion that has waited longest, for a while; False if there is none."""
+    for removal_id, namespace_id in _open():
+        if asked := _claim(removal_id, namespace_id):
+            trace = Actor(asked.actor_kind, asked.actor, asked.address)
+            with acting_as(trace), request_id(asked.request_id):
+                _remove_some(asked)
+            return True
+    return False
+
+
+def wake_workers() -> None:
+    """Ring for deletions that nobody is at: their bell was lost, or their worker died."""
+    if _open():
+        _ring()
+
+
+def _ring() -> None:
+    async_task("documents.tasks.remove_documents", save=False)
+
+
+def _open() -> list[tuple[uuid.UUID, uuid.UUID]]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT removal_id, namespace_id FROM ragsite.open_removals(16)")
+        return list(cursor.fetchall())
+
+
+def _claim(removal_id: uuid.UUID, namespace_id: uuid.UUID) -> DocumentRemoval | None:
+    with namespace(namespace_id):
+        free = _unleased(DocumentRemoval.objects.filter(pk=removal_id))
+        if not free.update(state=State.RUNNING, lease_until=Now() + Value(LEASE)):
+            return None  # another worker was faster
+        return DocumentRemoval.objects.get(pk=removal_id)
+
+
+def _unleased(rows: QuerySet[DocumentRemoval]) -> QuerySet[DocumentRemoval]:
+    return rows.exclude(state=State.DONE).filter(Q(lease_until=None) | Q(lease_until__lte=Now()))
+
+
+def _remove_some(asked: DocumentRemoval) -> None:
+    until = time.monotonic() + SLICE_SECONDS
+    left = list(asked.document_ids)
+    while left and time.monotonic() < until:
+        _remove_one(asked, left.pop(0), left)
+    with namespace(asked.namespace_id):
+        row = DocumentRemoval.objects.filter(pk=asked.pk)
+        if left:
+            row.update(lease_until=None)
+            _ring()
+        else:
+            row.update(state=State.DONE, lease_until=None, finished_at=Now())
+
+
+def _remove_one(asked: DocumentRemoval, document_id: uuid.UUID, left: list[uuid.UUID]) -> None:
+    change: dict[str, object] = {}
+    try:
+        receipt = removal.remove(asked.namespace_id, document_id)
+    except Document.DoesNotExist:
+        pass  # somebody else has deleted it, or we did before a crash
+    except Exception:
+        logger.exception("removal.failed", extra={"document_id": str(document_id)})
+        change = {"failed": F("failed") + 1}
+    else:
+        change = {
+            "removed": F("removed") + 1,
+            "chunks": F("chunks") + receipt.chunks,
+            "files": F("files") + receipt.files,
+            "files_left": F("files_left") + len(receipt.files_left),
+        }
+    with namespace(asked.namespace_id):
+        DocumentRemoval.objects.filter(pk=asked.pk).update(
+            document_ids=left, lease_until=Now() + Value(LEASE), **change
+        )

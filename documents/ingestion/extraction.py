@@ -1,0 +1,169 @@
+"""Reading a file, whatever it is, without letting it hurt anything but its own job."""
+
+import atexit
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from django.conf import settings
+
+from documents.errors import BadFile, IngestError
+from documents.extractors import reader_for
+from documents.extractors.serialization import from_json
+from documents.passages import Extracted
+
+logger = logging.getLogger(__name__)
+
+# Where a cell also looks for Tesseract.
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "HOME": "/nonexistent"}
+LONGEST_USAGE = 4096  # bytes
+
+
+class Unreadable(BadFile):
+    """A file that its reader refused, or that its limits stopped; the code says which."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class CellBroken(IngestError):
+    code = "reader_broken"
+
+
+def extract(file: BinaryIO, *, media_type: str, name: str, encoding: str = "") -> Extracted:
+    """Plain text and Markdown are read here: our own reading of them is bounded by their length.
+    Everything else goes through foreign parsers, and so into the cell."""
+    extractor = reader_for(media_type, encoding=encoding)
+    if extractor.is_harmless:
+        return extractor.extract_file(file, name=name)
+    ocr = ocr_options() if extractor.holds_pictures else None
+    return shared_cell().extract(file, media_type=media_type, name=name, ocr=ocr, encoding=encoding)
+
+
+@cache
+def shared_cell() -> "Cell":
+    """This process's own; it starts with the first file."""
+    return Cell(**settings.EXTRACTION)
+
+
+def ocr_options() -> dict[str, Any] | None:
+    """What the cell is told of it; nothing where no engine is set."""
+    return {**settings.OCR, **settings.OCR_LIMITS} if settings.OCR["BACKEND"] else None
+
+
+@dataclass
+class Cell:
+    """A process of ours that reads files in forks (documents/extractors/sandbox_worker.py)."""
+
+    memory_bytes: int
+    output_bytes: int
+    cpu_seconds: int
+    wall_seconds: float
+    module: str = "documents.extractors.sandbox_worker"
+    sandbox: dict[str, Any] = field(
+        default_factory=dict
+    )  # documents/extractors/confinement/confinement.py
+    peak_bytes: int = 0  # of the last file: all memory of the process that read it
+    protection: dict[str, Any] = field(default_factory=dict)  # which layers of the sandbox hold
+    _process: subprocess.Popen[bytes] | None = None
+    _socket: socket.socket | None = None
+    _mutex: threading.Lock = field(default_factory=threading.Lock)
+
+    def extract(
+        self,
+        file: BinaryIO,
+        *,
+        media_type: str,
+        name: str,
+        ocr: dict[str, Any] | None = None,
+        encoding: str = "",
+    ) -> Extracted:
+        """The file must be a real one, with a descriptor to hand over."""
+        request = {
+            "media_type": media_type,
+            "name": name,
+            "encoding": encoding,
+            "memory_bytes": self.memory_bytes,
+            "output_bytes": self.output_bytes,
+            "cpu_seconds": self.cpu_seconds,
+            "wall_seconds": self.wall_seconds,
+            "sandbox": self.sandbox,
+            "ocr": ocr,
+        }
+        answer = self._answer(request, file)
+        if failure := answer.get("failure"):
+            raise Unreadable(failure["code"], failure["message"])
+        return from_json(answer)
+
+    def survey(self, ocr: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Which layers of the sandbox hold here, tried for real; no file is read."""
+        request = {"survey": True, "media_type": "", "sandbox": self.sandbox, "ocr": ocr}
+        with open(os.devnull, "rb") as nothing:
+            self._answer(request, nothing)
+        return self.protection
+
+    def _answer(self, request: dict[str, Any], file: BinaryIO) -> dict[str, Any]:
+        with self._mutex:
+            try:
+                answer = self._ask(json.dumps(request).encode(), file)
+            except (OSError, ValueError) as error:
+                self.close()  # the next document gets a new one
+                raise CellBroken("The process that reads files has died.") from error
+        if broken := answer.get("broken"):
+            raise CellBroken(broken)
+        return answer
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _ask(self, request: bytes, file: BinaryIO) -> dict[str, Any]:
+        cell = self._running()
+        socket.send_fds(cell, [request], [file.fileno()])
+        usage, results, _, _ = socket.recv_fds(cell, LONGEST_USAGE, 1)
+        if not results:
+            raise OSError("no answer")
+        with os.fdopen(results[0], "rb") as result:
+            report = json.loads(usage)
+            self.peak_bytes = report["peak_bytes"]
+            self._note(report["protection"])
+            result.seek(0)
+            body: dict[str, Any] = json.load(result)
+        return body
+
+    def _note(self, protection: dict[str, Any]) -> None:
+        """In the log once, and again when it changes: what holds is no secret to the operator."""
+        if protection and protection != self.protection:
+            level = logging.INFO if protection["is_complete"] else logging.WARNING
+            logger.log(level, "reader.protection", extra=protection)
+            self.protection = protection
+
+    def _running(self) -> socket.socket:
+        if self._socket is None or self._process is None or self._process.poll() is not None:
+            self.close()
+            # Whole messages, so that a request and its descriptor arrive as one.
+            self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                self._process = subprocess.Popen(  # noqa: S603
+                    [sys.executable, "-m", self.module],
+                    cwd=Path(settings.BASE_DIR),
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    env=ENVIRONMENT | {"PYTHONPATH": str(settings.BASE_DIR)},
+                )
+            atexit.register(self.close)
+        return self._socket

@@ -1,0 +1,58 @@
+"""Writing down what the rows of a document say, in the transaction that publishes them."""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from django.conf import settings
+from django.db import connection
+
+from documents.extractors import extractor_for
+from documents.models import Document, DocumentVersion, Fact
+from documents.passages import Extracted, RowFact
+
+from .row_facts import row_facts
+
+INSERT_BATCH = 5000
+ORDINAL_BITS = 32
+# By hand: bulk_create takes nearly all of its time to put together a statement of 1000 rows.
+INSERT = """
+INSERT INTO documents_fact (namespace_id, document_id, version_id, source, certainty,
+                            id, subject, predicate, object, start, "end")
+SELECT %s, %s, %s, %s, 1.0, row.*
+FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::int[], %s::int[]) AS row
+"""
+
+
+def record_rows(
+    document: Document, version: DocumentVersion, extracted: Extracted
+) -> tuple[str, ...]:
+    """The version's rows as facts; none if nobody asked for them.
+
+    Returns what its reader should be warned of.
+    """
+    if not (document.given.get("rows_as_facts") and extractor_for(version.media_type).has_rows):
+        return ()
+    limit = settings.FACTS_PER_DOCUMENT
+    found = row_facts(extracted, title=document.title)
+    kept = zip(_ids(version), islice(found, limit), strict=False)
+    while batch := list(islice(kept, INSERT_BATCH)):
+        _insert(version, batch)
+    if next(found, None) is None:
+        return ()
+    return (f"The rows say more than {limit:,} facts; only the first {limit:,} were kept.",)
+
+
+def _ids(version: DocumentVersion) -> Iterator[uuid.UUID]:
+    """Made from what they are, so that indexing again gives the same; in the order of the rows."""
+    first = uuid.uuid5(version.pk, "rows").int >> ORDINAL_BITS << ORDINAL_BITS
+    return (uuid.UUID(int=first + ordinal) for ordinal in range(1 << ORDINAL_BITS))
+
+
+def _insert(version: DocumentVersion, batch: Sequence[tuple[uuid.UUID, RowFact]]) -> None:
+    columns = zip(
+        *((id_, f.subject, f.predicate, f.object, f.start, f.end) for id_, f in batch), strict=True
+    )
+    place = (version.namespace_id, version.document_id, version.pk, Fact.Source.ROW)
+    with connection.cursor() as cursor:
+        cursor.execute(INSERT, [*place, *map(list, columns)])

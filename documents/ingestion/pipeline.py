@@ -1,0 +1,160 @@
+"""From a stored original to searchable chunks: extract → split → embed → store."""
+
+import logging
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django_q.exceptions import TimeoutException
+
+from documents.accounts import quotas
+from documents.chunking.context_headers import with_headers
+from documents.embedders import Embedder
+from documents.errors import IngestError
+from documents.ingestion.extraction import extract
+from documents.intake import originals
+from documents.jobs import queue
+from documents.jobs.leases import Claim, Lease, LeaseLost
+from documents.metering.embeddings import MeteredEmbedder
+from documents.models import Document, DocumentVersion, IndexProfile, IngestJob
+from documents.passages import Extracted, Passage
+from documents.profiles import chunking_overrides, profiles
+from ragsite.database.tenancy import namespace
+from ragsite.platform.logs import request_id
+
+from . import terms
+from .embedding import embed
+from .publishing import ChunkingChanged, ProfileSwitched, publish
+
+logger = logging.getLogger(__name__)
+
+Stage = IngestJob.Stage
+
+
+class TookTooLong(IngestError):
+    code = "timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """A text cut up: none of the passages has more than `limit` tokens."""
+
+    passages: Sequence[Passage]
+    limit: int
+    warnings: tuple[str, ...] = ()
+
+
+def ingest(claim: Claim) -> None:
+    """Make one version searchable. Safe to run twice, and to kill anywhere."""
+    with namespace(claim.namespace_id):
+        jobs_and_more = IngestJob.objects.select_related(
+            "version", "document", "namespace__active_profile"
+        )
+        try:
+            job = jobs_and_more.get(pk=claim.job_id)
+        except IngestJob.DoesNotExist:
+            return  # deleted since we claimed it
+    about = {"job_id": str(job.pk), "document_id": str(job.document_id), "attempt": job.attempts}
+    with request_id(job.request_id or str(job.pk)):
+        lease = Lease(claim)
+        try:
+            with lease:
+                passages = _index(job, lease)
+            logger.info(
+                "ingest.done", extra={**about, "passages": passages, "times_ms": lease.times_ms}
+            )
+        except LeaseLost:
+            logger.info("ingest.stopped", extra=about)
+        except TimeoutException:
+            late = TookTooLong("Indexing took longer than JOB_TIMEOUT allows.")
+            queue.fail(claim, late, at=lease.unwritten)
+        except Exception as error:
+            code = error.code if isinstance(error, IngestError) else "internal_error"
+            if queue.fail(claim, error, at=lease.unwritten):
+                ours = not (isinstance(error, IngestError) and error.is_final)
+                logger.warning("ingest.failed", extra={**about, "code": code}, exc_info=ours)
+            else:
+                logger.info("ingest.stopped", extra=about)
+
+
+def _index(job: IngestJob, lease: Lease) -> int:
+    version = job.version
+    profile = job.namespace.active_profile
+    asked: Mapping[str, Any] = chunking_overrides.asked_by(job.document)
+    profiles.embedder_of(profile)  # if it is not there, there is no point in reading the file
+    with lease.stage(Stage.EXTRACT):
+        extracted = read_original(version)
+    while True:
+        with lease.stage(Stage.SPLIT):
+            pieces = cut(profile, asked, extracted, metered(profile, lease), job.namespace_id)
+        passages = pieces.passages
+        with namespace(job.namespace_id):  # before anything is spent on its embedding
+            more = len(passages) - job.document.chunks_count
+            quotas.require_room(job.namespace_id, chunks=more)
+        with lease.stage(Stage.EMBED):
+            vectors = embed_passages(profile, job.document, version, extracted, pieces, lease)
+        try:
+            with lease.stage(Stage.STORE):
+                read = replace(extracted, warnings=(*extracted.warnings, *pieces.warnings))
+                is_stale = publish(lease, version, profile, read, passages, vectors, chunking=asked)
+            break
+        except ProfileSwitched as switched:  # while we embedded: under the new one, then
+            profile = switched.profile
+        except ChunkingChanged as changed:
+            asked = changed.chunking
+    if is_stale:
+        terms.count(version.namespace_id, profile)
+    return len(passages)
+
+
+def read_original(version: DocumentVersion) -> Extracted:
+    original = originals.opened(version.storage_key, sha256=version.content_sha256)
+    with original as file:
+        return extract(
+            file,
+            media_type=version.media_type,
+            name=version.file_name,
+            encoding=version.encoding,
+        )
+
+
+def cut(
+    profile: IndexProfile,
+    asked: Mapping[str, Any],
+    extracted: Extracted,
+    embedder: Embedder,
+    namespace_id: uuid.UUID | None = None,
+) -> Pieces:
+    """`asked` is the document's own chunking. A language model is asked for topics only where a
+    namespace pays for it."""
+    splitter, warnings = chunking_overrides.splitter_for_document(
+        profile, embedder, asked, namespace_id=namespace_id
+    )
+    passages = splitter.split(extracted)
+    return Pieces(passages, splitter.sizes.limit, (*warnings, *splitter.warnings))
+
+
+def embed_passages(
+    profile: IndexProfile,
+    document: Document,
+    version: DocumentVersion,
+    extracted: Extracted,
+    pieces: Pieces,
+    lease: Lease,
+) -> list[str]:
+    embedder = metered(profile, lease)
+    texts = [passage.text for passage in pieces.passages]
+    if profile.contextual_header:
+        texts = with_headers(
+            pieces.passages,
+            title=document.given.get("title") or extracted.title,
+            count_tokens=embedder.count_tokens,
+            limit=embedder.whole_windows(pieces.limit),
+        )
+    return embed(version, texts, embedder, lease)
+
+
+def metered(profile: IndexProfile, lease: Lease) -> MeteredEmbedder:
+    claim = lease.claim
+    return MeteredEmbedder(profiles.embedder_of(profile), claim.namespace_id, claim.job_id)

@@ -1,0 +1,262 @@
+"""The one transaction that makes a version searchable: new chunks in, old ones out."""
+
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, NamedTuple
+
+from django.db import connection
+from django.db.models import F
+from django.db.models.functions import Now
+
+from documents.accounts import quotas
+from documents.jobs import queue
+from documents.jobs.leases import BuildLease, Lease, LeaseLost
+from documents.models import (
+    Chunk,
+    Document,
+    DocumentVersion,
+    Fact,
+    IndexProfile,
+    IngestJob,
+    Namespace,
+    Reindex,
+)
+from documents.passages import Extracted, Passage
+from documents.profiles.chunking_overrides import asked_by
+from documents.text import languages
+from ragsite.database.tenancy import namespace
+
+from . import terms
+from .chunk_rows import insert_chunks
+from .editing import dated
+from .fact_rows import record_rows
+
+_LANGUAGE_CODE = re.compile(r"([a-z]{2})(?:[-_]|$)")
+
+
+class ProfileSwitched(Exception):
+    """The namespace has moved to another profile while a document was indexed under the old."""
+
+    def __init__(self, profile: IndexProfile) -> None:
+        super().__init__(profile.name)
+        self.profile = profile
+
+
+class ChunkingChanged(Exception):
+    """Another chunking was asked for while the document was cut by the one before."""
+
+    def __init__(self, chunking: Mapping[str, Any]) -> None:
+        super().__init__(str(chunking))
+        self.chunking = chunking
+
+
+class Pointer(NamedTuple):
+    """Which profile a namespace's searches use, and what its documents are written in."""
+
+    profile_id: uuid.UUID
+    language: str
+
+
+def publish(
+    lease: Lease,
+    version: DocumentVersion,
+    profile: IndexProfile,
+    extracted: Extracted,
+    passages: Sequence[Passage],
+    vectors: Sequence[str],
+    *,
+    chunking: Mapping[str, Any] | None = None,
+) -> bool:
+    """Readers see the old version or the new one, never a mix and never nothing.
+
+    Says whether the namespace's words should be counted again.
+
+    Under the namespace's own profile; one that is kept beside it follows (building.py). Raises
+    ProfileSwitched, with nothing written, if that is another one by now, ChunkingChanged if the
+    document is to be cut otherwise than by `chunking` by now, and QuotaExceeded, too, if the
+    namespace would have more chunks than it may.
+    """
+    with namespace(version.namespace_id):
+        document = _locked(version.document_id)
+        if document is None:
+            raise LeaseLost(lease.claim.job_id)
+        active = hold_pointer(version.namespace_id)
+        # Before anything else: whoever lost the lease stops here, with nothing written.
+        lease.claim.write(
+            state=IngestJob.State.SUCCEEDED,
+            stage=IngestJob.Stage.DONE,
+            lease_token=None,
+            lease_until=None,
+            finished_at=Now(),
+            passages_done=len(passages),
+            passages_total=len(passages),
+            times_ms=lease.times_ms,
+            error_code="",
+            error_message="",
+        )
+        if active.profile_id != profile.pk:
+            raise ProfileSwitched(IndexProfile.objects.get(pk=active.profile_id))
+        if asked_by(document) != (chunking or {}):
+            raise ChunkingChanged(asked_by(document))
+        before = document.live_version
+        if before is not None and before > version.number:  # a newer version was faster
+            _write_version(version, extracted, DocumentVersion.State.SUPERSEDED, chunking)
+            return False
+        removed = _clear(document, version, profile, extracted) if before is not None else 0
+        _describe(document, version, profile, extracted, passages, active.language)
+        insert_chunks(document, version, profile, extracted, passages, vectors)
+        warnings = record_rows(document, version, extracted)
+        extracted = replace(extracted, warnings=(*extracted.warnings, *warnings))
+        _write_version(version, extracted, DocumentVersion.State.LIVE, chunking)
+        if Reindex.objects.filter(state__in=Reindex.OPEN).update(has_work=True):
+            queue.ring()
+        # Last, because it makes the namespace's publishers wait for one another.
+        added = len(passages) - removed
+        is_stale = terms.grow(
+            version.namespace_id, profile, chunks=added, language=document.language
+        )
+        quotas.require_kept(version.namespace_id, chunks=added)
+        return is_stale
+
+
+def publish_beside(
+    lease: BuildLease,
+    version: DocumentVersion,
+    profile: IndexProfile,
+    extracted: Extracted,
+    passages: Sequence[Passage],
+    vectors: Sequence[str],
+    chunking: Mapping[str, Any] | None = None,
+) -> bool:
+    """The live version's chunks under one more profile; False if it is not live any more, or is to
+    be cut otherwise by now. The warnings of `extracted` are added to the version's."""
+    with namespace(version.namespace_id):
+        document = _locked(version.document_id)
+        if document is None or document.live_version != version.number:
+            return False
+        if asked_by(document) != (chunking or {}):
+            return False
+        _add_warnings(version, extracted.warnings)
+        active = hold_pointer(version.namespace_id)
+        built = {"documents_built": F("documents_built") + 1}
+        lease.claim.write(**built, chunks_built=F("chunks_built") + len(passages))
+        removed, _ = Chunk.objects.filter(document=document, profile=profile).delete()
+        insert_chunks(document, version, profile, extracted, passages, vectors)
+        if profile.pk == active.profile_id:  # a namespace that went back before all of it was there
+            Namespace.objects.filter(pk=version.namespace_id).update(
+                revision=F("revision") + 1, chunk_count=F("chunk_count") + len(passages) - removed
+            )
+        return True
+
+
+def _locked(document_id: uuid.UUID) -> Document | None:
+    try:
+        return Document.objects.select_for_update().get(pk=document_id)
+    except Document.DoesNotExist:
+        return None
+
+
+def hold_pointer(namespace_id: uuid.UUID) -> Pointer:
+    """The same until this transaction ends. Inside namespace().
+
+    Everybody who publishes may hold it at once; whoever moves it takes the row FOR UPDATE.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT active_profile_id, language FROM documents_namespace WHERE id = %s "
+            "FOR KEY SHARE",
+            [namespace_id],
+        )
+        return Pointer(*cursor.fetchone())
+
+
+def _clear(
+    document: Document, version: DocumentVersion, profile: IndexProfile, extracted: Extracted
+) -> int:
+    """Out with what the document's last version has left; how many chunks under this profile."""
+    removed, _ = Chunk.objects.filter(document=document, profile=profile).delete()
+    is_cut_otherwise = version.outline.get("chunking", {}) != asked_by(document)
+    if version.published_at is not None and (version.text != extracted.text or is_cut_otherwise):
+        # The same version's chunks under other profiles: a newer release may read the same file
+        # differently, and then their spans are wrong; or other chunks were asked for. They are
+        # built anew.
+        Chunk.objects.filter(version=version).delete()
+    Fact.objects.filter(document=document, source=Fact.Source.ROW).delete()
+    live = DocumentVersion.objects.filter(document=document, state=DocumentVersion.State.LIVE)
+    live.exclude(pk=version.pk).update(state=DocumentVersion.State.SUPERSEDED)
+    return removed
+
+
+def _describe(
+    document: Document,
+    version: DocumentVersion,
+    profile: IndexProfile,
+    extracted: Extracted,
+    passages: Sequence[Passage],
+    language: str,
+) -> None:
+    """What the uploader said of the document counts more than what the file says of itself."""
+    given = document.given
+    document.title = given.get("title") or extracted.title or version.file_name
+    fixed = given.get("fixed", ())  # by somebody who knew what the file says (amending.py)
+    own_tags = () if "tags" in fixed else extracted.tags
+    own_metadata = {} if "metadata" in fixed else extracted.metadata
+    document.tags = list(dict.fromkeys([*given.get("tags", ()), *own_tags]))
+    document.metadata = {**own_metadata, **given.get("metadata", {})}
+    document.dated_at = dated(document)
+    document.language = _language_of(document, extracted, language)
+    document.live_version = version.number
+    document.chunks_count = len(passages)
+    document.tokens_count = sum(passage.tokens for passage in passages)
+    document.embedding_model = profile.model_identity
+    document.embedding_dim = profile.dimensions
+    document.ingestion_version = profile.ingestion_version
+    if document.document_version == version.number:
+        document.status = Document.Status.READY
+        document.error_code = document.error_message = ""
+    document.updated_at = Now()
+    document.save()
+
+
+def _language_of(document: Document, extracted: Extracted, given: str) -> str:
+    """What the document says of itself, else what its namespace is written in, else what it looks
+    like. Of a code only the language counts: en-GB is en."""
+    for said in (document.metadata.get("language"), document.metadata.get("lang")):
+        if isinstance(said, str) and (code := _LANGUAGE_CODE.match(said.strip().lower())):
+            return code[1]
+    return given or languages.detect(extracted.text)
+
+
+def _add_warnings(version: DocumentVersion, warnings: Sequence[str]) -> None:
+    if new := [warning for warning in warnings if warning not in version.warnings]:
+        found = DocumentVersion.objects.filter(pk=version.pk)
+        found.update(warnings=[*version.warnings, *new])
+
+
+def _write_version(
+    version: DocumentVersion, extracted: Extracted, state: str, chunking: Mapping[str, Any] | None
+) -> None:
+    headings = [
+        {"level": block.level, "title": block.title, "start": block.start, "end": block.end}
+        for block in extracted.blocks
+        if block.kind == "heading"
+    ]
+    DocumentVersion.objects.filter(pk=version.pk).update(
+        state=state,
+        text=extracted.text,
+        outline={
+            "headings": headings,
+            "pages": [asdict(page) for page in extracted.pages],
+            "chunking": chunking or {},  # as asked for when this was published
+            # For when the uploader's own title, tags or metadata change (amending.py).
+            "own": {
+                "title": extracted.title,
+                "tags": list(extracted.tags),
+                "metadata": dict(extracted.metadata),
+            },
+        },
+        warnings=list(extracted.warnings),
+        published_at=Now(),
+    )

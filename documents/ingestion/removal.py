@@ -1,0 +1,141 @@
+"""Deleting a document: out of search and out of the tables in one transaction, then the files."""
+
+import logging
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from django.db.models import F
+
+from documents.accounts import audit
+from documents.intake import originals
+from documents.models import Chunk, Document, DocumentVersion, Fact, IngestJob, Namespace
+from ragsite.database.tenancy import namespace
+
+from .publishing import hold_pointer
+
+logger = logging.getLogger(__name__)
+
+
+AT_ONCE = 100  # documents in one transaction
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalReceipt:
+    """What was removed, for whoever has to prove it."""
+
+    document_id: uuid.UUID
+    source_uri: str
+    versions: int
+    chunks: int
+    facts: int
+    jobs: int
+    files: int
+    files_left: list[str]  # storage keys that could not be removed
+
+
+@dataclass(frozen=True, slots=True)
+class BulkReceipt:
+    """The same of many documents; of a dry run, what would be removed."""
+
+    document_ids: list[uuid.UUID] = field(default_factory=list)
+    versions: int = 0
+    chunks: int = 0
+    facts: int = 0
+    jobs: int = 0
+    files: int = 0
+    files_left: list[str] = field(default_factory=list)
+
+    def __add__(self, other: "BulkReceipt") -> "BulkReceipt":
+        return BulkReceipt(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+def remove(namespace_id: uuid.UUID, document_id: uuid.UUID) -> RemovalReceipt:
+    """Raises Document.DoesNotExist if the namespace has no such document."""
+    with namespace(namespace_id):
+        document = Document.objects.select_for_update().get(pk=document_id)
+        versions = DocumentVersion.objects.filter(document=document)
+        keys = list(versions.values_list("storage_key", flat=True))
+        jobs = IngestJob.objects.filter(document=document).count()
+        active = hold_pointer(namespace_id).profile_id
+        searchable = Chunk.objects.filter(document=document, profile=active).count()
+        chunks, _ = Chunk.objects.filter(document=document).delete()
+        facts, _ = Fact.objects.filter(document=document).delete()
+        # The database's own cascade takes versions, jobs and cached embeddings; a job at work
+        # finds its row gone at its next write and stops.
+        Document.objects.filter(pk=document_id).delete()
+        Namespace.objects.filter(pk=namespace_id).update(
+            revision=F("revision") + 1, chunk_count=F("chunk_count") - searchable
+        )
+        removed = {"versions": len(keys), "chunks": chunks, "facts": facts, "jobs": jobs}
+        audit.record("document.delete", target=document, details=removed)
+    left = [key for key in keys if not originals.remove(key)]
+    logger.info("document.removed", extra={"document_id": str(document_id), "chunks": chunks})
+    return RemovalReceipt(
+        document_id=document_id,
+        source_uri=document.source_uri,
+        versions=len(keys),
+        chunks=chunks,
+        facts=facts,
+        jobs=jobs,
+        files=len(keys) - len(left),
+        files_left=left,
+    )
+
+
+def remove_many(
+    namespace_id: uuid.UUID,
+    document_ids: Sequence[uuid.UUID],
+    *,
+    details: Mapping[str, Any] | None = None,
+) -> BulkReceipt:
+    """As many as are still there, some at a time: a failure in between leaves whole documents.
+
+    `details` say in the audit log why: the filter, the folder.
+    """
+    total = BulkReceipt()
+    for start in range(0, len(document_ids), AT_ONCE):
+        with namespace(namespace_id):
+            total += _remove_some(namespace_id, document_ids[start : start + AT_ONCE], details)
+    left = [key for key in total.files_left if not originals.remove(key)]
+    logger.info("documents.removed", extra={"documents": len(total.document_ids)})
+    return replace(total, files=total.files - len(left), files_left=left)
+
+
+def estimate(document_ids: Sequence[uuid.UUID]) -> BulkReceipt:
+    """What `remove_many` would remove. Inside namespace()."""
+    versions = DocumentVersion.objects.filter(document__in=document_ids).count()
+    return BulkReceipt(
+        document_ids=list(document_ids),
+        versions=versions,
+        chunks=Chunk.objects.filter(document__in=document_ids).count(),
+        facts=Fact.objects.filter(document__in=document_ids).count(),
+        jobs=IngestJob.objects.filter(document__in=document_ids).count(),
+        files=versions,
+    )
+
+
+def _remove_some(
+    namespace_id: uuid.UUID, document_ids: Sequence[uuid.UUID], details: Mapping[str, Any] | None
+) -> BulkReceipt:
+    """`files_left` are all their originals: they go when the rows are gone for good."""
+    documents = Document.objects.filter(pk__in=document_ids)
+    # In one order for all: two who delete the same documents do not wait in a circle.
+    ids = list(documents.order_by("pk").select_for_update().values_list("pk", flat=True))
+    if not ids:
+        return BulkReceipt()
+    versions = DocumentVersion.objects.filter(document__in=ids)
+    keys = list(versions.values_list("storage_key", flat=True))
+    jobs = IngestJob.objects.filter(document__in=ids).count()
+    active = hold_pointer(namespace_id).profile_id
+    searchable = Chunk.objects.filter(document__in=ids, profile=active).count()
+    chunks, _ = Chunk.objects.filter(document__in=ids).delete()
+    facts, _ = Fact.objects.filter(document__in=ids).delete()
+    Document.objects.filter(pk__in=ids).delete()
+    Namespace.objects.filter(pk=namespace_id).update(
+        revision=F("revision") + 1, chunk_count=F("chunk_count") - searchable
+    )
+    counts = {"versions": len(keys), "chunks": chunks, "facts": facts, "jobs": jobs}
+    audit.record("document.delete", count=len(ids), details={**counts, **(details or {})})
+    return BulkReceipt(ids, len(keys), chunks, facts, jobs, len(keys), keys)

@@ -1,0 +1,83 @@
+"""From the tables of a text to facts: each cell of a row says something of the row's subject."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from documents.extractors.data.tables import cells_of
+from documents.passages import LONGEST_NAME, Block, Extracted, RowFact
+
+LONGEST_PLACE = 450  # of what stands before "row N"
+KEY_COLUMNS = 10  # a key stands among the first columns
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    number: int  # as the spreadsheet shows it, or from 1
+    start: int
+    end: int
+    cells: tuple[str, ...]
+
+
+def row_facts(extracted: Extracted, *, title: str) -> Iterator[RowFact]:
+    """In the order of the rows. Only for what was a table as a whole: every table block is one
+    header, one rule and rows, as `write_table` writes them."""
+    tables = groupby(extracted.blocks, key=lambda block: _header(extracted.text, block))
+    for header, blocks in tables:
+        if header:
+            yield from _facts_of(extracted.text, header, list(blocks), title)
+
+
+def _header(text: str, block: Block) -> str:
+    """The first line of a table: long ones are in several blocks, each with the same header."""
+    return text[block.start : block.end].partition("\n")[0] if block.kind == "table" else ""
+
+
+def _facts_of(text: str, header: str, table: Sequence[Block], title: str) -> Iterator[RowFact]:
+    names = [
+        name[:LONGEST_NAME] or f"column {number}"
+        for number, name in enumerate(cells_of(header), start=1)
+    ]
+    key = _key_column(text, table, columns=len(names))
+    sheet = table[0].attributes.get("sheet", "")
+    place = (f"{title} > {sheet}" if sheet else title)[:LONGEST_PLACE]
+    for row in _rows(text, table):
+        subject = f"{place} row {row.number}" if key is None else row.cells[key]
+        for column, (name, cell) in enumerate(zip(names, row.cells, strict=True)):
+            if cell and column != key:
+                yield RowFact(subject, name, cell, row.start, row.end)
+
+
+def _key_column(text: str, table: Sequence[Block], *, columns: int) -> int | None:
+    """The first column that names its rows: never empty, never twice the same."""
+    if columns < 2:  # nothing would be said of what it names
+        return None
+    # One column after another, though the rows are read again: the first is the one, mostly.
+    tried = range(min(columns, KEY_COLUMNS))
+    return next((column for column in tried if _is_key(text, table, column)), None)
+
+
+def _is_key(text: str, table: Sequence[Block], column: int) -> bool:
+    seen: set[str] = set()
+    for row in _rows(text, table):
+        value = row.cells[column]
+        if not value or len(value) > LONGEST_NAME or value in seen:
+            return False
+        seen.add(value)
+    return bool(seen)
+
+
+def _rows(text: str, table: Sequence[Block]) -> Iterator[Row]:
+    for block in table:
+        lines = text[block.start : block.end].split("\n")
+        start = block.start + len(lines[0]) + 1 + len(lines[1]) + 1
+        for number, line in zip(_numbers(block), lines[2:], strict=True):
+            yield Row(number, start, start + len(line), cells_of(line))
+            start += len(line) + 1
+
+
+def _numbers(block: Block) -> Sequence[int]:
+    if exact := block.attributes.get("row_numbers"):
+        return list(exact)
+    first, last = block.attributes.get("rows", (1, 0))  # a header alone has none
+    return range(first, last + 1)

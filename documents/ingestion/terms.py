@@ -1,0 +1,204 @@
+"""The words of chunks: stored as the lexical leg searches them, and counted now and then."""
+
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import connection
+from django.db.models.functions import Now
+
+from documents.models import (
+    Chunk,
+    ChunkTerms,
+    IndexProfile,
+    Namespace,
+    TermFrequency,
+    TermStatistics,
+)
+from documents.passages import Passage
+from documents.text.languages import configuration
+from documents.text.lexemes import prepare
+from ragsite.database.tenancy import namespace
+
+# Counts may be off by a lot before an answer shows it, so they are made anew only when the
+# namespace has grown or changed by this share.
+STALE_SHARE = 0.2
+
+# A chunk's usual number of stems for each token (or character) it may have. Only the ratio between
+# long and short chunks matters, so it is a constant: a chunk's weights do not depend on what came
+# before it.
+MAX_SHARE = 4.0  # by which figures lengthen what counts as a usual chunk
+STEMS_PER_TOKEN, STEMS_PER_CHARACTER = 0.3, 0.06
+
+_INSERT = """
+    INSERT INTO documents_chunkterms
+        (chunk_id, namespace_id, profile_id, document_id, kind, place, words_hash, search_vector,
+         impacts)
+    SELECT chunk.id, %(namespace)s, %(profile)s, %(document)s, chunk.kind,
+           ragsite.place(%(namespace)s, %(profile)s), hashtextextended(lower(chunk.running), 0),
+           stems.words,
+           ragsite.impacts(stems.words, chunk.average_length)
+    FROM unnest(%(ids)s::uuid[], %(kinds)s::text[], %(places)s::text[], %(running)s::text[],
+                %(extras)s::text[], %(average_lengths)s::float8[])
+         AS chunk (id, kind, place, running, extras, average_length)
+    CROSS JOIN LATERAL (
+        SELECT setweight(to_tsvector(%(configuration)s::regconfig, chunk.place), 'A')
+            || setweight(to_tsvector(%(configuration)s::regconfig, chunk.running), 'D')
+            || setweight(to_tsvector(%(configuration)s::regconfig, chunk.extras), 'C') AS words
+    ) stems
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkWords:
+    """What a chunk says, and where it stands."""
+
+    chunk_id: uuid.UUID
+    kind: str
+    place: str
+    content: str
+
+
+def words_of(chunk_id: uuid.UUID, title: str, passage: Passage) -> ChunkWords:
+    """Sections that share a passage are all places of it, and a header belongs to its rows."""
+    shared = [section.rpartition(" > ")[2] for section in passage.attributes.get("sections", ())]
+    place = "\n".join([title, *passage.heading_path, *shared])
+    header = passage.attributes.get("table_header", "")
+    content = f"{header}\n{passage.text}" if header else passage.text
+    return ChunkWords(chunk_id, passage.kind, place, content)
+
+
+def store(
+    chunks: Sequence[ChunkWords],
+    *,
+    namespace_id: uuid.UUID,
+    profile: IndexProfile,
+    document_id: uuid.UUID,
+    language: str,
+) -> None:
+    """Inside namespace(). Title and section weigh more than what the chunk itself says."""
+    prepared = {place: prepare(place) for place in {chunk.place for chunk in chunks}}
+    places = [prepared[chunk.place] for chunk in chunks]
+    contents = [prepare(chunk.content) for chunk in chunks]
+    average = _average_length(profile)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _INSERT,
+            {
+                "namespace": namespace_id,
+                "profile": profile.pk,
+                "document": document_id,
+                "configuration": configuration(language),
+                "average_lengths": [
+                    average * _share_of_words(chunk.kind, words.running)
+                    for chunk, words in zip(chunks, contents, strict=True)
+                ],
+                "ids": [chunk.chunk_id for chunk in chunks],
+                "kinds": [chunk.kind for chunk in chunks],
+                "places": [words.running for words in places],
+                "running": [words.running for words in contents],
+                "extras": [
+                    f"{of_place.extras} {of_content.extras}".strip()
+                    for of_place, of_content in zip(places, contents, strict=True)
+                ],
+            },
+        )
+
+
+def _share_of_words(kind: str, running: str) -> float:
+    """By how much a chunk may be longer than usual: the figures of a table, unlike its words, are
+    no reason to think that it is about something else."""
+    if kind != Chunk.Kind.TABLE:
+        return 1.0
+    words = running.split()
+    others = sum(not word[0].isdigit() for word in words)
+    return min(MAX_SHARE, len(words) / others) if others else 1.0
+
+
+def _average_length(profile: IndexProfile) -> float:
+    by_characters = profile.chunker == IndexProfile.Chunker.FIXED
+    return profile.chunk_size * (STEMS_PER_CHARACTER if by_characters else STEMS_PER_TOKEN)
+
+
+def grow(namespace_id: uuid.UUID, profile: IndexProfile, *, chunks: int, language: str) -> bool:
+    """Note so many more chunks under the live profile. Inside namespace().
+
+    Says whether to count the words again: because much has changed, or by a language that is new.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "WITH tenant AS (UPDATE documents_namespace SET revision = revision + 1, "
+            "                chunk_count = chunk_count + %s WHERE id = %s RETURNING chunk_count) "
+            "SELECT tenant.chunk_count, known.chunks, known.configurations ? %s FROM tenant "
+            "LEFT JOIN documents_termstatistics known "
+            "ON known.namespace_id = %s AND known.profile_id = %s",
+            [chunks, namespace_id, configuration(language), namespace_id, profile.pk],
+        )
+        total, counted, is_heard = cursor.fetchone()
+    return counted is None or not is_heard or abs(total - counted) > STALE_SHARE * counted
+
+
+def count_beside(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
+    """Count the words of a profile that is kept beside the live one, if enough has changed."""
+    with namespace(namespace_id):
+        tenant = Namespace.objects.get(pk=namespace_id)
+        known = TermStatistics.objects.filter(namespace=tenant, profile=profile).first()
+        chunks = _chunks_of(tenant, profile)
+        if known is not None and abs(chunks - known.chunks) <= STALE_SHARE * known.chunks:
+            return False
+        return _count(tenant, profile)
+
+
+def _chunks_of(tenant: Namespace, profile: IndexProfile) -> int:
+    if profile.pk == tenant.active_profile_id:
+        return tenant.chunk_count
+    return ChunkTerms.objects.filter(namespace=tenant, profile=profile).count()
+
+
+def count(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
+    """Count whatever has changed since; False if nothing has, or if somebody else is at it."""
+    with namespace(namespace_id):
+        tenant = Namespace.objects.get(pk=namespace_id)
+        known = TermStatistics.objects.filter(namespace=tenant, profile=profile).first()
+        if known is not None and known.revision == tenant.revision:
+            return False
+        return _count(tenant, profile)
+
+
+def _count(tenant: Namespace, profile: IndexProfile) -> bool:
+    whose = {"namespace": tenant.pk, "profile": profile.pk}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_try_advisory_xact_lock(hashtextextended('terms' || %(namespace)s, 0))", whose
+        )
+        if not cursor.fetchone()[0]:
+            return False
+        TermFrequency.objects.filter(**whose).delete()
+        cursor.execute(
+            "INSERT INTO documents_termfrequency (namespace_id, profile_id, lexeme, chunks) "
+            "SELECT %(namespace)s, %(profile)s, word, ndoc FROM ts_stat(format("
+            "'SELECT search_vector FROM documents_chunkterms "
+            "WHERE namespace_id = %%L AND profile_id = %%L', "
+            "%(namespace)s::text, %(profile)s::text))",
+            whose,
+        )
+        cursor.execute(
+            "SELECT language, sum(chunks_count) FROM documents_document "
+            "WHERE namespace_id = %(namespace)s AND live_version IS NOT NULL GROUP BY language",
+            whose,
+        )
+        configurations: Counter[str] = Counter()
+        for language, chunks in cursor.fetchall():
+            configurations[configuration(language)] += int(chunks)
+    TermStatistics.objects.update_or_create(
+        namespace=tenant,
+        profile=profile,
+        defaults={
+            "chunks": ChunkTerms.objects.filter(**whose).count(),
+            "configurations": configurations,
+            "revision": tenant.revision,
+            "counted_at": Now(),
+        },
+    )
+    return True

@@ -1,0 +1,31 @@
+"""Several documents at once: no two different ones under the same source."""
+
+from documents.errors import BadFile
+
+from . import originals
+from .submissions import Submission, identity
+
+
+class SameSourceTwice(BadFile):
+    code = "same_source_twice"
+
+
+class OnePerSource:
+    """Remembers what a request or a command has taken, by source."""
+
+    def __init__(self) -> None:
+        self.digests: dict[str, str] = {}
+
+    def check(self, submission: Submission) -> None:
+        """Raises SameSourceTwice: the second would silently replace the first. The same bytes
+        twice are one document, as always."""
+        source_uri = identity(submission)
+        if not source_uri:
+            return
+        submission.content.seek(0)
+        digest = originals.digest_of(submission.content)
+        if self.digests.setdefault(source_uri, digest) != digest:
+            raise SameSourceTwice(
+                f"Another file of this batch is already {source_uri!r}: give each a source_uri "
+                "of its own."
+            )

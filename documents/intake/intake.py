@@ -1,0 +1,384 @@
+"""Taking a document in: check it, store the original, record document, version and job as one."""
+
+import hashlib
+import logging
+import uuid
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.models.functions import MD5, Now
+
+from documents.accounts import quotas
+from documents.errors import EmptyFile, TooLarge
+from documents.extractors import CHARSET, extractor_for
+from documents.extractors.encodings import encoding_named
+from documents.ingestion.editing import describe_again
+from documents.intake import media_types
+from documents.jobs import queue
+from documents.models import Document, DocumentVersion, IngestJob, Namespace
+from documents.profiles import chunking_overrides
+from ragsite.database.tenancy import namespace
+
+from . import originals
+from .submissions import (
+    DuplicateContent,
+    Receipt,
+    SourceTaken,
+    Submission,
+    UnknownEncoding,
+    identity,
+)
+
+__all__ = ["DuplicateContent", "Receipt", "Submission", "accept", "identity", "resubmit"]
+
+logger = logging.getLogger(__name__)
+
+Status = Document.Status
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A submission that passed: what it is and which bytes."""
+
+    submission: Submission
+    source_uri: str
+    media_type: str
+    source_type: str
+    sha256: str
+    size: int
+    has_rows: bool
+    charset: str  # as declared beside the file, for what its reader is told
+
+    @property
+    def full_media_type(self) -> str:
+        return f"{self.media_type}; charset={self.charset}" if self.charset else self.media_type
+
+
+def accept(namespace_id: uuid.UUID, submission: Submission) -> Receipt:
+    """Take one document in. When this returns, a crash cannot lose it any more."""
+    checked = _check(submission)
+    warnings = chunking_overrides.check(namespace_id, submission.chunking)
+    with namespace(namespace_id):
+        known, document = _look_up(checked)
+        if known:  # the common case of a repeat: nothing is stored
+            return _warned(known, checked, warnings)
+        quotas.require_room(namespace_id, documents=document is None, bytes=checked.size)
+    key = originals.store(submission.content, namespace_id=namespace_id)
+    try:
+        with namespace(namespace_id):
+            receipt, kept = _record(namespace_id, checked, key)
+    except BaseException:
+        originals.remove(key)
+        raise
+    if not kept:  # somebody else brought the same bytes in the meantime
+        originals.remove(key)
+    return _warned(receipt, checked, warnings)
+
+
+def resubmit(namespace_id: uuid.UUID, document_id: uuid.UUID) -> Receipt:
+    """Index a document's newest version again: after a failure, or under a changed profile."""
+    with namespace(namespace_id):
+        document = Document.objects.select_for_update().get(pk=document_id)
+        version = _newest_version(document)
+        return _queue(document, version)
+
+
+def _check(submission: Submission) -> _Checked:
+    size = submission.content.size
+    if not size:
+        raise EmptyFile("The file is empty.")
+    if submission.encoding and not encoding_named(submission.encoding):
+        raise UnknownEncoding(f"{submission.encoding[:40]!r} is no encoding that is known here.")
+    declared = submission.media_type
+    if declared in media_types.SAID_WITHOUT_MEANING:
+        declared = media_types.type_of_uri(submission.source_uri) or declared
+    media_type = media_types.detect(
+        submission.content, file_name=submission.file_name, declared=declared
+    )
+    extractor = extractor_for(media_type)
+    _check_size(size, extractor.source_type)
+    submission.content.seek(0)
+    sha256 = originals.digest_of(submission.content)
+    return _Checked(
+        submission=submission,
+        source_uri=identity(submission) or f"text:{sha256[:32]}",  # text is known by what it says
+        media_type=media_type,
+        source_type=extractor.source_type,
+        sha256=sha256,
+        size=size,
+        has_rows=extractor.has_rows,
+        charset=_charset(submission.media_type),
+    )
+
+
+def _charset(media_type: str) -> str:
+    found = CHARSET.search(media_type)
+    return found[1].lower() if found and encoding_named(found[1]) else ""
+
+
+def _check_size(size: int, source_type: str) -> None:
+    of_type = settings.INGEST_MAX_BYTES_BY_TYPE.get(source_type, settings.INGEST_MAX_BYTES)
+    limit = min(of_type, settings.INGEST_MAX_BYTES)
+    if size > limit:
+        raise TooLarge(
+            f"The file has {size:,} bytes; files of type {source_type} may have {limit:,} at most."
+        )
+
+
+def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Receipt, bool]:
+    """Write document, version and job; says whether the stored original is now in use."""
+    _one_at_a_time(namespace_id, checked)
+    known, document = _look_up(checked)
+    if known:
+        return known, False
+    is_new = document is None
+    warnings: tuple[str, ...] = ()
+    if document is None:
+        document = _create_document(namespace_id, checked)
+    else:
+        if not checked.submission.source_uri:
+            warnings = (_replaced(document),)
+        document.document_version += 1
+        _say(document, checked)
+        queue.supersede(document)
+    version = DocumentVersion.objects.create(
+        namespace_id=namespace_id,
+        document=document,
+        number=document.document_version,
+        content_sha256=checked.sha256,
+        media_type=checked.full_media_type,
+        byte_size=checked.size,
+        storage_key=key,
+        file_name=checked.submission.file_name,
+        encoding=checked.submission.encoding,
+    )
+    quotas.require_kept(namespace_id, documents=is_new, bytes=checked.size)
+    job = queue.put_in(document, version)
+    receipt = Receipt(
+        document.pk,
+        version.number,
+        Status.QUEUED,
+        job_id=job.pk,
+        source_uri=document.source_uri,
+        warnings=warnings,
+    )
+    return receipt, True
+
+
+def _replaced(document: Document) -> str:
+    """For whoever uploaded two different files of one name, and expects to have both."""
+    return (
+        f"{document.source_uri!r} was known by its name: this is its version "
+        f"{document.document_version + 1}. To keep both, give each a source_uri."
+    )
+
+
+def _look_up(checked: _Checked) -> tuple[Receipt | None, Document | None]:
+    """The answer if these bytes are here already and need no work; the source's document, if any,
+    if they do."""
+    if _is_new(checked):
+        return None, None
+    document = _document_by_source(checked.source_uri)
+    if document is not None and checked.submission.origin not in ("", document.origin):
+        came_from = document.origin or "an upload"
+        raise SourceTaken(
+            f"{document.source_uri!r} is here already and came from {came_from}: give the files "
+            "a prefix, or adopt the document."
+        )
+    return _known(checked, document), document
+
+
+def _is_new(checked: _Checked) -> bool:
+    """Neither the source nor the bytes are here: so it mostly is, and one look tells."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT NOT EXISTS (SELECT FROM documents_document "
+            "WHERE md5(source_uri) = %s OR content_sha256 = %s)",
+            [_source_hash(checked.source_uri), checked.sha256],
+        )
+        is_new: bool = cursor.fetchone()[0]
+    return is_new
+
+
+def _known(checked: _Checked, document: Document | None) -> Receipt | None:
+    if document is not None:
+        if document.content_sha256 != checked.sha256:
+            return None
+        changes_options = _change_options(document, checked)
+        failed = document.status in (Status.FAILED, Status.CANCELLED)
+        version = _newest_version(document)
+        reads_otherwise = _changes_reading(version, checked)
+        change = describe_again(document, checked.submission)
+        # Worth another try; and titles are among the words that chunks are found by.
+        if failed or changes_options or reads_otherwise or change.title or _is_outdated(document):
+            return replace(_queue(document, version), updated=bool(change))
+        return replace(_duplicate(document), updated=bool(change))
+    if checked.submission.on_duplicate == "keep":
+        return None
+    twins = Document.objects.filter(content_sha256=checked.sha256)
+    twin = (
+        twins.exclude(status__in=(Status.FAILED, Status.CANCELLED)).order_by("created_at").first()
+    )
+    if twin is None:
+        return None
+    if checked.submission.on_duplicate == "error":
+        raise DuplicateContent(f"The same content is already here as {twin.source_uri!r}.")
+    return _duplicate(twin, warnings=_ignored(twin, checked))
+
+
+def _duplicate(document: Document, *, warnings: tuple[str, ...] = ()) -> Receipt:
+    open_job = IngestJob.objects.filter(document=document, state__in=queue.OPEN_STATES).first()
+    return Receipt(
+        document_id=document.pk,
+        version=document.document_version,
+        status=document.status,
+        job_id=open_job.pk if open_job else None,
+        duplicate=True,
+        source_uri=document.source_uri,
+        warnings=warnings,
+    )
+
+
+def _ignored(twin: Document, checked: _Checked) -> tuple[str, ...]:
+    """The bytes belong to another source: what came with them is not said of that one."""
+    submission = checked.submission
+    sent = {"title": submission.title, "tags": submission.tags, "metadata": submission.metadata}
+    ignored = [name for name, value in sent.items() if value and twin.given.get(name) != value]
+    if _changes_facts(twin, checked):
+        ignored.append("rows_as_facts")
+    if chunking_overrides.is_changed_by(twin, submission.chunking):
+        ignored.append("chunking")
+    if not ignored:
+        return ()
+    return (
+        f"The content is here already as {twin.source_uri!r}, and {', '.join(ignored)} were not "
+        "applied to it: use PATCH, or on_duplicate=keep for a document of its own.",
+    )
+
+
+def _change_options(document: Document, checked: _Checked) -> bool:
+    """The same bytes, but other facts or other chunks are to be made of them."""
+    changed: dict[str, Any] = {}
+    if _changes_facts(document, checked):
+        changed["rows_as_facts"] = checked.submission.rows_as_facts
+    chunking = checked.submission.chunking
+    if chunking is not None and chunking_overrides.is_changed_by(document, chunking):
+        changed["chunking"] = chunking.as_json()
+    if changed:
+        document.given |= changed
+        document.save(update_fields=["given"])
+    return bool(changed)
+
+
+def _changes_reading(version: DocumentVersion, checked: _Checked) -> bool:
+    """The same bytes, to be read in another encoding: noted for the next reading."""
+    encoding = checked.submission.encoding
+    was_utf8 = not version.encoding and not version.warnings  # another one would have a warning
+    if not encoding or encoding == version.encoding or (was_utf8 and encoding == "utf-8"):
+        return False
+    version.encoding = encoding
+    version.save(update_fields=["encoding"])
+    return True
+
+
+def _changes_facts(document: Document, checked: _Checked) -> bool:
+    """The same rows, but now they are to become facts, or to be none any more."""
+    asked = checked.submission.rows_as_facts
+    before = document.given.get("rows_as_facts", False)
+    return checked.has_rows and asked is not None and asked != before
+
+
+def _warned(receipt: Receipt, checked: _Checked, warnings: tuple[str, ...]) -> Receipt:
+    if checked.submission.rows_as_facts and not checked.has_rows:
+        no_rows = f"rows_as_facts has no effect here: {checked.media_type} has no rows."
+        warnings = (*warnings, no_rows)
+    return replace(receipt, warnings=(*receipt.warnings, *warnings))
+
+
+def _queue(document: Document, version: DocumentVersion) -> Receipt:
+    job = IngestJob.objects.filter(version=version, state__in=queue.OPEN_STATES).first()
+    job = job or queue.enqueue(document, version)
+    return Receipt(
+        document.pk,
+        version.number,
+        Status.QUEUED,
+        job_id=job.pk,
+        source_uri=document.source_uri,
+    )
+
+
+def _one_at_a_time(namespace_id: uuid.UUID, checked: _Checked) -> None:
+    """Let submissions of the same bytes, or of the same source, pass one after another.
+
+    The unique constraints would stop them too, but only by failing all but one.
+    """
+    names = (f"{namespace_id}/{checked.sha256}", f"{namespace_id}/{checked.source_uri}")
+    with connection.cursor() as cursor:
+        cursor.execute(  # in one order for all: no deadlock
+            "SELECT pg_advisory_xact_lock(number) FROM (SELECT hashtextextended(name, 0) AS number "
+            "FROM unnest(%s::text[]) name ORDER BY number) numbers",
+            [list(names)],
+        )
+
+
+def _source_hash(source_uri: str) -> str:
+    """What the unique index holds."""
+    return hashlib.md5(source_uri.encode(), usedforsecurity=False).hexdigest()
+
+
+def _document_by_source(source_uri: str) -> Document | None:
+    digest = _source_hash(source_uri)
+    documents = Document.objects.select_for_update().alias(source_hash=MD5("source_uri"))
+    return documents.filter(source_hash=digest, source_uri=source_uri).first()
+
+
+def _create_document(namespace_id: uuid.UUID, checked: _Checked) -> Document:
+    document = Document(
+        namespace_id=namespace_id,
+        source_uri=checked.source_uri,
+        origin=checked.submission.origin,
+    )
+    _say(document, checked)
+    return document
+
+
+def _say(document: Document, checked: _Checked) -> None:
+    """Put down what the submission says of the document; tags show at once, before indexing."""
+    submission = checked.submission
+    said = {
+        "title": submission.title,
+        "tags": list(submission.tags) if submission.tags is not None else None,
+        "metadata": dict(submission.metadata) if submission.metadata is not None else None,
+        "rows_as_facts": submission.rows_as_facts,
+        "chunking": submission.chunking.as_json() if submission.chunking else None,
+    }
+    said = {name: value for name, value in said.items() if value is not None}
+    fixed = [name for name in document.given.get("fixed", ()) if name not in said]
+    document.given = {**document.given, **said, "fixed": fixed}
+    document.title = document.given.get("title") or document.title or submission.file_name
+    document.tags = document.given.get("tags") or document.tags
+    document.content_sha256 = checked.sha256
+    document.media_type = checked.media_type
+    document.source_type = checked.source_type
+    document.byte_size = checked.size
+    document.status = Status.QUEUED
+    document.error_code = document.error_message = ""
+    document.updated_at = Now()
+    document.save()
+
+
+def _newest_version(document: Document) -> DocumentVersion:
+    versions = DocumentVersion.objects.defer("text")
+    return versions.get(document=document, number=document.document_version)
+
+
+def _is_outdated(document: Document) -> bool:
+    """Indexed by an older ingestion version than the namespace's profile has now."""
+    if document.status != Status.READY:
+        return False
+    current = Namespace.objects.values_list("active_profile__ingestion_version", flat=True).get(
+        pk=document.namespace_id
+    )
+    return document.ingestion_version != current

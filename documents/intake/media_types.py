@@ -1,0 +1,183 @@
+"""What kind of file is this? Its bytes and its name must agree."""
+
+import re
+from pathlib import PurePosixPath
+
+from django.core.files.base import File
+
+from documents.errors import BadFile, UnsupportedType
+from documents.extractors.encodings import guess_wide
+from documents.extractors.plain import source_code
+
+OFFICE = "application/vnd.openxmlformats-officedocument"
+OPEN_DOCUMENT = "application/vnd.oasis.opendocument"
+ARCHIVE = "application/zip"
+BY_SUFFIX = {
+    **source_code.BY_SUFFIX,
+    ".md": "text/markdown",
+    ".markdown": "text/markdown",
+    ".mdown": "text/markdown",
+    ".mkd": "text/markdown",
+    ".txt": "text/plain",
+    ".text": "text/plain",
+    ".log": "text/plain",
+    ".rst": "text/x-rst",
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".xhtml": "application/xhtml+xml",
+    ".pdf": "application/pdf",
+    ".docx": f"{OFFICE}.wordprocessingml.document",
+    ".pptx": f"{OFFICE}.presentationml.presentation",
+    ".xlsx": f"{OFFICE}.spreadsheetml.sheet",
+    ".csv": "text/csv",
+    ".tsv": "text/tab-separated-values",
+    ".json": "application/json",
+    ".jsonl": "application/x-ndjson",
+    ".ndjson": "application/x-ndjson",
+    ".epub": "application/epub+zip",
+    ".eml": "message/rfc822",
+    ".vtt": "text/vtt",
+    ".srt": "application/x-subrip",
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".tif": "image/tiff",
+    ".tiff": "image/tiff",
+    ".webp": "image/webp",
+    ".org": "text/x-org",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+    ".toml": "application/toml",
+    ".ini": "text/x-ini",
+    ".cfg": "text/x-ini",
+    ".conf": "text/x-ini",
+    ".properties": "text/x-ini",
+    ".xml": "application/xml",
+    ".rtf": "application/rtf",
+    ".odt": f"{OPEN_DOCUMENT}.text",
+    ".odp": f"{OPEN_DOCUMENT}.presentation",
+    ".ods": f"{OPEN_DOCUMENT}.spreadsheet",
+    ".xls": "application/vnd.ms-excel",
+    ".xlsm": "application/vnd.ms-excel",
+    ".xlsb": "application/vnd.ms-excel",
+    ".msg": "application/vnd.ms-outlook",
+    ".ipynb": "application/x-ipynb+json",
+}
+# Names without a suffix, in lower case: what everybody keeps beside their code.
+BY_NAME = {
+    **source_code.BY_NAME,
+    **dict.fromkeys(("readme", "changelog", "contributing", "todo"), "text/markdown"),
+    **dict.fromkeys(
+        ("license", "licence", "copying", "notice", "authors", "install", "news", "codeowners"),
+        "text/plain",
+    ),
+}
+TAKEN = frozenset(BY_SUFFIX.values())
+ALIASES = {
+    **source_code.ALIASES,
+    "text/yaml": "application/yaml",
+    "text/x-yaml": "application/yaml",
+    "application/x-yaml": "application/yaml",
+    "text/toml": "application/toml",
+    "text/xml": "application/xml",
+    "text/rtf": "application/rtf",
+    "text/org": "text/x-org",
+    "application/x-zip-compressed": ARCHIVE,
+    "application/vnd.ms-excel.sheet.macroenabled.12": "application/vnd.ms-excel",
+    "application/vnd.ms-excel.sheet.binary.macroenabled.12": "application/vnd.ms-excel",
+    "text/x-markdown": "text/markdown",
+    "application/x-pdf": "application/pdf",
+    "application/csv": "text/csv",
+    "application/jsonl": "application/x-ndjson",
+    "text/x-vtt": "text/vtt",
+    "image/jpg": "image/jpeg",
+}
+SAID_WITHOUT_MEANING = {"", "application/octet-stream"}  # what clients send when they do not know
+
+SNIFFED_BYTES = 4096
+ZIP, OLE, PDF = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"%PDF-"
+UNICODE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+PICTURES = {
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/tiff": (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+"),  # "+": larger than 4 GB may be
+    "image/webp": (b"RIFF",),
+}
+NOT_TEXT = (ZIP, OLE, PDF, b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF", b"Rar!")
+
+
+class TypeMismatch(BadFile):
+    code = "type_mismatch"
+
+
+def detect(content: File, *, file_name: str, declared: str) -> str:
+    """The media type, by the file's name first, then by what the caller says, then by its bytes."""
+    declared = declared.partition(";")[0].strip().lower()
+    declared = ALIASES.get(declared, declared)
+    content.seek(0)
+    head = content.read(SNIFFED_BYTES)
+    media_type = type_of_name(file_name)
+    if not media_type and declared not in SAID_WITHOUT_MEANING:
+        media_type = declared
+    if not media_type and _is_bare_text(file_name, declared, head):
+        # Plain prose is Markdown, too; a file that has a name and no suffix is left as it is.
+        media_type = "text/plain" if file_name else "text/markdown"
+    if media_type not in TAKEN:
+        known = ", ".join(sorted(suffix.lstrip(".") for suffix in (*BY_SUFFIX, ".zip")))
+        what = media_type or f"{_suffix(file_name) or 'this kind of'} files"
+        raise UnsupportedType(f"Cannot read {what}; these are taken: {known}.")
+    if not _looks_like(media_type, head):
+        raise TypeMismatch(f"The file calls itself {media_type}, but its bytes say otherwise.")
+    return media_type
+
+
+def is_archive(file_name: str, declared: str) -> bool:
+    """A zip of documents, by its name or by what the caller says of it."""
+    suffix = _suffix(file_name)
+    declared = declared.partition(";")[0].strip().lower()
+    return suffix == ".zip" or (not suffix and ALIASES.get(declared, declared) == ARCHIVE)
+
+
+def type_of_name(file_name: str) -> str:
+    """By the suffix, or by the whole name for README, Makefile and the like; "" if unknown."""
+    name = PurePosixPath(file_name).name.lower()
+    return BY_NAME.get(name) or BY_SUFFIX.get(_suffix(file_name), "")
+
+
+def type_of_uri(source_uri: str) -> str:
+    """A hint only: the "suffix" of https://example.com or wiki:release-v2.1 is none."""
+    return BY_SUFFIX.get(_suffix(re.sub(r"^[a-z][a-z0-9+.-]*://[^/?#]*", "", source_uri)), "")
+
+
+def _suffix(file_name: str) -> str:
+    return PurePosixPath(re.split("[?#]", file_name)[0]).suffix.lower()
+
+
+def _is_bare_text(file_name: str, declared: str, head: bytes) -> bool:
+    """Text without a name, or under a name without a suffix; never something that only might be."""
+    if _suffix(file_name) or (file_name == "" and declared != ""):
+        return False
+    return not file_name or _looks_like("text/plain", head)
+
+
+def _looks_like(media_type: str, head: bytes) -> bool:
+    if media_type == "application/pdf":
+        return PDF in head[:1024]  # some begin with a few bytes of their mailer's
+    if media_type == "application/epub+zip":
+        return head.startswith(ZIP)
+    if media_type.startswith((OFFICE, OPEN_DOCUMENT)) or media_type == "application/vnd.ms-excel":
+        return head.startswith((ZIP, OLE))  # OLE: old, or encrypted, as its reader will say
+    if media_type == "application/vnd.ms-outlook":
+        return head.startswith(OLE)
+    if media_type == "application/rtf":
+        return head.lstrip().startswith(b"{\\rtf")
+    if media_type in PICTURES:
+        named = media_type != "image/webp" or head[8:12] == b"WEBP"
+        return named and head.startswith(PICTURES[media_type])
+    if head.startswith(UNICODE_MARKS):
+        return True
+    return (b"\x00" not in head or bool(guess_wide(head))) and not head.startswith(NOT_TEXT)
+
+
+def looks_like_text(head: bytes) -> bool:
+    return _looks_like("text/plain", head)

@@ -1,0 +1,150 @@
+"""The stored originals: written durably, read back only if unchanged, never under a given name."""
+
+import errno
+import hashlib
+import logging
+import os
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, date, datetime
+from typing import BinaryIO
+
+from django.conf import settings
+from django.core.files.base import File
+from django.core.files.storage import default_storage
+
+from documents.errors import IngestError
+
+logger = logging.getLogger(__name__)
+
+BLOCK = 256 * 1024  # bytes
+
+
+class StorageFull(IngestError):
+    code = "storage_full"
+
+
+class OriginalLost(IngestError):
+    code = "original_lost"
+
+
+def store(content: File, *, namespace_id: uuid.UUID) -> str:
+    """Keep the bytes and return their key. They are on disk (or acknowledged) when this returns."""
+    key = f"{folder_of(namespace_id, datetime.now(UTC).date())}/{uuid.uuid4()}"
+    try:
+        content.seek(0)
+        key = default_storage.save(key, content)
+        _flush(key)
+    except OSError as error:
+        remove(key)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFull("There is no room left to store this file.") from error
+        raise
+    return key
+
+
+def folder_of(namespace_id: uuid.UUID, day: date) -> str:
+    return f"uploads/{namespace_id}/{day:%Y-%m-%d}"
+
+
+@contextmanager
+def opened(key: str, *, sha256: str) -> Iterator[BinaryIO]:
+    """The original as a file of this machine, at its beginning and never held in memory."""
+    with _local_file(key) as file:
+        if digest_of(file) != sha256:
+            raise OriginalLost("The stored original has changed; upload the document again.")
+        file.seek(0)
+        yield file
+
+
+def digest_of(file: BinaryIO | File) -> str:
+    """SHA-256, block by block, from wherever the file stands."""
+    digest = hashlib.sha256()
+    while block := file.read(BLOCK):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _local_file(key: str) -> BinaryIO:
+    try:
+        return open(default_storage.path(key), "rb")
+    except NotImplementedError:
+        return _copied(key)
+    except FileNotFoundError as error:
+        raise _missing() from error
+
+
+def _copied(key: str) -> BinaryIO:
+    """From an object store, into a file without a name: it is gone when its process is."""
+    copy = tempfile.TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR)  # noqa: SIM115
+    try:
+        with default_storage.open(key) as stored:
+            for block in stored.chunks():
+                copy.write(block)
+        copy.seek(0)
+    except BaseException as error:
+        copy.close()
+        if isinstance(error, FileNotFoundError):
+            raise _missing() from error
+        raise
+    return copy
+
+
+def _missing() -> OriginalLost:
+    return OriginalLost("The stored original is missing; upload the document again.")
+
+
+def remove(key: str) -> bool:
+    """True if nothing is left under the key. A failure is logged: the row is gone already."""
+    try:
+        default_storage.delete(key)
+    except OSError:
+        logger.exception("original.not_removed", extra={"key": key})
+        return False
+    return True
+
+
+def remove_all(namespace_id: uuid.UUID) -> tuple[int, list[str]]:
+    """Whatever is stored under the namespace, recorded or not: (how many files, what stays).
+    A storage that cannot list is left with what it has."""
+    folder = f"uploads/{namespace_id}"
+    removed, left = 0, []
+    for day in _listed(folder)[0]:
+        for name in _listed(f"{folder}/{day}")[1]:
+            key = f"{folder}/{day}/{name}"
+            if remove(key):
+                removed += 1
+            else:
+                left.append(key)
+        _remove_folder(f"{folder}/{day}")
+    _remove_folder(folder)
+    return removed, left
+
+
+def _listed(folder: str) -> tuple[list[str], list[str]]:
+    try:
+        folders, names = default_storage.listdir(folder)
+    except (NotImplementedError, FileNotFoundError):  # it cannot tell, or there is nothing
+        return [], []
+    return folders, names
+
+
+def _remove_folder(folder: str) -> None:
+    with suppress(OSError, NotImplementedError):  # a file that stays keeps its folder
+        default_storage.delete(folder)
+
+
+def _flush(key: str) -> None:
+    """Local files only: a 202 promises that a power cut will not lose the upload."""
+    try:
+        path = default_storage.path(key)
+    except NotImplementedError:
+        return  # object stores acknowledge when it is safe
+    for name in (path, os.path.dirname(path)):
+        descriptor = os.open(name, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,53 @@
+"""Which web addresses may be fetched, judged by scheme, host and port before any lookup."""
+
+import ipaddress
+import re
+from collections.abc import Collection
+from contextlib import suppress
+
+import httpx2
+
+from documents.errors import BadFile
+
+STANDARD_PORTS = {"http": 80, "https": 443}
+# Names that by their registration mean this machine or this network (RFC 6761, 6762, 7686, 8375).
+LOCAL_DOMAINS = ("localhost", "localdomain", "local", "internal", "home.arpa", "onion")
+HOST_NAME = re.compile(r"(?=.{1,253}\Z)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_-]{1,63}")
+# Resolvers take "127.1", "0x7f.1" and "2130706433" for addresses; people do not write them.
+ENDS_IN_NUMBER = re.compile(r"(.*\.)?(\d+|0x[0-9a-f]*)")
+
+
+class FetchRefused(BadFile):
+    code = "url_refused"
+
+
+def checked_url(url: str, *, ports: Collection[int]) -> httpx2.URL:
+    """The parsed address, its host in the one form in which it is resolved and connected to."""
+    try:
+        parsed = httpx2.URL(url)
+    except (httpx2.InvalidURL, ValueError, TypeError):
+        raise FetchRefused("This is not an address that can be fetched.") from None
+    if parsed.scheme not in STANDARD_PORTS or not parsed.host:
+        raise FetchRefused("Only http and https addresses are fetched.")
+    if parsed.userinfo:
+        raise FetchRefused("An address with a user name or password is not fetched.")
+    if port_of(parsed) not in ports:
+        allowed = ", ".join(map(str, sorted(ports)))
+        raise FetchRefused(f"Only these ports are fetched from: {allowed}.")
+    return parsed.copy_with(host=_checked_host(parsed.raw_host.decode("ascii").lower()))
+
+
+def port_of(url: httpx2.URL) -> int:
+    return STANDARD_PORTS[url.scheme] if url.port is None else url.port
+
+
+def _checked_host(host: str) -> str:
+    name = host.removesuffix(".")
+    if "%" not in name:  # a zone names one of our interfaces
+        with suppress(ValueError):
+            return str(ipaddress.ip_address(name))
+    if not HOST_NAME.fullmatch(name) or ENDS_IN_NUMBER.fullmatch(name):
+        raise FetchRefused("The host is neither a name nor an address in its usual form.")
+    if any(name == domain or name.endswith(f".{domain}") for domain in LOCAL_DOMAINS):
+        raise FetchRefused(f"{name} is not a public address.")
+    return name

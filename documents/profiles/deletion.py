@@ -1,0 +1,37 @@
+"""The end of a profile that nobody uses: its vector index first, then its row."""
+
+from contextlib import suppress
+
+from documents.accounts import audit
+from documents.errors import IngestError
+from documents.models import IndexProfile, Namespace
+from documents.models.indexing import DEFAULT_PROFILE_ID
+
+from . import vector_indexes
+
+
+class ProfileInUse(IngestError):
+    code = "profile_in_use"
+
+
+def retire(profile: IndexProfile) -> None:
+    """Raises ProfileInUse while a namespace, a reindex or any chunk needs it."""
+    if profile.pk == DEFAULT_PROFILE_ID:
+        raise ProfileInUse("The default profile stays: new namespaces begin with it.")
+    if vector_indexes.is_in_use(profile):
+        raise ProfileInUse(
+            f"The profile {profile.name!r} is in use: by a namespace, by a reindex, or by chunks "
+            "that have not been reclaimed."
+        )
+    vector_indexes.drop_if_unused(profile)
+    IndexProfile.objects.using("owner").filter(pk=profile.pk).delete()
+    audit.record("profile.delete", namespace=profile.namespace_id, target=profile)
+
+
+def sweep() -> None:
+    """Retire the profiles of namespaces that are gone, as soon as nobody else uses them."""
+    living = Namespace.objects.using("owner").values("pk")
+    owned = IndexProfile.objects.using("owner").exclude(namespace=None)
+    for profile in list(owned.exclude(namespace__in=living)):
+        with suppress(ProfileInUse):
+            retire(profile)

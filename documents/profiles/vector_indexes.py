@@ -1,0 +1,258 @@
+"""The vector index each profile owns: made, made anew and dropped while everybody goes on.
+
+As the owner of the tables and outside of transactions, because CREATE and DROP INDEX CONCURRENTLY
+want it so. One that is interrupted leaves an invalid index behind; whoever comes next drops it.
+"""
+
+import logging
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from django.db import connection, connections
+from django.db.backends.utils import CursorWrapper
+from psycopg import sql
+
+from documents.errors import IngestError
+from documents.models import Chunk, IndexProfile, Namespace, Reindex
+from documents.models.indexing import DEFAULT_PROFILE_ID
+
+from . import ann_methods
+
+logger = logging.getLogger(__name__)
+
+PREFIX = "chunk_vectors_"
+DRAFT = "_new"
+OUTGROWN = 4  # times as many lists as an index was built with: then it is built anew
+POLL_SECONDS = 0.5
+
+_INDEXES = """
+    SELECT class.relname, index.indisvalid
+    FROM pg_index index JOIN pg_class class ON class.oid = index.indexrelid
+    WHERE index.indrelid = 'documents_chunk'::regclass AND starts_with(class.relname, %s)
+    ORDER BY class.relname
+"""
+
+
+class MethodUnavailable(IngestError):
+    """The server has no such index access method."""
+
+    code = "ann_method_unavailable"
+
+
+class _Busy(Exception):
+    """Somebody else is building or dropping."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    name: str
+    is_valid: bool
+
+    @property
+    def is_leftover(self) -> bool:
+        """Of a build that did not come to its end."""
+        return not self.is_valid or self.name.endswith(DRAFT)
+
+    @property
+    def profile_id(self) -> uuid.UUID:
+        return uuid.UUID(self.name.removeprefix(PREFIX).removesuffix(DRAFT))
+
+
+def name_of(profile_id: uuid.UUID) -> str:
+    return f"{PREFIX}{profile_id.hex}"
+
+
+def require_method(name: str) -> None:
+    """Raises MethodUnavailable with what to do about it."""
+    if name not in ann_methods.METHODS:
+        return  # exact: no index
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_am WHERE amname = %s", [name])
+        if cursor.fetchone() is None:
+            extension = ann_methods.METHODS[name].extension
+            raise MethodUnavailable(
+                f"This PostgreSQL server has no index method {name!r}: it comes with the extension "
+                f"{extension!r}, which has to be installed and created in this database first."
+            )
+
+
+def ensure(profile: IndexProfile) -> bool:
+    """Let the profile have its index, valid and fit for its rows; True if one was built.
+
+    Takes as long as it takes: outside of transactions, in a worker or a command.
+    """
+    with _alone(wait=True) as cursor:
+        return _ensure(cursor, profile)
+
+
+def sweep() -> None:
+    """Drop what builds left behind and what nobody uses; build what is missing or outgrown."""
+    try:
+        with _alone(wait=False) as cursor:
+            _sweep(cursor)
+    except _Busy:
+        return  # somebody is at it: what looks like a leftover may be their work
+
+
+def _sweep(cursor: CursorWrapper) -> None:
+    profiles = {profile.pk: profile for profile in IndexProfile.objects.using("owner")}
+    for found in _indexes(cursor, PREFIX):
+        profile = profiles.get(found.profile_id)
+        if profile is None or not _is_used(profile):
+            _drop(cursor, found.name)
+        elif found.is_leftover:
+            _tidied(cursor, profile)
+    active = Namespace.objects.using("owner").values_list("active_profile_id", flat=True)
+    for profile_id in set(active):
+        _ensure(cursor, profiles[profile_id])
+
+
+def drop_if_unused(profile: IndexProfile) -> bool:
+    with _alone(wait=True) as cursor:
+        if _is_used(profile):
+            return False
+        for found in _indexes(cursor, name_of(profile.pk)):
+            _drop(cursor, found.name)
+        IndexProfile.objects.using("owner").filter(pk=profile.pk).update(index_facts={})
+        return True
+
+
+def _is_used(profile: IndexProfile) -> bool:
+    if profile.ann_method == IndexProfile.Ann.EXACT:
+        return False
+    if profile.pk == DEFAULT_PROFILE_ID:
+        return True  # its index came with a migration
+    return is_in_use(profile)
+
+
+def is_in_use(profile: IndexProfile) -> bool:
+    """By a namespace, now or soon, or by chunks that nobody has reclaimed."""
+    either = Reindex.objects.using("owner").filter(state__in=Reindex.OPEN)
+    return (
+        Namespace.objects.using("owner").filter(active_profile=profile).exists()
+        or (either.filter(profile=profile) | either.filter(replaces=profile)).exists()
+        or Chunk.objects.using("owner").filter(profile=profile).exists()
+    )
+
+
+def _ensure(cursor: CursorWrapper, profile: IndexProfile) -> bool:
+    name = name_of(profile.pk)
+    valid = _tidied(cursor, profile)
+    method = ann_methods.METHODS.get(profile.ann_method)
+    if method is None or (valid and not method.needs_rows):
+        return False
+    rows = Chunk.objects.using("owner").filter(profile=profile).count()
+    options = ann_methods.build_options(profile.ann_method, profile.ann_options, rows=rows)
+    if method.needs_rows and (
+        rows < ann_methods.FEWEST_ROWS or _still_fits(profile, options, valid)
+    ):
+        return False
+    started = time.monotonic()
+    _build(cursor, profile, method, options)
+    if valid:
+        _drop(cursor, name)
+    _take_over_draft(cursor, name)
+    profile.index_facts = {**options, "rows": rows}
+    IndexProfile.objects.using("owner").filter(pk=profile.pk).update(
+        index_facts=profile.index_facts
+    )
+    seconds = round(time.monotonic() - started, 1)
+    logger.info("vector_index.built", extra={"index": name, "rows": rows, "seconds": seconds})
+    return True
+
+
+def _tidied(cursor: CursorWrapper, profile: IndexProfile) -> bool:
+    """Without what builds have left behind; True if there is a valid index."""
+    name = name_of(profile.pk)
+    found = {index.name: index for index in _indexes(cursor, name)}
+    draft = found.get(name + DRAFT)
+    learns = (
+        profile.ann_method in ann_methods.METHODS
+        and ann_methods.METHODS[profile.ann_method].needs_rows
+    )
+    if draft is not None and draft.is_valid and name not in found and not learns:
+        _take_over_draft(cursor, name)  # its builder died between the last two steps
+        return True
+    for index in found.values():
+        if index.is_leftover:
+            logger.warning("vector_index.leftover", extra={"index": index.name})
+            _drop(cursor, index.name)
+    return name in found and found[name].is_valid
+
+
+def _take_over_draft(cursor: CursorWrapper, name: str) -> None:
+    rename = sql.SQL("ALTER INDEX {} RENAME TO {}")
+    cursor.execute(rename.format(sql.Identifier(name + DRAFT), sql.Identifier(name)))
+
+
+def _still_fits(profile: IndexProfile, options: dict[str, int], valid: bool) -> bool:
+    built = profile.index_facts
+    return valid and all(OUTGROWN * built.get(key, 0) >= value for key, value in options.items())
+
+
+def _build(
+    cursor: CursorWrapper,
+    profile: IndexProfile,
+    method: ann_methods.Method,
+    options: dict[str, int],
+) -> None:
+    """Under a name of its own, so that the one in use stays until this one is there."""
+    require_method(profile.ann_method)
+    settings = sql.SQL(", ").join(
+        sql.SQL("{} = {}").format(sql.Identifier(key), sql.Literal(value))
+        for key, value in options.items()
+    )
+    statement = sql.SQL(
+        "CREATE INDEX CONCURRENTLY {name} ON documents_chunk "
+        "USING {method} ((embedding::{type}({dimensions})) {operators}) {settings} "
+        "WHERE profile_id = {profile}"
+    ).format(
+        name=sql.Identifier(name_of(profile.pk) + DRAFT),
+        method=sql.Identifier(profile.ann_method),
+        type=sql.Identifier(method.type),
+        dimensions=sql.Literal(profile.dimensions),
+        operators=sql.Identifier(method.operators),
+        settings=sql.SQL("WITH ({})").format(settings) if options else sql.SQL(""),
+        profile=sql.Literal(str(profile.pk)),
+    )
+    # One core for the build, the others for those who ask questions meanwhile.
+    cursor.execute("SET max_parallel_maintenance_workers = 0")
+    cursor.execute(statement)
+
+
+def _drop(cursor: CursorWrapper, name: str) -> None:
+    cursor.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(sql.Identifier(name)))
+    logger.info("vector_index.dropped", extra={"index": name})
+
+
+def _indexes(cursor: CursorWrapper, prefix: str) -> list[Found]:
+    cursor.execute(_INDEXES, [prefix])
+    return [Found(*row) for row in cursor.fetchall()]
+
+
+@contextmanager
+def _alone(*, wait: bool) -> Iterator[CursorWrapper]:
+    """One at a time in the whole database. The lock is asked for again and again, never waited
+    for: CREATE INDEX CONCURRENTLY would wait for the one who waits."""
+    owner = connections["owner"]
+    try:
+        with owner.cursor() as cursor:
+            while not _locked(cursor):
+                if not wait:
+                    raise _Busy
+                time.sleep(POLL_SECONDS)
+            try:
+                yield cursor
+            finally:
+                if owner.connection is not None and not owner.connection.closed:
+                    cursor.execute("SELECT pg_advisory_unlock(hashtextextended('vectors', 0))")
+    finally:
+        owner.close()
+
+
+def _locked(cursor: CursorWrapper) -> bool:
+    cursor.execute("SELECT pg_try_advisory_lock(hashtextextended('vectors', 0))")
+    return bool(cursor.fetchone()[0])

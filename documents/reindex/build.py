@@ -1,0 +1,338 @@
+"""Filling a profile beside the live one: document by document, at a pace, from wherever it stopped.
+
+What is missing is asked of the tables each time, so a builder that was killed leaves nothing to
+repair, and documents that came, changed or went meanwhile need no bookkeeping.
+"""
+
+import logging
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import F
+from django.db.models.functions import Now
+from django_q.exceptions import TimeoutException
+
+from documents.errors import BadFile, CostCap, EmbeddingFailed, IngestError
+from documents.ingestion import pipeline, terms
+from documents.ingestion.publishing import publish_beside
+from documents.jobs import queue
+from documents.jobs.leases import BuildClaim, BuildLease, Claim, LeaseLost, lease_end
+from documents.models import Chunk, Document, DocumentVersion, IndexProfile, Namespace, Reindex
+from documents.profiles import chunking_overrides, profiles, vector_indexes
+from ragsite.database.tenancy import namespace
+from ragsite.platform.logs import request_id
+
+logger = logging.getLogger(__name__)
+
+State, Stage = Reindex.State, Reindex.Stage
+AT_ONCE = 50  # documents looked up at a time
+LONGEST_PAUSE = 30.0  # seconds after one document
+LATER_SECONDS = 2.0  # until documents are looked at again that another job is at
+MOST_ATTEMPTS = 3  # at a document that fails for reasons of ours
+
+
+class TextChanged(BadFile):
+    code = "text_changed"
+
+
+_MISSING = """
+    SELECT version.id FROM documents_documentversion version
+    WHERE version.namespace_id = %(namespace)s AND version.state = 'live'
+      AND NOT (version.id = ANY (%(failed)s::uuid[]))
+      AND NOT EXISTS (SELECT FROM documents_chunk chunk
+                      WHERE chunk.version_id = version.id AND chunk.profile_id = %(profile)s)
+"""
+
+
+def claim(worker: str) -> BuildClaim | None:
+    """Take a reindex that has work and nobody at it; None when there is none."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT reindex_id, namespace_id FROM ragsite.reindexes_due(%s)",
+            [settings.REINDEX["builders"]],
+        )
+        due = cursor.fetchall()
+    for reindex_id, namespace_id in due:
+        with namespace(namespace_id):
+            rows = Reindex.objects.select_for_update(skip_locked=True).filter(pk=reindex_id)
+            free = rows.exclude(lease_until__gte=Now()).filter(has_work=True).first()
+            if free is None or free.state not in Reindex.OPEN:
+                continue  # somebody was faster
+            token = uuid.uuid4()
+            rows.update(lease_token=token, lease_until=lease_end(), worker=worker)
+            return BuildClaim(reindex_id, namespace_id, token)
+    return None
+
+
+def reap(dead_workers: Sequence[str] = ()) -> None:
+    """Take reindexes back from dead workers, and ring for those that wait."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT reindex_id, namespace_id FROM ragsite.reindexes_of(%s)", [list(dead_workers)]
+        )
+        for reindex_id, namespace_id in cursor.fetchall():
+            with namespace(namespace_id):
+                Reindex.objects.filter(pk=reindex_id, worker__in=dead_workers).update(
+                    lease_until=None, lease_token=None
+                )
+        cursor.execute(
+            "SELECT count(*) FROM ragsite.reindexes_due(%s)", [settings.REINDEX["builders"]]
+        )
+        (due,) = cursor.fetchone()
+    for _ in range(min(due, settings.REINDEX["builders"])):
+        queue.ring()
+
+
+def build(claim: BuildClaim, *, seconds: float | None = None) -> None:
+    """Work at a reindex for a while, then give it back. Safe to run twice, and to kill anywhere."""
+    about = {"reindex_id": str(claim.job_id)}
+    until = time.monotonic() + (settings.REINDEX["seconds"] if seconds is None else seconds)
+    with request_id(str(claim.job_id)):
+        try:
+            with BuildLease(claim) as lease:
+                is_done = _fill(claim, lease, until) and _complete(claim, lease)
+            _release(claim)
+            logger.info("reindex.worked", extra={**about, "is_done": is_done})
+        except LeaseLost:
+            logger.info("reindex.stopped", extra=about)
+        except TimeoutException:
+            _release(claim)
+        except Exception as error:
+            logger.warning("reindex.failed", extra=about, exc_info=True)
+            _put_off(claim, error)
+
+
+def missing(
+    namespace_id: uuid.UUID,
+    profile_id: uuid.UUID,
+    *,
+    failed: Iterable[str] = (),
+    at_most: int = 0,
+) -> list[uuid.UUID]:
+    """Live versions without chunks under a profile. Inside namespace()."""
+    limit = f" ORDER BY version.id LIMIT {int(at_most)}" if at_most else ""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _MISSING + limit,
+            {"namespace": namespace_id, "profile": profile_id, "failed": list(failed)},
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+def _fill(claim: BuildClaim, lease: BuildLease, until: float) -> bool:
+    """Index what is missing; False if the time was up before that was all."""
+    lease.write(stage=Stage.DOCUMENTS)
+    later: set[uuid.UUID] = set()
+    while True:
+        with namespace(claim.namespace_id):
+            reindex = _open(claim)
+            # Both are kept: what was published under one is wanted under the other.
+            passed_over = [*reindex.failures, *map(str, later)]
+            work = [
+                (profile, version_id)
+                for profile in (reindex.profile, reindex.replaces)
+                for version_id in missing(
+                    claim.namespace_id, profile.pk, failed=passed_over, at_most=AT_ONCE
+                )
+            ]
+        if not work:
+            break
+        for profile, version_id in work:
+            if time.monotonic() > until or _somebody_waits():
+                return False
+            if not _index_one(reindex, lease, profile, version_id):
+                later.add(version_id)
+    if later:
+        lease.write(run_after=Now() + timedelta(seconds=LATER_SECONDS))
+    return not later
+
+
+def _index_one(
+    reindex: Reindex, lease: BuildLease, profile: IndexProfile, version_id: uuid.UUID
+) -> bool:
+    """False if it has to wait for another job on the same document."""
+    started = time.monotonic()
+    with namespace(reindex.namespace_id):
+        versions = DocumentVersion.objects.select_related("document")
+        version = versions.filter(pk=version_id, state=DocumentVersion.State.LIVE).first()
+    if version is None:
+        return True  # deleted or replaced since we looked
+    is_done = True
+    try:
+        is_done = _index_version(lease, profile, version)
+    except BadFile as error:  # trying again will not help: the operator decides
+        _note_failure(lease.claim, version, error.code, str(error))
+    except (EmbeddingFailed, CostCap, profiles.ProfileMismatch, LeaseLost, TimeoutException):
+        raise  # nothing to do with this document
+    except Exception as error:
+        if reindex.attempts < MOST_ATTEMPTS:
+            raise
+        logger.exception("reindex.document_failed", extra={"document_id": version.document_id})
+        _note_failure(lease.claim, version, "internal_error", queue.our_fault(error))
+    worked = time.monotonic() - started
+    # What one document took is slept off, so that the build takes its share of a core and no more.
+    pause = min(worked * (1 / settings.REINDEX["share"] - 1), LONGEST_PAUSE)
+    time.sleep(pause)
+    lease.write(seconds_worked=F("seconds_worked") + worked + pause, attempts=0)
+    return is_done
+
+
+def _index_version(lease: BuildLease, profile: IndexProfile, version: DocumentVersion) -> bool:
+    extracted = pipeline.read_original(version)
+    if extracted.text != version.text:
+        # A newer release reads the file differently. The text belongs to all profiles' chunks, so
+        # the document is indexed anew as a whole; this profile's turn comes after that.
+        _queue_again(version)
+        return False
+    asked = chunking_overrides.asked_by(version.document)
+    embedder = pipeline.metered(profile, lease)
+    pieces = pipeline.cut(profile, asked, extracted, embedder, version.namespace_id)
+    vectors = pipeline.embed_passages(profile, version.document, version, extracted, pieces, lease)
+    extracted = replace(extracted, warnings=pieces.warnings)
+    publish_beside(lease, version, profile, extracted, pieces.passages, vectors, asked)
+    return True
+
+
+def _queue_again(version: DocumentVersion) -> None:
+    with namespace(version.namespace_id):
+        document = Document.objects.select_for_update().filter(pk=version.document_id).first()
+        if document is None or document.jobs.filter(state__in=queue.OPEN_STATES).exists():
+            return
+        if document.document_version != version.number:
+            raise TextChanged(
+                "This release reads another text in it, and a newer version has failed: upload "
+                "the document again."
+            )
+        queue.enqueue(document, version)
+
+
+def _note_failure(claim: Claim, version: DocumentVersion, code: str, sentence: str) -> None:
+    with namespace(claim.namespace_id):
+        reindex = Reindex.objects.select_for_update().get(pk=claim.job_id)
+        reindex.failures[str(version.pk)] = {
+            "document_id": str(version.document_id),
+            "version": version.number,
+            "code": code,
+            "message": sentence,
+        }
+        claim.write(failures=reindex.failures)
+
+
+def _complete(claim: BuildClaim, lease: BuildLease) -> bool:
+    """Vector index, words, figures; then say that nothing is missing, if that is still so."""
+    with namespace(claim.namespace_id):
+        reindex = _open(claim)
+    lease.write(stage=Stage.INDEX)
+    vector_indexes.ensure(reindex.profile)
+    lease.write(stage=Stage.WORDS)
+    for profile in (reindex.profile, reindex.replaces):
+        terms.count_beside(claim.namespace_id, profile)
+    describe_documents(claim.namespace_id)
+    with namespace(claim.namespace_id):
+        # Whoever publishes writes this row, so nothing can come between looking and saying so.
+        reindex = Reindex.objects.select_for_update().get(pk=claim.job_id)
+        failed = list(reindex.failures)
+        if any(
+            missing(claim.namespace_id, profile_id, failed=failed, at_most=1)
+            for profile_id in (reindex.profile_id, reindex.replaces_id)
+        ):
+            return False
+        is_first = reindex.state == State.BUILDING
+        claim.write(
+            has_work=False,
+            stage=Stage.DONE,
+            error_code="",
+            error_message="",
+            **({"state": State.BUILT, "built_at": Now()} if is_first else {}),
+        )
+    return True
+
+
+def describe_documents(namespace_id: uuid.UUID) -> None:
+    """Let documents tell of their chunks under the namespace's own profile, a few at a time."""
+    with namespace(namespace_id):
+        tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
+        ids = list(Document.objects.exclude(live_version=None).values_list("pk", flat=True))
+    profile = tenant.active_profile
+    for start in range(0, len(ids), 1000):
+        with namespace(namespace_id), connection.cursor() as cursor:
+            cursor.execute(  # two at once could wait for each other's documents
+                "SELECT pg_advisory_xact_lock(hashtextextended('describe' || %s, 0))",
+                [str(namespace_id)],
+            )
+            cursor.execute(
+                "UPDATE documents_document document SET chunks_count = own.chunks, "
+                "  tokens_count = own.tokens, embedding_model = %(model)s, "
+                "  embedding_dim = %(dimensions)s, ingestion_version = %(ingestion)s "
+                "FROM (SELECT document_id, count(*) AS chunks, sum(tokens) AS tokens "
+                "      FROM documents_chunk WHERE profile_id = %(profile)s "
+                "      AND document_id = ANY (%(ids)s) GROUP BY document_id) own "
+                "WHERE document.id = own.document_id AND (chunks_count, tokens_count, "
+                "  embedding_model) IS DISTINCT FROM (own.chunks, own.tokens, %(model)s)",
+                {
+                    "model": profile.model_identity,
+                    "dimensions": profile.dimensions,
+                    "ingestion": profile.ingestion_version,
+                    "profile": profile.pk,
+                    "ids": ids[start : start + 1000],
+                },
+            )
+
+
+def _open(claim: BuildClaim) -> Reindex:
+    reindexes = Reindex.objects.select_related("profile", "replaces")
+    reindex = reindexes.filter(pk=claim.job_id, state__in=Reindex.OPEN).first()
+    if reindex is None or reindex.lease_token != claim.token:
+        raise LeaseLost(claim.job_id)
+    return reindex
+
+
+def _somebody_waits() -> bool:
+    """An upload goes first."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM ragsite.next_jobs(1)")
+        return bool(cursor.fetchone()[0])
+
+
+def _release(claim: BuildClaim) -> None:
+    with namespace(claim.namespace_id):
+        mine = Reindex.objects.filter(pk=claim.job_id, lease_token=claim.token)
+        if not mine.filter(has_work=True).exists():
+            mine.update(lease_token=None, lease_until=None)
+            return
+        mine.update(lease_token=None, lease_until=None, stage=Stage.WAITING)
+        queue.ring()
+
+
+def _put_off(claim: BuildClaim, error: Exception) -> None:
+    """A provider that is away, a full disk: again later, and later each time."""
+    known = isinstance(error, IngestError)
+    with namespace(claim.namespace_id):
+        mine = Reindex.objects.filter(pk=claim.job_id, lease_token=claim.token)
+        attempts = mine.values_list("attempts", flat=True).first() or 0
+        mine.update(
+            lease_token=None,
+            lease_until=None,
+            stage=Stage.WAITING,
+            attempts=F("attempts") + 1,
+            run_after=Now() + timedelta(seconds=min(5 * 2**attempts, 600)),
+            error_code=error.code if isinstance(error, IngestError) else "internal_error",
+            error_message=str(error) if known else queue.our_fault(error),
+        )
+
+
+def remove_chunks(namespace_id: uuid.UUID, profile_id: uuid.UUID) -> int:
+    """All that a namespace has under a profile it uses no more, a batch at a time."""
+    removed = 0
+    while True:
+        with namespace(namespace_id):
+            some = Chunk.objects.filter(namespace=namespace_id, profile=profile_id)
+            ids = list(some.order_by().values_list("pk", flat=True)[:1000])
+            if not ids:
+                return removed
+            removed += Chunk.objects.filter(pk__in=ids).delete()[0]

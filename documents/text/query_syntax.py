@@ -1,0 +1,95 @@
+"""What a query asks for beyond its words: phrases in quotes, -exclusions and prefixes (auth*)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import regex
+
+from documents.text.folding import UNSPACED, folded
+
+MOST_WORDS_BESIDE = 12  # more make it a sentence, and quotation marks in it what they are anywhere
+SHORTEST_PREFIX = 4  # characters; shorter ones match half the vocabulary, and take their time
+
+_LETTER = rf"[[\p{{L}}\p{{N}}\p{{M}}]--{UNSPACED}]"
+# An inch or a minute sign (5") opens nothing; 「 opens in the middle of a sentence.
+_QUOTED = rf"""
+    (?<!{_LETTER})"(?P<q>[^"]+)"
+    | [“„”](?P<q>[^“„”"]+)[“”"]
+    | «(?P<q>[^«»]+)» | »(?P<q>[^«»]+)«
+    | 「(?P<q>[^「」]+)」 | 『(?P<q>[^『』]+)』 | ＂(?P<q>[^＂]+)＂
+"""
+# -v, -5 and --flag are words like others.
+_WORD = rf"(?:\p{{L}}(?:\p{{L}}|\+\+|\#)|{UNSPACED})[^\s\"“„«「『]*"
+_EXCLUDED = rf"(?<!\S)-(?:{_QUOTED}|(?P<word>{_WORD}))"
+_SYNTAX = regex.compile(rf"(?P<excluded>{_EXCLUDED}) | {_QUOTED}", regex.VERBOSE | regex.VERSION1)
+_PREFIX = regex.compile(
+    rf"(?<!{_LETTER})({_LETTER}{{{SHORTEST_PREFIX},}}+)\*(?![\p{{L}}\p{{N}}*])", regex.VERSION1
+)
+_SHORT_PREFIX = regex.compile(
+    rf"(?<!{_LETTER})({_LETTER}{{1,{SHORTEST_PREFIX - 1}}}+)\*(?![\p{{L}}\p{{N}}*])", regex.VERSION1
+)
+_HAS_WORD = regex.compile(r"[\p{L}\p{N}]")
+
+ONLY_EXCLUSIONS: Final = (
+    "only_exclusions: a query that only excludes says nothing to look for, so its words were "
+    "searched for instead; add what you are looking for"
+)
+PREFIX_TOO_SHORT: Final = (
+    "prefix_too_short: {prefixes} searched for as a plain word; a prefix needs at least "
+    f"{SHORTEST_PREFIX} characters before the asterisk"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """A query's parts: as typed, but for the prefixes, which are folded as words are.
+
+    `text` holds every word to search for, those of phrases and prefixes too. A sentence that quotes
+    something asks for no phrases: few texts that answer it quote the same.
+    """
+
+    text: str
+    phrases: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # where it was read otherwise than its syntax says
+
+    @property
+    def is_all_phrases(self) -> bool:
+        return self.text == " ".join(self.phrases)
+
+
+def parse_query(query: str) -> ParsedQuery:
+    """Never an error: what is no syntax is text. A query of exclusions only excludes nothing."""
+    phrases: list[str] = []
+    excluded: list[str] = []
+    kept: list[str] = []
+    done = 0
+    for found in _SYNTAX.finditer(query):
+        words = found["q"] or found["word"] or ""
+        kept.append(query[done : found.start()])
+        done = found.end()
+        if not _HAS_WORD.search(words):
+            kept.append(found.group())
+        elif found["excluded"]:
+            excluded.append(words)
+        else:
+            phrases.append(words)
+            kept.append(f" {words} ")
+    text = "".join([*kept, query[done:]])
+    if len(text.split()) - len(" ".join(phrases).split()) > MOST_WORDS_BESIDE:
+        phrases = []
+    notes = []
+    if excluded and not _HAS_WORD.search(text):
+        text, excluded = " ".join([text, *excluded]), []
+        notes.append(ONLY_EXCLUSIONS)
+    if short := _SHORT_PREFIX.findall(text):
+        quoted = ", ".join(f"{prefix}*" for prefix in dict.fromkeys(short))
+        notes.append(PREFIX_TOO_SHORT.format(prefixes=quoted))
+    return ParsedQuery(
+        " ".join(_PREFIX.sub(r"\1", text).split()),
+        tuple(" ".join(phrase.split()) for phrase in phrases),
+        tuple(" ".join(words.split()) for words in excluded),
+        tuple(folded(prefix) for prefix in _PREFIX.findall(text)),
+        tuple(notes),
+    )

@@ -1,0 +1,1 @@
+"""Experiments: ablations, recall of vector indexes, two profiles side by side."""

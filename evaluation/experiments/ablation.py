@@ -1,0 +1,154 @@
+"""What each part is worth: the same golden set under one change at a time."""
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from django.conf import settings
+
+from documents.chunking.methods import chunking_errors
+from documents.models import IndexProfile, Namespace
+from evaluation.errors import BadOptions
+from evaluation.measures import metrics
+from evaluation.models import EvaluationRun, GoldenSet
+from evaluation.runs.comparison import compare
+from evaluation.runs.options import Options
+from evaluation.runs.runner import Progress, measure_now
+from ragsite.database.tenancy import operator
+
+from .scratch import copied
+
+MEASURES = ("ndcg@10", metrics.ANSWER, "mrr@10", "recall@10", "recall@100")
+BASE = "hybrid, weighted 0.5"
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A chunk size and overlap, in the unit of the namespace's chunker."""
+
+    size: int
+    overlap: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Cut":
+        size, _, overlap = text.partition("/")
+        try:
+            return cls(int(size), int(overlap or 0))
+        except ValueError:
+            raise BadOptions(f"Write SIZE/OVERLAP, e.g. 220/33, not {text!r}.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A variant's run; against the base run of its table the gain in nDCG@10 and its p-value."""
+
+    name: str
+    run: EvaluationRun
+    gain: float | None = None
+    p_value: float | None = None
+
+
+def variants(weights: Sequence[float]) -> Iterator[tuple[str, Options]]:
+    """The base first: what the service does by default, without a reranker."""
+    base = Options(rerank="none")
+    yield BASE, base
+    yield "semantic", replace(base, mode="semantic")
+    yield "lexical", replace(base, mode="lexical")
+    yield "hybrid, rrf", replace(base, fusion="rrf")
+    for weight in weights:
+        if weight != base.semantic_weight:
+            yield f"hybrid, weighted {weight:g}", replace(base, semantic_weight=weight)
+    for reranker in settings.RERANKERS:
+        yield f"{BASE} + {reranker}", replace(base, rerank=reranker)
+
+
+def ablate_retrieval(
+    golden_set: GoldenSet,
+    weights: Sequence[float],
+    *,
+    started: Callable[[str], Progress],
+) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    for name, options in variants(weights):
+        run = _succeeded(
+            measure_now(golden_set, options, label=f"ablation: {name}", progress=started(name))
+        )
+        outcomes.append(_against(outcomes, name, run))
+    return outcomes
+
+
+def ablate_chunks(
+    tenant: Namespace,
+    golden_set: GoldenSet,
+    cuts: Sequence[Cut],
+    *,
+    started: Callable[[str], Progress],
+) -> list[Outcome]:
+    """The documents as they are cut now, then copies of them under each size and overlap."""
+    current, base = tenant.active_profile, Options(rerank="none")
+    now = f"{current.chunker} {current.chunk_size}/{current.chunk_overlap}"
+    run = measure_now(golden_set, base, label=f"ablation: {now}", progress=started(now))
+    outcomes = [Outcome(f"{now} (as it is)", _succeeded(run))]
+    for cut in cuts:
+        if (cut.size, cut.overlap) == (current.chunk_size, current.chunk_overlap):
+            continue
+        name = f"{current.chunker} {cut.size}/{cut.overlap}"
+        with (
+            _profile(tenant, cut) as profile,
+            copied(tenant, profile, progress=started(f"indexing {name}")) as scratch,
+        ):
+            run = measure_now(
+                golden_set,
+                base,
+                label=f"ablation: {name}",
+                searched=scratch.namespace_id,
+                own_ids=scratch.own_ids,
+                progress=started(name),
+            )
+        outcomes.append(_against(outcomes, name, _succeeded(run)))
+    return outcomes
+
+
+@contextmanager
+def _profile(tenant: Namespace, cut: Cut) -> Iterator[IndexProfile]:
+    """Like the namespace's own but for the cut; gone when the block ends."""
+    current = tenant.active_profile
+    wrong = chunking_errors(
+        current.chunker, size=cut.size, overlap=cut.overlap, options=current.chunker_options
+    )
+    if wrong:
+        raise BadOptions(f"{cut.size}/{cut.overlap}: {wrong}")
+    with operator():
+        profile = IndexProfile.objects.create(
+            name=f"ablation-{uuid.uuid4().hex[:12]}",
+            namespace=tenant,
+            chunker=current.chunker,
+            chunker_options=current.chunker_options,
+            chunk_size=cut.size,
+            chunk_overlap=cut.overlap,
+            contextual_header=current.contextual_header,
+            embedder=current.embedder,
+            dimensions=current.dimensions,
+            ann_method=IndexProfile.Ann.EXACT,
+            ingestion_version=current.ingestion_version,
+        )
+    try:
+        yield profile
+    finally:
+        with operator():
+            IndexProfile.objects.filter(pk=profile.pk).delete()
+
+
+def _succeeded(run: EvaluationRun) -> EvaluationRun:
+    if run.state != EvaluationRun.State.SUCCEEDED:
+        raise BadOptions(f"{run.label} {run.state}: {run.error_message}")
+    return run
+
+
+def _against(outcomes: Sequence[Outcome], name: str, run: EvaluationRun) -> Outcome:
+    if not outcomes:
+        return Outcome(name, run)
+    with operator():
+        figures = compare(outcomes[0].run, run).measures["ndcg@10"]
+    return Outcome(name, run, figures["gain"], figures["p_value"])

@@ -1,0 +1,119 @@
+"""hnsw against ivfflat against a scan, on a namespace's own vectors, in a table of their own."""
+
+import json
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from django.db import connections, transaction
+from django.db.backends.utils import CursorWrapper
+
+from documents.models import Namespace
+from evaluation.measures.metrics import percentiles
+
+TABLE = "measured_vectors"
+FEWEST = 100  # vectors: with fewer there is nothing to approximate
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    name: str
+    build: str  # SQL of its index; blank for a scan
+    settings: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    method: str
+    build_seconds: float
+    recall: dict[int, float]  # by k
+    p50_ms: float
+    p95_ms: float
+
+
+def measure_methods(
+    tenant: Namespace, vectors: Sequence[Sequence[float]], *, ks: Sequence[int] = (10, 100)
+) -> tuple[int, list[Measured]]:
+    """How many vectors there are, and what each method finds of the exact answer. As operator:
+    the table lives and ends with this transaction."""
+    with transaction.atomic(using="operator"), connections["operator"].cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = 0")  # an index is built as long as it takes
+        dimensions = tenant.active_profile.dimensions
+        cursor.execute(
+            f"CREATE TEMP TABLE {TABLE} ON COMMIT DROP AS SELECT id, "  # noqa: S608
+            f"embedding::halfvec({dimensions}) AS embedding FROM documents_chunk "
+            "WHERE namespace_id = %s AND profile_id = %s",
+            [tenant.pk, tenant.active_profile_id],
+        )
+        cursor.execute(f"SELECT count(*) FROM {TABLE}")  # noqa: S608
+        (rows,) = cursor.fetchone()
+        if rows < FEWEST or not vectors:
+            return rows, []
+        cursor.execute(f"ANALYZE {TABLE}")
+        cursor.execute("SET LOCAL maintenance_work_mem = '256MB'")
+        exact = [_nearest(cursor, vector, max(ks), {})[0] for vector in vectors]
+        return rows, list(_measured(cursor, rows, vectors, exact, ks))
+
+
+def _measured(
+    cursor: CursorWrapper,
+    rows: int,
+    vectors: Sequence[Sequence[float]],
+    exact: Sequence[list[str]],
+    ks: Sequence[int],
+) -> Iterator[Measured]:
+    built, seconds = "", 0.0
+    for method in _methods(rows):
+        if method.build != built:
+            cursor.execute("DROP INDEX IF EXISTS measured_index")
+            started = time.perf_counter()
+            if method.build:
+                cursor.execute(f"CREATE INDEX measured_index ON {TABLE} {method.build}")
+            built, seconds = method.build, time.perf_counter() - started
+        answers = [_nearest(cursor, vector, max(ks), method.settings) for vector in vectors]
+        timed = percentiles([took for _, took in answers])
+        yield Measured(
+            method=method.name,
+            build_seconds=round(seconds if method.build else 0.0, 2),
+            recall={
+                k: sum(
+                    len(set(right[:k]) & set(found[:k])) / len(right[:k])
+                    for right, (found, _) in zip(exact, answers, strict=True)
+                )
+                / len(exact)
+                for k in ks
+            },
+            p50_ms=timed["p50"],
+            p95_ms=timed["p95"],
+        )
+
+
+def _methods(rows: int) -> Iterator[Method]:
+    yield Method("exact", "", {})
+    hnsw = "USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16, ef_construction = 64)"
+    for width in (100, 200):
+        yield Method(f"hnsw, ef_search {width}", hnsw, {"hnsw.ef_search": str(width)})
+    # As pgvector advises: a list for every thousand rows, and the root of them looked into.
+    lists = max(10, min(rows // 1000, round(math.sqrt(rows))))
+    ivfflat = f"USING ivfflat (embedding halfvec_cosine_ops) WITH (lists = {lists})"
+    for probes in dict.fromkeys((1, round(math.sqrt(lists)), max(1, lists // 2))):
+        name = f"ivfflat, {lists} lists, {probes} probes"
+        yield Method(name, ivfflat, {"ivfflat.probes": str(probes)})
+
+
+def _nearest(
+    cursor: CursorWrapper, vector: Sequence[float], k: int, settings: dict[str, str]
+) -> tuple[list[str], float]:
+    # By rule, not by the planner's guess: with settings by the index, without by a scan.
+    wanted = {"enable_seqscan": "off" if settings else "on", **settings}
+    wanted["enable_indexscan"] = "on" if settings else "off"
+    for name, value in wanted.items():
+        cursor.execute("SELECT set_config(%s, %s, true)", [name, value])
+    started = time.perf_counter()
+    cursor.execute(
+        f"SELECT id FROM {TABLE} ORDER BY embedding <=> %s::halfvec LIMIT %s",  # noqa: S608
+        [json.dumps(list(vector)), k],
+    )
+    found = [str(row[0]) for row in cursor.fetchall()]
+    return found, (time.perf_counter() - started) * 1000

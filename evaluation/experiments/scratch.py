@@ -1,0 +1,98 @@
+"""A copy of a namespace's documents under another profile, for as long as it is measured."""
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from django.core.files.base import File
+
+from documents.accounts import keys, quotas
+from documents.ingestion import removal, terms
+from documents.intake import intake, originals
+from documents.jobs.drain import work_off
+from documents.models import Document, DocumentVersion, IndexProfile, Namespace
+from evaluation.errors import EvaluationError
+from ragsite.database.tenancy import namespace, operator
+
+SLUG = "scratch-"
+
+
+class CopyFailed(EvaluationError):
+    code = "copy_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    namespace_id: uuid.UUID
+    own_ids: Mapping[uuid.UUID, uuid.UUID]  # of the copies → of what they are copies of
+
+
+@contextmanager
+def copied(
+    tenant: Namespace,
+    profile: IndexProfile,
+    *,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Iterator[Scratch]:
+    """All that is searchable in the namespace, indexed under the profile in a namespace of its
+    own; gone again, with its files, when the block ends. For operators' commands."""
+    with operator():
+        copy = keys.create_namespace(
+            f"{SLUG}{uuid.uuid4().hex[:12]}",
+            name=f"Copy of {tenant.slug} under {profile.name}",
+            profile=profile,
+            language=tenant.language,
+        )
+        quotas.set_quotas(copy, dict.fromkeys(quotas.NAMES, 0))  # what is there fits once more
+    try:
+        yield _fill(copy, tenant, progress)
+    finally:
+        _remove(copy)
+
+
+def _fill(copy: Namespace, tenant: Namespace, progress: Callable[[int, int], None]) -> Scratch:
+    with namespace(tenant.pk):
+        versions = list(
+            DocumentVersion.objects.filter(state=DocumentVersion.State.LIVE)
+            .select_related("document")
+            .defer("text", "outline")
+        )
+    own_ids, job_ids = {}, []
+    for version in versions:
+        given = version.document.given
+        with originals.opened(version.storage_key, sha256=version.content_sha256) as file:
+            receipt = intake.accept(
+                copy.pk,
+                intake.Submission(
+                    content=File(file, name=version.file_name or "original"),
+                    file_name=version.file_name,
+                    media_type=version.media_type,
+                    encoding=version.encoding,
+                    source_uri=version.document.source_uri,
+                    title=given.get("title"),
+                    tags=given.get("tags"),
+                    metadata=given.get("metadata"),
+                    on_duplicate="keep",
+                ),
+            )
+        own_ids[receipt.document_id] = version.document_id
+        if receipt.job_id:
+            job_ids.append(receipt.job_id)
+    if failed := work_off(copy.pk, job_ids, progress=progress):
+        first = failed[0]
+        raise CopyFailed(
+            f"{len(failed)} documents cannot be indexed under {copy.active_profile.name!r}, the "
+            f"first is {first.source_uri}: {first.error_code}."
+        )
+    terms.count(copy.pk, copy.active_profile)
+    return Scratch(copy.pk, own_ids)
+
+
+def _remove(copy: Namespace) -> None:
+    with namespace(copy.pk):
+        documents = list(Document.objects.values_list("pk", flat=True))
+    for document_id in documents:
+        removal.remove(copy.pk, document_id)
+    with operator():
+        Namespace.objects.filter(pk=copy.pk).delete()

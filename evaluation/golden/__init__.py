@@ -1,0 +1,1 @@
+"""Golden sets: formats, import, export, curation, feedback, and the starter set."""

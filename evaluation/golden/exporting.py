@@ -1,0 +1,71 @@
+"""Golden sets out of a namespace: as they were imported, and as training data for rerankers."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from documents.models import Document
+from evaluation.models import GoldenSet, Judgement
+
+from .curating import live_text
+from .formats import Article, GoldenAnswer, GoldenQuestion, write_beir
+
+
+def questions_of(golden_set: GoldenSet) -> list[GoldenQuestion]:
+    """Inside namespace(), or as operator(), like all of these."""
+    return [
+        GoldenQuestion(
+            text=query.text,
+            external_id=query.external_id,
+            filters=query.filters,
+            tags=query.tags,
+            notes=query.notes,
+            answers=[
+                GoldenAnswer(
+                    source_uri=judgement.source_uri,
+                    grade=judgement.grade,
+                    quote=judgement.quote,
+                    start=judgement.start,
+                    end=judgement.end,
+                    hard_negative=judgement.is_hard_negative,
+                    part=judgement.part,
+                )
+                for judgement in query.judgements.all()
+            ],
+        )
+        for query in golden_set.queries.prefetch_related("judgements")
+    ]
+
+
+def export_beir(golden_set: GoldenSet, folder: Path) -> None:
+    """With all that is searchable in the namespace as the corpus."""
+    write_beir(folder, questions_of(golden_set), _corpus(golden_set))
+
+
+def _corpus(golden_set: GoldenSet) -> Iterator[Article]:
+    documents = Document.objects.filter(namespace=golden_set.namespace_id)
+    for document in documents.exclude(live_version=None).order_by("created_at", "id"):
+        yield Article(document.source_uri, document.title, live_text(document))
+
+
+def training_rows(golden_set: GoldenSet) -> Iterator[str]:
+    """JSON lines {"query", "positive", "grade", "negatives"}: one for every relevant answer of a
+    query that has hard negatives."""
+    for query in golden_set.queries.prefetch_related("judgements__document"):
+        judgements = list(query.judgements.all())
+        negatives = [_text(j) for j in judgements if j.is_hard_negative]
+        for judgement in judgements:
+            if judgement.grade > 0 and negatives:
+                row = {
+                    "query": query.text,
+                    "positive": _text(judgement),
+                    "grade": judgement.grade,
+                    "negatives": negatives,
+                }
+                yield json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def _text(judgement: Judgement) -> str:
+    if judgement.quote or judgement.document is None:
+        return judgement.quote
+    return live_text(judgement.document)

@@ -1,0 +1,198 @@
+"""What people say of answers: taken in, and made into golden queries with judgements."""
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.db import IntegrityError
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
+
+from documents.metadata import storable
+from documents.models import Chunk
+from evaluation.errors import BadGoldenSet, UnknownChunks, UnknownQuery
+from evaluation.measures.matching import Judged, Passage, meets
+from evaluation.models import Feedback, GoldenQuery, GoldenSet, SelectedPassage
+from ragsite.database.tenancy import namespace
+from ragsite.platform.logs import current_request_id
+from retrieval import query_log
+from retrieval.models import QueryLog
+
+from .curating import add_query, judge, placed
+
+TAG = "from-feedback"
+USEFUL = {"yes": True, "no": False, "unsaid": None}  # as people name it
+# What a selected passage is worth. A click says that it looked right; 3 is left to people who read.
+GRADES = {True: 2, None: 1, False: 0}
+TIME_TO_CHOOSE = timedelta(minutes=10)
+NEARBY = timedelta(days=1)
+
+
+def give(
+    namespace_id: uuid.UUID,
+    *,
+    query_id: uuid.UUID | None = None,
+    query: str = "",
+    filters: Mapping[str, Any] | None = None,
+    selected_chunk_ids: Sequence[uuid.UUID] = (),
+    useful: bool | None = None,
+    comment: str = "",
+) -> Feedback:
+    """Of a question that was asked, by the id of its answer; or of one given by its text."""
+    line = query_log.find(namespace_id, query_id) if query_id else None
+    if query_id and line is None:
+        raise UnknownQuery("No question of this id was asked here, or it is no longer in the log.")
+    chunk_ids = list(dict.fromkeys(selected_chunk_ids))
+    try:
+        return _written(namespace_id, line, query, filters, chunk_ids, useful, comment)
+    except IntegrityError:  # a document was deleted in this very moment
+        raise _unknown(chunk_ids) from None
+
+
+def _written(
+    namespace_id: uuid.UUID,
+    line: QueryLog | None,
+    query: str,
+    filters: Mapping[str, Any] | None,
+    chunk_ids: Sequence[uuid.UUID],
+    useful: bool | None,
+    comment: str,
+) -> Feedback:
+    with namespace(namespace_id):
+        chunks = _chunks(chunk_ids)
+        said = Feedback.objects.create(
+            namespace_id=namespace_id,
+            query_log=line,
+            query=line.query if line else query,
+            filters=line.filters if line else storable(filters or {}),
+            selected_chunk_ids=list(chunk_ids),
+            useful=useful,
+            comment=comment,
+            request_id=current_request_id(),
+        )
+        SelectedPassage.objects.bulk_create(
+            SelectedPassage(
+                namespace_id=namespace_id,
+                feedback=said,
+                chunk_id=chunk.pk,
+                document_id=chunk.document_id,
+                start=chunk.start,
+                end=chunk.end,
+                quote=chunk.content,
+            )
+            for chunk in chunks
+        )
+    return said
+
+
+def _chunks(chunk_ids: Sequence[uuid.UUID]) -> list[Chunk]:
+    """Raises UnknownChunks, which names those that are not here."""
+    found = Chunk.objects.only("document_id", "start", "end", "content").in_bulk(chunk_ids)
+    if missing := [chunk_id for chunk_id in chunk_ids if chunk_id not in found]:
+        raise _unknown(missing)
+    return list(found.values())
+
+
+def _unknown(chunk_ids: Sequence[uuid.UUID]) -> UnknownChunks:
+    names = [str(chunk_id) for chunk_id in chunk_ids]
+    error = UnknownChunks(
+        f"There are no such chunks here, or their document has changed: {', '.join(names)}."
+    )
+    error.details = {"chunk_ids": names}
+    return error
+
+
+@dataclass
+class Curated:
+    """What became of the feedback."""
+
+    queries: int = 0
+    judgements: int = 0
+    judged_already: int = 0  # passages
+    gone: int = 0  # passages that their documents no longer have
+    foreign: int = 0  # feedback of other namespaces
+    refused: list[str] = field(default_factory=list)
+
+
+def curate(golden_set: GoldenSet, feedback: Iterable[Feedback]) -> Curated:
+    """Each question becomes a query of the set, each selected passage a judgement, or a hard
+    negative where the answer was of no use. What is judged already stays as it is.
+
+    Called where rows may be seen: inside namespace(), or as operator().
+    """
+    curated = Curated()
+    questions: dict[str, list[Feedback]] = {}
+    for said in sorted(feedback, key=lambda said: said.created_at):
+        if said.namespace_id == golden_set.namespace_id:
+            questions.setdefault(said.query, []).append(said)
+        else:
+            curated.foreign += 1
+    for question, all_said in questions.items():
+        comments = dict.fromkeys(said.comment for said in all_said if said.comment)
+        try:
+            query = add_query(
+                golden_set,
+                question,
+                filters=all_said[0].filters,
+                tags=[TAG],
+                notes="\n".join(comments),
+            )
+        except BadGoldenSet as error:
+            curated.refused.append(f"{question[:80]}: {error}")
+            continue
+        curated.queries += 1
+        _judge_selected(query, all_said, curated)
+    return curated
+
+
+def _judge_selected(query: GoldenQuery, all_said: Sequence[Feedback], curated: Curated) -> None:
+    """Where people disagree, the best that was said of a passage counts."""
+    judged = [
+        Judged(str(j.pk), j.source_uri, j.grade, j.start, j.end) for j in query.judgements.all()
+    ]
+    for said in sorted(all_said, key=lambda said: -GRADES[said.useful]):
+        grade = GRADES[said.useful]
+        for chosen in said.selected.select_related("document"):
+            document = chosen.document
+            try:
+                start, end, _ = placed(
+                    document, span=(chosen.start, chosen.end), quote=chosen.quote
+                )
+            except BadGoldenSet:
+                curated.gone += 1
+                continue
+            passage = Passage(document.source_uri, start, end)
+            if any(meets(passage, known) for known in judged):
+                curated.judged_already += 1
+                continue
+            made = judge(
+                query, document, grade=grade, span=(start, end), is_hard_negative=grade == 0
+            )
+            judged.append(Judged(str(made.pk), document.source_uri, grade, start, end))
+            curated.judgements += 1
+
+
+def disliked(lines: QuerySet[QueryLog]) -> QuerySet[QueryLog]:
+    """Questions whose answer somebody found of no use."""
+    return lines.filter(Exists(Feedback.objects.filter(query_log=OuterRef("pk"), useful=False)))
+
+
+def unchosen(lines: QuerySet[QueryLog]) -> QuerySet[QueryLog]:
+    """Questions that were answered and nothing chosen of it, nor found useful, while others' were:
+    a namespace whose clients send no selections says nothing by their absence."""
+    selecting = Feedback.objects.exclude(selected_chunk_ids=[])
+    sent_then = selecting.filter(
+        namespace=OuterRef("namespace"),
+        query_log__isnull=False,
+        created_at__gte=OuterRef("created_at") - NEARBY,
+        created_at__lte=OuterRef("created_at") + NEARBY,
+    )
+    content = Feedback.objects.filter(~Q(selected_chunk_ids=[]) | Q(useful=True))
+    return lines.filter(
+        Exists(sent_then),
+        ~Exists(content.filter(query_log=OuterRef("pk"))),
+        hits__gt=0,
+        created_at__lt=Now() - TIME_TO_CHOOSE,
+    )

@@ -1,0 +1,1 @@
+"""What counts as found, and figures from rankings. Plain Python."""

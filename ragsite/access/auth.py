@@ -1,0 +1,236 @@
+"""`Authorization: Bearer rs_…`: the key names its caller, the caller's namespace and scopes."""
+
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from ragsite.database.tenancy import looked_up, looked_up_in, namespace
+from ragsite.platform.errors import CHALLENGE, ApiError
+
+from . import rate_counters, rate_limits
+from .actor import KEY, set_actor
+from .client_address import client_address, network_of
+from .rate_limits import Admission, Count, RateLimited
+
+if TYPE_CHECKING:  # DRF itself loads this module while it loads its views
+    from rest_framework.views import APIView
+
+_KEY = re.compile(r"rs_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+_USE_IS_WRITTEN_EVERY = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who is calling, and what for they may."""
+
+    key_id: UUID
+    namespace_id: UUID
+    scopes: frozenset[str]
+    prefix: str = ""
+
+    is_authenticated = True  # what DRF asks of a user
+
+    def may(self, scope: str) -> bool:
+        return scope in self.scopes or "admin" in self.scopes
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Who is calling, and what their limit says to that; None where there is no limit."""
+
+    caller: Caller
+    admission: Admission | None
+
+
+class ApiKeyAuthentication(BaseAuthentication):
+    def authenticate(self, request: Request) -> tuple[Caller, Caller] | None:
+        header = request.headers.get("Authorization", "")
+        if not header.strip():
+            return None
+        view = request.parser_context.get("view")
+        entry = enter(
+            header,
+            rate_class=rate_limits.rate_class_of(view, request.method),
+            address=client_address(request._request),
+        )
+        if entry.admission is not None:
+            # Where the middleware finds it: on Django's request, which DRF's wraps.
+            request._request.admission = entry.admission  # type: ignore[attr-defined]
+            rate_limits.require(entry.admission)
+        set_actor(KEY, entry.caller.prefix)
+        return entry.caller, entry.caller
+
+    def authenticate_header(self, request: Request) -> str:
+        return CHALLENGE
+
+
+def enter(authorization: str, *, rate_class: str, address: str) -> Entry:
+    """Look up the key of an Authorization header and count the request against its limit.
+
+    Raises ApiError for a key that is not valid, and RateLimited where too many of those have come
+    from one address. Whether the limit lets the request pass is for the caller to see to.
+    """
+    return _enter(authorization, rate_class=rate_class, address=address, counts=True)
+
+
+def find_caller(authorization: str, *, address: str) -> Caller:
+    """Whoever the header's key belongs to, before the request itself is read: it counts when it
+    enters. Raises as `enter` does, so that wrong keys are limited here too."""
+    return _enter(authorization, rate_class="read", address=address, counts=False).caller
+
+
+def is_well_formed(authorization: str) -> bool:
+    """Whether the header could hold a key of ours; nothing is looked up."""
+    return _parse(authorization) is not None
+
+
+def _enter(authorization: str, *, rate_class: str, address: str, counts: bool) -> Entry:
+    match = _parse(authorization)
+    entry = _find(match[1], match[2], rate_class, counts=counts) if match else None
+    if entry is None:
+        count_wrong_key(address)
+        raise _refused("invalid_key", "This API key is not valid.")
+    return entry
+
+
+def count_call(key_id: UUID, namespace_id: UUID, *, rate_class: str) -> Admission | None:
+    """Count a call of a key that has entered under another class; None where it has no limit.
+    Raises RateLimited."""
+    usual: int = settings.RATE_LIMITS[rate_class]
+    wanted = {"key": key_id, "class": rate_class, "usual": usual}
+    rows = looked_up_in(namespace_id, _LIMIT, wanted)
+    limit: int = rows[0][0] if rows else usual
+    if not limit:
+        return None
+    counted = rate_counters.count(f"key/{key_id}/{rate_class}", limit)
+    admitted = rate_limits.admission(rate_class, limit, counted)
+    rate_limits.require(admitted)
+    return admitted
+
+
+class HasScope(BasePermission):
+    """A view names the scope of each method in `scopes`; reading is the default for GET. None:
+    any key may call, and the view decides itself what for."""
+
+    def has_permission(self, request: Request, view: "APIView") -> bool:
+        if not isinstance(request.auth, Caller):
+            raise _refused(
+                "not_authenticated", "Send your API key as `Authorization: Bearer <key>`."
+            )
+        reads = request.method in ("GET", "HEAD", "OPTIONS")
+        scopes: dict[str, str | None] = getattr(view, "scopes", {})
+        needed = scopes.get(request.method or "", "read" if reads else "write")
+        if needed is not None and not request.auth.may(needed):
+            raise lacks_scope(needed)
+        return True
+
+
+def lacks_scope(needed: str) -> ApiError:
+    return ApiError("insufficient_scope", f"This key lacks the scope {needed!r}.", http_status=403)
+
+
+def _refused(code: str, message: str) -> ApiError:
+    return ApiError(code, message, http_status=401)
+
+
+def _parse(authorization: str) -> re.Match[str] | None:
+    kind, _, key = authorization.partition(" ")
+    return _KEY.fullmatch(key.strip()) if kind.lower() == "bearer" else None
+
+
+def count_wrong_key(address: str) -> None:
+    """Only wrong keys count, so that a valid one works from the same address all the while."""
+    limit: int = settings.WRONG_KEYS_PER_MINUTE
+    if limit <= 0:
+        return
+    count = rate_counters.count(f"wrong-keys/{network_of(address)}", limit)
+    if not count.is_allowed:
+        seconds = rate_limits.admission("", limit, count).reset_seconds
+        raise RateLimited(
+            f"Too many API keys that are not valid have come from your address. Try again in "
+            f"{seconds} s.",
+            retry_after=seconds,
+        )
+
+
+# Past the tenant wall: no tenant is known before this answers. The request is counted in the same
+# trip to the database, unless Redis counts.
+_OPEN = """
+    SELECT key_id, namespace_id, secret_sha256, scopes, expires_at, revoked_at, last_used_at,
+           request_limit, is_allowed, previous, current, elapsed
+    FROM ragsite.open_api_key(
+        %(prefix)s, %(digest)s, %(rate_class)s, %(limit)s, %(window)s, %(counts)s
+    )
+"""
+
+_LIMIT = """
+    SELECT coalesce((limits ->> %(class)s)::int, %(usual)s)
+    FROM documents_apikey WHERE id = %(key)s
+"""
+
+
+def _find(prefix: str, secret: str, rate_class: str, *, counts: bool) -> Entry | None:
+    digest = hashlib.sha256(secret.encode()).hexdigest()
+    rows = looked_up(
+        _OPEN,
+        {
+            "prefix": prefix,
+            "digest": digest,
+            "rate_class": rate_class,
+            "limit": settings.RATE_LIMITS[rate_class],
+            "window": rate_limits.WINDOW_SECONDS,
+            "counts": counts and rate_counters.in_postgres(),
+        },
+    )
+    if not rows:
+        return None
+    key_id, namespace_id, stored, scopes, expires_at, revoked_at, last_used_at = rows[0][:7]
+    if not hmac.compare_digest(digest, stored):
+        return None
+    now = timezone.now()
+    if revoked_at and revoked_at <= now:
+        raise _refused("key_revoked", "This API key has been revoked.")
+    if expires_at and expires_at <= now:
+        raise _refused("key_expired", "This API key has expired.")
+    if last_used_at is None or now - last_used_at > _USE_IS_WRITTEN_EVERY:
+        _note_use(key_id, namespace_id)
+    caller = Caller(key_id, namespace_id, frozenset(scopes), prefix)
+    return Entry(caller, _admission(key_id, rate_class, *rows[0][7:]) if counts else None)
+
+
+def _admission(
+    key_id: UUID, rate_class: str, limit: int, is_allowed: bool | None, *counted: float
+) -> Admission | None:
+    if not limit:
+        return None
+    if is_allowed is None:  # not counted yet
+        count = rate_counters.count(f"key/{key_id}/{rate_class}", limit)
+    else:
+        previous, current, elapsed = counted
+        count = Count(is_allowed, int(previous), int(current), elapsed)
+    return rate_limits.admission(rate_class, limit, count)
+
+
+def _note_use(key_id: UUID, namespace_id: UUID) -> None:
+    with namespace(namespace_id), connection.cursor() as cursor:
+        cursor.execute("UPDATE documents_apikey SET last_used_at = now() WHERE id = %s", [key_id])
+
+
+class ApiKeyScheme(OpenApiAuthenticationExtension):
+    target_class = "ragsite.access.auth.ApiKeyAuthentication"
+    name = "apiKey"
+
+    def get_security_definition(self, auto_schema: object) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "bearerFormat": "rs_<prefix>_<secret>"}

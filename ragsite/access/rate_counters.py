@@ -1,0 +1,78 @@
+"""Where requests are counted, for all processes together: in Redis where CACHE_URL names one, else
+in PostgreSQL. While Redis is away they are counted in PostgreSQL, from zero."""
+
+import logging
+import time
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+
+from ragsite.database.tenancy import looked_up
+from ragsite.platform.breaker import Breaker
+
+from .rate_limits import WINDOW_SECONDS, Count, fits
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_SECONDS = 0.25
+_breaker = Breaker(failures=1, pause=5.0)
+
+
+def count(bucket: str, limit: int) -> Count:
+    """Count a request, unless the bucket has had its limit."""
+    return count_in_redis(bucket, limit) or count_in_postgres(bucket, limit)
+
+
+def in_postgres() -> bool:
+    return not settings.CACHE_URL or _breaker.is_open
+
+
+def count_in_postgres(bucket: str, limit: int) -> Count:
+    rows = looked_up(
+        "SELECT is_allowed, previous, current, elapsed "
+        "FROM ragsite.count_request(%(bucket)s, %(limit)s, %(window)s)",
+        {"bucket": bucket, "limit": limit, "window": WINDOW_SECONDS},
+    )
+    return Count(*rows[0])
+
+
+def count_in_redis(bucket: str, limit: int) -> Count | None:
+    """None if there is no Redis, or it does not answer."""
+    if in_postgres():
+        return None
+    windows = time.time() / WINDOW_SECONDS
+    window = int(windows)
+    elapsed = windows - window
+    key = f"ragsite-rate:{bucket}"
+    try:
+        client = _client(settings.CACHE_URL)
+        with client.pipeline(transaction=True) as pipeline:
+            pipeline.incr(f"{key}:{window}")
+            pipeline.expire(f"{key}:{window}", int(2 * WINDOW_SECONDS) + 1)
+            pipeline.get(f"{key}:{window - 1}")
+            current, _, previous = pipeline.execute()
+        is_allowed = fits(int(previous or 0), current, elapsed, limit)
+        if not is_allowed:  # a request that is turned away does not count
+            current = client.decr(f"{key}:{window}")
+    except Exception as error:  # a driver has many; none of them is the caller's business
+        _breaker.failed()
+        # Not the error's own words: they may hold the server's address and password.
+        logger.warning("rate_limits.redis_down", extra={"error": type(error).__name__})
+        return None
+    _breaker.worked()
+    return Count(is_allowed, int(previous or 0), current, elapsed)
+
+
+@lru_cache(maxsize=4)
+def _client(url: str) -> Any:
+    import redis
+
+    return redis.Redis.from_url(
+        url, socket_connect_timeout=TIMEOUT_SECONDS, socket_timeout=TIMEOUT_SECONDS
+    )
+
+
+def forget_old_counts() -> None:
+    """Somebody has to call this now and then; Redis forgets by itself."""
+    looked_up("SELECT ragsite.forget_request_counts()", {})

@@ -1,0 +1,147 @@
+"""How many requests a minute a caller may make: the classes of routes, and what a caller is told.
+
+Requests are counted in a sliding window: the present minute, plus what is left of the one before.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from ragsite.platform.errors import ApiError
+
+RATE_CLASSES = ("search", "answer", "ingest", "read", "write", "admin", "agent")
+WINDOW_SECONDS = 60.0
+MAX_RATE = 1_000_000  # requests a minute
+
+# For views that read with GET and write with everything else.
+BY_METHOD: Mapping[str, str] = {
+    **dict.fromkeys(("GET", "HEAD", "OPTIONS"), "read"),
+    **dict.fromkeys(("POST", "PUT", "PATCH", "DELETE"), "write"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Requests of one bucket: in this window, in the one before, and how far this window is."""
+
+    is_allowed: bool
+    previous: int
+    current: int  # with this request, if it is allowed
+    elapsed: float  # from 0 to 1
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Whether a request may pass, and what is left of its limit."""
+
+    rate_class: str
+    limit: int
+    is_allowed: bool
+    remaining: int
+    reset_seconds: int
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {
+            "RateLimit-Limit": str(self.limit),
+            "RateLimit-Remaining": str(self.remaining),
+            "RateLimit-Reset": str(self.reset_seconds),
+            "RateLimit-Policy": f'{self.limit};w={WINDOW_SECONDS:.0f};name="{self.rate_class}"',
+        }
+
+
+class RateLimited(ApiError):
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry_after: int,
+        details: Any = None,
+        admission: Admission | None = None,
+    ) -> None:
+        super().__init__(
+            "rate_limited", message, http_status=429, details=details, retry_after=retry_after
+        )
+        self.admission = admission
+
+
+def fits(previous: int, current: int, elapsed: float, limit: int) -> bool:
+    """Whether the request that made it `current` is within the limit."""
+    return previous * (1 - elapsed) + current <= limit
+
+
+def admission(rate_class: str, limit: int, count: Count) -> Admission:
+    if count.is_allowed:
+        left = limit - count.previous * (1 - count.elapsed) - count.current
+        wait = (1 - count.elapsed) * WINDOW_SECONDS
+    else:
+        left, wait = 0.0, _wait(limit, count) * WINDOW_SECONDS
+    return Admission(
+        rate_class=rate_class,
+        limit=limit,
+        is_allowed=count.is_allowed,
+        remaining=max(0, math.floor(left)),
+        reset_seconds=max(1, math.ceil(wait)),
+    )
+
+
+def _wait(limit: int, count: Count) -> float:
+    """In windows: until one more request fits."""
+    if count.current < limit:  # it is the window before that is in the way, and it fades
+        at = 1 - (limit - count.current - 1) / max(count.previous, 1)
+        return max(0.0, at - count.elapsed)
+    return 1 - count.elapsed + max(0.0, 1 - (limit - 1) / count.current)
+
+
+def require(admitted: Admission) -> None:
+    """Raises RateLimited for a request that may not pass."""
+    if not admitted.is_allowed:
+        raise RateLimited(
+            f"This key may make {admitted.limit} requests of the class {admitted.rate_class!r} "
+            f"a minute. Try again in {admitted.reset_seconds} s.",
+            retry_after=admitted.reset_seconds,
+            details={"class": admitted.rate_class, "limit": admitted.limit, "window_seconds": 60},
+            admission=admitted,
+        )
+
+
+def rate_class_of(view: object, method: str | None) -> str:
+    """A view names its class in `rate_class`: one for all methods, or one for each."""
+    named: str | Mapping[str, str] = getattr(view, "rate_class", BY_METHOD)
+    if isinstance(named, str):
+        return named
+    return named.get(method or "GET") or BY_METHOD.get(method or "GET", "read")
+
+
+def checked_limits(limits: object) -> dict[str, int]:
+    """Requests a minute by class; 0 is no limit. Raises ValueError with what is wrong."""
+    if not isinstance(limits, Mapping):
+        raise ValueError('Limits are an object such as {"search": 600}.')
+    for name, value in limits.items():
+        if name not in RATE_CLASSES:
+            raise ValueError(f"There is no class {name!r}; there are {', '.join(RATE_CLASSES)}.")
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_RATE:
+            raise ValueError(
+                f"The limit of {name} is a whole number of requests a minute, from 0 (no limit) "
+                f"to {MAX_RATE:,}."
+            )
+    return dict(limits)
+
+
+def rate_limit_middleware(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Every answer to a key tells what is left of its limit, also one that is an error."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        admitted: Admission | None = getattr(request, "admission", None)
+        if admitted is not None:
+            for name, value in admitted.headers.items():
+                response.headers[name] = value
+        return response
+
+    return answer

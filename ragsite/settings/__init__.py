@@ -1,0 +1,392 @@
+"""Every setting, read once from the environment or `.env`; `.env.example` explains each."""
+
+import hashlib
+import hmac
+import os
+import secrets
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+from ragsite.platform.private_files import make_folder
+from ragsite.postgres.embedded import EmbeddedServer
+from ragsite.settings import (
+    aliases,
+    embedding,
+    extraction,
+    language_models,
+    limits,
+    logs,
+    outbound,
+    rerank,
+    security,
+    web,
+)
+from ragsite.settings.api import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
+
+BASE_DIR = Path(__file__).resolve().parent.parent.parent
+env = environ.Env()
+environ.Env.read_env(env.str("ENV_FILE", default=str(BASE_DIR / ".env")))
+
+# -- where everything the service writes lives --------------------------------
+HOME = Path(env.str("RAGSITE_HOME", default=str(BASE_DIR / "var"))).expanduser().resolve()
+
+
+def _kept_secret(name: str) -> str:
+    """A secret made at the first start and kept in HOME, readable by its owner only."""
+    path = HOME / name
+    try:
+        return path.read_text().strip()
+    except FileNotFoundError:
+        make_folder(HOME, mode=0o711)
+        draft = path.with_name(f".{name}.{os.getpid()}")
+        draft.touch(mode=0o600)
+        draft.write_text(secrets.token_urlsafe(50))
+        with suppress(FileExistsError):  # another process was first: then theirs counts
+            os.link(draft, path)
+        draft.unlink()
+        return path.read_text().strip()
+
+
+# -- the web -------------------------------------------------------------------
+SECRET_KEY = env.str("SECRET_KEY", default="") or _kept_secret("secret_key")
+DEBUG = env.bool("DEBUG", default=False)
+HOST = env.str("HOST", default="127.0.0.1")
+PORT = env.int("PORT", default=8000)
+WEB_PROCESSES = env.int("WEB_PROCESSES", default=1)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+BEHIND_TLS = env.bool("BEHIND_TLS", default=False)
+TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS
+if BEHIND_TLS:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+_tls = security.Tls(env, behind=BEHIND_TLS)
+SECURE_HSTS_SECONDS = _tls.hsts_seconds
+SECURE_HSTS_INCLUDE_SUBDOMAINS = _tls.hsts_subdomains
+SECURE_SSL_REDIRECT = _tls.redirect
+SECURE_REDIRECT_EXEMPT = _tls.not_redirected
+SILENCED_SYSTEM_CHECKS = _tls.silenced
+SECURE_CONTENT_TYPE_NOSNIFF = True
+X_FRAME_OPTIONS = "DENY"
+
+ROOT_URLCONF = "ragsite.urls"
+ASGI_APPLICATION = "ragsite.asgi.application"
+USE_TZ = True
+TIME_ZONE = "UTC"
+USE_I18N = False
+STATIC_URL = "static/"
+
+INSTALLED_APPS = [
+    "ragsite",
+    "documents",
+    "retrieval",
+    "evaluation",
+    "ragsite.admin_app.OperatorAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "django_q",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+]
+
+MIDDLEWARE = [
+    "ragsite.platform.logs.request_id_middleware",
+    "ragsite.access.rate_limits.rate_limit_middleware",
+    "ragsite.access.operators.operator_middleware",
+    "ragsite.web.content_policy.content_policy_middleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "ragsite.access.actor.actor_middleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+WHITENOISE_USE_FINDERS = True  # straight from the packages: no collectstatic step to forget
+APPEND_SLASH = False
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+AUTH_PASSWORD_VALIDATORS = security.PASSWORD_VALIDATORS
+
+# -- the database: one server, three roles (ragsite/database/roles.py) ------------------
+DATABASE_URL = aliases.database_url(env)
+SUPABASE = aliases.supabase(env)
+DATABASE_ROLE_PREFIX = env.str("DATABASE_ROLE_PREFIX", default="ragsite")
+DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=20)
+# After so many times a statement is planned once and kept; 0: never, for poolers that cannot.
+DATABASE_PREPARE_AFTER = env.int("DATABASE_PREPARE_AFTER", default=3)
+DATABASE_TIMEOUTS = limits.database_timeouts(env)
+# False for a pooler between us and the database that refuses startup options (docs/limits.md).
+DATABASE_STARTUP_OPTIONS = env.bool("DATABASE_STARTUP_OPTIONS", default=True)
+EMBEDDED_SERVER = None if DATABASE_URL else EmbeddedServer(HOME)
+
+
+def _owner_database() -> dict[str, Any]:
+    if EMBEDDED_SERVER:
+        socket_dir = str(EMBEDDED_SERVER.socket_dir())
+        database = {"NAME": "ragsite", "USER": "postgres", "HOST": socket_dir, "PORT": 5432}
+    else:
+        database = env.db_url_config(DATABASE_URL)
+        if "postgresql" not in database.get("ENGINE", ""):
+            raise ImproperlyConfigured(
+                "DATABASE_URL must be a PostgreSQL address: postgres://USER:PASSWORD@HOST:PORT/NAME"
+            )
+    return {**database, "ENGINE": "ragsite.postgres", "CONN_HEALTH_CHECKS": True}
+
+
+def _role_password(role: str) -> str:
+    """The same on every host that shares SECRET_KEY; `migrate` gives it to the role."""
+    return hmac.new(SECRET_KEY.encode(), f"role:{role}".encode(), hashlib.sha256).hexdigest()
+
+
+def _timeouts_of(kind: str) -> dict[str, float]:
+    """Commands and jobs take their time, whoever they run as; those who wait for a page do not."""
+    if env.str("RAGSITE_PROCESS", default="") != "web":
+        return DATABASE_TIMEOUTS["worker"]
+    return DATABASE_TIMEOUTS["operator" if kind == "operator" else "web"]
+
+
+def _role_database(kind: str, own_url: str) -> dict[str, Any]:
+    if own_url:
+        database = {**_owner_database(), **env.db_url_config(own_url), "ENGINE": "ragsite.postgres"}
+    else:
+        role = f"{DATABASE_ROLE_PREFIX}_{kind}"
+        database = {**_owner_database(), "USER": role, "PASSWORD": _role_password(role)}
+    options = dict(database.get("OPTIONS", {}))
+    options["prepare_threshold"] = DATABASE_PREPARE_AFTER or None
+    if DATABASE_STARTUP_OPTIONS:
+        options = limits.with_timeouts(options, _timeouts_of(kind))
+    # A pool only where threads come and go (ragsite/asgi.py); it does not survive the fork
+    # that django-q2 makes its workers with.
+    if env.str("RAGSITE_PROCESS", default="") == "web":
+        options["pool"] = {"min_size": 1, "max_size": DATABASE_POOL_SIZE, "timeout": 10}
+        database["CONN_HEALTH_CHECKS"] = False  # ragsite/postgres/base.py looks more quickly
+    else:
+        database["CONN_MAX_AGE"] = 600
+    return {**database, "OPTIONS": options}
+
+
+DATABASES = {
+    # Serves every request and job: owns nothing, sees one namespace at a time.
+    "default": _role_database("app", env.str("DATABASE_APP_URL", default="")),
+    # The admin and the commands that span namespaces.
+    "operator": _role_database("operator", env.str("DATABASE_OPERATOR_URL", default="")),
+    # Migrations only.
+    "owner": _owner_database(),
+}
+if replica := env.str("DATABASE_REPLICA_URL", default=""):
+    # A streaming replica with the same roles: serves searches, and nothing that writes.
+    server = env.db_url_config(replica)
+    DATABASES["replica"] = {
+        **DATABASES["default"],
+        "HOST": unquote(server["HOST"]),  # %2Fvar%2Frun: a socket's folder
+        "PORT": server["PORT"],
+        "NAME": server["NAME"],
+    }
+DATABASE_ROUTERS = ["ragsite.database.tenancy.RoleRouter"]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Of each transaction, where a connection cannot carry them and the role's own are for the web.
+TRANSACTION_TIMEOUTS: dict[str, str] = (
+    {} if DATABASE_STARTUP_OPTIONS else limits.timeout_parameters(_timeouts_of("app"))
+)
+
+# -- limits (docs/limits.md) ---------------------------------------------------------
+RATE_LIMITS = limits.rate_limits(env)
+WRONG_KEYS_PER_MINUTE = env.int("WRONG_KEYS_PER_MINUTE", default=60)
+QUOTAS = limits.quotas(env)
+
+# -- originals -------------------------------------------------------------------
+STORAGES = {
+    "default": {
+        "BACKEND": env.str(
+            "STORAGE_BACKEND", default="django.core.files.storage.FileSystemStorage"
+        ),
+        "OPTIONS": env.json("STORAGE_OPTIONS", default={"location": str(HOME / "storage")}),
+    },
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+FILE_UPLOAD_TEMP_DIR = str(HOME / "tmp")
+make_folder(Path(FILE_UPLOAD_TEMP_DIR))
+FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
+INGEST_MAX_BYTES = env.int("INGEST_MAX_BYTES", default=50 * 1024 * 1024)
+# What is all text grows many times over while it is read; what is mostly pictures does not.
+INGEST_MAX_BYTES_BY_TYPE: dict[str, int] = {
+    **dict.fromkeys(
+        ("md", "rst", "html", "transcript", "org", "xml", "code", "config"), 10 * 1024 * 1024
+    ),
+    **dict.fromkeys(("txt", "csv", "json", "xlsx", "rtf", "ipynb"), 20 * 1024 * 1024),
+    **dict.fromkeys(("eml", "msg", "image"), 30 * 1024 * 1024),
+    **env.json("INGEST_MAX_BYTES_BY_TYPE", default={}),
+}
+INGEST_MAX_BATCH = env.int("INGEST_MAX_BATCH", default=100)
+REQUEST_MAX_BYTES = env.int("REQUEST_MAX_BYTES", default=4 * INGEST_MAX_BYTES)
+INGEST_MAX_WAIT = env.int("INGEST_MAX_WAIT", default=60)
+FACTS_PER_DOCUMENT = env.int("FACTS_PER_DOCUMENT", default=50_000)
+DATA_UPLOAD_MAX_MEMORY_SIZE = REQUEST_MAX_BYTES  # ragsite/web/guards/bodies.py is the real guard
+DATA_UPLOAD_MAX_NUMBER_FILES = INGEST_MAX_BATCH
+# What a client may hold open (ragsite/platform/).
+STREAMS, BODIES = web.streams(env), web.bodies(env)
+ANSWER_RUNS = web.answer_runs(env)
+
+# -- fetching pages ---------------------------------------------------------------
+FETCHING = outbound.fetching(env)
+
+# -- reading files: the limits of one file (documents/extractors/sandbox_worker.py) ---------
+EXTRACTION = extraction.extraction(env)
+
+# -- OCR: pictures of text, with limits of its own (documents/ocr/) ----------------
+OCR = {
+    "BACKEND": env.str("OCR_BACKEND", default="documents.ocr.rapid.RapidOcr"),
+    "OPTIONS": env.json("OCR_OPTIONS", default={}),
+}
+OCR_LIMITS = {
+    "memory_bytes": env.int("OCR_MEMORY_MB", default=3072) * 2**20,
+    "cpu_seconds": env.int("OCR_CPU_SECONDS", default=900),
+    "wall_seconds": env.float("OCR_WALL_SECONDS", default=1800.0),
+    "max_pages": env.int("OCR_MAX_PAGES", default=200),
+}
+
+# -- jobs: our table is the truth, django-q2 the doorbell (documents/jobs/queue.py) -----
+JOB_WORKERS = env.int("JOB_WORKERS", default=2)
+JOB_TIMEOUT = env.int("JOB_TIMEOUT", default=3600)
+JOB_LEASE_SECONDS = env.int("JOB_LEASE_SECONDS", default=30)
+JOB_MAX_ATTEMPTS = env.int("JOB_MAX_ATTEMPTS", default=3)
+Q_CLUSTER = {
+    "name": "ragsite",
+    "orm": "default",
+    "workers": JOB_WORKERS,
+    "timeout": JOB_TIMEOUT,
+    "retry": JOB_TIMEOUT + 100,
+    "queue_limit": JOB_WORKERS,  # a bell taken early only waits longer
+    "bulk": 1,
+    "ack_failures": True,
+    "max_attempts": 1,
+    "recycle": 1000,
+    "save_limit": 100,
+    "catch_up": False,
+    "scheduler": False,  # a schedule names any function to be run
+}
+
+
+# -- embedding ---------------------------------------------------------------------
+def _threads() -> int:
+    """The workers share the cores. A question is too short to share: with two threads and one
+    core busy elsewhere its embedding took 200 ms instead of 18."""
+    if env.str("RAGSITE_PROCESS", default="") == "web":
+        return 1
+    return max(1, len(os.sched_getaffinity(0)) // JOB_WORKERS)
+
+
+EMBEDDING_ALIASES = aliases.embedding(env)
+EMBEDDERS = embedding.embedders(env, home=HOME, threads=_threads(), aliases=EMBEDDING_ALIASES)
+EMBEDDING_CAPS = embedding.caps(env)
+EMBEDDING_CACHE_DAYS = env.int("EMBEDDING_CACHE_DAYS", default=30)
+
+# -- reindexing: another profile built beside the live one (documents/reindex/build.py) ----
+REINDEX = {
+    "share": env.float("REINDEX_SHARE", default=0.5),
+    "builders": env.int("REINDEX_BUILDERS", default=1),
+    "grace": env.int("REINDEX_GRACE_SECONDS", default=30),
+    "seconds": 20.0,  # at a time; then other work gets its turn
+}
+# What two profiles are compared by: the first that has something to go by.
+PARITY_REPORTS = [
+    "evaluation.experiments.parity.on_golden_set",
+    "retrieval.parity.on_logged_questions",
+    "retrieval.parity.on_sampled_passages",
+]
+
+# -- search --------------------------------------------------------------------------
+SEARCH = {
+    "candidates": env.int("SEARCH_CANDIDATES", default=100),
+    "lexical_budget": env.int("SEARCH_LEXICAL_BUDGET", default=2000),
+    "side_threads": env.int("SEARCH_SIDE_THREADS", default=4),
+    "ef_search": env.int("SEARCH_EF_SEARCH", default=200),
+    "exact_scan_rows": env.int("SEARCH_EXACT_SCAN_ROWS", default=20_000),
+    "token_budget": env.int("SEARCH_TOKEN_BUDGET", default=4000),
+}
+# Days that questions are kept for curating golden sets (retrieval/query_log.py); 0: none are.
+QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
+
+
+# -- reranking: only what is configured is there (retrieval/reranking.py) --------------
+LANGUAGE_MODELS = language_models.language_models(env)
+LANGUAGE_MODEL_CAPS = language_models.caps(env)
+ANSWERS = language_models.answers(env)
+CHUNKING = language_models.chunking(env)
+RERANKERS = rerank.rerankers(env)
+RERANK = {
+    "deadline_ms": env.int("RERANK_DEADLINE_MS", default=700),
+    "top": env.int("RERANK_TOP", default=30),
+}
+
+# -- caches (retrieval/cache/results.py) -----------------------------------------------------
+CACHE_URL = env.str("CACHE_URL", default="")
+CACHE_SECONDS = {
+    "results": env.int("CACHE_RESULTS_SECONDS", default=300),
+    "queries": env.int("CACHE_QUERIES_SECONDS", default=3600),
+    "tools": env.int("TOOL_CACHE_SECONDS", default=300),
+}
+
+
+def _cache(name: str, entries: int) -> dict[str, Any]:
+    if not CACHE_URL:
+        backend = "ragsite.platform.memory_cache.MemoryCache"
+        return {"BACKEND": backend, "LOCATION": name, "OPTIONS": {"MAX_ENTRIES": entries}}
+    return {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": CACHE_URL,
+        "KEY_PREFIX": f"ragsite-{name}",
+        "OPTIONS": {
+            "serializer": "ragsite.platform.signed_pickle.SignedPickle",
+            "socket_connect_timeout": 0.25,
+            "socket_timeout": 0.25,
+        },
+    }
+
+
+CACHES = {
+    # Django's own and django-q2's: never Redis, so that its absence is felt by ours alone.
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "results": _cache("results", entries=400),  # each of at most 256 kB
+    "queries": _cache("queries", entries=2000),  # one vector each
+}
+
+# -- security (docs/security.md) ---------------------------------------------------------
+AUDIT_DAYS = security.audit_days(env)
+LOGIN_THROTTLE = security.login_throttle(env)
+AUTHENTICATION_BACKENDS = ["documents.accounts.signing_in.ThrottledBackend"]
+OPERATOR_API = security.operator_api(env)
+
+# -- logs ------------------------------------------------------------------------------
+LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
+LOG_FORMAT = env.str("LOG_FORMAT", default="text" if sys.stderr.isatty() else "json")
+LOGGING = logs.logging(level=LOG_LEVEL, format_=LOG_FORMAT)

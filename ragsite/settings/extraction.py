@@ -1,0 +1,19 @@
+"""What one file may use and reach while it is read (documents/ingestion/extraction.py)."""
+
+from typing import Any
+
+import environ
+
+
+def extraction(env: environ.Env) -> dict[str, Any]:
+    return {
+        "memory_bytes": env.int("EXTRACT_MEMORY_MB", default=1024) * 2**20,
+        "output_bytes": env.int("EXTRACT_OUTPUT_MB", default=100) * 2**20,
+        "cpu_seconds": env.int("EXTRACT_CPU_SECONDS", default=120),
+        "wall_seconds": env.float("EXTRACT_WALL_SECONDS", default=180.0),
+        "sandbox": {
+            "mode": env.str("EXTRACT_SANDBOX", default="auto"),
+            "user": env.str("EXTRACT_USER", default="nobody"),
+            "read_paths": env.list("EXTRACT_READ_PATHS", default=[]),
+        },
+    }

@@ -1,0 +1,36 @@
+"""What is logged, how loudly and in which form."""
+
+from typing import Any
+
+
+def logging(*, level: str, format_: str) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "filters": {
+            "request_id": {"()": "ragsite.platform.logs.RequestIdFilter"},
+            "readiness": {"()": "ragsite.platform.logs.ReadinessFilter"},
+        },
+        "formatters": {
+            "json": {"()": "ragsite.platform.logs.json_formatter"},
+            "text": {"()": "ragsite.platform.logs.TextFormatter"},
+        },
+        "handlers": {
+            "console": {
+                "class": "logging.StreamHandler",
+                "filters": ["request_id"],
+                "formatter": format_,
+            }
+        },
+        "root": {"handlers": ["console"], "level": level},
+        "loggers": {
+            # Both are chatty about every bell and every file; their warnings are still heard.
+            "django-q": {"level": "WARNING"},
+            "django.request": {"level": "ERROR", "filters": ["readiness"]},
+            "httpx": {"level": "WARNING"},
+            # Its own handler would write what clients send as it comes.
+            "uvicorn": {"handlers": ["console"], "level": "WARNING", "propagate": False},
+            "matplotlib": {"level": "WARNING"},
+            "sentence_transformers": {"level": "WARNING"},
+        },
+    }

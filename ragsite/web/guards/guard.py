@@ -1,0 +1,18 @@
+"""All guards around an ASGI application, in their order. Whatever is mounted inside has them."""
+
+from django.conf import settings
+
+from ragsite.web.threads import RequestThreads
+
+from .asgi_types import Application
+from .bodies import BodyGuard
+from .send_deadline import SendDeadline
+from .stream_limit import StreamLimit
+
+# uvicorn's protocol (http_protocol.py) cuts a stalled client off by itself; this comes after it.
+GRACE_SECONDS = 2.0
+
+
+def guarded(application: Application, *, threads: RequestThreads) -> Application:
+    seconds = settings.STREAMS["send_timeout"] + GRACE_SECONDS
+    return SendDeadline(StreamLimit(BodyGuard(application, threads=threads)), seconds=seconds)

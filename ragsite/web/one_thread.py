@@ -1,0 +1,97 @@
+"""Django's ASGI handler with the whole of a request in one thread.
+
+Asynchronous Django runs every hook of every synchronous middleware as a trip to a thread of its
+own, a dozen of them around each request, and one more each for what is done at its beginning and
+at its end. All our views and middleware are synchronous: one trip does for all of it. Streaming
+responses stay asynchronous, they are sent after that, and hold neither the thread nor its database
+connection: each of their steps borrows them (ragsite/web/threads.py).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
+from django.core import signals
+from django.core.exceptions import RequestAborted
+from django.core.handlers.asgi import ASGIHandler, get_script_prefix
+from django.http import FileResponse
+from django.http.response import HttpResponseBase, StreamingHttpResponse
+from django.urls import set_script_prefix
+
+from ragsite.web.client_watch import ClientWatch, watched
+from ragsite.web.threads import RequestThreads
+
+
+class OneThreadHandler(ASGIHandler):
+    def __init__(self, *, threads: RequestThreads | None = None) -> None:
+        super().__init__()
+        self.threads = threads or RequestThreads()
+
+    def load_middleware(self, is_async: bool = False) -> None:
+        super().load_middleware(is_async=False)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            raise ValueError(f"This application does not speak {scope['type']}.")
+        try:
+            body = await self.read_body(receive)
+        except RequestAborted:
+            return
+        watch = ClientWatch(receive)
+        with body, watched(watch):
+            set_script_prefix(get_script_prefix(scope))
+            try:
+                response: HttpResponseBase = await self.threads.run(self._answer, scope, body)
+            finally:
+                await watch.stop()
+        # A client that reads slowly does not keep what it has sent on our disk.
+        if not response.streaming:
+            await self.send_response(response, send)
+            return
+        async with ThreadSensitiveContext(executor=self.threads):
+            await self._stream(response, receive, send)
+
+    def _answer(self, scope: Any, body: Any) -> Any:
+        """The request from its first signal to its last, in this thread. One that streams has its
+        end when all of it is sent."""
+        signals.request_started.send(sender=self.__class__, scope=scope)
+        request, refused = self.create_request(scope, body)
+        response: Any = refused if request is None else self.get_response(request)
+        response._handler_class = self.__class__  # whom the last signal names as its sender
+        if isinstance(response, FileResponse):
+            response.block_size = self.chunk_size
+        if not response.streaming:
+            response.close()
+        elif not response.is_async:
+            _send_part_by_part(response)
+        return response
+
+    async def _stream(self, response: HttpResponseBase, receive: Any, send: Any) -> None:
+        """Until its end, or until the client goes."""
+        sending = asyncio.create_task(self.send_response(response, send))
+        leaving = asyncio.create_task(receive())
+        try:
+            await asyncio.wait([sending, leaving], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            sending.cancel()
+            await asyncio.gather(sending, leaving, return_exceptions=True)
+            await sync_to_async(response.close)()
+        if not sending.cancelled():
+            sending.result()
+
+
+def _send_part_by_part(response: StreamingHttpResponse) -> None:
+    """Django reads all of a synchronous iterator into memory before it sends the first part."""
+    parts: Iterator[bytes] = iter(response.streaming_content)  # type: ignore[arg-type]
+    end = object()
+
+    def next_part() -> Any:
+        return next(parts, end)
+
+    async def one_by_one() -> AsyncIterator[Any]:
+        while (part := await sync_to_async(next_part)()) is not end:
+            yield part
+
+    response.streaming_content = one_by_one()

@@ -1,0 +1,51 @@
+"""WebSocket applications by their path, beside Django, which has everything else."""
+
+import logging
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http.request import split_domain_port, validate_host
+
+from ragsite.web.guards.asgi_types import Application, Receive, Scope, Send, header_of
+
+logger = logging.getLogger(__name__)
+
+# How a socket is closed (RFC 6455; from 4000 on they are ours).
+NORMAL, POLICY, TOO_BIG, INTERNAL, TRY_LATER = 1000, 1008, 1009, 1011, 1013
+NOT_AUTHENTICATED, FORBIDDEN = 4401, 4403
+
+
+class SocketRoutes:
+    def __init__(self, application: Application, *, sockets: Mapping[str, Application]) -> None:
+        self.application, self.sockets = application, sockets
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "websocket":
+            await self.application(scope, receive, send)
+            return
+        socket = self.sockets.get(scope["path"])
+        if socket is None or not _is_trusted(scope):
+            await receive()
+            # Before it is accepted: the server answers 403.
+            await send({"type": "websocket.close", "code": POLICY})
+            return
+        await socket(scope, receive, send)
+
+
+def _is_trusted(scope: Scope) -> bool:
+    """Addressed to one of our names, and not from another site's page: a browser always names the
+    origin, and lets any page open a socket to anywhere."""
+    allowed = settings.ALLOWED_HOSTS
+    hosts = [str(value, "latin-1") for name, value in scope["headers"] if name == b"host"]
+    if len(hosts) != 1 or not validate_host(split_domain_port(hosts[0])[0], allowed):
+        return False
+    origin = header_of(scope, b"origin")
+    if not origin:
+        return True
+    try:
+        parts = urlsplit(origin)
+        name = split_domain_port(parts.netloc)[0]
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(name) and validate_host(name, allowed)

@@ -1,0 +1,59 @@
+"""Responses that go on after the view has returned, and so outside its transaction.
+
+Whatever they still need from the database, each step fetches in a namespace() of its own: no
+transaction, and no tenant, stays open while a client reads. The connection goes back to the pool
+after each step too, if the step runs by sync_to_async (ragsite/web/threads.py).
+"""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.core.files.base import File
+from django.http import StreamingHttpResponse
+from django.utils.http import content_disposition_header
+from rest_framework.utils.encoders import JSONEncoder
+
+BLOCK = 64 * 1024
+_ENCODER = JSONEncoder()
+
+
+def file_response(file: File, *, name: str, media_type: str, size: int) -> StreamingHttpResponse:
+    """A download that never holds the whole file, and that no browser will run as a page."""
+
+    async def blocks() -> AsyncIterator[bytes]:
+        while block := await sync_to_async(file.read)(BLOCK):
+            yield block
+
+    response = StreamingHttpResponse(blocks(), content_type=media_type)
+    # Not in the generator: one that is refused is closed before its first block.
+    response._resource_closers.append(file.close)  # type: ignore[attr-defined]
+    response.headers["Content-Length"] = str(size)
+    response.headers["Content-Security-Policy"] = "sandbox"
+    response.headers["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
+    return response
+
+
+def as_line(data: Any) -> str:
+    """As JSON, which escapes every line break that could end an event early."""
+    return json.dumps(data, ensure_ascii=True, default=_ENCODER.default)
+
+
+def event_stream(events: AsyncGenerator[tuple[str, Any]]) -> StreamingHttpResponse:
+    """Server-sent events: (name, data) pairs, the data as one line of JSON; a heartbeat where the
+    name is empty."""
+
+    async def encoded() -> AsyncIterator[bytes]:
+        async with aclosing(events):
+            async for name, data in events:
+                if name:
+                    yield f"event: {name}\ndata: {as_line(data)}\n\n".encode()
+                else:
+                    yield b": still here\n\n"
+
+    response = StreamingHttpResponse(encoded(), content_type="text/event-stream")
+    response.headers["Cache-Control"] = "no-cache, no-transform"
+    response.headers["X-Accel-Buffering"] = "no"
+    return response

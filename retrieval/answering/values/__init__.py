@@ -1,0 +1,4 @@
+"""Numbers and dates in answers and passages: read, compared, and where they disagree.
+
+Plain Python.
+"""

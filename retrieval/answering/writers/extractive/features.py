@@ -1,0 +1,136 @@
+"""What can be measured of a unit about a question."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from documents.text.lexemes import analysed
+from retrieval.answering.requests import Evidence
+
+from .answer_types import AnswerType, answer_type, offers
+from .units import Unit
+from .words import content_words, is_unspaced, keys_of
+
+K1, B = 1.2, 0.4  # BM25's saturation and length normalisation
+# Characters that are compared at a time, whatever words they belong to.
+GRAM, UNSPACED_GRAM = 4, 2
+
+NAMES = (
+    "bm25",
+    "coverage",  # the weight of the question's words that it holds
+    "around",  # the same with its neighbours, title and section
+    "surface",  # the share of all words of the question, as they are written
+    "characters",  # the share of the question's runs of characters
+    "cosine",
+    "relevance",  # of its passage
+    "type",  # 1: it has the kind of answer that is asked for, -1: it has not, 0: none is
+    "neighbour",  # it takes the sentence before it along
+    "fragment",
+    "heading",  # the weight of the question's words that stand only in the heading above it
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    text: str
+    words: Mapping[str, str]  # what it asks about: by key, as typed
+    weights: Mapping[str, float]  # by key; they add up to 1
+    found: frozenset[str]  # keys that stand in some unit, title or section
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One row for each unit, one column for each of NAMES. The cosines are filled in later."""
+
+    question: Question
+    keys: tuple[frozenset[str], ...]  # of the question's, in each unit
+    values: np.ndarray
+
+
+def measure(
+    question: str, units: Sequence[Unit], evidence: Sequence[Evidence], *, language: str
+) -> Measured:
+    words = [keys_of(unit.text) for unit in units]
+    places = [frozenset(keys_of(f"{each.hit.title} {each.hit.section}")) for each in evidence]
+    read = _question(question, words, places, language=language)
+    average = sum(map(len, words)) / max(1, len(words)) or 1.0
+    kind = answer_type(question)
+    length = UNSPACED_GRAM if is_unspaced(question) else GRAM
+    surface, grams = _surface(question), _grams(question, length)
+    values = np.zeros((len(units), len(NAMES)))
+    keys = []
+    for row, (unit, own) in enumerate(zip(units, words, strict=True)):
+        present = read.words.keys() & set(own)
+        near = set(keys_of(unit.context)) | places[unit.passage]
+        values[row] = (
+            _bm25(read, own, average),
+            _weight(read, present),
+            _weight(read, read.words.keys() & (near | present)),
+            len(surface & _surface(unit.text)) / max(1, len(surface)),
+            len(grams & _grams(unit.text, length)) / max(1, len(grams)),
+            0.0,
+            _relevance(evidence[unit.passage], unit.passage),
+            _type(unit.text, kind, question),
+            float(unit.has_neighbour),
+            float(unit.is_fragment),
+            _weight(read, (read.words.keys() & set(keys_of(unit.heading))) - present),
+        )
+        keys.append(frozenset(present))
+    return Measured(read, tuple(keys), values)
+
+
+def _question(
+    question: str,
+    words: Sequence[Sequence[str]],
+    places: Sequence[frozenset[str]],
+    *,
+    language: str,
+) -> Question:
+    """Words weigh by how few of the units have them."""
+    asked = content_words(question, language=language)
+    having = Counter(key for own in words for key in set(own) if key in asked)
+    total = len(words)
+    weights = {
+        key: math.log(1 + (total - having[key] + 0.5) / (having[key] + 0.5)) for key in asked
+    }
+    whole = sum(weights.values()) or 1.0
+    found = frozenset(having) | {key for place in places for key in place if key in asked}
+    return Question(
+        question, asked, {key: weight / whole for key, weight in weights.items()}, found
+    )
+
+
+def _weight(question: Question, keys: set[str] | frozenset[str]) -> float:
+    return sum(question.weights[key] for key in keys)
+
+
+def _bm25(question: Question, own: Sequence[str], average: float) -> float:
+    counts = Counter(key for key in own if key in question.words)
+    length = K1 * (1 - B + B * len(own) / average)
+    return sum(
+        question.weights[key] * count * (K1 + 1) / (count + length) for key, count in counts.items()
+    )
+
+
+def _surface(text: str) -> set[str]:
+    return {word.text for word in analysed(text)}
+
+
+def _grams(text: str, length: int) -> set[str]:
+    text = " ".join(text.lower().split())
+    return {text[start : start + length] for start in range(len(text) - length + 1)}
+
+
+def _type(text: str, kind: AnswerType | None, question: str) -> float:
+    if kind is None:
+        return 0.0
+    return 1.0 if offers(text, kind, question=question) else -1.0
+
+
+def _relevance(evidence: Evidence, rank: int) -> float:
+    """The passage's own; by its rank where it was not judged."""
+    relevance = evidence.hit.relevance
+    return 0.5 / (1 + rank) if relevance is None else relevance

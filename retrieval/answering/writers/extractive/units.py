@@ -1,0 +1,218 @@
+"""The units of the evidence that can be an answer: each a sentence, row, item or piece of code with
+what a reader needs to understand it."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import regex
+
+from documents.text.boundaries import Span, trimmed, word_spans
+from documents.text.sentences import sentence_spans
+from retrieval.answering.requests import Evidence
+
+from .blocks import Block, BlockKind, blocks_of
+from .pronouns import opens_with_pronoun
+
+MAX_UNIT = 600  # characters; a longer sentence is cut between words
+MAX_PAIR = 700  # of a sentence and the one before it
+MAX_ITEM = 450  # a longer list item is read sentence by sentence
+MAX_ROW = 2000  # rows are padded for the eye
+MAX_CODE = 800
+MAX_LIST = 1200  # of a list that follows its lead-in whole
+MAX_LEAD_IN = 300
+MAX_PASSAGE = 20_000  # characters read of one passage
+
+# Whatever looks like a citation marker. No unit reaches over one, so none is ever repeated.
+_MARKER = re.compile(
+    r"\\?[\[【［〔]\^?\s{0,8}cite[sd]?\b(?:[^\]】］〕\n]{0,200}[\]】］〕])?", re.IGNORECASE
+)
+_LETTERS = regex.compile(r"\p{L}")
+_SENTENCE_END = regex.compile(r"[.!?。！？؟।…:：;；][\"'”’»)\]*_`]*\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """`core` is the sentence that is judged, `spans` what is shown: exact slices of the passage, in
+    order, with the core in the last of them."""
+
+    passage: int  # index of the evidence
+    kind: BlockKind
+    core: Span
+    spans: tuple[Span, ...]
+    text: str  # of the core
+    header: str = ""  # of a row, when it stands in another passage
+    context: str = field(default="", compare=False)  # its neighbours, and what introduces it
+    heading: str = field(default="", compare=False)  # the nearest above it
+    is_fragment: bool = False  # begins in the middle of a sentence or ends without one
+
+    @property
+    def has_neighbour(self) -> bool:
+        return self.kind == "text" and self.spans[0][0] < self.core[0]
+
+
+def is_claim(sentence: str) -> bool:
+    """Whether it says something by itself: not a number of a list, not a line before one."""
+    return bool(_LETTERS.search(sentence)) and not sentence.rstrip("*_ ").endswith((":", "："))
+
+
+def shown_text(unit: Unit, evidence: Sequence[Evidence]) -> str:
+    """All of it, as a reader gets it."""
+    text = evidence[unit.passage].text
+    parts = [text[start:end] for start, end in unit.spans]
+    return "\n".join([unit.header, *parts] if unit.header else parts)
+
+
+def units_of(passage: int, evidence: Evidence, *, language: str) -> list[Unit]:
+    """The passage's units in order."""
+    text = evidence.text[:MAX_PASSAGE]
+    language = evidence.hit.language or language or "en"
+    headings = _heading_texts(evidence)
+    heading = _last_heading(evidence)
+    units: list[Unit] = []
+    blocks = [block for block in blocks_of(text) if text[block.start : block.end].strip()]
+    for number, block in enumerate(blocks):
+        if block.kind == "heading" or _is_known_heading(text, block, headings):
+            heading = text[block.start : block.end]
+            continue
+        if block.kind == "header":
+            continue
+        if block.kind == "text":
+            found = _sentences(text, block, language)
+            found = _with_list(text, found, blocks[number + 1 :])
+        else:
+            found = _whole(text, block, language)
+        header = evidence.hit.table_header if block.kind == "row" and not block.lead_in else ""
+        fresh = [_unit(passage, text, block, core, spans) for core, spans in found]
+        units += [replace(unit, header=header, heading=heading) for unit in fresh]
+    units = [unit for unit in units if unit.kind == "row" or _LETTERS.search(unit.text)]
+    return list(_beside(text, units))
+
+
+Found = list[tuple[Span, tuple[Span, ...]]]  # the core, and what is shown
+
+
+def _sentences(text: str, block: Block, language: str) -> Found:
+    """A sentence that opens with a pronoun takes the one before it along."""
+    found: Found = []
+    previous: Span | None = None
+    for start, end in _sentence_spans(text, block.start, block.end, language):
+        spans: tuple[Span, ...] = ((start, end),)
+        is_short = previous and end - previous[0] <= MAX_PAIR
+        if previous and is_short and opens_with_pronoun(text[start:end], language):
+            between = text[previous[1] : start]
+            spans = ((previous[0], end),) if not between.strip() else (previous, (start, end))
+        found.append(((start, end), spans))
+        previous = (start, end)
+    return found
+
+
+def _sentence_spans(text: str, start: int, end: int, language: str) -> Iterator[Span]:
+    for first, last in _between_markers(text, start, end):
+        for one, two in sentence_spans(text[first:last], language=language):
+            if two - one <= MAX_UNIT:
+                yield first + one, first + two
+            else:
+                yield from word_spans(text, first + one, first + two, length=MAX_UNIT)
+
+
+def _between_markers(text: str, start: int, end: int) -> Iterator[Span]:
+    edges = [start]
+    for marker in _MARKER.finditer(text, start, end):
+        edges += [marker.start(), marker.end()]
+    edges.append(end)
+    for first, last in zip(edges[::2], edges[1::2], strict=True):
+        span = trimmed(text, first, last)
+        if span[0] < span[1]:
+            yield span
+
+
+def _with_list(text: str, found: Found, following: Sequence[Block]) -> Found:
+    """A sentence that introduces a list says nothing without it: the list comes along. If that is
+    too long the sentence is no answer; each item brings it along."""
+    if not found or not text[found[-1][0][0] : found[-1][0][1]].endswith((":", "：")):
+        return found
+    (start, end), spans = found[-1]
+    last = end
+    for block in following:
+        if block.kind not in ("item", "code", "row", "header"):
+            break
+        last = block.end
+        if last - start > MAX_LIST:
+            return found[:-1]
+    if last == end or _MARKER.search(text, end, last):
+        return found
+    return [*found[:-1], ((start, end), (*spans[:-1], (spans[-1][0], last)))]
+
+
+def _whole(text: str, block: Block, language: str) -> Found:
+    """A row, a short item or small code is one unit, after the line that introduces it."""
+    if block.kind == "code":
+        if block.end - block.start > MAX_CODE or _MARKER.search(text, block.start, block.end):
+            return []
+        cores = [(block.start, block.end)]
+    elif block.kind == "row" or block.end - block.start <= MAX_ITEM:
+        end = min(block.end, block.start + MAX_ROW)
+        cores = list(_between_markers(text, block.start, end))
+    else:
+        cores = list(_sentence_spans(text, block.start, block.end, language))
+    lead_in = _lead_in(text, block, language)
+    return [(core, (*lead_in, core)) for core in cores]
+
+
+def _lead_in(text: str, block: Block, language: str) -> tuple[Span, ...]:
+    """The last sentence of it, or of a table the whole header."""
+    if block.lead_in is None or _MARKER.search(text, *block.lead_in):
+        return ()
+    if block.kind == "row":
+        return (block.lead_in,)
+    start, end = block.lead_in
+    if end - start > MAX_LEAD_IN:
+        sentences = list(_sentence_spans(text, start, end, language))
+        start, end = sentences[-1] if sentences else (start, end)
+    return ((start, end),) if end - start <= MAX_LEAD_IN else ()
+
+
+def _unit(passage: int, text: str, block: Block, core: Span, spans: tuple[Span, ...]) -> Unit:
+    own = text[slice(*core)]
+    joined = [spans[0]]
+    for one, two in pairwise(spans):
+        if text[one[1] : two[0]].strip():
+            joined.append(two)
+        else:
+            joined[-1] = (joined[-1][0], two[1])
+    is_open = block.kind == "text" and not _SENTENCE_END.search(own)
+    return Unit(
+        passage=passage,
+        kind=block.kind,
+        core=core,
+        spans=tuple(joined),
+        text=own,
+        is_fragment=is_open or (block.kind == "text" and own[:1].islower()),
+    )
+
+
+def _beside(text: str, units: Sequence[Unit]) -> Iterator[Unit]:
+    """Each unit with what stands around it, for judging what it is about."""
+    for number, unit in enumerate(units):
+        around = [unit.header, *(text[start:end] for start, end in unit.spans[:-1])]
+        around += [each.text for each in units[max(0, number - 1) : number + 2] if each is not unit]
+        yield replace(unit, context=" ".join(around))
+
+
+def _heading_texts(evidence: Evidence) -> frozenset[str]:
+    hit = evidence.hit
+    path = hit.chunk_metadata.get("heading_path") or ()
+    parts = [hit.title, hit.section, *re.split(r" [>—/] ", hit.section), *map(str, path)]
+    return frozenset(part.strip().casefold() for part in parts if part.strip())
+
+
+def _last_heading(evidence: Evidence) -> str:
+    """Of the section that the passage stands in; not the document's title."""
+    path = evidence.hit.chunk_metadata.get("heading_path") or [evidence.hit.section]
+    return str(path[-1]) if str(path[-1]) != evidence.hit.title else ""
+
+
+def _is_known_heading(text: str, block: Block, headings: frozenset[str]) -> bool:
+    return block.kind == "text" and text[block.start : block.end].strip().casefold() in headings

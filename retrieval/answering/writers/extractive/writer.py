@@ -1,0 +1,108 @@
+"""The built-in writer: rank the units of the evidence, refuse or cite the best of them."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, zip_longest
+
+from documents.language_models.base import Cancelled, Piece, Usage
+from documents.text.sentences import sentence_spans
+from retrieval.answering.requests import Evidence
+from retrieval.answering.writers.base import NotEnoughInformation, WritingTask
+
+from .blocks import blocks_of
+from .choosing import choose
+from .confidence import confidence, missing
+from .ranking import Ranking, ScorePairs, rank
+from .units import Unit, is_claim
+
+
+class ExtractiveWriter:
+    """`embedding_languages`: those that the embedding model reads; sentences in others are compared
+    by their words alone. None: all. The bundled model reads English.
+
+    `score_pairs` lets a cross-encoder order the best units: question and texts in, one score for
+    each text out.
+    """
+
+    identity = "extractive"
+
+    def __init__(
+        self,
+        *,
+        embedding_languages: Sequence[str] | None = ("en",),
+        score_pairs: ScorePairs | None = None,
+    ) -> None:
+        self.embedding_languages = embedding_languages
+        self.score_pairs = score_pairs
+
+    def rank(self, task: WritingTask) -> Ranking:
+        """All units, best first: what the answer is chosen from."""
+        languages = self.embedding_languages
+        is_read = languages is None or task.language in languages
+        return rank(
+            task.question,
+            task.evidence,
+            language=task.language,
+            embed=task.embed if is_read else None,
+            score_pairs=self.score_pairs,
+        )
+
+    def write(
+        self, task: WritingTask, *, deadline: float, cancelled: threading.Event
+    ) -> Iterator[Piece]:
+        """One piece for each unit. An answer is not refused where `min_relevance` is 0."""
+        if cancelled.is_set():
+            raise Cancelled
+        ranking = self.rank(task)
+        if not ranking.units or confidence(ranking, language=task.language) < task.min_relevance:
+            raise NotEnoughInformation(missing(ranking.question))
+        if cancelled.is_set():
+            raise Cancelled
+        for text in _texts(choose(ranking, task.evidence), task.evidence, task.language):
+            yield Piece(text)
+        yield Piece(finish="stop", usage=Usage(0, 0))
+
+
+def _texts(units: Sequence[Unit], evidence: Sequence[Evidence], language: str) -> Iterator[str]:
+    """Each unit verbatim, with its markers. A header or lead-in that was just shown is not
+    repeated."""
+    shown: set[tuple[object, int]] = set()
+    for number, unit in enumerate(units):
+        source = evidence[unit.passage]
+        document, offset = source.hit.candidate.document_id, source.hit.start
+        parts = [unit.header] if unit.header else []
+        for start, end in unit.spans:
+            if (document, offset + start) not in shown:
+                parts.append(source.text[start:end])
+            shown.add((document, offset + start))
+        gap = _gap(units[number - 1], unit) if number else ""
+        spoken = source.hit.language or language
+        yield gap + _cited("\n".join(parts), f"[cite:{source.id}]", language=spoken)
+
+
+def _cited(text: str, marker: str, *, language: str) -> str:
+    """The text with the marker after each sentence, row and piece of code in it."""
+    ends: list[tuple[int, str]] = []
+    for block in blocks_of(text):
+        if block.kind == "code":  # behind a closing fence it would become part of the code
+            ends.append((block.end, f"\n{marker}"))
+        elif block.kind == "row":
+            ends.append((len(text[: block.end].rstrip()), f" {marker}"))
+        elif block.kind in ("text", "item"):
+            inside = text[block.start : block.end]
+            ends += [
+                (block.start + end, f" {marker}")
+                for start, end in sentence_spans(inside, language=language)
+                if is_claim(inside[start:end])
+            ]
+    if not ends:  # nothing but a line that introduces something, or an odd row
+        ends.append((len(text), f" {marker}"))
+    edges = [0, *(end for end, _ in ends), len(text)]
+    between = [text[start:end] for start, end in pairwise(edges)]
+    return "".join(a + b for a, b in zip_longest(between, [mark for _, mark in ends], fillvalue=""))
+
+
+def _gap(before: Unit, unit: Unit) -> str:
+    if before.kind != unit.kind or len(before.spans) > 1:
+        return "\n\n"
+    return " " if unit.kind == "text" else "\n"

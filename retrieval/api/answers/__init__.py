@@ -1,0 +1,1 @@
+"""POST /answer as JSON, server-sent events and WebSocket; its settings and prompt preview."""

@@ -1,0 +1,306 @@
+"""The shapes of /answer on the wire: what is asked, and what is answered."""
+
+from typing import Any
+
+from django.conf import settings
+from rest_framework import serializers
+
+from documents.api.fields import NamedChoiceField
+from documents.api.serializers import SpanSerializer, StrictSerializer
+from documents.language_models.base import Message
+from ragsite.platform.errors import ApiError
+from retrieval.answering.requests import AnswerRequest
+from retrieval.api.serializers import (
+    LONGEST_QUERY,
+    DiagnosticsSerializer,
+    QuerySerializer,
+    search_request,
+)
+
+MAX_MESSAGES = 50
+MAX_MESSAGE = 16_000  # characters
+MAX_CONVERSATION = 100_000  # characters, of all messages together
+MAX_INSTRUCTIONS = 4000
+MAX_STOPS = 4
+EXPANSIONS = ["none", "multi-query", "hyde", "step-back"]
+ANSWER_FIELDS = ("model", "temperature", "max_tokens", "instructions", "verify", "expand_query")
+
+
+class MessageSerializer(StrictSerializer):
+    role = NamedChoiceField(choices=["user", "assistant"])
+    content = serializers.CharField(max_length=MAX_MESSAGE)
+
+
+class AnswerRequestSerializer(QuerySerializer):
+    schema_rules = {"anyOf": [{"required": ["query"]}, {"required": ["messages"]}]}
+
+    query = serializers.CharField(
+        max_length=LONGEST_QUERY,
+        required=False,
+        help_text="The question. It can be left out where the last of `messages` is the user's.",
+    )
+    messages = MessageSerializer(  # type: ignore[call-arg]  # of the list
+        many=True,
+        required=False,
+        max_length=MAX_MESSAGES,
+        help_text="The conversation so far, oldest first. A follow-up question is made standalone "
+        f"before it is searched for. At most {MAX_CONVERSATION:,} characters together.",
+    )
+    stream = serializers.BooleanField(
+        default=False, help_text="Answer with server-sent events (`text/event-stream`)."
+    )
+    model = serializers.CharField(
+        max_length=200,
+        default="",
+        allow_blank=True,
+        help_text="An alias of the installation's language models; `extractive` needs none. "
+        "Without it: the namespace's, else the installation's.",
+    )
+    temperature = serializers.FloatField(
+        default=None, allow_null=True, min_value=0, max_value=2, help_text="null: the model's own."
+    )
+    max_tokens = serializers.IntegerField(
+        default=None, allow_null=True, min_value=1, max_value=100_000
+    )
+    stop = serializers.ListField(
+        child=serializers.CharField(max_length=100, trim_whitespace=False),
+        required=False,
+        max_length=MAX_STOPS,
+        help_text="Texts at which the model stops writing.",
+    )
+    instructions = serializers.CharField(
+        max_length=MAX_INSTRUCTIONS,
+        default="",
+        allow_blank=True,
+        help_text="About style or form, such as `Answer in one sentence`. Never above the rules "
+        "that an answer keeps to.",
+    )
+    verify = serializers.BooleanField(
+        default=False, help_text="Let the configured verifier judge each citation afterwards."
+    )
+    expand_query = NamedChoiceField(
+        choices=EXPANSIONS,
+        default="none",
+        help_text="Let the language model word the question differently for the search.",
+    )
+
+    def validate(self, fields: dict[str, Any]) -> dict[str, Any]:
+        messages = fields.get("messages", [])
+        if sum(len(message["content"]) for message in messages) > MAX_CONVERSATION:
+            raise _wrong("messages", f"At most {MAX_CONVERSATION:,} characters together.")
+        if "query" in fields:
+            return fields
+        if not messages or messages[-1]["role"] != "user":
+            raise _wrong("query", "Send a query, or messages whose last one is the user's.")
+        if len(messages[-1]["content"]) > LONGEST_QUERY:
+            raise _wrong(
+                "messages", f"The last message is the question: at most {LONGEST_QUERY} characters."
+            )
+        return {**fields, "query": messages[-1]["content"]}
+
+
+def _wrong(field: str, message: str) -> serializers.ValidationError:
+    return serializers.ValidationError({field: message})
+
+
+# One for all, as in serializers.py.
+_REQUEST = AnswerRequestSerializer()
+
+
+def answer_request_of(data: Any) -> tuple[AnswerRequest, bool]:
+    """What is asked, and whether to stream it. Raises ValidationError or ApiError."""
+    fields = dict(_REQUEST.run_validation(data))
+    is_stream = fields.pop("stream")
+    messages = tuple(Message(**message) for message in fields.pop("messages", ()))
+    stop = tuple(fields.pop("stop", ()))
+    options = {name: fields.pop(name) for name in ANSWER_FIELDS}
+    require_model(options["model"])
+    search = search_request(fields)
+    if messages and messages[-1] == Message("user", search.query):
+        messages = messages[:-1]  # the question itself
+    request = AnswerRequest(
+        search=search, messages=messages, stop=stop, raw_filters=data.get("filters"), **options
+    )
+    return request, is_stream
+
+
+def require_model(alias: str) -> None:
+    if alias and alias not in settings.LANGUAGE_MODELS:
+        available = sorted(settings.LANGUAGE_MODELS)
+        raise ApiError(
+            "model_not_configured",
+            f"There is no model {alias!r} here. Use one of: {', '.join(available)}.",
+            http_status=422,
+            details={"available": available},
+        )
+
+
+class AnswerCitationSerializer(serializers.Serializer):
+    """`cited_text` equals the text of the document's version (`GET /documents/{id}/text`) from
+    `start_char_index` to `end_char_index`. All offsets count code points."""
+
+    type = serializers.ChoiceField(choices=["char_location"])
+    id = serializers.CharField(help_text="As in the marker [cite:ID], and in `sources`.")
+    cited_text = serializers.CharField()
+    document_index = serializers.IntegerField(
+        allow_null=True, help_text="Which of `sources`, counted from 0."
+    )
+    document_title = serializers.CharField()
+    start_char_index = serializers.IntegerField(help_text="First code point.")
+    end_char_index = serializers.IntegerField(help_text="One past the last code point.")
+    start_page_number = serializers.IntegerField(
+        allow_null=True, help_text="Counted from 1; null where there are no pages."
+    )
+    end_page_number = serializers.IntegerField(
+        allow_null=True, help_text="One past the last page, as with Anthropic's page_location."
+    )
+    document_id = serializers.UUIDField()
+    document_version = serializers.IntegerField()
+    chunk_id = serializers.UUIDField()
+    section = serializers.CharField()
+    source_uri = serializers.CharField()
+    checksum = serializers.CharField(help_text="SHA-256 of `cited_text` in UTF-8.")
+    answer_span = SpanSerializer(
+        help_text="What it supports, in `answer`: the claim before the marker. Code points."
+    )
+    is_quote = serializers.BooleanField(
+        help_text="The answer repeats `cited_text` between quotation marks."
+    )
+    supported = serializers.BooleanField(
+        allow_null=True, help_text="The verifier's word; null where none was asked."
+    )
+
+
+class SourceSerializer(serializers.Serializer):
+    id = serializers.CharField(help_text="As in the marker [cite:ID]. Valid in this answer only.")
+    document_id = serializers.UUIDField()
+    document_version = serializers.IntegerField()
+    chunk_id = serializers.UUIDField()
+    title = serializers.CharField()
+    source_uri = serializers.CharField()
+    section = serializers.CharField()
+    page = serializers.IntegerField(allow_null=True)
+    page_end = serializers.IntegerField(allow_null=True, help_text="The last page, inclusive.")
+    span = SpanSerializer()
+    content = serializers.CharField(help_text="The passage.")
+    checksum = serializers.CharField(help_text="SHA-256 of the passage.")
+    relevance = serializers.FloatField(allow_null=True)
+    kind = serializers.CharField()
+    as_of = serializers.DateTimeField(
+        allow_null=True, help_text="The date the document gives itself."
+    )
+    cited = serializers.BooleanField(
+        allow_null=True, help_text="null in the event `sources`: not known yet."
+    )
+
+
+class AnswerSentenceSerializer(serializers.Serializer):
+    start = serializers.IntegerField(help_text="In `answer`, in code points.")
+    end = serializers.IntegerField()
+    citation_ids = serializers.ListField(child=serializers.CharField())
+    support = serializers.FloatField(
+        allow_null=True,
+        help_text="0…1: how near it is, by words and meaning, to what it cites. A weak judge of "
+        "truth.",
+    )
+
+
+class StatedValueSerializer(serializers.Serializer):
+    text = serializers.CharField()
+    source_id = serializers.CharField()
+    document_id = serializers.UUIDField(allow_null=True)
+    span = SpanSerializer()
+    as_of = serializers.DateTimeField(allow_null=True)
+
+
+class UncertaintySerializer(serializers.Serializer):
+    kind = serializers.CharField(
+        help_text="`conflict`: passages disagree about a value. `unsupported_value`: a number or "
+        "date of the answer stands in none of the passages it cites. `quote_removed`: a quote that "
+        "nobody wrote. `uncited`: a sentence without a citation."
+    )
+    message = serializers.CharField()
+    values = StatedValueSerializer(many=True)
+    answer_span = SpanSerializer(allow_null=True, help_text="In `answer`, in code points.")
+
+
+class AnswerUsageSerializer(serializers.Serializer):
+    prompt_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+    total_tokens = serializers.IntegerField()
+    is_estimated = serializers.BooleanField(help_text="The provider gave no figures.")
+    cost = serializers.FloatField(allow_null=True, help_text="null where no price is set.")
+
+
+class ChecksSerializer(serializers.Serializer):
+    unknown_ids = serializers.IntegerField(help_text="Markers dropped: they name no passage.")
+    malformed_markers = serializers.IntegerField()
+    quotes_exact = serializers.IntegerField()
+    quotes_repaired = serializers.IntegerField(help_text="Replaced by the nearest exact text.")
+    quotes_removed = serializers.IntegerField(help_text="Nothing like it is written.")
+    is_cut_off = serializers.BooleanField(
+        help_text="The writer did not stop: the answer ends at the longest allowed."
+    )
+
+
+class AnswerDiagnosticsSerializer(serializers.Serializer):
+    searches = serializers.ListField(
+        child=serializers.CharField(), help_text="What was searched for, in order."
+    )
+    fallbacks = serializers.ListField(child=serializers.CharField())
+    notes = serializers.ListField(child=serializers.CharField())
+    finish = serializers.CharField(help_text="`stop`, `length`, `refused` or `unknown`.")
+    times_ms = serializers.DictField(child=serializers.FloatField())
+    checks = ChecksSerializer()
+    cache = serializers.CharField(help_text="Whether the search came from the cache.")
+    search = DiagnosticsSerializer(allow_null=True, help_text="Of the search that was used.")
+
+
+class VerificationSerializer(serializers.Serializer):
+    citation_recall = serializers.FloatField(allow_null=True)
+    citation_precision = serializers.FloatField(allow_null=True)
+    verifier = serializers.CharField()
+
+
+class AnswerSerializer(serializers.Serializer):
+    query_id = serializers.UUIDField(
+        allow_null=True, help_text="For `POST /feedback`; null where no query log is kept."
+    )
+    query = serializers.CharField(help_text="As it was asked.")
+    question = serializers.CharField(help_text="Standalone, as it was searched for.")
+    answer = serializers.CharField(
+        help_text="With markers [cite:ID] after each claim. All spans of the answer count its "
+        "code points, markers included."
+    )
+    is_answered = serializers.BooleanField(
+        help_text="false: there was not enough information, and `answer` says so."
+    )
+    grounded = serializers.BooleanField(
+        help_text="Every sentence cites, every quote is exact, every number and date stands in "
+        "what it cites."
+    )
+    missing = serializers.CharField(help_text="What would be needed; blank if it was answered.")
+    relevance = serializers.FloatField(allow_null=True, help_text="Of the best passage.")
+    citations = AnswerCitationSerializer(many=True)
+    sources = SourceSerializer(many=True)
+    sentences = AnswerSentenceSerializer(many=True)
+    uncertainties = UncertaintySerializer(many=True)
+    model = serializers.CharField(help_text="Who wrote it; `none` if nobody was asked.")
+    usage = AnswerUsageSerializer()
+    verification = VerificationSerializer(required=False, help_text="With `verify`.")
+    diagnostics = AnswerDiagnosticsSerializer()
+
+
+class PromptMessageSerializer(serializers.Serializer):
+    role = serializers.CharField()
+    content = serializers.CharField()
+
+
+class PromptSerializer(serializers.Serializer):
+    model = serializers.CharField()
+    messages = PromptMessageSerializer(
+        many=True, help_text="Empty where the writer takes no prompt (`extractive`)."
+    )
+    sources = SourceSerializer(many=True)
+    tokens = serializers.IntegerField(help_text="A cautious guess.")
+    template = serializers.CharField(help_text="The template file; blank without a prompt.")

@@ -1,0 +1,60 @@
+"""Many who want the same thing at once: one does the work, the others get its outcome."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from typing import Any, TypeVar
+
+from ragsite.web.threads import release_connections
+
+T = TypeVar("T")
+
+
+class SingleFlight:
+    """Within one process, between its threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._flights: dict[str, Future[Any]] = {}
+
+    def do(self, name: str, work: Callable[[], T], *, wait: float) -> tuple[T, bool]:
+        """The outcome, and whether it was somebody else's work. An error is everybody's too.
+
+        Who has waited too long, or for somebody who was stopped, does the work alone.
+        """
+        with self._lock:
+            flight = self._flights.get(name)
+            is_mine = flight is None
+            if flight is None:
+                flight = self._flights[name] = Future()
+        if is_mine:
+            return self._lead(name, flight, work), False
+        if not flight.done():
+            release_connections()
+        try:
+            return flight.result(timeout=wait), True
+        except CancelledError:
+            return work(), False
+        except TimeoutError:
+            if flight.done():  # it is the work that ran into a timeout, not our patience
+                raise
+            return work(), False
+
+    def _lead(self, name: str, flight: "Future[T]", work: Callable[[], T]) -> T:
+        try:
+            value = work()
+        except BaseException as error:
+            self._land(name)
+            if isinstance(error, Exception):
+                flight.set_exception(error)
+            else:  # this thread is being stopped, which is nobody else's business
+                flight.cancel()
+            raise
+        self._land(name)
+        flight.set_result(value)
+        return value
+
+    def _land(self, name: str) -> None:
+        """Before the outcome is told: who comes later finds it in the cache, or begins anew."""
+        with self._lock:
+            del self._flights[name]

@@ -1,0 +1,192 @@
+"""The dense leg: chunks whose vectors lie nearest to the question's."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from documents.ingestion.embedding import as_text
+from documents.models import IndexProfile
+from documents.profiles import ann_methods
+from ragsite.database.tenancy import current_connection
+from retrieval.requests import Candidate
+
+from .lexical import Question
+from .scope import Scope
+
+# Where a filter takes some of what the index finds, it looks for so many times as much at first:
+# going on for want of results finds some, but not always the nearest.
+WIDER = 4
+MOST_EF_SEARCH = 1000  # that pgvector takes
+
+Plan = str  # "exact", the profile's method, or "…, then exact"
+
+# The distance stands there once, or it would be worked out twice for every row.
+_EXACT = """
+    SELECT id, document_id, 1 - distance AS similarity FROM (
+        SELECT chunk.id, chunk.document_id, chunk.embedding <=> %(vector)s::halfvec AS distance
+        FROM documents_chunk chunk {join}
+        WHERE chunk.namespace_id = %(namespace)s AND chunk.profile_id = %(profile)s {narrowed}
+        ORDER BY distance, id LIMIT %(limit)s
+    ) near
+"""
+
+# Document by document: for some thousands of ids the planner takes milliseconds to think about
+# "= ANY", and then reads the whole namespace's entries of another index beside them.
+_OF_DOCUMENTS = """
+    SELECT id, document_id, 1 - distance AS similarity FROM (
+        SELECT chunk.id, chunk.document_id, chunk.embedding <=> %(vector)s::halfvec AS distance
+        FROM unnest(%(documents)s::uuid[]) passing (id) CROSS JOIN LATERAL (
+            SELECT chunk.id, chunk.document_id, chunk.embedding FROM documents_chunk chunk
+            WHERE chunk.document_id = passing.id
+              AND chunk.namespace_id = %(namespace)s AND chunk.profile_id = %(profile)s {narrowed}
+            OFFSET 0
+        ) chunk
+        ORDER BY distance, id LIMIT %(limit)s
+    ) near
+"""
+
+# The iterative scan returns its rows roughly in order: the outer query puts them right. The "+ 0"
+# keeps PostgreSQL from believing that they are in order already and leaving the sort out.
+_APPROXIMATE = """
+    WITH near AS MATERIALIZED (
+        SELECT chunk.id, chunk.document_id,
+               chunk.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions})
+                 AS distance
+        FROM documents_chunk chunk {join}
+        WHERE chunk.namespace_id = %(namespace)s AND chunk.profile_id = %(profile)s {narrowed}
+        ORDER BY chunk.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions})
+        LIMIT %(limit)s
+    )
+    SELECT id, document_id, 1 - distance AS similarity FROM near ORDER BY distance + 0, id
+"""
+
+# The nearest with their vectors, and with what the words say of them, while we are at it.
+_RANKED = """
+    WITH nearest AS MATERIALIZED ({nearest})
+    SELECT nearest.id, nearest.document_id, nearest.similarity, halfvec_send(chunk.embedding)
+           {judged}
+    FROM nearest JOIN documents_chunk chunk ON chunk.id = nearest.id {words}
+    ORDER BY nearest.similarity DESC, nearest.id
+"""
+_JUDGED = """
+    , -(terms.impacts <#> %(weights)s::sparsevec),
+    %(required)s::text IS NULL OR terms.search_vector @@ %(required)s::tsquery
+"""
+_WORDS = "JOIN documents_chunkterms terms ON terms.chunk_id = nearest.id"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The statement that the rule chose."""
+
+    statement: str
+    parameters: dict[str, Any]
+    plan: Plan
+    exact_statement: str  # for when the index gives up too early
+
+
+def prepared(
+    vector: Sequence[float],
+    *,
+    namespace_id: uuid.UUID,
+    profile: IndexProfile,
+    scope: Scope,
+    limit: int,
+    exact_up_to: int,
+) -> Prepared:
+    """Where few chunks are left they are scanned exactly by rule: that is right and fast, and the
+    planner, left to itself, prefers the shared index, which then has to step over everybody
+    else's rows. Which few that is, for a filter, scope.py says."""
+    parameters = {
+        **scope.parameters,
+        "vector": as_text(vector),
+        "namespace": namespace_id,
+        "profile": profile.pk,
+        "limit": limit,
+    }
+    narrowed = ""
+    if scope.kinds:
+        narrowed = "AND chunk.kind = ANY (%(kinds)s::text[])"
+        parameters["kinds"] = list(scope.kinds)
+    parts = {"join": scope.join("chunk"), "narrowed": narrowed}
+    exact = _EXACT.format(**parts)
+    if scope.documents is not None:
+        exact = _OF_DOCUMENTS.format(narrowed=narrowed)
+        parameters["documents"] = scope.documents
+    method = ann_methods.METHODS.get(profile.ann_method)
+    if method is None or (scope.chunks <= exact_up_to and not scope.through_index):
+        return Prepared(exact, parameters, "exact", exact)
+    # As the index was made: with another type or dimension it could not be used.
+    cast = {"type": method.type, "dimensions": profile.dimensions}
+    return Prepared(_APPROXIMATE.format(**parts, **cast), parameters, profile.ann_method, exact)
+
+
+def find(
+    vector: Sequence[float],
+    *,
+    namespace_id: uuid.UUID,
+    profile: IndexProfile,
+    scope: Scope,
+    limit: int,
+    exact_up_to: int,
+    ef_search: int,
+    question: Question | None = None,
+) -> tuple[list[Candidate], Plan]:
+    """Candidates with similarity and rank, and the plan taken. Inside namespace(). With the
+    question's words, each has its lexical score, too, and is marked if it is not wanted."""
+    query = prepared(
+        vector,
+        namespace_id=namespace_id,
+        profile=profile,
+        scope=scope,
+        limit=limit,
+        exact_up_to=exact_up_to,
+    )
+    if query.plan == "exact":
+        return _run(query.statement, query.parameters, question), "exact"
+    allow_iterative_scan(profile, ef_search, scope)
+    found = _run(query.statement, query.parameters, question)
+    if len(found) == limit:
+        return found, query.plan
+    # The scan gave up before it had enough, which a selective filter can make it do.
+    found = _run(query.exact_statement, query.parameters, question)
+    return found, f"{query.plan}, then exact"
+
+
+def _run(statement: str, parameters: dict[str, Any], question: Question | None) -> list[Candidate]:
+    judged = words = ""
+    if question is not None:
+        judged, words = _JUDGED, _WORDS
+        asked = {"weights": question.weights, "required": question.required or None}
+        parameters = {**parameters, **asked}
+    statement = _RANKED.format(nearest=statement, judged=judged, words=words)
+    with current_connection().cursor() as cursor:
+        cursor.execute(statement, parameters)
+        rows = cursor.fetchall()
+    found = []
+    for rank, (chunk_id, document_id, similarity, packed, *of_words) in enumerate(rows, start=1):
+        candidate = Candidate(chunk_id, document_id, packed, vector=similarity, vector_rank=rank)
+        if of_words:
+            candidate.lexical, is_wanted = of_words
+            candidate.dropped = "" if is_wanted else "query_syntax"
+        found.append(candidate)
+    return found
+
+
+def allow_iterative_scan(profile: IndexProfile, ef_search: int, scope: Scope) -> None:
+    """Without it a filter, or rows deleted and not yet vacuumed, can empty the result."""
+    if profile.ann_method == IndexProfile.Ann.HNSW:
+        if scope.share < 1:
+            ef_search = min(MOST_EF_SEARCH, WIDER * ef_search)
+        wanted = {"hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": str(ef_search)}
+    elif profile.ann_method == IndexProfile.Ann.IVFFLAT:
+        probes = ann_methods.probes(profile.ann_options, profile.index_facts)
+        wanted = {"ivfflat.iterative_scan": "relaxed_order", "ivfflat.probes": str(probes)}
+    else:
+        return  # the other methods go on by themselves
+    with current_connection().cursor() as cursor:
+        cursor.execute(
+            "SELECT " + ", ".join(["set_config(%s, %s, true)"] * len(wanted)),
+            [text for setting in wanted.items() for text in setting],
+        )

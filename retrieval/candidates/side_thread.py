@@ -1,0 +1,81 @@
+"""A few threads with database connections of their own, for the half of a search that can run while
+the other half computes.
+
+Their connections do not come out of the pool: a request holds one of those while it waits, so with
+many requests at once everybody would wait for everybody.
+"""
+
+import contextvars
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from typing import ParamSpec, TypeVar
+
+from django.conf import settings
+from django.db import OperationalError, connections
+
+from ragsite.database.tenancy import current_connection
+from ragsite.database.timeouts import is_timeout
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def start(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+    """Begin the work beside us. If every thread is busy it is done here and now instead."""
+    free = _free()
+    if not free.acquire(blocking=False):
+        return _done_here(work, *args, **kwargs)
+    context = contextvars.copy_context()
+
+    def beside() -> T:
+        return context.run(lambda: _with_live_connection(work, *args, **kwargs))
+
+    future = _threads().submit(beside)
+    future.add_done_callback(lambda _: free.release())
+    return future
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(
+        settings.SEARCH["side_threads"], "search-side", initializer=_own_connections
+    )
+
+
+@cache
+def _free() -> threading.Semaphore:
+    return threading.Semaphore(settings.SEARCH["side_threads"])
+
+
+def _done_here(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+    future: Future[T] = Future()
+    try:
+        future.set_result(work(*args, **kwargs))
+    except Exception as error:
+        future.set_exception(error)
+    return future
+
+
+def _own_connections() -> None:
+    for alias in ("default", "replica"):
+        if alias in connections:
+            own = connections[alias].copy()
+            options = own.settings_dict["OPTIONS"]
+            own.settings_dict["OPTIONS"] = {k: v for k, v in options.items() if k != "pool"}
+            own.settings_dict["CONN_MAX_AGE"] = None
+            connections[alias] = own
+
+
+def _with_live_connection(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The connection may have died since it was last used: that is no reason to fail."""
+    connection = current_connection()
+    was_open = connection.connection is not None
+    try:
+        return work(*args, **kwargs)
+    except OperationalError as error:
+        connection.close()
+        if not was_open or is_timeout(error):
+            raise
+        return work(*args, **kwargs)

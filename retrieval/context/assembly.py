@@ -1,0 +1,149 @@
+"""The passages as one numbered text for a language model, within a budget of tokens."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from retrieval.requests import Candidate, Hit
+
+CountTokens = Callable[[Sequence[str]], list[int]]
+
+
+class Placed(Protocol):
+    """What is known of where a passage stands: a hit, or the row it is made of."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def source_uri(self) -> str: ...
+    @property
+    def section(self) -> str: ...
+    @property
+    def page(self) -> int | None: ...
+    @property
+    def page_end(self) -> int | None: ...
+    @property
+    def table_header(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ContextFormat:
+    """`head` is what stands before a passage, given its number; opening and closing frame all."""
+
+    head: Callable[[int, Placed], str]
+    opening: str = ""
+    closing: str = ""
+
+    def frame_tokens(self, count_tokens: CountTokens) -> int:
+        return sum(count_tokens([self.opening, self.closing])) if self.opening else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    text: str
+    tokens: int
+    hits: tuple[Hit, ...]
+    dropped: tuple[Candidate, ...]
+
+
+def assemble(
+    hits: Sequence[Hit], *, budget: int, count_tokens: CountTokens, layout: str = "plain"
+) -> Context:
+    """Keep the best hits that fit. The number before each block is its citation's id."""
+    form = FORMATS[layout]
+    costs = _costs(hits, form, count_tokens)
+    kept: list[int] = []
+    dropped: list[Candidate] = []
+    left = budget - form.frame_tokens(count_tokens)
+    for index, hit in enumerate(hits):
+        if costs[index] <= left:
+            kept.append(index)
+            left -= costs[index]
+        else:
+            hit.candidate.dropped = "token_budget"
+            dropped.append(hit.candidate)
+    blocks = [form.head(n, hits[index]) + hits[index].content for n, index in enumerate(kept, 1)]
+    if kept:
+        blocks = [part for part in (form.opening, *blocks, form.closing) if part]
+    return Context(
+        text="\n\n".join(blocks),
+        tokens=budget - left if kept else 0,
+        hits=tuple(hits[index] for index in kept),
+        dropped=tuple(dropped),
+    )
+
+
+def _costs(hits: Sequence[Hit], form: ContextFormat, count_tokens: CountTokens) -> list[int]:
+    """Tokens of each block. A chunk's own were counted when it was indexed; only what stands above
+    it and around it is counted here, with a number of three digits, because the real one is not
+    known yet."""
+    texts = [form.head(999, hit) + hit.uncounted for hit in hits]
+    return [
+        hit.tokens + tokens
+        for hit, tokens in zip(hits, count_tokens(texts) if texts else [], strict=True)
+    ]
+
+
+def above(placed: Placed) -> str:
+    """What a reader needs to know first: where the passage stands, and what heads its rows."""
+    place = place_of(placed)
+    return f"{place}\n{placed.table_header}" if placed.table_header else place
+
+
+def place_of(placed: Placed) -> str:
+    return _place(placed.title, placed.section, placed.page) or placed.source_uri
+
+
+def _place(title: str, section: str, page: int | None) -> str:
+    """Title, section and page, as a person would cite them; a title that opens the section once."""
+    title = "" if section.startswith(title) else title
+    return " — ".join(part for part in (title, section, f"p. {page}" if page else "") if part)
+
+
+def _plain_head(number: int, placed: Placed) -> str:
+    return f"[{number}] {above(placed)}\n"
+
+
+def _markdown_head(number: int, placed: Placed) -> str:
+    heading = f"### [{number}] {_on_one_line(file_name_of(placed))}{_pages(placed)}"
+    lines = [heading]
+    if placed.section:
+        lines.append(f"Section: {_on_one_line(placed.section)}")
+    lines.append("")
+    if placed.table_header:
+        lines.append(placed.table_header)
+    return "\n".join(lines) + "\n"
+
+
+def file_name_of(placed: Placed) -> str:
+    """The last part of the source, which is the file's name for all but texts without one."""
+    scheme, _, rest = placed.source_uri.partition(":")
+    if scheme == "text" and placed.title:
+        return placed.title
+    path = rest if scheme == "upload" else placed.source_uri
+    return path.partition("?")[0].rstrip("/").rpartition("/")[2] or placed.source_uri
+
+
+def _pages(placed: Placed) -> str:
+    first, last = placed.page, placed.page_end
+    if first is None:
+        return ""
+    return f", Page {first}" if last in (None, first) else f", Pages {first}-{last}"
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+FORMATS = {
+    "plain": ContextFormat(_plain_head),
+    "source_documents": ContextFormat(
+        _markdown_head,
+        opening="## Source Documents",
+        closing="## Citation Instructions\n\n"
+        "Answer only from the source documents above. After each statement, name the documents it "
+        "is taken from by their numbers in square brackets, e.g. [1] or [1][2]. Quote exactly. "
+        "If the documents do not hold the answer, say so.",
+    ),
+}
+CONTEXT_FORMATS = tuple(FORMATS)

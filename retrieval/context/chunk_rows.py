@@ -1,0 +1,27 @@
+"""The best candidates as they are stored: what each says, and where it stands."""
+
+import uuid
+from collections.abc import Sequence
+
+from ragsite.database.tenancy import id_array, looked_up
+from retrieval.stored_chunk import StoredChunk
+
+_ROWS = """
+    SELECT chunk.id, chunk.version_id, version.number,
+           document.title, document.source_uri, document.metadata::text, document.tags,
+           document.language, chunk.metadata::text, chunk.section, chunk.page_start, chunk.kind,
+           chunk.start, chunk."end", chunk.ordinal, terms.words_hash, chunk.tokens, chunk.content,
+           version.media_type, document.created_at, document.dated_at, chunk.page_end
+    FROM documents_chunk chunk
+    JOIN documents_chunkterms terms ON terms.chunk_id = chunk.id
+    JOIN documents_document document ON document.id = chunk.document_id
+    JOIN documents_documentversion version ON version.id = chunk.version_id
+    WHERE chunk.id = ANY (%(ids)s::uuid[])
+"""
+
+
+def fetch_rows(chunk_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, StoredChunk]:
+    """In one statement, under row-level security. Inside namespace()."""
+    if not chunk_ids:
+        return {}
+    return {row[0]: StoredChunk(*row[1:]) for row in looked_up(_ROWS, {"ids": id_array(chunk_ids)})}

@@ -1,0 +1,129 @@
+"""From picks to hits: what the chosen chunks say, and where it stands."""
+
+import hashlib
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db.models.functions import Length
+
+from documents.models import Chunk, DocumentVersion
+from ragsite.database.tenancy import looked_up
+from retrieval.ranking.diversity import Pick
+from retrieval.requests import Hit
+from retrieval.stored_chunk import StoredChunk
+
+LONGEST_SECTION = 6000  # characters; a longer one would push everything else out of the context
+
+_CUT = """
+    SELECT pick.id, substr(version.text, pick.first + 1, pick.last - pick.first)
+    FROM unnest(%(ids)s::uuid[], %(versions)s::uuid[], %(starts)s::int[], %(ends)s::int[])
+         AS pick (id, version, first, last)
+    JOIN documents_documentversion version ON version.id = pick.version
+"""
+
+
+def read(picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]) -> list[Hit]:
+    """A plain chunk brings its own text; what was merged or widened is cut out of the version's,
+    in one statement. Inside namespace()."""
+    cut = _cut([pick for pick in picks if not _is_whole(pick, rows)], rows)
+    return [_hit(pick, rows, cut) for pick in picks]
+
+
+def _is_whole(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk]) -> bool:
+    row = rows[pick.candidate.chunk_id]
+    return (pick.start, pick.end) == (row.start, row.end)
+
+
+def _cut(picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]) -> dict[uuid.UUID, str]:
+    if not picks:
+        return {}
+    ids = [pick.candidate.chunk_id for pick in picks]
+    wanted = {
+        "ids": ids,
+        "versions": [rows[chunk_id].version_id for chunk_id in ids],
+        "starts": [pick.start for pick in picks],
+        "ends": [pick.end for pick in picks],
+    }
+    return dict(looked_up(_CUT, wanted))
+
+
+def contents(chunk_ids: Sequence[uuid.UUID]) -> Mapping[uuid.UUID, str]:
+    """Inside namespace()."""
+    return dict(Chunk.objects.filter(pk__in=chunk_ids).values_list("pk", "content"))
+
+
+def widen(picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]) -> None:
+    """Let each pick be the section around it, if that is not too long. Inside namespace()."""
+    versions = {rows[pick.candidate.chunk_id].version_id for pick in picks}
+    outlines = {
+        pk: (outline.get("headings", []), length)
+        for pk, outline, length in DocumentVersion.objects.filter(pk__in=versions).values_list(
+            "pk", "outline", Length("text")
+        )
+    }
+    for pick in picks:
+        headings, length = outlines.get(rows[pick.candidate.chunk_id].version_id, ([], pick.end))
+        start, end = _section(headings, pick.start, pick.end, length)
+        if end - start <= LONGEST_SECTION:
+            pick.start, pick.end = start, end
+
+
+def _section(
+    headings: Sequence[dict[str, Any]], start: int, end: int, length: int
+) -> tuple[int, int]:
+    """From the last heading before the passage to the next that is not below it."""
+    before = [heading for heading in headings if heading["start"] <= start]
+    if not before:
+        return start, end
+    own = before[-1]
+    after = [
+        heading["start"]
+        for heading in headings
+        if heading["start"] > start and heading["level"] <= own["level"]
+    ]
+    return own["start"], max(end, after[0] if after else length)
+
+
+def _header(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk]) -> str:
+    """What heads the rows that the passage begins with."""
+    first = min((rows[chunk_id] for chunk_id in pick.chunk_ids), key=lambda row: row.start)
+    return first.table_header if first.start == pick.start else ""
+
+
+def _last_page(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk]) -> int | None:
+    return max(
+        (page for chunk_id in pick.chunk_ids if (page := rows[chunk_id].page_end)), default=None
+    )
+
+
+def _hit(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk], cut: Mapping[uuid.UUID, str]) -> Hit:
+    row = rows[pick.candidate.chunk_id]
+    content = cut.get(pick.candidate.chunk_id, row.content)
+    before, after = content[: row.start - pick.start], content[row.end - pick.start :]
+    return Hit(
+        candidate=pick.candidate,
+        document_version=row.document_version,
+        title=row.title,
+        source_uri=row.source_uri,
+        section=row.section,
+        page=row.page,
+        start=pick.start,
+        end=pick.end,
+        kind=row.kind,
+        content=content,
+        checksum=hashlib.sha256(content.encode()).hexdigest(),
+        metadata=row.metadata,
+        chunk_metadata=row.own_metadata,
+        tags=tuple(row.tags),
+        language=row.language,
+        ordinal=row.ordinal,
+        media_type=row.media_type,
+        created_at=row.created_at,
+        dated_at=row.dated_at,
+        page_end=_last_page(pick, rows),
+        tokens=row.tokens,
+        table_header=_header(pick, rows),
+        uncounted=f"{before} {after}".strip(),
+        merged=tuple(pick.merged),
+    )

@@ -1,0 +1,81 @@
+"""Which candidates say the same: by the hash of their words, else by vectors and words together.
+
+Near vectors alone would not do: two invoices that differ in their number and their sum are nearly
+one vector, and are not the same to anybody.
+"""
+
+import uuid
+from collections.abc import Container, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from ragsite.database.tenancy import id_array, looked_up
+from retrieval.ranking.vectors import Vector
+from retrieval.requests import Candidate
+from retrieval.stored_chunk import StoredChunk
+
+NEAR = 0.97  # cosine similarity
+SHARED = 0.9  # of all words of both
+
+_WORDS = """
+    SELECT chunk_id, tsvector_to_array(ts_filter(search_vector, '{d}'))
+    FROM documents_chunkterms WHERE chunk_id = ANY (%(ids)s::uuid[])
+"""
+
+
+class Twins:
+    """Knows of the candidates which of them say the same.
+
+    Inside namespace(): the first two with near vectors cost a statement, and no others do.
+    """
+
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        rows: Mapping[uuid.UUID, StoredChunk],
+        vectors: Mapping[uuid.UUID, Vector],
+    ) -> None:
+        ids = [candidate.chunk_id for candidate in candidates if candidate.chunk_id in rows]
+        self._rows = rows
+        self._near = _near([chunk_id for chunk_id in ids if chunk_id in vectors], vectors)
+        self._same: dict[int, list[uuid.UUID]] = {}
+        for chunk_id in ids:  # under other titles the same words embed differently
+            self._same.setdefault(rows[chunk_id].words_hash, []).append(chunk_id)
+
+    def has_one(self, chunk_id: uuid.UUID, among: Container[uuid.UUID]) -> bool:
+        """Whether any of those, of which it is none, says what this one says."""
+        mine = self._rows[chunk_id]
+        if any(other in among for other in self._same[mine.words_hash]):
+            return True
+        return any(
+            other in among
+            and self._rows[other].kind == mine.kind
+            and self._share_words(chunk_id, other)
+            for other in self._near.get(chunk_id, ())
+        )
+
+    def _share_words(self, one: uuid.UUID, other: uuid.UUID) -> bool:
+        some, more = (self._words.get(chunk_id, frozenset()) for chunk_id in (one, other))
+        return len(some & more) >= SHARED * len(some | more)
+
+    @cached_property
+    def _words(self) -> dict[uuid.UUID, frozenset[str]]:
+        """Of all that have somebody near."""
+        found = looked_up(_WORDS, {"ids": id_array(self._near)})
+        return {chunk_id: frozenset(lexemes) for chunk_id, lexemes in found}
+
+
+def _near(
+    ids: Sequence[uuid.UUID], vectors: Mapping[uuid.UUID, Vector]
+) -> dict[uuid.UUID, list[uuid.UUID]]:
+    """Of each that has others near it, those others."""
+    if not ids:
+        return {}
+    matrix = np.stack([vectors[chunk_id] for chunk_id in ids])
+    is_near = matrix @ matrix.T >= NEAR
+    np.fill_diagonal(is_near, val=False)
+    near: dict[uuid.UUID, list[uuid.UUID]] = {}
+    for one, other in np.argwhere(is_near).tolist():
+        near.setdefault(ids[one], []).append(ids[other])
+    return near

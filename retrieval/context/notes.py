@@ -1,0 +1,41 @@
+"""What a person should know about an answer: why it is empty, or why the question was read
+otherwise than it was typed."""
+
+from collections.abc import Sequence
+
+from documents.text.lexemes import ParsedQuery
+from retrieval.requests import Candidate, Hit, SearchRequest
+
+NO_RESULTS = "no_results: No matching documents found"
+EMPTY_FILTER = "empty_filter: a list in the filters is empty, and an empty list matches nothing"
+
+
+def notes_for(
+    query: ParsedQuery,
+    request: SearchRequest,
+    *,
+    shown: Sequence[Hit],
+    dropped: Sequence[Candidate],
+    budget: int,
+    chunks: int,
+) -> tuple[str, ...]:
+    """`dropped` says why it was; `chunks` is how many the namespace has."""
+    notes = list(query.notes)
+    if request.filters.matches_nothing:
+        notes.append(EMPTY_FILTER)
+    if shown:
+        return tuple(notes)
+    too_long = [candidate for candidate in dropped if candidate.dropped == "token_budget"]
+    weak = [candidate for candidate in dropped if candidate.dropped.startswith("threshold")]
+    if too_long:
+        notes.append(
+            f"token_budget_too_small: {len(too_long)} passages were found and none fits into "
+            f"{budget} tokens"
+        )
+    elif weak:
+        notes.append(f"{NO_RESULTS}: all {len(weak)} candidates are below the threshold")
+    elif not chunks:
+        notes.append(f"{NO_RESULTS}: the namespace holds no searchable text yet")
+    else:
+        notes.append(NO_RESULTS)
+    return tuple(notes)

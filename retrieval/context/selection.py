@@ -1,0 +1,82 @@
+"""Which candidates are shown: the stored rows of the best, and of those k that add something."""
+
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from django.conf import settings
+
+from retrieval.context.near_duplicates import Twins
+from retrieval.ranking.diversity import Budget, Pick, diversify
+from retrieval.ranking.vectors import Vector
+from retrieval.requests import Candidate, SearchRequest
+from retrieval.stored_chunk import StoredChunk
+
+from .assembly import FORMATS, ContextFormat, CountTokens
+from .chunk_rows import fetch_rows
+from .hits import widen
+
+SPARE = 10  # candidates to look at beyond those that are asked for
+
+
+def choose(
+    candidates: Sequence[Candidate],
+    vectors: Mapping[uuid.UUID, Vector],
+    request: SearchRequest,
+    count_tokens: CountTokens,
+) -> tuple[list[Pick], list[Candidate], dict[uuid.UUID, StoredChunk]]:
+    """(what is shown, what is not and why, the rows that were looked at). Only the first few are
+    looked at, and more if those do not give enough; with MMR any candidate may come next."""
+    looked_at = len(candidates) if request.mmr_lambda < 1 else _likely(candidates, request)
+    form = FORMATS[request.context_format]
+    room = token_budget(request) - form.frame_tokens(count_tokens)
+    rows: dict[uuid.UUID, StoredChunk] = {}
+    overheads: dict[uuid.UUID, int] = {}
+    while True:
+        likely = candidates[:looked_at]
+        new = fetch_rows([c.chunk_id for c in likely if c.chunk_id not in rows])
+        rows |= new
+        overheads |= _overheads(new, form, count_tokens)
+        picks, dropped = diversify(
+            likely,
+            rows,
+            has_twin=Twins(likely, rows, vectors).has_one,
+            vectors=vectors,
+            k=request.k,
+            max_per_document=request.max_per_document,
+            mmr_lambda=request.mmr_lambda,
+            budget=Budget(room, overheads),
+        )
+        is_spent = any(candidate.dropped == "token_budget" for candidate in dropped)
+        if len(picks) == request.k or is_spent or looked_at >= len(candidates):
+            break
+        looked_at *= 3
+    if request.expand == "section":
+        widen(picks, rows)
+    return picks, dropped, rows
+
+
+def token_budget(request: SearchRequest) -> int:
+    return request.token_budget or int(settings.SEARCH["token_budget"])
+
+
+def _overheads(
+    rows: Mapping[uuid.UUID, StoredChunk], form: ContextFormat, count_tokens: CountTokens
+) -> dict[uuid.UUID, int]:
+    """Tokens of what the context says above each."""
+    above = [form.head(99, row).rstrip() for row in rows.values()]
+    return dict(zip(rows, count_tokens(above) if above else [], strict=True))
+
+
+def _likely(candidates: Sequence[Candidate], request: SearchRequest) -> int:
+    """How many to look at for k passages: others are too many of one document, which is known
+    already, or twins or neighbours, which is not."""
+    if request.max_per_document is None:
+        return 2 * request.k + SPARE
+    wanted, seen = request.k + SPARE, Counter[uuid.UUID]()
+    for place, candidate in enumerate(candidates, start=1):
+        seen[candidate.document_id] += 1
+        wanted -= seen[candidate.document_id] <= request.max_per_document
+        if not wanted:
+            return place
+    return len(candidates)

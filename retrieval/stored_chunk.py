@@ -1,0 +1,54 @@
+"""A chunk as it is stored, with what its document says about it."""
+
+import json
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    version_id: uuid.UUID
+    document_version: int
+    title: str
+    source_uri: str
+    document_metadata: str  # JSON, read only for those who are shown
+    tags: list[str]
+    language: str
+    chunk_metadata: str
+    section: str
+    page: int | None
+    kind: str
+    start: int
+    end: int
+    ordinal: int
+    words_hash: int
+    tokens: int
+    content: str
+    media_type: str
+    created_at: datetime
+    dated_at: datetime
+    page_end: int | None
+
+    @property
+    def stretch(self) -> tuple[object, ...]:
+        """Within which neighbours read on: one section, on one page."""
+        return (self.version_id, self.section, self.page)
+
+    @property
+    def table_header(self) -> str:
+        """Of rows whose header stands in another chunk."""
+        if "table_header" not in self.chunk_metadata:  # most: JSON is not read for them
+            return ""
+        header: str = json.loads(self.chunk_metadata).get("table_header", "")
+        return header
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The document's own: what filters on metadata see."""
+        return dict(json.loads(self.document_metadata))
+
+    @property
+    def own_metadata(self) -> dict[str, Any]:
+        return dict(json.loads(self.chunk_metadata))

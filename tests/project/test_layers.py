@@ -1,0 +1,113 @@
+"""Who may import whom, from the folders and through every import, direct or not."""
+
+from collections import Counter
+
+import pytest
+
+from .import_graph import ROOT, imports_of, modules, reached_from
+
+FLOORS = {"ragsite": 0, "documents": 1, "retrieval": 2, "evaluation": 3}
+
+# Rooms of plain Python: whatever lies in them, or leads out of them, knows nothing of Django.
+PURE_ROOMS = (
+    "documents.chunking",
+    "documents.embedders",
+    "documents.extractors",
+    "documents.language_models",
+    "documents.ocr",
+    "documents.providers",
+    "documents.text",
+    "evaluation.measures",
+    "retrieval.answering.checks",
+    "retrieval.answering.question",
+    "retrieval.answering.values",
+    "retrieval.answering.writers",
+    "retrieval.ranking",
+    "retrieval.rerankers",
+)
+FRAMEWORKS = ("django", "rest_framework", "drf_spectacular", "psycopg", "ragsite")
+
+# What wires the service together stands above the apps: it may import them, nobody below it.
+WIRING = (
+    "ragsite.admin_app",
+    "ragsite.alias_checks",
+    "ragsite.apps",
+    "ragsite.asgi",
+    "ragsite.checks",
+    "ragsite.management",
+    "ragsite.service",
+    "ragsite.settings",
+    "ragsite.urls",
+)
+MAX_MODULES = 16  # in one folder, its __init__ aside
+CROWDED = {"evaluation.benchmarks": 40}  # programs run by hand, one each
+
+
+def in_room(module: str, room: str) -> bool:
+    return module == room or module.startswith(f"{room}.")
+
+
+@pytest.mark.parametrize("app", ["documents", "retrieval", "evaluation"])
+def test_apps_import_only_downwards(app: str) -> None:
+    upward = [
+        f"{module}: {name}"
+        for module in modules()
+        if in_room(module, app)
+        for name in imports_of(module)
+        if FLOORS.get(name.split(".")[0], -1) > FLOORS[app]
+    ]
+    assert not upward
+
+
+def test_the_platform_never_imports_the_apps() -> None:
+    upward = [
+        f"{module}: {name}"
+        for module in modules()
+        if in_room(module, "ragsite") and not any(in_room(module, room) for room in WIRING)
+        for name in imports_of(module)
+        if FLOORS.get(name.split(".")[0], -1) > FLOORS["ragsite"]
+    ]
+    assert not upward
+
+
+@pytest.mark.parametrize("room", PURE_ROOMS)
+def test_pure_rooms_lead_to_nothing_of_the_framework(room: str) -> None:
+    inside = [module for module in modules() if in_room(module, room)]
+    assert len(inside) > 1
+    leading_out = {
+        f"{module} → … {importer} → {name}"
+        for module in inside
+        for name, importer in reached_from(module).items()
+        if name.split(".")[0] in FRAMEWORKS
+    }
+    assert not leading_out
+
+
+def test_there_are_no_circles() -> None:
+    circles = [
+        module
+        for module in modules()
+        if (importer := reached_from(module).get(module)) and importer != module
+    ]
+    assert not circles
+
+
+def test_no_folder_is_a_corridor() -> None:
+    sizes = Counter(
+        str(path.parent.relative_to(ROOT)).replace("/", ".")
+        for path in modules().values()
+        if path.name != "__init__.py"
+    )
+    crowded = {room: n for room, n in sizes.items() if n > CROWDED.get(room, MAX_MODULES)}
+    assert not crowded
+
+
+def test_every_room_says_what_it_is_for() -> None:
+    silent = [
+        module
+        for module, path in modules().items()
+        if path.name == "__init__.py"
+        and "management" not in path.parts
+        and not path.read_text().lstrip().startswith('"""')
+    ]
+    assert not silent

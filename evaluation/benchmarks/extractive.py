@@ -73,8 +73,8 @@ def load(path: Path, layout: str) -> tuple[list[dict[str, Any]], list[Asked]]:
 
 
 def take_in(service: Service, documents: Sequence[dict[str, Any]]) -> None:
-    from documents.ingestion.pipeline import terms
-    from documents.jobs.queue import queue
+    from documents.ingestion import terms
+    from documents.jobs import queue
 
     queue.reap()  # what an earlier run left when it was killed
     for start in range(0, len(documents), BATCH):
@@ -90,7 +90,7 @@ class Asker:
     def __init__(self, service: Service, *, language: str, score_pairs: Any = None) -> None:
         from retrieval.answering.writers.base.extractive import ExtractiveWriter
 
-        from documents.profiles.profiles import profiles
+        from documents.profiles import profiles
 
         self.service = service
         self.language = language

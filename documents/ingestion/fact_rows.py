@@ -37,7 +37,7 @@ def record_rows(
         _insert(version, batch)
     if next(found, None) is None:
         return ()
-    return (f"The rows say more than {limit:,} facts; only the first {limit:,} were kept.",)
+    return (f"The rows hold more than {limit:,} facts; only the first {limit:,} were kept.",)
 
 
 def _ids(version: DocumentVersion) -> Iterator[uuid.UUID]:

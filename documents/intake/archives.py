@@ -41,7 +41,7 @@ def expanded(submission: Submission) -> Iterator[tuple[Submission, IngestError |
     with archive:
         members = [member for member in archive.infolist() if _is_wanted(member)]
         if not members:
-            yield submission, NoText("The archive holds no files.")
+            yield submission, NoText("The archive contains no files.")
         for member in members:
             yield _opened(submission, archive, member)
 

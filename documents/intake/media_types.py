@@ -128,9 +128,11 @@ def detect(content: File, *, file_name: str, declared: str) -> str:
     if media_type not in SUPPORTED:
         known = ", ".join(sorted(suffix.lstrip(".") for suffix in (*BY_SUFFIX, ".zip")))
         what = media_type or f"{_suffix(file_name) or 'this kind of'} files"
-        raise UnsupportedType(f"Cannot read {what}; these are taken: {known}.")
+        raise UnsupportedType(f"Cannot read {what}; supported are: {known}.")
     if not _looks_like(media_type, head):
-        raise TypeMismatch(f"The file calls itself {media_type}, but its bytes say otherwise.")
+        raise TypeMismatch(
+            f"The file is named or declared as {media_type}, but its content is not."
+        )
     return media_type
 
 

@@ -139,7 +139,7 @@ def supersede(document: Document) -> None:
     for job in (
         waiting.select_related("version").defer("version__text").select_for_update(of=("self",))
     ):
-        _end(job, State.CANCELLED, "superseded", "A newer version of the document has come.")
+        _end(job, State.CANCELLED, "superseded", "A newer version was uploaded.")
 
 
 def requeue_stalled(dead_workers: Sequence[str] = ()) -> int:

@@ -102,7 +102,7 @@ def _require_free(tenant: Namespace, known: Reindex | None, profile: IndexProfil
     if known is not None:
         raise ReindexError(
             f"This namespace is on its way to {known.profile.name!r} ({known.state}): reclaim or "
-            "cancel that first."
+            "cancel that reindex first."
         )
     if tenant.active_profile_id == profile.pk:
         raise ReindexError(f"The namespace is indexed under {profile.name!r} already.")
@@ -118,15 +118,15 @@ def switch(namespace_id: uuid.UUID, *, accept_failures: bool = False) -> Reindex
         )
         if left:
             raise Behind(
-                f"Some documents are not indexed under {reindex.profile.name!r} yet: a moment."
+                f"Some documents are not indexed under {reindex.profile.name!r} yet: try again soon."
             )
         live = DocumentVersion.objects.filter(state=DocumentVersion.State.LIVE)
         failed = live.filter(pk__in=list(reindex.failures)).count()
         if failed and not accept_failures:
             raise ReindexError(
-                f"{failed} documents could not be indexed under "
-                f"{reindex.profile.name!r} and would not be found any more. Delete or replace "
-                "them, or accept that."
+                f"{failed} {'document' if failed == 1 else 'documents'} could not be indexed under "
+                f"{reindex.profile.name!r} and would no longer be found: delete or replace what "
+                "failed, or accept the failures."
             )
         _set_active_profile(namespace_id, reindex.profile)
         _write(reindex, state=State.SWITCHED, switched_at=Now())
@@ -268,7 +268,7 @@ def _audit(action: str, reindex: Reindex, **details: object) -> None:
 
 
 def _write(reindex: Reindex, **fields: object) -> None:
-    """Update the reindex and, unless told otherwise, have a builder look for missing documents."""
+    """Update the reindex and, unless has_work=False, wake a builder for missing documents."""
     fields = {"has_work": True, **fields}
     Reindex.objects.filter(pk=reindex.pk).update(**fields)
     reindex.state = str(fields["state"])

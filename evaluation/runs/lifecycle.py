@@ -90,7 +90,7 @@ def claim(run_id: uuid.UUID, namespace_id: uuid.UUID) -> RunClaim | None:
         if run is None:
             return None
         if run.attempts >= settings.JOB_MAX_ATTEMPTS:
-            _end(run_id, State.FAILED, "attempts_exhausted", "Its worker died again and again.")
+            _end(run_id, State.FAILED, "attempts_exhausted", "Its worker died too many times.")
             return None
         free.update(
             state=State.RUNNING,

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 TICK = 0.1
 SETTLED_SECONDS = 10  # a program that has lived so long once is worth restarting for ever
 FIRST_TRIES = 3
-LONGEST_PAUSE = 30
+MAX_PAUSE = 30
 FORGIVEN_SECONDS = 60
 SAME_WISH_SECONDS = 0.5  # a terminal, make and a shell may all pass on one Ctrl-C
 MARK = "RAGSITE_PROGRAM"
@@ -247,7 +247,7 @@ class Supervisor:
                 "%s ended with %s at each of %s starts: see above", name, code, FIRST_TRIES
             )
             return 128 - code if code < 0 else code or 1
-        life.due_at = now + min(2 ** (life.short_lives - 1), LONGEST_PAUSE)
+        life.due_at = now + min(2 ** (life.short_lives - 1), MAX_PAUSE)
         logger.warning("%s ended with %s, starting it again", name, code)
         return 0
 

@@ -1,4 +1,4 @@
-"""What must be true before anything starts, each with a sentence that helps when it is not."""
+"""Checks before anything starts; each failure says what to do."""
 
 import shutil
 import socket

@@ -29,7 +29,7 @@ SWEPT_DAYS = range(2, 10)
 
 def tidy() -> None:
     heartbeat.delete_stale()
-    rate_counters.forget_old_counts()
+    rate_counters.delete_old_counts()
     audit.prune()
     login_throttle.forget_the_old()
     namespace_removal.resume()

@@ -9,7 +9,7 @@ from django.db import connection
 from documents.jobs.leases import Lease
 from documents.metering.embeddings import MeteredEmbedder
 from documents.models import DocumentVersion
-from ragsite.database.tenancy import looked_up_in
+from ragsite.database.tenancy import query_in_namespace
 
 LOOK_UP = 1000  # hashes per query
 
@@ -68,7 +68,7 @@ def _cached(
     whose = {"namespace": version.namespace_id, "model": embedder.identity}
     for start in range(0, len(hashes), LOOK_UP):
         some = {**whose, "digests": list(hashes[start : start + LOOK_UP])}
-        found.update(looked_up_in(version.namespace_id, _FIND, some))
+        found.update(query_in_namespace(version.namespace_id, _FIND, some))
     return found
 
 

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 State, Stage = Reindex.State, Reindex.Stage
 AT_ONCE = 50  # documents looked up at a time
-LONGEST_PAUSE = 30.0  # seconds after one document
+MAX_PAUSE = 30.0  # seconds after one document
 LATER_SECONDS = 2.0  # until documents are looked at again that another job is at
 MOST_ATTEMPTS = 3  # at a document that fails for reasons of ours
 
@@ -176,7 +176,7 @@ def _index_one(
         _note_failure(lease.claim, version, "internal_error", queue.internal_error_message(error))
     worked = time.monotonic() - started
     # What one document took is slept off, so that the build takes its share of a core and no more.
-    pause = min(worked * (1 / settings.REINDEX["share"] - 1), LONGEST_PAUSE)
+    pause = min(worked * (1 / settings.REINDEX["share"] - 1), MAX_PAUSE)
     time.sleep(pause)
     lease.write(seconds_worked=F("seconds_worked") + worked + pause, attempts=0)
     return is_done

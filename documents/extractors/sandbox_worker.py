@@ -9,7 +9,6 @@ and confined (documents/extractors/confinement); whatever happens in there ends 
 
 import codecs
 import gc
-import importlib
 import json
 import os
 import resource
@@ -93,10 +92,10 @@ def _prepare(request: dict[str, Any], file: int) -> None:
     if _may_need_a_guess(request["media_type"], file):
         languages.load()  # a fork may open no file of its own
     with suppress(UnsupportedType, ImportError):  # the fork finds out, and says so
-        for library in extractor_for(request["media_type"]).libraries:
-            if library not in sys.modules:
-                importlib.import_module(library)
-                gc.freeze()  # the forks' collector need not look at it, nor copy its pages
+        loaded = len(sys.modules)
+        extractor_for(request["media_type"])
+        if len(sys.modules) > loaded:
+            gc.freeze()  # the forks' collector need not look at it, nor copy its pages
 
 
 def _may_need_a_guess(media_type: str, file: int) -> bool:

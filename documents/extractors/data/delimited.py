@@ -33,10 +33,6 @@ LINE = re.compile("[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 
 class DelimitedExtractor(FileExtractor):
-    media_types = frozenset({"text/csv", "text/tab-separated-values"})
-    source_type = "csv"
-    has_rows = True
-
     def __init__(self, group_characters: int = GROUP_CHARACTERS) -> None:
         self.group_characters = group_characters
 

@@ -15,9 +15,6 @@ MAX_CELLS = 10_000
 
 
 class NotebookExtractor(Extractor):
-    media_types = frozenset({"application/x-ipynb+json"})
-    source_type = "ipynb"
-
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
         text, warnings = read_text(data, declared=self.declared)
         try:

@@ -18,9 +18,6 @@ WORDS = {None: "null", True: "true", False: "false"}
 
 
 class JsonExtractor(Extractor):
-    media_types = frozenset({"application/json", "application/x-ndjson", "application/jsonl"})
-    source_type = "json"
-
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
         text, warnings = read_text(data, declared=self.declared)
         writer = Writer()

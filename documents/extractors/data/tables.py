@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple
 
-from documents.errors import BadFile, EmptyFile, Encrypted, ParseError, TooComplex
+from documents.errors import BadFile, EmptyFile, Encrypted, ParseError, TooComplex, XmlForbidden
+from documents.extractors.archives import XML, check_zip, read_member, without_media
 from documents.extractors.base import size_of
 from documents.extractors.cleaning import clean
 from documents.extractors.writer import MAX_TITLE_CHARACTERS, Writer
@@ -184,9 +185,6 @@ def check_office(file: BinaryIO, what: str) -> Iterator[tuple[str, bytes]]:
         raise Encrypted(f"The {what} is protected by a password.")
     if not head.startswith(b"PK"):
         raise ParseError(f"The file is not a {what}.")
-    from documents.errors import XmlForbidden
-    from documents.extractors.archives import XML, check_zip, read_member
-
     archive = check_zip(file)
     for member in archive.namelist():
         if member.lower().endswith(XML):
@@ -199,8 +197,6 @@ def check_office(file: BinaryIO, what: str) -> Iterator[tuple[str, bytes]]:
 def open_office(file: BinaryIO, what: str) -> BinaryIO:
     """The file for a library to open, after all checks: without its pictures where they are large,
     because the libraries load every part of a file, read or not."""
-    from documents.extractors.archives import without_media
-
     for _ in check_office(file, what):
         pass
     return without_media(file)

@@ -1,7 +1,6 @@
 """From an HTML tree to Markdown-like text whose blocks lie where they were written.
 
 Nothing here recurses: a page may nest its elements as deeply as the parser lets it.
-It imports lxml, so extractors import it only when they have a file to read.
 """
 
 import re

@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
+from xml.etree.ElementTree import Element
+from zipfile import ZipFile
 
 from documents.errors import Encrypted, NoText, ParseError
+from documents.extractors.archives import check_zip, parse_xml, read_member
 from documents.extractors.base import FileExtractor
 from documents.extractors.data.tables import write_rows
 from documents.extractors.writer import MAX_TITLE_CHARACTERS, Writer, first_heading
 from documents.passages import Extracted, Page
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-    from zipfile import ZipFile
 
 SPACE = "urn:oasis:names:tc:opendocument:xmlns:"
 TEXT, TABLE, DRAW, OFFICE = (
@@ -29,18 +28,7 @@ LEFT_OUT = frozenset(
 
 
 class OpenDocumentExtractor(FileExtractor):
-    media_types = frozenset(
-        {
-            "application/vnd.oasis.opendocument.text",
-            "application/vnd.oasis.opendocument.presentation",
-        }
-    )
-    source_type = "odf"
-    libraries = ("defusedxml.ElementTree", "documents.extractors.archives")
-
     def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
-        from documents.extractors.archives import check_zip, parse_xml, read_member
-
         archive = check_zip(file)
         names = set(archive.namelist())
         if "content.xml" not in names:
@@ -167,8 +155,6 @@ def _rows(table: "Element") -> Iterator[list[str]]:
 
 
 def _about(archive: "ZipFile") -> tuple[str, dict[str, str]]:
-    from documents.extractors.archives import parse_xml, read_member
-
     meta = parse_xml(read_member(archive, "meta.xml"))
     found = {
         "title": meta.find(f".//{DC}title"),

@@ -2,6 +2,8 @@
 
 import re
 
+from striprtf.striprtf import rtf_to_text
+
 from documents.errors import EmptyFile, NoText
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import clean
@@ -14,13 +16,7 @@ CODE_PAGE = re.compile(r"\\ansicpg(\d{3,5})")
 
 
 class RtfExtractor(Extractor):
-    media_types = frozenset({"application/rtf"})
-    source_type = "rtf"
-    libraries = ("striprtf.striprtf",)
-
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        from striprtf.striprtf import rtf_to_text
-
         if not data:
             raise EmptyFile("The file is empty: it has no bytes at all.")
         source = data.decode("latin-1")

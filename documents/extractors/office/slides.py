@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
+from pptx import Presentation
+
 from documents.errors import NoText
 from documents.extractors.base import FileExtractor
 from documents.extractors.data.tables import (
@@ -28,16 +30,8 @@ LISTS = frozenset({"BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT"})
 
 
 class SlidesExtractor(FileExtractor):
-    media_types = frozenset(
-        {"application/vnd.openxmlformats-officedocument.presentationml.presentation"}
-    )
-    source_type = "pptx"
-    libraries = ("pptx", "documents.extractors.archives")
-
     def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
         office = open_office(file, WHAT)
-        from pptx import Presentation
-
         deck = _Deck()
         with reading(WHAT):
             presentation = Presentation(office)

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any, BinaryIO, NamedTuple
 
+from python_calamine import CalamineWorkbook, PasswordError, SheetTypeEnum
+
 from documents.errors import EmptyFile, NoText
 from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.data.tables import (
@@ -39,17 +41,6 @@ BOAST = re.compile(rb"<[^<>]{0,300}[cC]ount\s*=\s*[\"']\d{8,}")
 
 
 class SpreadsheetExtractor(FileExtractor):
-    media_types = frozenset(
-        {
-            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-            "application/vnd.ms-excel",
-            "application/vnd.oasis.opendocument.spreadsheet",
-        }
-    )
-    source_type = "xlsx"
-    has_rows = True
-    libraries = ("python_calamine", "documents.extractors.archives")
-
     def __init__(
         self, group_characters: int = GROUP_CHARACTERS, most_cells: int = MAX_CELLS
     ) -> None:
@@ -138,8 +129,6 @@ def _column_number(name: bytes) -> int:
 
 
 def _sheets(file: BinaryIO) -> Iterator[tuple[str, list[Row]]]:
-    from python_calamine import CalamineWorkbook, PasswordError, SheetTypeEnum
-
     file.seek(0)
     with reading(WHAT):
         try:

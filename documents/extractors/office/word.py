@@ -5,6 +5,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
+from docx import Document
+from docx.opc.constants import RELATIONSHIP_TYPE
+from docx.oxml.parser import parse_xml
+
 from documents.errors import NoText
 from documents.extractors.base import FileExtractor
 from documents.extractors.data.tables import (
@@ -26,16 +30,8 @@ MAX_SPAN = 100  # cells; what a file claims beyond it is a mistake or an attack
 
 
 class WordExtractor(FileExtractor):
-    media_types = frozenset(
-        {"application/vnd.openxmlformats-officedocument.wordprocessingml.document"}
-    )
-    source_type = "docx"
-    libraries = ("docx", "documents.extractors.archives")
-
     def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
         office = open_office(file, WHAT)
-        from docx import Document
-
         with reading(WHAT):
             document = Document(office)
             body = _Body(_Styles(document), _Numbering(document))
@@ -223,9 +219,6 @@ def _pieces(parent: Any, references: set[str]) -> Iterator[str]:
 
 
 def _footnotes(document: Any) -> Iterator[tuple[str, str]]:
-    from docx.opc.constants import RELATIONSHIP_TYPE
-    from docx.oxml.parser import parse_xml
-
     for relation in document.part.rels.values():
         if relation.reltype == RELATIONSHIP_TYPE.FOOTNOTES and not relation.is_external:
             for note in _children(parse_xml(relation.target_part.blob), "footnote"):

@@ -32,9 +32,6 @@ class Cue(NamedTuple):
 
 
 class TranscriptExtractor(Extractor):
-    media_types = frozenset({"text/vtt", "application/x-subrip"})
-    source_type = "transcript"
-
     def __init__(
         self, longest_pause: float = MAX_PAUSE_SECONDS, characters: int = PARAGRAPH_CHARACTERS
     ) -> None:

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from documents.chunking.base import CHARACTERS_PER_TOKEN, Splitter, StructureSplitter
+from documents.chunking.base import Splitter, StructureSplitter
 from documents.chunking.fixed import FixedSplitter
 from documents.chunking.llm import FindTopics, TopicSplitter
 from documents.chunking.semantic import SemanticSplitter
+from documents.chunking.sizes import CHARACTERS_PER_TOKEN
 from documents.embedders import Embedder
 
 # Of chunk_size, in the chunker's own unit: below, passages say nothing; above, no model reads them.

@@ -17,7 +17,7 @@ from documents.passages import Extracted, Passage
 
 
 class Splitter(ABC):
-    """What every way of chunking shares; each says only where running text is draft.
+    """What every way of chunking shares; each decides only where running text is cut.
 
     Code and tables stay whole up to `limit`, and are cut at line ends beyond it.
     """

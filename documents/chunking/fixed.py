@@ -26,7 +26,7 @@ class FixedSplitter(Splitter):
             )
         super().__init__(count_tokens, sizes=token_sizes(limit, overlap=0, limit=limit))
         self.characters = min(size, self.sizes.characters)
-        self.longest = max(1, min(size, limit // MAX_WORD_DIVISOR))
+        self.max_grain = max(1, min(size, limit // MAX_WORD_DIVISOR))
         self.overlap = overlap
 
     def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Draft]]:
@@ -36,18 +36,18 @@ class FixedSplitter(Splitter):
             yield self._windows(run, atoms, body)
 
     def _grains(self, text: str, run: Run) -> list[Span]:
-        length = min(self.longest, max(1, self.characters // GRAINS))
+        length = min(self.max_grain, max(1, self.characters // GRAINS))
         words = [
             part
             for some in word_spans(text, run.start, run.end, length=length)
-            for part in character_spans(text, *some, length=self.longest)
+            for part in character_spans(text, *some, length=self.max_grain)
         ]
         return [grain for word in words for grain in self._readable(text, word)]
 
     def _readable(self, text: str, span: Span) -> list[Span]:
         """A grapheme of many characters may be more than the model reads: then it is torn."""
         start, end = span
-        if end - start <= self.longest:
+        if end - start <= self.max_grain:
             return [span]
         (tokens,) = self.count_tokens([text[start:end]])
         is_readable = tokens <= self.sizes.limit

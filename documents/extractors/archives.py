@@ -66,8 +66,8 @@ def check_zip(
         raise DecompressionBomb(f"The archive holds more than {max_members} files.")
     total, packed = sum(m.file_size for m in members), sum(m.compress_size for m in members)
     if total > max_total:
-        most = max_total // MEGABYTE
-        raise DecompressionBomb(f"The archive unpacks to more than the {most} MB we take.")
+        megabytes = max_total // MEGABYTE
+        raise DecompressionBomb(f"The archive unpacks to more than the {megabytes} MB we take.")
     if packed > size:  # members that share their bytes: each is counted, all are unpacked
         raise DecompressionBomb("The files in the archive overlap.")
     pairs = [(total, packed), *((m.file_size, m.compress_size) for m in members)]

@@ -22,7 +22,7 @@ from typing import Any
 
 from documents.errors import BadFile, UnsupportedType
 from documents.extractors import Extractor, extractor_for, reader_for
-from documents.extractors.confinement.confinement import Options, Sandbox, SandboxFailed, as_json
+from documents.extractors.confinement.sandbox import Sandbox, SandboxFailed, SandboxOptions, as_json
 from documents.extractors.limits import Limits, die_with_parent
 from documents.extractors.serialization import to_json
 from documents.ocr.base import OcrUnavailable
@@ -83,7 +83,7 @@ def _sandbox(request: dict[str, Any], sandboxes: dict[str, Sandbox]) -> Sandbox:
         runs_programs = False
         with suppress(OcrUnavailable):  # the fork finds out, and says so
             runs_programs = bool(ocr and engine_class(ocr).runs_programs)
-        sandboxes[key] = Sandbox(Options.of(options), ocr=ocr, runs_programs=runs_programs)
+        sandboxes[key] = Sandbox(SandboxOptions.of(options), ocr=ocr, runs_programs=runs_programs)
     return sandboxes[key]
 
 

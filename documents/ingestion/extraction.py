@@ -73,7 +73,7 @@ class SandboxWorker:
     module: str = "documents.extractors.sandbox_worker"
     sandbox: dict[str, Any] = field(
         default_factory=dict
-    )  # documents/extractors/confinement/confinement.py
+    )  # documents/extractors/confinement/sandbox.py
     peak_bytes: int = 0  # of the last file: all memory of the process that read it
     protection: dict[str, Any] = field(default_factory=dict)  # which layers of the sandbox hold
     _process: subprocess.Popen[bytes] | None = None

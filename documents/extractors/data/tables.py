@@ -10,7 +10,7 @@ from documents.errors import BadFile, EmptyFile, Encrypted, ParseError, TooCompl
 from documents.extractors.archives import XML, check_zip, read_member, without_media
 from documents.extractors.base import size_of
 from documents.extractors.cleaning import clean
-from documents.extractors.writer import MAX_TITLE_CHARACTERS, Writer
+from documents.extractors.writer import MAX_TITLE_CHARACTERS, TextWriter
 
 GROUP_CHARACTERS = 700
 SUMMARY_CHARACTERS = 300  # of column names; a table of a thousand columns is still summed up
@@ -33,7 +33,7 @@ class Table(NamedTuple):
 
 
 def write_table(
-    writer: Writer,
+    writer: TextWriter,
     table: Table,
     *,
     size: int = GROUP_CHARACTERS,
@@ -59,19 +59,19 @@ def write_table(
     _write_group(writer, head, lines, _place(first, last, numbers), attributes)
 
 
-def write_rows(writer: Writer, rows: list[list[str]], *, most_cells: int) -> None:
+def write_rows(writer: TextWriter, rows: list[list[str]], *, max_cells: int) -> None:
     """A table inside a document: rows as they come, the lines above its header as text."""
     filled = [row for row in rows if any(map(str.strip, row))]
     if not filled:
         return
-    table = as_table(filled, most_cells=most_cells)
+    table = as_table(filled, max_cells=max_cells)
     for line in table.caption:
         writer.add("text", line)
     write_table(writer, table)
 
 
 def _write_group(
-    writer: Writer,
+    writer: TextWriter,
     head: str,
     lines: list[str],
     place: dict[str, list[int]],
@@ -123,10 +123,10 @@ def summary(table: Table) -> str:
     )
 
 
-def as_table(rows: list[list[str]], *, most_cells: int) -> Table:
+def as_table(rows: list[list[str]], *, max_cells: int) -> Table:
     """Rows of one width: lines above the header apart, no header where the first row is data."""
     width = max(map(_filled_width, rows), default=0)
-    if width * len(rows) > most_cells:
+    if width * len(rows) > max_cells:
         raise TooComplex(f"The table is too large to be read: {width} columns, {len(rows)} rows.")
     skip = _caption_lines(rows)
     caption = tuple(row[0].strip() for row in rows[:skip])
@@ -134,8 +134,8 @@ def as_table(rows: list[list[str]], *, most_cells: int) -> Table:
     if not padded or all(map(is_number, padded[0])):
         return Table([f"column {number}" for number in range(1, width + 1)], padded, caption)
     # A row longer than the header: its extra cells need a name too.
-    given = min(len(rows[skip]), width)
-    header = [*padded[0][:given], *(f"column {number}" for number in range(given + 1, width + 1))]
+    named = min(len(rows[skip]), width)
+    header = [*padded[0][:named], *(f"column {number}" for number in range(named + 1, width + 1))]
     if _has_second_line(padded):
         both = [" ".join(filter(None, names)) for names in zip(header, padded[1], strict=True)]
         return Table(both, padded[2:], caption)

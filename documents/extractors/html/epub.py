@@ -90,19 +90,19 @@ def _inside(base: str, reference: str) -> str:
 
 
 def _facts(package: "Element") -> tuple[str, dict[str, Any]]:
-    def said(name: str) -> list[str]:
+    def texts_of(name: str) -> list[str]:
         texts = (" ".join(clean("".join(e.itertext())).split()) for e in _all(package, name))
         return [text[:MAX_FIELD_CHARACTERS] for text in texts if text]
 
     facts = {
-        "author": ", ".join(said("creator"))[:MAX_FIELD_CHARACTERS],
-        "language": next(iter(said("language")), ""),
-        "date": next(iter(said("date")), ""),
-        "publisher": next(iter(said("publisher")), ""),
-        "identifier": next(iter(said("identifier")), ""),
-        "description": next(iter(said("description")), ""),
+        "author": ", ".join(texts_of("creator"))[:MAX_FIELD_CHARACTERS],
+        "language": next(iter(texts_of("language")), ""),
+        "date": next(iter(texts_of("date")), ""),
+        "publisher": next(iter(texts_of("publisher")), ""),
+        "identifier": next(iter(texts_of("identifier")), ""),
+        "description": next(iter(texts_of("description")), ""),
     }
-    return next(iter(said("title")), ""), {key: value for key, value in facts.items() if value}
+    return next(iter(texts_of("title")), ""), {key: value for key, value in facts.items() if value}
 
 
 def _write_chapters(

@@ -28,7 +28,7 @@ KNOWN_FIELDS = ("from", "to", "cc", "subject", "date", "message-id", "received",
 
 SEALED = frozenset({"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"})
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 
 class EmlExtractor(Extractor):
@@ -84,7 +84,7 @@ def _as_ascii(data: bytes) -> bytes:
     return data
 
 
-def _quietly(read: Callable[[], Found], otherwise: Found) -> Found:
+def _quietly(read: Callable[[], Value], otherwise: Value) -> Value:
     """Broken header fields raise nearly anything when they are looked at."""
     try:
         return read()

@@ -7,7 +7,7 @@ from documents.errors import EmptyFile, NoText
 from documents.extractors.archives import parse_xml
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import clean, declared_inside, decode
-from documents.extractors.writer import Writer
+from documents.extractors.writer import TextWriter
 from documents.passages import Extracted
 
 PARAGRAPH_CHARACTERS = 700
@@ -20,7 +20,7 @@ class XmlExtractor(Extractor):
         if not data.strip():
             raise EmptyFile("The file is empty: it has no bytes at all.")
         root = parse_xml(self._transcoded(data), name="The file")
-        writer = Writer()
+        writer = TextWriter()
         for paragraph in _paragraphs(root):
             writer.add("text", paragraph)
         if not writer.blocks:

@@ -10,7 +10,7 @@ from documents.errors import Encrypted, NoText, ParseError
 from documents.extractors.archives import check_zip, parse_xml, read_member
 from documents.extractors.base import FileExtractor
 from documents.extractors.data.tables import write_rows
-from documents.extractors.writer import MAX_TITLE_CHARACTERS, Writer, first_heading
+from documents.extractors.writer import MAX_TITLE_CHARACTERS, TextWriter, first_heading
 from documents.passages import Extracted, Page
 
 SPACE = "urn:oasis:names:tc:opendocument:xmlns:"
@@ -55,7 +55,7 @@ class OpenDocumentExtractor(FileExtractor):
 
 @dataclass(slots=True)
 class _Reader:
-    writer: Writer = field(default_factory=Writer)
+    writer: TextWriter = field(default_factory=TextWriter)
     pages: list[Page] = field(default_factory=list)
     slides: int = 0
 
@@ -75,7 +75,7 @@ class _Reader:
             elif tag == f"{TEXT}list":
                 self.writer.add("list", "\n".join(_items(element, 0)))
             elif tag == f"{TABLE}table":
-                write_rows(self.writer, list(_rows(element)), most_cells=MAX_CELLS)
+                write_rows(self.writer, list(_rows(element)), max_cells=MAX_CELLS)
             elif tag == f"{DRAW}page":
                 self._slide(element)
             else:

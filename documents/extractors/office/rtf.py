@@ -8,7 +8,7 @@ from documents.errors import EmptyFile, NoText
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import clean
 from documents.extractors.data.tables import reading
-from documents.extractors.writer import Writer
+from documents.extractors.writer import TextWriter
 from documents.passages import Extracted
 
 INFO = re.compile(r"\{\\(title|author)\s((?:[^{}\\]|\\'[0-9a-f]{2}|\\u-?\d+ ?\??){0,300})\}")
@@ -28,7 +28,7 @@ class RtfExtractor(Extractor):
                 field: " ".join(rtf_to_text("{\\rtf1 " + value + "}", encoding=encoding).split())
                 for field, value in INFO.findall(source[:20_000])
             }
-        writer = Writer()
+        writer = TextWriter()
         for line in text.split("\n"):  # a line is a paragraph in this format
             writer.add("text", line)
         if not writer.blocks:

@@ -19,7 +19,7 @@ from documents.extractors.data.tables import (
     reading,
     write_rows,
 )
-from documents.extractors.writer import Writer, first_heading
+from documents.extractors.writer import TextWriter, first_heading
 from documents.passages import Extracted
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -57,7 +57,7 @@ class _Body:
 
     styles: "_Styles"
     numbering: "_Numbering"
-    writer: Writer = field(default_factory=Writer)
+    writer: TextWriter = field(default_factory=TextWriter)
     items: list[str] = field(default_factory=list)
     references: set[str] = field(default_factory=set)
 
@@ -100,7 +100,7 @@ class _Body:
         if sum(map(len, cells)) == 1:  # a frame around text
             self.read(next(cell for row in cells for cell in row))
             return
-        write_rows(self.writer, list(self._rows(cells)), most_cells=MAX_CELLS)
+        write_rows(self.writer, list(self._rows(cells)), max_cells=MAX_CELLS)
 
     def _rows(self, cells: Iterable[list[Any]]) -> Iterator[list[str]]:
         above: list[str] = []

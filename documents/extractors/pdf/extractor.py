@@ -16,7 +16,7 @@ from documents.errors import BadFile, EmptyFile, NoText, ParseError, TooComplex
 from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.cleaning import clean
 from documents.extractors.lines import Line, merged, tidy
-from documents.extractors.paged import Entry, assembled, is_usable, outlined
+from documents.extractors.paged import OutlineEntry, assembled, is_usable, outlined
 from documents.extractors.pages import MAX_LISTED_PAGES, counted
 from documents.extractors.pdf.body import bodies
 from documents.extractors.pdf.furniture import without_furniture
@@ -42,7 +42,7 @@ class Reading:
     """What a library read of a file: lines in reading order, None for a page it choked on."""
 
     pages: list[list[Line] | None] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[OutlineEntry] = field(default_factory=list)
     info: dict[str, str] = field(default_factory=dict)
     scans: Scans = field(default_factory=Scans)
 
@@ -157,15 +157,15 @@ def _pdfium_info(document: Any) -> dict[str, str]:
         return {}
 
 
-def _pdfium_entries(document: Any) -> list[Entry]:
-    entries: list[Entry] = []
+def _pdfium_entries(document: Any) -> list[OutlineEntry]:
+    entries: list[OutlineEntry] = []
     try:
         for bookmark in islice(document.get_toc(max_depth=15), MAX_ENTRIES):
             target = bookmark.get_dest()
             page = target.get_index() if target else None
             title = tidy(clean(bookmark.get_title()[:MAX_VALUE_CHARACTERS]))
             if page is not None and 0 < len(title) <= MAX_TITLE_CHARACTERS:
-                entries.append(Entry(page, bookmark.level + 1, title))
+                entries.append(OutlineEntry(page, bookmark.level + 1, title))
     except Exception:  # a broken outline costs the headings that follow, not the text
         return entries
     return entries

@@ -124,7 +124,7 @@ def rename(
         audit.record("document.change", target=document, details={"fields": ["source_uri"]})
 
 
-def describe_again(document: Document, sent: Description) -> Change:
+def update_description(document: Document, sent: Description) -> Change:
     """Take over what came with bytes that were known: it replaces what came with them before.
 
     Inside namespace(), on a locked document.

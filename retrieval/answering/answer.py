@@ -7,25 +7,26 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
 from django.conf import settings
 
 from documents.errors import IngestError
-from documents.language_models.base import Cancelled, LanguageModelFailed, Piece, Usage
+from documents.language_models.base import AnswerPiece, Cancelled, LanguageModelFailed, Usage
 from documents.text.languages import detect
 from ragsite.web.threads import release_connections
 from retrieval.answering.checks.checking import AnswerChecker
 from retrieval.answering.model_writer import ModelWriter
 from retrieval.answering.question.conversation import carry_terms, standalone_question
+from retrieval.answering.question.second_search import content_words
 from retrieval.answering.values.conflicts import find_conflicts
 from retrieval.answering.writers.base import NotEnoughInformation, WritingTask
 
 from .call import Call, Progress, prepare
 from .finding import Findings, find, find_again
 from .finishing import book_unfinished, conflict_note, finish_abstention, finish_answer
-from .messages import not_enough_information
+from .messages import about_words, not_enough_information
 from .requests import (
     AnswerEvent,
     AnswerRequest,
@@ -37,6 +38,8 @@ from .requests import (
 )
 
 logger = logging.getLogger(__name__)
+
+MAX_NAMED = 3  # words of the question, where nothing else is known to be missing
 
 
 def answer(
@@ -51,7 +54,7 @@ def answer(
     """
     call, progress = prepare(namespace_id, request, cancelled or threading.Event()), Progress()
     question = _standalone(call, progress)
-    language = _language(call, question)
+    language = detect(question) or call.preferences.language or "en"
     findings = find(call, question, progress)
     if findings.is_too_weak(call):
         findings = find_again(call, findings, progress, language=language, asks_model=False)
@@ -62,7 +65,7 @@ def answer(
             yield from _write(call, findings, progress, language=language)
             return
         except NotEnoughInformation as shortage:
-            missing = shortage.missing or missing
+            missing = shortage.missing or _about(call, shortage.words, language)
             progress.book(shortage.usage or Usage())
         if findings.is_second:
             break
@@ -71,6 +74,7 @@ def answer(
         if {item.id for item in findings.evidence} <= known:
             break
         yield _sources(findings)
+    missing = missing or _about(call, content_words(question, language)[:MAX_NAMED], language)
     yield from _abstain(call, findings, progress, language=language, missing=missing)
 
 
@@ -94,7 +98,7 @@ def prompt_for(namespace_id: uuid.UUID, request: AnswerRequest) -> PromptPreview
     findings = find(call, question, progress)
     if not isinstance(call.writer, ModelWriter):
         return PromptPreview(call.alias, (), findings.evidence, 0, "")
-    task = _task(call, findings, language=_language(call, question))
+    task = _task(call, findings, language=detect(question) or "en")
     messages = call.writer.messages(task)
     tokens = sum(call.writer.model.count_tokens(message.content) for message in messages)
     template = call.writer.template_file or "retrieval/answering/prompt.txt"
@@ -116,8 +120,13 @@ def _standalone(call: Call, progress: Progress) -> str:
     return question
 
 
-def _language(call: Call, question: str) -> str:
-    return call.preferences.language or detect(question) or "en"
+def _reply_language(call: Call, language: str) -> str:
+    """What the server's own sentences are written in: the namespace's, else the question's."""
+    return call.preferences.language or language
+
+
+def _about(call: Call, words: Sequence[str], language: str) -> str:
+    return about_words(words, language=_reply_language(call, language))
 
 
 def _sources(findings: Findings) -> SourcesEvent:
@@ -145,8 +154,9 @@ def _write(call: Call, findings: Findings, progress: Progress, *, language: str)
     release_connections()
     finish, written = "stop", ""
     started = time.perf_counter()
+    pieces = _pieces(call, task)
     try:
-        for piece in _pieces(call, task):
+        for piece in pieces:
             if not written and piece.text:
                 progress.clock.since("first_text", started)
             written += piece.text
@@ -154,20 +164,23 @@ def _write(call: Call, findings: Findings, progress: Progress, *, language: str)
                 yield TextEvent(checked)
             progress.book(piece.usage or Usage())
             finish = piece.finish or finish
+            if checker.is_full:  # a flood: nothing more would leave
+                finish = "length"
+                break
     except (LanguageModelFailed, Cancelled, GeneratorExit):
         book_unfinished(call, task, written, progress)
         raise
-    note = conflict_note(task.conflicts, written, language=language)
+    finally:
+        pieces.close()
+    note = conflict_note(task.conflicts, written, language=_reply_language(call, language))
     for checked in (*checker.feed(f"\n\n{note}" if note else ""), *checker.finish()):
         yield TextEvent(checked)
     progress.clock.since("write", started)
-    result = finish_answer(
-        call, findings, checker, progress, conflicts=task.conflicts, finish=finish
-    )
+    result = finish_answer(call, findings, checker, progress, task=task, finish=finish)
     yield _done(result)
 
 
-def _pieces(call: Call, task: WritingTask) -> Iterator[Piece]:
+def _pieces(call: Call, task: WritingTask) -> Generator[AnswerPiece, None, None]:
     """What the writer writes; by words alone if the embedder fails it."""
     call.require_wanted()
     try:
@@ -183,7 +196,7 @@ def _abstain(
     call: Call, findings: Findings, progress: Progress, *, language: str, missing: str
 ) -> Iterator[Event]:
     checker = AnswerChecker((), language=language)
-    text = not_enough_information(missing, language=language)
+    text = not_enough_information(missing, language=_reply_language(call, language))
     for checked in (*checker.feed(text), *checker.finish()):
         yield TextEvent(checked)
     yield _done(finish_abstention(call, findings, checker, progress, missing=missing))

@@ -7,7 +7,7 @@ from itertools import islice
 from django.conf import settings
 from django.db import connection
 
-from documents.extractors import extractor_for
+from documents.extractors import format_of
 from documents.models import Document, DocumentVersion, Fact
 from documents.passages import Extracted, RowFact
 
@@ -31,7 +31,7 @@ def record_rows(
 
     Returns what its reader should be warned of.
     """
-    if not (document.given.get("rows_as_facts") and extractor_for(version.media_type).has_rows):
+    if not (document.given.get("rows_as_facts") and format_of(version.media_type).has_rows):
         return ()
     limit = settings.FACTS_PER_DOCUMENT
     found = row_facts(extracted, title=document.title)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from documents.metadata import DEEPEST, LONGEST, storable
+from documents.metadata import MAX_METADATA_CHARACTERS, MAX_METADATA_DEPTH, storable
 
 DEEPEST_NESTING = 8
-MOST_CONDITIONS = 100
-MOST_VALUES = 1000  # of one $in
+MAX_CONDITIONS = 100
+MAX_VALUES = 1000  # of one $in
 
 Path: TypeAlias = tuple[str, ...]
 # Values are kept as JSON text: as Python values 1, 1.0 and True would be equal, also as cache keys.
@@ -127,8 +127,8 @@ def parse_metadata(data: Any) -> Condition | None:
         length = len(json.dumps(data))
     except (ValueError, RecursionError):
         raise InvalidFilter((), "A number is too long, or it is nested too deeply.") from None
-    if length > LONGEST:
-        raise InvalidFilter((), f"At most {LONGEST:,} characters of JSON.")
+    if length > MAX_METADATA_CHARACTERS:
+        raise InvalidFilter((), f"At most {MAX_METADATA_CHARACTERS:,} characters of JSON.")
     return _Reader().object(data, (), (), 0)
 
 
@@ -166,8 +166,8 @@ class _Reader:
         return self.field(value, (*path, *_steps(key, at)), at, depth)
 
     def field(self, value: Any, path: Path, at: Path, depth: int) -> Condition:
-        if len(path) > DEEPEST:
-            raise InvalidFilter(at, f"Leads through more than {DEEPEST} keys.")
+        if len(path) > MAX_METADATA_DEPTH:
+            raise InvalidFilter(at, f"Leads through more than {MAX_METADATA_DEPTH} keys.")
         if isinstance(value, dict) and value:
             return self.object(value, path, at, depth + 1)
         self.count(at)
@@ -200,8 +200,8 @@ class _Reader:
 
     def count(self, at: Path) -> None:
         self.conditions += 1
-        if self.conditions > MOST_CONDITIONS:
-            raise InvalidFilter(at, f"More than {MOST_CONDITIONS} conditions.")
+        if self.conditions > MAX_CONDITIONS:
+            raise InvalidFilter(at, f"More than {MAX_CONDITIONS} conditions.")
 
 
 def _joined(kind: type[All] | type[Some], parts: list[Condition]) -> Condition:
@@ -227,8 +227,8 @@ def _scalars(operand: Any, at: Path, *, many: bool) -> tuple[Json, ...]:
         return (_scalar(operand, at),)
     if not isinstance(operand, list):
         raise InvalidFilter(at, "Must be a list.")
-    if len(operand) > MOST_VALUES:
-        raise InvalidFilter(at, f"More than {MOST_VALUES} values.")
+    if len(operand) > MAX_VALUES:
+        raise InvalidFilter(at, f"More than {MAX_VALUES} values.")
     return tuple(_scalar(value, (*at, str(number))) for number, value in enumerate(operand))
 
 

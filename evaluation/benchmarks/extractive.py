@@ -73,10 +73,10 @@ def load(path: Path, layout: str) -> tuple[list[dict[str, Any]], list[Asked]]:
 
 
 def take_in(service: Service, documents: Sequence[dict[str, Any]]) -> None:
-    from documents.ingestion.pipeline import terms
-    from documents.jobs.queue import queue
+    from documents.ingestion import terms
+    from documents.jobs import queue
 
-    queue.reap()  # what an earlier run left when it was killed
+    queue.requeue_stalled()  # what an earlier run left when it was killed
     for start in range(0, len(documents), BATCH):
         batch = documents[start : start + BATCH]
         service.post("ingest", {"documents": batch, "on_duplicate": "keep"})
@@ -88,9 +88,8 @@ class Asker:
     """Asks one namespace as the answer pipeline does, without a door in between."""
 
     def __init__(self, service: Service, *, language: str, score_pairs: Any = None) -> None:
-        from retrieval.answering.writers.base.extractive import ExtractiveWriter
-
-        from documents.profiles.profiles import profiles
+        from documents.profiles import profiles
+        from retrieval.answering.writers.extractive import ExtractiveWriter
 
         self.service = service
         self.language = language
@@ -101,9 +100,8 @@ class Asker:
         return [vector for batch in self.embedder.embed_documents(texts) for vector in batch]
 
     def task(self, question: str, without: dict[str, Any] | None, *, least: float) -> Any:
-        from retrieval.answering.writers.base.base import WritingTask
-
         from retrieval.answering.requests import AnswerRequest, Evidence, Preferences
+        from retrieval.answering.writers.base import WritingTask
         from retrieval.filters import Filters, parse_metadata
         from retrieval.requests import SearchRequest
         from retrieval.search import search
@@ -125,7 +123,7 @@ class Asker:
 
     def written(self, task: Any) -> list[str]:
         """The pieces of the answer; none if it is refused."""
-        from retrieval.answering.writers.base.base import NotEnoughInformation
+        from retrieval.answering.writers.base import NotEnoughInformation
 
         deadline = time.monotonic() + 60
         try:
@@ -138,8 +136,8 @@ class Asker:
         return not self.written(self.task(question, without, least=MIN_RELEVANCE))
 
     def outcome(self, asked: Asked) -> Outcome:
-        from retrieval.answering.writers.base.extractive.choosing import distinct
-        from retrieval.answering.writers.base.extractive.units import shown_text
+        from retrieval.answering.writers.extractive.choosing import distinct
+        from retrieval.answering.writers.extractive.units import shown_text
 
         task = self.task(asked.text, None, least=0.0)
         best = list(islice(distinct(self.writer.rank(task), task.evidence), 3))
@@ -178,13 +176,13 @@ def row(layout: str, language: str, outcomes: Sequence[Outcome]) -> str:
 def cross_encoder(directory: Path | None) -> Any:
     if directory is None:
         return None
-    from retrieval.rerankers.base import Passage
+    from retrieval.rerankers.base import RerankPassage
     from retrieval.rerankers.onnx import OnnxReranker
 
     reranker = OnnxReranker(str(directory))
 
     def score_pairs(question: str, texts: Sequence[str]) -> list[float]:
-        passages = [Passage(text) for text in texts]
+        passages = [RerankPassage(text) for text in texts]
         return reranker.rerank(question, passages, deadline=time.monotonic() + 60)
 
     return score_pairs

@@ -5,32 +5,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-LONGEST_TEXT = 20_000  # characters a tokenizer is given; it keeps some hundred tokens of them
+from documents.providers.errors import (
+    ProviderBadResponse,
+    ProviderFailed,
+    ProviderTimeout,
+    ProviderUnavailable,
+)
+
+MAX_TEXT_LENGTH = 20_000  # characters a tokenizer is given; it keeps some hundred tokens of them
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class RerankPassage:
     text: str
     similarity: float | None = None  # cosine of query and passage, where it is known
 
 
-class RerankFailed(Exception):
-    """It went wrong. The message is ours: a provider's own words may hold its address or a key."""
+class RerankFailed(ProviderFailed):
+    """The passages could not be reranked, by a provider or by a model of our own."""
 
     code = "rerank_failed"
 
 
-class RerankTimeout(RerankFailed):
+class RerankTimeout(RerankFailed, ProviderTimeout):
     code = "rerank_timeout"
 
 
-class RerankBadResponse(RerankFailed):
+class RerankBadResponse(RerankFailed, ProviderBadResponse):
     """Something came back that is not one finite score for each passage."""
 
     code = "rerank_bad_response"
 
 
-class RerankUnavailable(RerankFailed):
+class RerankUnavailable(RerankFailed, ProviderUnavailable):
     """It cannot even be asked: not installed, not reachable, overloaded."""
 
     code = "rerank_unavailable"
@@ -39,7 +46,9 @@ class RerankUnavailable(RerankFailed):
 class Reranker(Protocol):
     name: str
 
-    def rerank(self, query: str, passages: Sequence[Passage], *, deadline: float) -> list[float]:
+    def rerank(
+        self, query: str, passages: Sequence[RerankPassage], *, deadline: float
+    ) -> list[float]:
         """One score for each passage, higher is better; back by `deadline` (time.monotonic())
         or raising RerankTimeout. Every failure is a RerankFailed."""
         ...
@@ -49,13 +58,13 @@ class Reranker(Protocol):
         ...
 
 
-def pairs_of(query: str, passages: Sequence[Passage]) -> list[tuple[str, str]]:
+def pairs_of(query: str, passages: Sequence[RerankPassage]) -> list[tuple[str, str]]:
     """As tokenizers take them: not endless, and without half surrogate pairs, which they refuse."""
     return [(_readable(query), _readable(passage.text)) for passage in passages]
 
 
 def _readable(text: str) -> str:
-    return text[:LONGEST_TEXT].encode("utf-8", "replace").decode()
+    return text[:MAX_TEXT_LENGTH].encode("utf-8", "replace").decode()
 
 
 def checked(scores: Sequence[object], count: int) -> list[float]:

@@ -12,23 +12,12 @@ from collections.abc import Sequence
 from documents.language_models.base import (
     ChatRequest,
     LanguageModel,
-    LanguageModelBadResponse,
-    LanguageModelFailed,
-    LanguageModelTimeout,
-    LanguageModelUnavailable,
     Message,
     Usage,
 )
 from documents.language_models.openai import OpenAIModel
-from retrieval.rerankers.base import (
-    Passage,
-    RerankBadResponse,
-    RerankFailed,
-    RerankTimeout,
-    RerankUnavailable,
-    finite,
-)
-from retrieval.rerankers.provider import AWAY
+from retrieval.rerankers.base import RerankBadResponse, RerankPassage, finite
+from retrieval.rerankers.errors import rerank_errors
 
 BEST = 100
 MAX_TOKENS = 4000  # a grade takes some eight of them, and a model may think first
@@ -68,11 +57,13 @@ class LlmReranker:
             model = OpenAIModel(url, model=model, key=key, retries=0, omit=("max_tokens",))
         self.language_model = model
 
-    def rerank(self, query: str, passages: Sequence[Passage], *, deadline: float) -> list[float]:
+    def rerank(
+        self, query: str, passages: Sequence[RerankPassage], *, deadline: float
+    ) -> list[float]:
         return self.rerank_metered(query, passages, deadline=deadline)[0]
 
     def rerank_metered(
-        self, query: str, passages: Sequence[Passage], *, deadline: float
+        self, query: str, passages: Sequence[RerankPassage], *, deadline: float
     ) -> tuple[list[float], Usage]:
         """The scores and what they took."""
         if not passages:
@@ -83,23 +74,14 @@ class LlmReranker:
             temperature=0,
             json_mode=self.json_mode,
         )
-        try:
+        with rerank_errors():
             answer = self.language_model.complete(request, deadline=deadline)
-        except LanguageModelTimeout as error:
-            raise RerankTimeout(str(error)) from None
-        except LanguageModelBadResponse as error:
-            raise RerankBadResponse(str(error)) from None
-        except LanguageModelUnavailable as error:
-            kind = RerankUnavailable if error.provider_status in AWAY else RerankFailed
-            raise kind(str(error)) from None
-        except LanguageModelFailed as error:
-            raise RerankFailed(str(error)) from error.__cause__
         return _scores(answer.text, len(passages)), answer.usage
 
     def warm(self) -> None:
         return None
 
-    def _messages(self, query: str, passages: Sequence[Passage]) -> tuple[Message, ...]:
+    def _messages(self, query: str, passages: Sequence[RerankPassage]) -> tuple[Message, ...]:
         mark = f"data-{secrets.token_hex(6)}"
         parts = [f"<{mark} query>\n{query}\n</{mark}>"]
         for number, passage in enumerate(passages, start=1):

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from retrieval.rerankers.base import Passage, RerankBadResponse, finite
-from retrieval.rerankers.provider import Provider
+from documents.providers.http_api import Provider
+from retrieval.rerankers.base import RerankBadResponse, RerankPassage, finite
+from retrieval.rerankers.errors import rerank_errors
 
 
 class RemoteReranker:
@@ -16,7 +17,9 @@ class RemoteReranker:
         self.model = model
         self._provider = Provider(url, "/rerank", key=key, max_bytes=max_bytes)
 
-    def rerank(self, query: str, passages: Sequence[Passage], *, deadline: float) -> list[float]:
+    def rerank(
+        self, query: str, passages: Sequence[RerankPassage], *, deadline: float
+    ) -> list[float]:
         if not passages:
             return []
         body: dict[str, Any] = {
@@ -26,7 +29,9 @@ class RemoteReranker:
         }
         if self.model:
             body["model"] = self.model
-        return _scores(self._provider.post(body, deadline=deadline), len(passages))
+        with rerank_errors():
+            answer = self._provider.post(body, deadline=deadline)
+        return _scores(answer, len(passages))
 
     def warm(self) -> None:
         return None

@@ -18,10 +18,10 @@ from .evidence import checked
 from .extractive_tasks import MARKER, source, task, write
 
 
-def refusal(given: WritingTask) -> str:
+def refusal(given: WritingTask) -> tuple[str, ...]:
     with pytest.raises(NotEnoughInformation) as refused:
         write(given)
-    return refused.value.missing
+    return refused.value.words
 
 
 WARRANTY = source(
@@ -76,11 +76,11 @@ def test_the_same_sentence_from_overlapping_passages_is_given_once():
 def test_it_refuses_what_the_evidence_does_not_answer_and_names_what_is_missing():
     weak = source("w2", WARRANTY.text, relevance=0.05)
     given = task("Which toaster has the loudest bell?", weak, min_relevance=0.2)
-    assert "“toaster”" in refusal(given)
+    assert "toaster" in refusal(given)
 
 
 def test_no_evidence_is_not_enough():
-    assert "“toaster”" in refusal(task("Which toaster?", min_relevance=0.2))
+    assert "toaster" in refusal(task("Which toaster?", min_relevance=0.2))
 
 
 def test_it_answers_the_same_question_if_the_evidence_does():

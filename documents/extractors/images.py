@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from documents.errors import DecompressionBomb, EmptyFile, NoText, ParseError
 from documents.extractors.base import FileExtractor, size_of
@@ -109,7 +109,7 @@ def plain(image: "Image") -> "Image":
     from PIL import Image, ImageOps
 
     image.load()
-    turned: Any = image
+    turned = image
     with suppress(Exception):  # a broken EXIF block costs the turn, not the picture
         turned = ImageOps.exif_transpose(image)
     if turned.mode.startswith("I") or turned.mode == "F":

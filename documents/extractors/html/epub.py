@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 from zipfile import ZipFile
 
-from documents.errors import EmptyFile, NoText, ParseError
+from documents.errors import EmptyFile, Encrypted, NoText, ParseError, XmlForbidden
 from documents.extractors.archives import (
     MEGABYTE,
-    Encrypted,
-    XmlForbidden,
     check_zip,
     parse_xml,
     read_member,

@@ -5,14 +5,12 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any, BinaryIO, NamedTuple
 
-from documents.errors import EmptyFile, NoText
+from documents.errors import EmptyFile, Encrypted, NoText, TooComplex
 from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.data.tables import (
     GROUP_CHARACTERS,
     OLE2,
-    Encrypted,
     Table,
-    TooComplex,
     as_table,
     check_office,
     holds_any,

@@ -5,10 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from documents.errors import NoText
+from documents.errors import NoText, TooComplex
 from documents.extractors.base import FileExtractor
 from documents.extractors.data.tables import (
-    TooComplex,
     office_metadata,
     office_title,
     open_office,

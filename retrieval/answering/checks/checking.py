@@ -194,7 +194,8 @@ class AnswerChecker:
         return end
 
     def _in_code_exact(self, found: regex.Match[str]) -> str:
-        whole, quote = str(found[0]), str(found[1])
+        whole: str = found[0]
+        quote: str = found[1]
         if not is_long_enough(quote):
             return whole
         checked = self._quotes.check(quote, preferred=[])

@@ -6,12 +6,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retrieval.requests import Candidate
+from retrieval.requests import Candidate, SearchRequest
 
 from .vectors import Vector
 
 NEIGHBOURS = 10
 SUPPORT = 0.2  # of a score that is decided by its neighbours'
+
+
+def fuse(
+    candidates: Sequence[Candidate],
+    vectors: Mapping[uuid.UUID, Vector],
+    request: SearchRequest,
+    *,
+    has_similarities: bool,
+) -> list[Candidate]:
+    """Best first, as the request asks for. A leg that did not run has no weight."""
+    if request.fusion == "rrf":
+        return rrf(candidates, k=request.rrf_k)
+    semantic, lexical = request.semantic_weight, request.lexical_weight
+    if request.mode == "lexical" or not has_similarities:
+        semantic, lexical = 0.0, 1.0
+    elif request.mode == "semantic":
+        semantic, lexical = 1.0, 0.0
+    fused = weighted(candidates, semantic=semantic, lexical=lexical)
+    if not semantic or not lexical:
+        return fused  # the order of one leg is what was asked for
+    return supported(fused, vectors)
 
 
 def rrf(candidates: Iterable[Candidate], *, k: int) -> list[Candidate]:
@@ -32,13 +53,14 @@ def weighted(
     The weights are shares of one, so that fused scores stay within 0…1 whatever they add up to.
     """
     whole = semantic + lexical
-    of_vector = _stretched([c.similarity for c in candidates])
+    of_similarity = _stretched([c.similarity for c in candidates])
     of_lexical = _stretched([c.lexical for c in candidates])
     fused = []
     for candidate in candidates:
-        near, wordy = of_vector(candidate.similarity), of_lexical(candidate.lexical)
-        score = (semantic * (near or 0.0) + lexical * (wordy or 0.0)) / whole
-        fused.append(_Fused(candidate, score, near, wordy))
+        similarity = of_similarity(candidate.similarity)
+        lexical_score = of_lexical(candidate.lexical)
+        score = (semantic * (similarity or 0.0) + lexical * (lexical_score or 0.0)) / whole
+        fused.append(_Fused(candidate, score, similarity, lexical_score))
     return _ordered(fused)
 
 
@@ -91,7 +113,7 @@ def _stretched(scores: Sequence[float | None]) -> Callable[[float | None], float
 
 def _ordered(fused: list[_Fused]) -> list[Candidate]:
     fused.sort(key=lambda f: (-f.score, f.candidate.chunk_id))  # ties always fall the same way
-    for rank, (candidate, score, near, wordy) in enumerate(fused, start=1):
+    for rank, (candidate, score, similarity, lexical_score) in enumerate(fused, start=1):
         candidate.fused, candidate.fused_rank = score, rank
-        candidate.similarity_normal, candidate.lexical_normal = near, wordy
+        candidate.similarity_normal, candidate.lexical_normal = similarity, lexical_score
     return [each.candidate for each in fused]

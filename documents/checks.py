@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Warning, register
 
 from documents.extractors.confinement.confinement import MODES, REQUIRED
-from documents.ingestion.extraction import Cell, CellBroken, ocr_options
+from documents.ingestion.extraction import SandboxWorker, SandboxWorkerFailed, ocr_options
 
 
 @register()
@@ -19,7 +19,7 @@ def sandbox_can_be_had(app_configs: Sequence[Any] | None, **kwargs: Any) -> list
     if mode == REQUIRED:  # costs the start of a process: only where somebody insists
         try:
             _survey()
-        except CellBroken as error:
+        except SandboxWorkerFailed as error:
             return [Error(str(error), id="ragsite.E031")]
     return []
 
@@ -30,7 +30,7 @@ def readers_are_confined(app_configs: Sequence[Any] | None, **kwargs: Any) -> li
         return []
     try:
         protection = _survey()
-    except CellBroken as error:
+    except SandboxWorkerFailed as error:
         return [Error(str(error), id="ragsite.E031")]
     missing = "; ".join(f"{layer}: {reason}" for layer, reason in protection["missing"].items())
     if not missing:
@@ -43,8 +43,8 @@ def readers_are_confined(app_configs: Sequence[Any] | None, **kwargs: Any) -> li
 
 
 def _survey() -> dict[str, Any]:
-    cell = Cell(**settings.EXTRACTION)
+    worker = SandboxWorker(**settings.EXTRACTION)
     try:
-        return cell.survey(ocr_options())
+        return worker.survey(ocr_options())
     finally:
-        cell.close()
+        worker.close()

@@ -62,34 +62,12 @@ class BadVectors(EmbeddingFailed):
     code = "provider_bad_vector"
 
 
-class ProviderError(EmbeddingFailed):
-    """An embedding API did not do what it should."""
+class EmbeddingProviderFailed(EmbeddingFailed):
+    """The API behind an embedder failed. The code is that of its documents.providers error."""
 
-    code = "provider_failed"
-
-
-class ProviderTimedOut(ProviderError):
-    code = "provider_timeout"
-
-
-class ProviderAway(ProviderError):
-    """Not reached, overloaded or broken, also after the retries."""
-
-    code = "provider_unavailable"
-
-
-class ProviderRateLimited(ProviderError):
-    code = "provider_rate_limited"
-
-
-class ProviderRefusal(ProviderError):
-    """It answers, and will not do this: a wrong key, an unknown model, a text that is too long."""
-
-    code = "provider_refused"
-
-
-class ProviderNonsense(ProviderError):
-    code = "provider_bad_response"
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class CostCap(IngestError):

@@ -28,7 +28,7 @@ SWEPT_DAYS = range(2, 10)
 
 
 def tidy() -> None:
-    heartbeat.forget_the_dead()
+    heartbeat.delete_stale()
     rate_counters.forget_old_counts()
     audit.prune()
     login_throttle.forget_the_old()

@@ -18,7 +18,7 @@ class InvalidCursor(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class DocumentPage:
     documents: list[Document]
     next_cursor: str | None  # None: this is the last page
 
@@ -43,7 +43,9 @@ def named_like(documents: QuerySet[Document], words: str) -> QuerySet[Document]:
     return documents
 
 
-def page_of(documents: QuerySet[Document], *, limit: int, cursor: str | None = None) -> Page:
+def page_of(
+    documents: QuerySet[Document], *, limit: int, cursor: str | None = None
+) -> DocumentPage:
     """Newest first. A document that comes in meanwhile moves nothing. Raises InvalidCursor."""
     if cursor is not None:
         created_at, last_id = _decode(cursor)
@@ -51,7 +53,7 @@ def page_of(documents: QuerySet[Document], *, limit: int, cursor: str | None = N
         documents = documents.filter(older)
     rows = list(documents.order_by("-created_at", "-id")[: limit + 1])
     has_more = len(rows) > limit
-    return Page(rows[:limit], _encode(rows[limit - 1]) if has_more else None)
+    return DocumentPage(rows[:limit], _encode(rows[limit - 1]) if has_more else None)
 
 
 def _encode(document: Document) -> str:

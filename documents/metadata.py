@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-DEEPEST = 20
-LONGEST = 64 * 1024  # characters of JSON
+MAX_METADATA_DEPTH = 20
+MAX_METADATA_CHARACTERS = 64 * 1024  # of JSON
 
 
 def storable(value: Any, depth: int = 0) -> Any:
@@ -16,7 +16,7 @@ def storable(value: Any, depth: int = 0) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if depth >= DEEPEST:
+    if depth >= MAX_METADATA_DEPTH:
         return "…"
     if isinstance(value, dict):
         return {text(str(key)): storable(item, depth + 1) for key, item in value.items()}

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 BlockKind = Literal["heading", "text", "list", "code", "table"]
 PassageKind = Literal["text", "code", "table", "image"]  # image: read from a picture
-LONGEST_NAME = 500  # characters of a fact's subject or predicate; what is longer names nothing
+MAX_FACT_NAME = 500  # characters of a fact's subject or predicate; what is longer names nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What django-q2 calls: thin doors to the pipelines. Losing one of these calls loses nothing."""
+"""The functions that django-q2 calls. They only wake workers: losing a call loses no work."""
 
 import uuid
 
@@ -10,22 +10,22 @@ from .jobs import heartbeat, queue
 from .reindex import build, switching
 
 
-def answer_bell() -> None:
-    """Somebody rang: do the next job, whosever it is; if there is none, build at a reindex."""
+def run_next_job() -> None:
+    """Run the next ingest job of any namespace; if there is none, work on a reindex."""
     group = heartbeat.group()
     heartbeat.beat(group)
-    if claim := queue.claim(group):
-        ingest(claim)
-    elif at_hand := build.claim(group):
-        build.build(at_hand)
+    if job_claim := queue.claim(group):
+        ingest(job_claim)
+    elif build_claim := build.claim(group):
+        build.build(build_claim)
 
 
-def show_sign_of_life() -> None:
+def send_heartbeat() -> None:
     heartbeat.beat(heartbeat.group())
 
 
 def remove_documents() -> None:
-    """Bells of their own: neither waits for a queue of the other."""
+    """Work on bulk deletions. A task of its own: neither waits for the other's queue."""
     heartbeat.beat(heartbeat.group())
     bulk_removal.work()
 
@@ -38,3 +38,8 @@ def sweep_reindexed(namespace_id: str) -> None:
 def remove_namespace(removal_id: str) -> None:
     heartbeat.beat(heartbeat.group())
     namespace_removal.carry_out(uuid.UUID(removal_id), seconds=namespace_removal.TASK_SECONDS)
+
+
+# Names before 0.2: a database may still hold queued tasks that call them.
+answer_bell = run_next_job
+show_sign_of_life = send_heartbeat

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from documents.metadata import DEEPEST, LONGEST, storable
+from documents.metadata import MAX_METADATA_CHARACTERS, MAX_METADATA_DEPTH, storable
 
 DEEPEST_NESTING = 8
 MAX_CONDITIONS = 100
@@ -127,8 +127,8 @@ def parse_metadata(data: Any) -> Condition | None:
         length = len(json.dumps(data))
     except (ValueError, RecursionError):
         raise InvalidFilter((), "A number is too long, or it is nested too deeply.") from None
-    if length > LONGEST:
-        raise InvalidFilter((), f"At most {LONGEST:,} characters of JSON.")
+    if length > MAX_METADATA_CHARACTERS:
+        raise InvalidFilter((), f"At most {MAX_METADATA_CHARACTERS:,} characters of JSON.")
     return _Reader().object(data, (), (), 0)
 
 
@@ -166,8 +166,8 @@ class _Reader:
         return self.field(value, (*path, *_steps(key, at)), at, depth)
 
     def field(self, value: Any, path: Path, at: Path, depth: int) -> Condition:
-        if len(path) > DEEPEST:
-            raise InvalidFilter(at, f"Leads through more than {DEEPEST} keys.")
+        if len(path) > MAX_METADATA_DEPTH:
+            raise InvalidFilter(at, f"Leads through more than {MAX_METADATA_DEPTH} keys.")
         if isinstance(value, dict) and value:
             return self.object(value, path, at, depth + 1)
         self.count(at)

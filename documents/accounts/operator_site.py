@@ -36,7 +36,7 @@ class OperatorSite(AdminSite):
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        context = {**(extra_context or {}), "work": status.look()}
+        context = {**(extra_context or {}), "work": status.work_status()}
         return super().index(request, context)
 
     def password_change(

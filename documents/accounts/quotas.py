@@ -16,7 +16,7 @@ NAMES = ("documents", "bytes", "chunks")
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class QuotaUsage:
     used: int
     quota: int | None  # None: no quota
 
@@ -24,7 +24,7 @@ class Usage:
         return self.quota is not None and self.used + more > self.quota
 
 
-def usage_of(namespace_id: uuid.UUID) -> dict[str, Usage]:
+def usage_of(namespace_id: uuid.UUID) -> dict[str, QuotaUsage]:
     """By name. Inside namespace() or operator()."""
     row = Namespace.objects.values(
         "max_documents",
@@ -39,7 +39,7 @@ def usage_of(namespace_id: uuid.UUID) -> dict[str, Usage]:
         "bytes": (row["usage__bytes"] or 0, row["max_bytes"]),
         "chunks": (row["chunk_count"], row["max_chunks"]),
     }
-    return {name: Usage(used, _quota(name, own)) for name, (used, own) in figures.items()}
+    return {name: QuotaUsage(used, _quota(name, own)) for name, (used, own) in figures.items()}
 
 
 def _quota(name: str, own: int | None) -> int | None:

@@ -211,7 +211,7 @@ class OriginalView(APIView):
         )
 
 
-class ReindexView(APIView):
+class DocumentReindexView(APIView):
     rate_class = "ingest"
 
     @extend_schema(

@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from documents.chunking.methods import SIZES, ChunkingOptions
-from documents.metadata import LONGEST, storable, text
+from documents.metadata import MAX_METADATA_CHARACTERS, storable, text
 from ragsite.web.openapi import ANY_TEXT, JSON_OBJECT
 
 from .json_types import type_errors
@@ -100,8 +100,10 @@ class MetadataField(serializers.JSONField):
             raise serializers.ValidationError(
                 "NUL characters, lone surrogates, NaN and very deep nesting cannot be stored."
             )
-        if len(json.dumps(data)) > LONGEST:
-            raise serializers.ValidationError(f"At most {LONGEST:,} characters of JSON.")
+        if len(json.dumps(data)) > MAX_METADATA_CHARACTERS:
+            raise serializers.ValidationError(
+                f"At most {MAX_METADATA_CHARACTERS:,} characters of JSON."
+            )
         return data
 
 

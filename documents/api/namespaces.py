@@ -185,7 +185,7 @@ class NamespaceListView(OperatorListView):
         if Namespace.objects.filter(slug=slug).exists():
             raise ApiError("slug_taken", "There is a namespace of this slug.", http_status=409)
         try:
-            profile = profiles.named_by_operator(profile_name)
+            profile = profiles.find_for_operator(profile_name)
         except profiles.UnknownProfile as error:
             raise ValidationError({"profile": str(error)}) from None
         try:

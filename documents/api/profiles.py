@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from documents.errors import IngestError
 from documents.models import IndexProfile
 from documents.profiles import profiles
-from documents.profiles.ann_methods import MOST_DIMENSIONS
+from documents.profiles.ann_methods import MAX_DIMENSIONS
 from ragsite.access.rate_limits import BY_METHOD
 from ragsite.platform.errors import ApiError
 
@@ -71,7 +71,7 @@ class NewProfileSerializer(StrictSerializer):
     )
     dimensions = serializers.IntegerField(
         min_value=1,
-        max_value=MOST_DIMENSIONS,
+        max_value=MAX_DIMENSIONS,
         required=False,
         help_text="The embedder's own; said only to be sure.",
     )

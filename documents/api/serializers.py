@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from documents.metadata import text
 from documents.models import Chunk, Document, DocumentVersion, Fact, IngestJob
-from documents.profiles.chunking_overrides import asked_by
+from documents.profiles.chunking_overrides import requested_by
 from ragsite.web.openapi import RULES
 
 from .fields import ChunkingSerializer, MetadataField
@@ -103,7 +103,7 @@ class DocumentSerializer(_WithError):
 
     @extend_schema_field(ChunkingSerializer(allow_null=True))
     def get_chunking(self, document: Document) -> dict[str, Any] | None:
-        return asked_by(document) or None
+        return requested_by(document) or None
 
 
 class DocumentChangeSerializer(StrictSerializer):

@@ -17,7 +17,11 @@ urlpatterns = [
         documents.VersionListView.as_view(),
         name="document-versions",
     ),
-    path("documents/<uuid:pk>/reindex", documents.ReindexView.as_view(), name="document-reindex"),
+    path(
+        "documents/<uuid:pk>/reindex",
+        documents.DocumentReindexView.as_view(),
+        name="document-reindex",
+    ),
     path("facts", facts.FactListView.as_view(), name="facts"),
     path("audit", audit.AuditListView.as_view(), name="audit"),
     path("namespaces", namespaces.NamespaceListView.as_view(), name="namespaces"),

@@ -22,7 +22,7 @@ CountTokens = Callable[[Sequence[str]], list[int]]
 
 MANY_SENTENCES = 10_000
 SHORT_SENTENCE = 24  # characters
-LONGEST_WRAPPED_LINE = 140  # characters; a longer one is a paragraph of its own
+MAX_WRAPPED_LINE = 140  # characters; a longer one is a paragraph of its own
 FRAGMENTS_PER_PASSAGE = 8  # parts of a huge sentence are this small so that passages fill well
 
 
@@ -169,7 +169,7 @@ def _paragraphs(text: str, block: Block) -> list[Span]:
     if block.kind != "text":
         return [whole]
     lines = line_spans(text, *whole)
-    is_wrapped = all(end - start <= LONGEST_WRAPPED_LINE for start, end in lines)
+    is_wrapped = all(end - start <= MAX_WRAPPED_LINE for start, end in lines)
     return [whole] if is_wrapped else lines
 
 

@@ -9,7 +9,7 @@ from documents.chunking.sections import Run
 from documents.text.boundaries import Span, character_spans, word_spans
 
 GRAINS = 40  # to a chunk: a window begins and ends between words, this exactly
-LONGEST_WORD = 8  # an eighth of what the model reads: what is longer is cut inside
+MAX_WORD_DIVISOR = 8  # an eighth of what the model reads: what is longer is cut inside
 
 
 class FixedSplitter(Splitter):
@@ -25,7 +25,7 @@ class FixedSplitter(Splitter):
             )
         super().__init__(count_tokens, sizes=token_sizes(limit, overlap=0, limit=limit))
         self.characters = min(size, self.sizes.characters)
-        self.longest = max(1, min(size, limit // LONGEST_WORD))
+        self.longest = max(1, min(size, limit // MAX_WORD_DIVISOR))
         self.overlap = overlap
 
     def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Cut]]:

@@ -15,7 +15,7 @@ RunKind = Literal["text", "code", "table"]
 
 SOLID: Mapping[BlockKind, RunKind] = {"code": "code", "table": "table"}
 WORD = re.compile(r"\w")
-LONGEST_CAPTION = 80  # characters
+MAX_CAPTION_CHARACTERS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,10 @@ def _is_caption(text: str, members: list[Member]) -> bool:
     if len(members) != 1 or members[0].block.kind != "text":
         return False
     block = members[0].block
-    return block.end - block.start <= LONGEST_CAPTION and "\n" not in text[block.start : block.end]
+    return (
+        block.end - block.start <= MAX_CAPTION_CHARACTERS
+        and "\n" not in text[block.start : block.end]
+    )
 
 
 def _enter(heading: Block, open_headings: list[Block]) -> None:

@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 
-from documents.errors import BadVectors, EmbeddingFailed, IngestError
+from documents.errors import (
+    BadVectors,
+    EmbeddingFailed,
+    EmbeddingProviderFailed,
+    IngestError,
+)
+from documents.providers.errors import ProviderFailed
 
 Vectors = list[list[float]]
 Spend = Callable[[int], None]  # is told the tokens of each batch
@@ -109,6 +115,8 @@ class Embedder(ABC):
             vectors = embed(texts)
         except IngestError:
             raise
+        except ProviderFailed as error:
+            raise EmbeddingProviderFailed(str(error), code=error.code) from error.__cause__
         except Exception as error:
             # Without the error's own words: a provider's may hold its address and our key.
             name = type(self).__name__

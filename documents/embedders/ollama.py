@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from documents.embedders.remote import RemoteEmbedder
-from documents.errors import BadVectors, ProviderNonsense
+from documents.errors import BadVectors
+from documents.providers.errors import ProviderBadResponse
 
 
 class OllamaEmbedder(RemoteEmbedder):
@@ -41,7 +42,7 @@ class OllamaEmbedder(RemoteEmbedder):
     def read(self, answer: Mapping[str, Any], count: int) -> tuple[list[Any], int | None]:
         vectors = answer.get("embeddings")
         if not isinstance(vectors, list):
-            raise ProviderNonsense("The provider's answer has no embeddings.")
+            raise ProviderBadResponse("The provider's answer has no embeddings.")
         if len(vectors) != count:
             raise BadVectors(f"Asked for {count} vectors, the provider gave {len(vectors)}.")
         tokens = answer.get("prompt_eval_count")

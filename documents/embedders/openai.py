@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from documents.embedders.remote import RemoteEmbedder
-from documents.errors import BadVectors, ProviderNonsense
+from documents.errors import BadVectors
+from documents.providers.errors import ProviderBadResponse
 
 ENCODINGS = ("", "float", "base64")
 
@@ -33,13 +34,13 @@ class OpenAIEmbedder(RemoteEmbedder):
     def read(self, answer: Mapping[str, Any], count: int) -> tuple[list[Any], int | None]:
         data = answer.get("data")
         if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
-            raise ProviderNonsense("The provider's answer has no data.")
+            raise ProviderBadResponse("The provider's answer has no data.")
         if len(data) != count:
             raise BadVectors(f"Asked for {count} vectors, the provider gave {len(data)}.")
         # Some servers leave the index out, some answer in another order than they were asked.
         places = [item.get("index", place) for place, item in enumerate(data)]
         if any(type(place) is not int for place in places) or sorted(places) != list(range(count)):
-            raise ProviderNonsense("The provider's answer has an index that makes no sense.")
+            raise ProviderBadResponse("The provider's answer has an index that makes no sense.")
         vectors: list[Any] = [None] * count
         for place, item in zip(places, data, strict=True):
             vectors[place] = item.get("embedding")

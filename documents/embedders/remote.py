@@ -18,16 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from documents.embedders.base import Embedder, Vectors, identity_of
-from documents.errors import (
-    ProviderAway,
-    ProviderError,
-    ProviderNonsense,
-    ProviderRateLimited,
-    ProviderRefusal,
-    ProviderTimedOut,
-)
-from documents.providers import http_api as api
-from documents.providers.retries import is_worth_retrying, pause_before_retry
+from documents.providers.errors import ProviderBadResponse, ProviderFailed, ProviderRateLimited
+from documents.providers.http_api import Provider
+from documents.providers.retries import pause_before_retry
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -43,7 +36,7 @@ LARGEST_MODEL = 8192  # dimensions, before shortening
 PIECE = re.compile(r"[A-Za-z]+|[0-9]+|[^\x00-\x7f]+|[^\sA-Za-z0-9]", re.ASCII)
 
 
-class Pace(Protocol):
+class RateLimiter(Protocol):
     """When the next call may begin, whoever else calls the same provider."""
 
     def wait(self, tokens: int, *, deadline: float, is_urgent: bool) -> bool:
@@ -51,16 +44,16 @@ class Pace(Protocol):
         Who is urgent does not queue, but heeds a provider that wants to be left alone."""
         ...
 
-    def leave_alone(self, seconds: float) -> None:
+    def back_off(self, seconds: float) -> None:
         """The provider wants no calls for so long."""
         ...
 
 
-class NoPace:
+class NoRateLimit:
     def wait(self, tokens: int, *, deadline: float, is_urgent: bool) -> bool:
         return True
 
-    def leave_alone(self, seconds: float) -> None:
+    def back_off(self, seconds: float) -> None:
         return None
 
 
@@ -115,9 +108,9 @@ class RemoteEmbedder(Embedder):
         self.price = price
         self.requests_per_minute = requests_per_minute  # 0: no limit of our own
         self.tokens_per_minute = tokens_per_minute
-        self.pace: Pace = NoPace()
+        self.rate_limiter: RateLimiter = NoRateLimit()
         self._tokenizer_path = Path(tokenizer).expanduser() if tokenizer else None
-        self._api = api.Provider(
+        self._api = Provider(
             url,
             self.path,
             key=key,
@@ -163,7 +156,7 @@ class RemoteEmbedder(Embedder):
         estimate = sum(self.count_tokens(texts))
         answer = self._persist(self.request(texts), estimate, deadline, is_urgent=is_urgent)
         if not isinstance(answer, dict):
-            raise ProviderNonsense("The provider's answer is not what was asked for.")
+            raise ProviderBadResponse("The provider's answer is not what was asked for.")
         vectors, tokens = self.read(answer, len(texts))
         return [self._vector(vector) for vector in vectors], estimate if tokens is None else tokens
 
@@ -172,17 +165,17 @@ class RemoteEmbedder(Embedder):
     ) -> Any:
         """The answer, after some tries if it must be, always before the deadline."""
         for number in range(self.retries + 1):
-            if not self.pace.wait(tokens, deadline=deadline, is_urgent=is_urgent):
+            if not self.rate_limiter.wait(tokens, deadline=deadline, is_urgent=is_urgent):
                 raise ProviderRateLimited("The provider's limits leave no room in time.")
             try:
                 return self._api.post(body, deadline=min(deadline, time.monotonic() + self.timeout))
-            except api.ProviderFailed as error:
+            except ProviderFailed as error:
                 pause = pause_before_retry(number, error.retry_after)
                 if error.retry_after:
-                    self.pace.leave_alone(error.retry_after)
+                    self.rate_limiter.back_off(error.retry_after)
                 is_late = time.monotonic() + pause >= deadline
-                if number == self.retries or is_late or not is_worth_retrying(error):
-                    raise _failure(error) from error.__cause__
+                if number == self.retries or is_late or not error.is_retryable:
+                    raise
                 fields = {"provider": self.provider, "status": error.status, "try": number + 1}
                 logger.info("embedder.retry", extra={**fields, "pause_s": round(pause, 2)})
                 time.sleep(pause)
@@ -220,17 +213,6 @@ def _weight(piece: str) -> int:
     return 1 + -(-max(0, len(piece) - 8) // 4)
 
 
-def _failure(error: api.ProviderFailed) -> ProviderError:
-    sentence = str(error)
-    if isinstance(error, api.ProviderTimeout):
-        return ProviderTimedOut(sentence)
-    if isinstance(error, api.ProviderBadResponse):
-        return ProviderNonsense(sentence)
-    if isinstance(error, api.ProviderRefused):
-        return ProviderRefusal(sentence)
-    return (ProviderRateLimited if error.status == 429 else ProviderAway)(sentence)
-
-
 def _numbers(given: Any) -> list[float]:
     """A vector as a list of numbers, or as base64 of little-endian single precision."""
     try:
@@ -241,4 +223,4 @@ def _numbers(given: Any) -> list[float]:
             return [float(number) for number in given]
     except (binascii.Error, struct.error, TypeError, ValueError, OverflowError):
         pass
-    raise ProviderNonsense("The provider's answer has a vector that is none.")
+    raise ProviderBadResponse("The provider's answer has a vector that is none.")

@@ -18,7 +18,7 @@ MAX_MEMBERS = 2000
 MAX_TOTAL = 200 * MEGABYTE
 MAX_RATIO = 200
 RATIO_MATTERS_FROM = MEGABYTE  # a small file of blanks shrinks a thousandfold and harms nobody
-LONGEST_ENTRY = 1024  # bytes of the directory one member may take on average
+MAX_ENTRY_BYTES = 1024  # bytes of the directory one member may take on average
 
 END_RECORD = b"PK\x05\x06"
 END_RECORD_REACH = 22 + 65535  # the record itself and the longest comment after it
@@ -82,7 +82,7 @@ def _check_directory_size(file: BinaryIO, size: int, *, max_members: int) -> Non
     if end < 0 or end + 22 > len(tail):
         raise ParseError("The file is not a readable zip archive.")
     (directory,) = struct.unpack_from("<I", tail, end + 12)
-    if directory != ZIP64 and directory > max_members * LONGEST_ENTRY:
+    if directory != ZIP64 and directory > max_members * MAX_ENTRY_BYTES:
         raise DecompressionBomb(f"The archive holds more than {max_members} files.")
 
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 class Extractor(ABC):
     media_types: ClassVar[frozenset[str]]
     source_type: ClassVar[str]  # what a document of this kind is called: "md", "txt", …
-    is_harmless: ClassVar[bool] = False  # read by our own bounded code, needs no cell
+    is_harmless: ClassVar[bool] = False  # read by our own bounded code, needs no sandbox worker
     holds_pictures: ClassVar[bool] = False  # of text: it may need OCR
     has_rows: ClassVar[bool] = False  # a table as a whole, whose rows can become facts
-    # What `extract` imports late. The cell imports it once, before the forks that read files.
+    # Imported by the sandbox worker once, before the forks that read files.
     libraries: ClassVar[tuple[str, ...]] = ()
     pictures: "PictureReader | None" = None  # who reads them; None: OCR is off
     declared: Declared | None = None  # the encoding that came with the file, for formats of text

@@ -28,8 +28,8 @@ DASHES = frozenset("-–—−")  # in place of a figure: none
 BESIDE_FIGURES = DASHES | frozenset("$€£¥%")
 
 NEAR = 8  # lines that show how wide a column is
-LONGEST_LINE = 2000  # characters
-LEAST_HEIGHT = 0.1
+MAX_LINE_CHARACTERS = 2000
+MIN_HEIGHT = 0.1
 CELL = 25  # characters; what is longer is hardly a table's cell
 
 
@@ -66,7 +66,7 @@ def boxed(
     italic: bool = False,
 ) -> Line:
     height = top - bottom
-    height = height if height > LEAST_HEIGHT else LEAST_HEIGHT
+    height = height if height > MIN_HEIGHT else MIN_HEIGHT
     # Not by Line(): a function of Python's that says the same in half a microsecond more.
     return _new_tuple(Line, (text, left, right, bottom, top, height, None, None, bold, italic))
 
@@ -96,7 +96,7 @@ def merged(lines: Sequence[Line]) -> list[Line]:
 def _goes_on(line: Line, piece: Line) -> bool:
     gap = piece.left - line.right
     height = line.height if line.height > piece.height else piece.height
-    if gap <= -0.3 * height or len(line.text) > LONGEST_LINE:
+    if gap <= -0.3 * height or len(line.text) > MAX_LINE_CHARACTERS:
         return False
     shared = min(line.top, piece.top) - max(line.bottom, piece.bottom)
     if shared <= 0.4 * min(line.height, piece.height):

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-LONGEST_LIST = 20
+MAX_LISTED_PAGES = 20
 
 
 def counted(numbers: Sequence[int]) -> str:
-    listed = ", ".join(map(str, numbers[:LONGEST_LIST]))
-    more = f" and {len(numbers) - LONGEST_LIST} more" if len(numbers) > LONGEST_LIST else ""
+    listed = ", ".join(map(str, numbers[:MAX_LISTED_PAGES]))
+    more = f" and {len(numbers) - MAX_LISTED_PAGES} more" if len(numbers) > MAX_LISTED_PAGES else ""
     return f"Page {listed}" if len(numbers) == 1 else f"Pages {listed}{more}"

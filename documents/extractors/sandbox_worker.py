@@ -1,10 +1,10 @@
-"""The cell where untrusted files are read: `python -m documents.extractors.sandbox_worker`.
+"""The process that reads untrusted files: `python -m documents.extractors.sandbox_worker`.
 
 A small server that its parent talks to over a socket. A request is one JSON message with the file
 as an open descriptor; the answer, JSON again, comes back as the descriptor of a file in memory, so
 nothing is held twice and nothing that a hostile file has touched is ever unpickled. Each file is
 read in a fork of its own, under limits on memory, processor time, wall time, output and open files,
-and in a sandbox (documents/sandbox); whatever happens in there ends as one answer here.
+and confined (documents/extractors/confinement); whatever happens in there ends as one answer here.
 """
 
 import codecs
@@ -30,7 +30,7 @@ from documents.ocr.base import OcrUnavailable
 from documents.ocr.reader import PictureReader, engine_class
 from documents.text import languages
 
-LONGEST_REQUEST = 64 * 1024
+MAX_REQUEST_BYTES = 64 * 1024
 TOO_LONG = "Reading the file took too long."
 MAILS = ("message/rfc822", "application/vnd.ms-outlook")  # each part has an encoding of its own
 CONTAINERS = (b"PK\x03\x04", b"%PDF", b"\xd0\xcf\x11\xe0", b"\x89PNG", b"\xff\xd8\xff", b"RIFF")
@@ -46,7 +46,7 @@ EXCEEDED: dict[int, str] = {
 def serve(parent: socket.socket) -> None:
     sandboxes: dict[str, Sandbox] = {}
     while True:
-        message, files, _, _ = socket.recv_fds(parent, LONGEST_REQUEST, 1)
+        message, files, _, _ = socket.recv_fds(parent, MAX_REQUEST_BYTES, 1)
         if not message:
             return  # the parent has gone
         request = json.loads(message)
@@ -153,7 +153,7 @@ def _work(request: dict[str, Any], file: int, result: int, sandbox: Sandbox, ser
 
 
 def _confine(request: dict[str, Any], sandbox: Sandbox, server: int) -> None:
-    # The socket is the cell's.
+    # The socket is the sandbox worker's.
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
@@ -164,8 +164,8 @@ def _confine(request: dict[str, Any], sandbox: Sandbox, server: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (output, output))
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it; we want to see it
     sandbox.enter()
-    # When the cell dies, nobody waits for this file any more. Not earlier: becoming another user
-    # undoes it.
+    # When the sandbox worker dies, nobody waits for this file any more. This comes last because
+    # changing the user undoes it.
     die_with_parent()
     if os.getppid() != server:
         os._exit(1)

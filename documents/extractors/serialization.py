@@ -1,4 +1,4 @@
-"""Extracted texts as JSON, for the way out of the cell where they were read."""
+"""Extracted texts as JSON, for the way out of the sandbox worker where they were read."""
 
 import json
 from typing import Any

@@ -7,7 +7,7 @@ from typing import Any
 from documents.extractors.cleaning import clean
 from documents.passages import Block, BlockKind
 
-LONGEST_TITLE = 300  # characters; what is longer is a paragraph in the style of a heading
+MAX_TITLE_CHARACTERS = 300  # what is longer is a paragraph in the style of a heading
 GAP = "\n\n"
 
 
@@ -60,7 +60,7 @@ class Writer:
         self, text: str, *, level: int, attributes: Mapping[str, Any] | None = None
     ) -> None:
         title = " ".join(clean(text).split())
-        if len(title) <= LONGEST_TITLE:
+        if len(title) <= MAX_TITLE_CHARACTERS:
             self.add("heading", title, level=level, title=title, attributes=attributes)
         else:
             self.add("text", title, attributes=attributes)

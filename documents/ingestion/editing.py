@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from documents.accounts import audit
 from documents.errors import BadFile
 from documents.jobs import queue
-from documents.metadata import LONGEST
+from documents.metadata import MAX_METADATA_CHARACTERS
 from documents.models import Document, DocumentVersion, IngestJob, Namespace
 from ragsite.database.tenancy import namespace
 
@@ -89,8 +89,10 @@ def _apply(document: Document, changes: dict[str, Any]) -> None:
         fixed.add("tags")
     if "metadata" in changes:
         document.metadata = merge_patch(document.metadata, changes["metadata"])
-        if len(json.dumps(document.metadata)) > LONGEST:
-            raise MetadataTooLarge(f"Metadata may have {LONGEST:,} characters of JSON at most.")
+        if len(json.dumps(document.metadata)) > MAX_METADATA_CHARACTERS:
+            raise MetadataTooLarge(
+                f"Metadata may have {MAX_METADATA_CHARACTERS:,} characters of JSON at most."
+            )
         given["metadata"] = document.metadata
         fixed.add("metadata")
     if "source_uri" in changes:
@@ -122,7 +124,7 @@ def rename(
         audit.record("document.change", target=document, details={"fields": ["source_uri"]})
 
 
-def describe_again(document: Document, sent: Description) -> Change:
+def update_description(document: Document, sent: Description) -> Change:
     """Take over what came with bytes that were known: it replaces what came with them before.
 
     Inside namespace(), on a locked document.

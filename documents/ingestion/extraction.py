@@ -22,7 +22,7 @@ from documents.passages import Extracted
 
 logger = logging.getLogger(__name__)
 
-# Where a cell also looks for Tesseract.
+# Where a sandbox worker also looks for Tesseract.
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "HOME": "/nonexistent"}
 LONGEST_USAGE = 4096  # bytes
 
@@ -35,33 +35,35 @@ class Unreadable(BadFile):
         self.code = code
 
 
-class CellBroken(IngestError):
+class SandboxWorkerFailed(IngestError):
     code = "reader_broken"
 
 
 def extract(file: BinaryIO, *, media_type: str, name: str, encoding: str = "") -> Extracted:
     """Plain text and Markdown are read here: our own reading of them is bounded by their length.
-    Everything else goes through foreign parsers, and so into the cell."""
+    Everything else goes through foreign parsers, and so into the sandbox worker."""
     extractor = reader_for(media_type, encoding=encoding)
     if extractor.is_harmless:
         return extractor.extract_file(file, name=name)
     ocr = ocr_options() if extractor.holds_pictures else None
-    return shared_cell().extract(file, media_type=media_type, name=name, ocr=ocr, encoding=encoding)
+    return shared_sandbox_worker().extract(
+        file, media_type=media_type, name=name, ocr=ocr, encoding=encoding
+    )
 
 
 @cache
-def shared_cell() -> "Cell":
+def shared_sandbox_worker() -> "SandboxWorker":
     """This process's own; it starts with the first file."""
-    return Cell(**settings.EXTRACTION)
+    return SandboxWorker(**settings.EXTRACTION)
 
 
 def ocr_options() -> dict[str, Any] | None:
-    """What the cell is told of it; nothing where no engine is set."""
+    """What the sandbox worker is told of it; nothing where no engine is set."""
     return {**settings.OCR, **settings.OCR_LIMITS} if settings.OCR["BACKEND"] else None
 
 
 @dataclass
-class Cell:
+class SandboxWorker:
     """A process of ours that reads files in forks (documents/extractors/sandbox_worker.py)."""
 
     memory_bytes: int
@@ -117,9 +119,9 @@ class Cell:
                 answer = self._ask(json.dumps(request).encode(), file)
             except (OSError, ValueError) as error:
                 self.close()  # the next document gets a new one
-                raise CellBroken("The process that reads files has died.") from error
+                raise SandboxWorkerFailed("The process that reads files has died.") from error
         if broken := answer.get("broken"):
-            raise CellBroken(broken)
+            raise SandboxWorkerFailed(broken)
         return answer
 
     def close(self) -> None:
@@ -132,9 +134,9 @@ class Cell:
             self._process = None
 
     def _ask(self, request: bytes, file: BinaryIO) -> dict[str, Any]:
-        cell = self._running()
-        socket.send_fds(cell, [request], [file.fileno()])
-        usage, results, _, _ = socket.recv_fds(cell, LONGEST_USAGE, 1)
+        worker = self._running()
+        socket.send_fds(worker, [request], [file.fileno()])
+        usage, results, _, _ = socket.recv_fds(worker, LONGEST_USAGE, 1)
         if not results:
             raise OSError("no answer")
         with os.fdopen(results[0], "rb") as result:

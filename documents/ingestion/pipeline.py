@@ -81,7 +81,7 @@ def ingest(claim: Claim) -> None:
 def _index(job: IngestJob, lease: Lease) -> int:
     version = job.version
     profile = job.namespace.active_profile
-    asked: Mapping[str, Any] = chunking_overrides.asked_by(job.document)
+    asked: Mapping[str, Any] = chunking_overrides.requested_by(job.document)
     profiles.embedder_of(profile)  # if it is not there, there is no point in reading the file
     with lease.stage(Stage.EXTRACT):
         extracted = read_original(version)

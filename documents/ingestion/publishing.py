@@ -24,7 +24,7 @@ from documents.models import (
     Reindex,
 )
 from documents.passages import Extracted, Passage
-from documents.profiles.chunking_overrides import asked_by
+from documents.profiles.chunking_overrides import requested_by
 from documents.text import languages
 from ragsite.database.tenancy import namespace
 
@@ -82,7 +82,7 @@ def publish(
         document = _locked(version.document_id)
         if document is None:
             raise LeaseLost(lease.claim.job_id)
-        active = hold_pointer(version.namespace_id)
+        active = lock_active_profile(version.namespace_id)
         # Before anything else: whoever lost the lease stops here, with nothing written.
         lease.claim.write(
             state=IngestJob.State.SUCCEEDED,
@@ -98,8 +98,8 @@ def publish(
         )
         if active.profile_id != profile.pk:
             raise ProfileSwitched(IndexProfile.objects.get(pk=active.profile_id))
-        if asked_by(document) != (chunking or {}):
-            raise ChunkingChanged(asked_by(document))
+        if requested_by(document) != (chunking or {}):
+            raise ChunkingChanged(requested_by(document))
         before = document.live_version
         if before is not None and before > version.number:  # a newer version was faster
             _write_version(version, extracted, DocumentVersion.State.SUPERSEDED, chunking)
@@ -111,7 +111,7 @@ def publish(
         extracted = replace(extracted, warnings=(*extracted.warnings, *warnings))
         _write_version(version, extracted, DocumentVersion.State.LIVE, chunking)
         if Reindex.objects.filter(state__in=Reindex.OPEN).update(has_work=True):
-            queue.ring()
+            queue.wake_workers()
         # Last, because it makes the namespace's publishers wait for one another.
         added = len(passages) - removed
         is_stale = terms.grow(
@@ -121,7 +121,7 @@ def publish(
         return is_stale
 
 
-def publish_beside(
+def publish_for_reindex(
     lease: BuildLease,
     version: DocumentVersion,
     profile: IndexProfile,
@@ -136,10 +136,10 @@ def publish_beside(
         document = _locked(version.document_id)
         if document is None or document.live_version != version.number:
             return False
-        if asked_by(document) != (chunking or {}):
+        if requested_by(document) != (chunking or {}):
             return False
         _add_warnings(version, extracted.warnings)
-        active = hold_pointer(version.namespace_id)
+        active = lock_active_profile(version.namespace_id)
         built = {"documents_built": F("documents_built") + 1}
         lease.claim.write(**built, chunks_built=F("chunks_built") + len(passages))
         removed, _ = Chunk.objects.filter(document=document, profile=profile).delete()
@@ -158,7 +158,7 @@ def _locked(document_id: uuid.UUID) -> Document | None:
         return None
 
 
-def hold_pointer(namespace_id: uuid.UUID) -> Pointer:
+def lock_active_profile(namespace_id: uuid.UUID) -> Pointer:
     """The same until this transaction ends. Inside namespace().
 
     Everybody who publishes may hold it at once; whoever moves it takes the row FOR UPDATE.
@@ -177,7 +177,7 @@ def _clear(
 ) -> int:
     """Out with what the document's last version has left; how many chunks under this profile."""
     removed, _ = Chunk.objects.filter(document=document, profile=profile).delete()
-    is_cut_otherwise = version.outline.get("chunking", {}) != asked_by(document)
+    is_cut_otherwise = version.outline.get("chunking", {}) != requested_by(document)
     if version.published_at is not None and (version.text != extracted.text or is_cut_otherwise):
         # The same version's chunks under other profiles: a newer release may read the same file
         # differently, and then their spans are wrong; or other chunks were asked for. They are

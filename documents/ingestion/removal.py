@@ -13,7 +13,7 @@ from documents.intake import originals
 from documents.models import Chunk, Document, DocumentVersion, Fact, IngestJob, Namespace
 from ragsite.database.tenancy import namespace
 
-from .publishing import hold_pointer
+from .publishing import lock_active_profile
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def remove(namespace_id: uuid.UUID, document_id: uuid.UUID) -> RemovalReceipt:
         versions = DocumentVersion.objects.filter(document=document)
         keys = list(versions.values_list("storage_key", flat=True))
         jobs = IngestJob.objects.filter(document=document).count()
-        active = hold_pointer(namespace_id).profile_id
+        active = lock_active_profile(namespace_id).profile_id
         searchable = Chunk.objects.filter(document=document, profile=active).count()
         chunks, _ = Chunk.objects.filter(document=document).delete()
         facts, _ = Fact.objects.filter(document=document).delete()
@@ -128,7 +128,7 @@ def _remove_some(
     versions = DocumentVersion.objects.filter(document__in=ids)
     keys = list(versions.values_list("storage_key", flat=True))
     jobs = IngestJob.objects.filter(document__in=ids).count()
-    active = hold_pointer(namespace_id).profile_id
+    active = lock_active_profile(namespace_id).profile_id
     searchable = Chunk.objects.filter(document__in=ids, profile=active).count()
     chunks, _ = Chunk.objects.filter(document__in=ids).delete()
     facts, _ = Fact.objects.filter(document__in=ids).delete()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from documents.extractors.data.tables import cells_of
-from documents.passages import LONGEST_NAME, Block, Extracted, RowFact
+from documents.passages import MAX_FACT_NAME, Block, Extracted, RowFact
 
 LONGEST_PLACE = 450  # of what stands before "row N"
 KEY_COLUMNS = 10  # a key stands among the first columns
@@ -35,7 +35,7 @@ def _header(text: str, block: Block) -> str:
 
 def _facts_of(text: str, header: str, table: Sequence[Block], title: str) -> Iterator[RowFact]:
     names = [
-        name[:LONGEST_NAME] or f"column {number}"
+        name[:MAX_FACT_NAME] or f"column {number}"
         for number, name in enumerate(cells_of(header), start=1)
     ]
     key = _key_column(text, table, columns=len(names))
@@ -61,7 +61,7 @@ def _is_key(text: str, table: Sequence[Block], column: int) -> bool:
     seen: set[str] = set()
     for row in _rows(text, table):
         value = row.cells[column]
-        if not value or len(value) > LONGEST_NAME or value in seen:
+        if not value or len(value) > MAX_FACT_NAME or value in seen:
             return False
         seen.add(value)
     return bool(seen)

@@ -139,7 +139,7 @@ def grow(namespace_id: uuid.UUID, profile: IndexProfile, *, chunks: int, languag
     return counted is None or not is_heard or abs(total - counted) > STALE_SHARE * counted
 
 
-def count_beside(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
+def count_if_stale(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
     """Count the words of a profile that is kept beside the live one, if enough has changed."""
     with namespace(namespace_id):
         tenant = Namespace.objects.get(pk=namespace_id)

@@ -14,7 +14,7 @@ from documents.accounts import quotas
 from documents.errors import EmptyFile, TooLarge
 from documents.extractors import CHARSET, extractor_for
 from documents.extractors.encodings import encoding_named
-from documents.ingestion.editing import describe_again
+from documents.ingestion.editing import update_description
 from documents.intake import media_types
 from documents.jobs import queue
 from documents.models import Document, DocumentVersion, IngestJob, Namespace
@@ -92,7 +92,7 @@ def _check(submission: Submission) -> _Checked:
     if submission.encoding and not encoding_named(submission.encoding):
         raise UnknownEncoding(f"{submission.encoding[:40]!r} is no encoding that is known here.")
     declared = submission.media_type
-    if declared in media_types.SAID_WITHOUT_MEANING:
+    if declared in media_types.UNINFORMATIVE_TYPES:
         declared = media_types.type_of_uri(submission.source_uri) or declared
     media_type = media_types.detect(
         submission.content, file_name=submission.file_name, declared=declared
@@ -155,7 +155,7 @@ def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Recei
         encoding=checked.submission.encoding,
     )
     quotas.require_kept(namespace_id, documents=is_new, bytes=checked.size)
-    job = queue.put_in(document, version)
+    job = queue.add_job(document, version)
     receipt = Receipt(
         document.pk,
         version.number,
@@ -210,7 +210,7 @@ def _known(checked: _Checked, document: Document | None) -> Receipt | None:
         failed = document.status in (Status.FAILED, Status.CANCELLED)
         version = _newest_version(document)
         reads_otherwise = _changes_reading(version, checked)
-        change = describe_again(document, checked.submission)
+        change = update_description(document, checked.submission)
         # Worth another try; and titles are among the words that chunks are found by.
         if failed or changes_options or reads_otherwise or change.title or _is_outdated(document):
             return replace(_queue(document, version), updated=bool(change))

@@ -92,7 +92,7 @@ ALIASES = {
     "text/x-vtt": "text/vtt",
     "image/jpg": "image/jpeg",
 }
-SAID_WITHOUT_MEANING = {"", "application/octet-stream"}  # what clients send when they do not know
+UNINFORMATIVE_TYPES = {"", "application/octet-stream"}  # what clients send when they do not know
 
 SNIFFED_BYTES = 4096
 ZIP, OLE, PDF = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"%PDF-"
@@ -117,7 +117,7 @@ def detect(content: File, *, file_name: str, declared: str) -> str:
     content.seek(0)
     head = content.read(SNIFFED_BYTES)
     media_type = type_of_name(file_name)
-    if not media_type and declared not in SAID_WITHOUT_MEANING:
+    if not media_type and declared not in UNINFORMATIVE_TYPES:
         media_type = declared
     if not media_type and _is_bare_text(file_name, declared, head):
         # Plain prose is Markdown, too; a file that has a name and no suffix is left as it is.

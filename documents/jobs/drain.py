@@ -14,7 +14,7 @@ WAIT_SECONDS = 0.5
 LOOK_SECONDS = 1.0
 
 
-def work_off(
+def run_until_done(
     namespace_id: uuid.UUID,
     job_ids: Sequence[uuid.UUID],
     *,
@@ -30,7 +30,7 @@ def work_off(
             if time.monotonic() > patience:
                 break  # looking after each job would cost more than the jobs, with thousands
         else:  # others are at it, or have died at it
-            queue.reap()
+            queue.requeue_stalled()
             queue.wait(namespace_id, pending, seconds=WAIT_SECONDS)
         pending = queue.still_open(namespace_id, pending)
         progress(len(job_ids) - len(pending), len(job_ids))

@@ -33,7 +33,7 @@ def youngest_age() -> float | None:
     return _age(None)
 
 
-def forget_the_dead() -> None:
+def delete_stale() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "DELETE FROM documents_workerheartbeat WHERE beaten_at < now() - interval '1 day'"

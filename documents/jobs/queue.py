@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 State, Stage = IngestJob.State, IngestJob.Stage
 OPEN_STATES = (State.QUEUED, State.RUNNING)
-MAX_BELLS = 100  # more would only queue up behind the same workers
+MAX_WAKE_UPS = 100  # more would only queue up behind the same workers
 
 # In one statement, because it comes with every document. The document's row is locked before the
 # job's, as everywhere (_lock); the attempt counts before the work starts; version and document are
@@ -65,10 +65,10 @@ _CLAIM = """
 def enqueue(document: Document, version: DocumentVersion) -> IngestJob:
     """Queue a version once more and ring, in the caller's transaction: both happen or neither."""
     _tell(version, DocumentVersion.State.QUEUED, Document.Status.QUEUED)
-    return put_in(document, version)
+    return add_job(document, version)
 
 
-def put_in(document: Document, version: DocumentVersion) -> IngestJob:
+def add_job(document: Document, version: DocumentVersion) -> IngestJob:
     """The same for a version that was recorded as queued in this transaction."""
     job = IngestJob.objects.create(
         namespace_id=document.namespace_id,
@@ -76,13 +76,13 @@ def put_in(document: Document, version: DocumentVersion) -> IngestJob:
         version=version,
         request_id=current_request_id(),
     )
-    ring()
+    wake_workers()
     return job
 
 
-def ring() -> None:
+def wake_workers() -> None:
     # No user data in the payload, because django-q2 pickles it; no result row: ours says it all.
-    async_task("documents.tasks.answer_bell", save=False)
+    async_task("documents.tasks.run_next_job", save=False)
 
 
 def claim(worker: str) -> Claim | None:
@@ -113,7 +113,7 @@ def fail(claim: Claim, error: Exception, *, at: Mapping[str, Any] = MappingProxy
         if at:
             IngestJob.objects.filter(pk=job.pk).update(**at)
         code = error.code if isinstance(error, IngestError) else "internal_error"
-        sentence = str(error) if isinstance(error, IngestError) else our_fault(error)
+        sentence = str(error) if isinstance(error, IngestError) else internal_error_message(error)
         is_final = isinstance(error, IngestError) and error.is_final
         if is_final or job.attempts >= job.max_attempts:
             _end(job, State.FAILED, code, sentence)
@@ -140,7 +140,7 @@ def supersede(document: Document) -> None:
         _end(job, State.CANCELLED, "superseded", "A newer version of the document has come.")
 
 
-def reap(dead_workers: Sequence[str] = ()) -> int:
+def requeue_stalled(dead_workers: Sequence[str] = ()) -> int:
     """Take jobs back from dead workers and ring for work that waits too long."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -150,7 +150,7 @@ def reap(dead_workers: Sequence[str] = ()) -> int:
     for job_id, namespace_id in stalled:
         with namespace(namespace_id):
             _take_back(job_id, dead_workers)
-    _ring_for_the_forgotten()
+    _wake_for_overdue_jobs()
     return len(stalled)
 
 
@@ -200,13 +200,13 @@ def _lock(job_id: uuid.UUID, *, skip_locked: bool = False) -> IngestJob | None:
     return jobs.select_for_update(of=("self",)).filter(pk=job_id).first()
 
 
-def _ring_for_the_forgotten() -> None:
+def _wake_for_overdue_jobs() -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT ragsite.jobs_overdue(2.0, %s)", [MAX_BELLS])
+        cursor.execute("SELECT ragsite.jobs_overdue(2.0, %s)", [MAX_WAKE_UPS])
         (overdue,) = cursor.fetchone()
-    ringing = OrmQ.objects.filter(lock__lte=timezone.now())[:MAX_BELLS].count() if overdue else 0
+    ringing = OrmQ.objects.filter(lock__lte=timezone.now())[:MAX_WAKE_UPS].count() if overdue else 0
     for _ in range(overdue - ringing):
-        ring()
+        wake_workers()
 
 
 def _requeue(job: IngestJob, after: timedelta, code: str, sentence: str) -> None:
@@ -221,7 +221,7 @@ def _requeue(job: IngestJob, after: timedelta, code: str, sentence: str) -> None
     )
     _tell(job.version, DocumentVersion.State.QUEUED, Document.Status.QUEUED)
     if not after:
-        ring()  # otherwise `reap` rings when the time has come
+        wake_workers()  # otherwise `requeue_stalled` wakes them when the time has come
 
 
 def _end(job: IngestJob, state: str, code: str, sentence: str) -> None:
@@ -255,7 +255,7 @@ def _tell(
     )
 
 
-def our_fault(error: Exception) -> str:
+def internal_error_message(error: Exception) -> str:
     # The exception's words may hold paths or content; the log has them, the client does not.
     return f"Something went wrong on our side ({type(error).__name__}); the server's log says more."
 

@@ -30,7 +30,7 @@ class WorkStatus:
         return self.heartbeat_age is None or self.heartbeat_age > SILENT_AFTER
 
 
-def look() -> WorkStatus:
+def work_status() -> WorkStatus:
     """Inside operator(): of every namespace."""
     recently = Q(state="failed", finished_at__gt=Now() - timedelta(days=1))
     jobs = IngestJob.objects.filter(Q(state__in=("queued", "running")) | recently).aggregate(

@@ -5,7 +5,7 @@ from typing import Any
 from documents.language_models.base import ChatRequest, FinishReason
 from documents.language_models.reading import EventReader, as_object, text_of
 from documents.language_models.remote import RemoteLanguageModel
-from documents.providers.http_api import ProviderBadResponse
+from documents.providers.errors import ProviderBadResponse
 
 REASONS: dict[str, FinishReason] = {
     "end_turn": "stop",

@@ -6,6 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from documents.providers.errors import (
+    ProviderBadResponse,
+    ProviderBrokeOff,
+    ProviderFailed,
+    ProviderRefused,
+    ProviderTimeout,
+    ProviderUnavailable,
+)
+
 Role = Literal["system", "user", "assistant"]
 FinishReason = Literal["stop", "length", "refused", "unknown"]
 
@@ -40,7 +49,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AnswerPiece:
     """A part of an answer as it is written. The last piece has the reason it ended and the usage;
     its text may be empty."""
 
@@ -56,24 +65,20 @@ class Completion:
     usage: Usage
 
 
-class LanguageModelFailed(Exception):
-    """The message is ours: a provider's own words may hold its address or a key."""
+class LanguageModelFailed(ProviderFailed):
+    """A language model did not answer, or not as it should."""
 
     code = "language_model_failed"
-    http_status = 502
-    provider_status: int | None = None  # HTTP status of the provider's answer, if there was one
 
 
-class LanguageModelTimeout(LanguageModelFailed):
+class LanguageModelTimeout(LanguageModelFailed, ProviderTimeout):
     code = "language_model_timeout"
-    http_status = 504
 
 
-class LanguageModelUnavailable(LanguageModelFailed):
+class LanguageModelUnavailable(LanguageModelFailed, ProviderUnavailable):
     """Not reached, overloaded, or out of its budget: the same call may succeed later."""
 
     code = "language_model_unavailable"
-    http_status = 503
 
 
 class LanguageModelCostCap(LanguageModelUnavailable):
@@ -82,17 +87,17 @@ class LanguageModelCostCap(LanguageModelUnavailable):
     code = "cost_cap"
 
 
-class LanguageModelRefused(LanguageModelFailed):
+class LanguageModelRefused(LanguageModelFailed, ProviderRefused):
     """A wrong key, an unknown model, a prompt that is too long for it."""
 
     code = "language_model_refused"
 
 
-class LanguageModelBadResponse(LanguageModelFailed):
+class LanguageModelBadResponse(LanguageModelFailed, ProviderBadResponse):
     code = "language_model_bad_response"
 
 
-class LanguageModelBrokeOff(LanguageModelFailed):
+class LanguageModelBrokeOff(LanguageModelFailed, ProviderBrokeOff):
     """The connection ended before the answer did."""
 
     code = "language_model_broke_off"
@@ -122,7 +127,7 @@ class LanguageModel(ABC):
         *,
         deadline: float,
         cancelled: threading.Event | None = None,
-    ) -> Iterator[Piece]:
+    ) -> Iterator[AnswerPiece]:
         """Pieces as they come, the last one with `finish` and `usage`.
 
         Everything is done by `deadline` (time.monotonic()). Tries again only before the first

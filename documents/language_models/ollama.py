@@ -6,7 +6,7 @@ from typing import Any
 from documents.language_models.base import ChatRequest
 from documents.language_models.reading import StreamReader, as_object, json_object, text_of
 from documents.language_models.remote import RemoteLanguageModel
-from documents.providers.http_api import ProviderBadResponse
+from documents.providers.errors import ProviderBadResponse
 
 
 class OllamaModel(RemoteLanguageModel):

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from documents.language_models.base import FinishReason, Usage
-from documents.providers.http_api import (
+from documents.providers.errors import (
     ProviderBadResponse,
     ProviderBrokeOff,
     ProviderRefused,

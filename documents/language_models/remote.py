@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from documents.language_models.base import (
+    AnswerPiece,
     Cancelled,
     ChatRequest,
     FinishReason,
@@ -22,12 +23,17 @@ from documents.language_models.base import (
     LanguageModelRefused,
     LanguageModelTimeout,
     LanguageModelUnavailable,
-    Piece,
 )
 from documents.language_models.reading import StreamReader
 from documents.language_models.texts import CleanText
-from documents.providers import http_api as api
-from documents.providers.retries import is_worth_retrying, pause_before_retry
+from documents.providers.errors import (
+    ProviderBadResponse,
+    ProviderBrokeOff,
+    ProviderFailed,
+    ProviderRefused,
+    ProviderTimeout,
+)
+from documents.providers.retries import pause_before_retry
 from documents.providers.streaming import CallCancelled, LineStream, StreamingProvider
 
 logger = logging.getLogger(__name__)
@@ -39,6 +45,12 @@ REFUSALS = {
     403: "The language model did not accept the key.",
     404: "The language model's server does not know this model or address.",
     413: "The prompt is too long for the language model.",
+}
+FAILURES: dict[type[ProviderFailed], type[LanguageModelFailed]] = {  # of any other: unavailable
+    ProviderTimeout: LanguageModelTimeout,
+    ProviderBadResponse: LanguageModelBadResponse,
+    ProviderRefused: LanguageModelRefused,
+    ProviderBrokeOff: LanguageModelBrokeOff,
 }
 
 
@@ -118,7 +130,7 @@ class RemoteLanguageModel(LanguageModel):
         *,
         deadline: float,
         cancelled: threading.Event | None = None,
-    ) -> Iterator[Piece]:
+    ) -> Iterator[AnswerPiece]:
         cancelled = cancelled or threading.Event()
         body = self._without({**self.request(request), **self.body}, *self.omit, *self._rejected)
         number, dropped = 0, list(self._rejected)
@@ -129,7 +141,7 @@ class RemoteLanguageModel(LanguageModel):
                 break
             except CallCancelled:
                 raise Cancelled from None
-            except api.ProviderFailed as error:
+            except ProviderFailed as error:
                 optional = [name for name in self.optional_fields if name in body]
                 if optional and error.status in UNDERSTOOD_BUT_REFUSED:
                     dropped.append(optional[0])
@@ -143,20 +155,20 @@ class RemoteLanguageModel(LanguageModel):
     def _without(self, body: dict[str, Any], *names: str) -> dict[str, Any]:
         return {name: value for name, value in body.items() if name not in names}
 
-    def _rest(self, first: Piece, pieces: Iterator[Piece]) -> Iterator[Piece]:
+    def _rest(self, first: AnswerPiece, pieces: Iterator[AnswerPiece]) -> Iterator[AnswerPiece]:
         try:
             yield first
             yield from pieces
         except CallCancelled:
             raise Cancelled from None
-        except api.ProviderFailed as error:
+        except ProviderFailed as error:
             raise failure(error) from error.__cause__
         finally:
             pieces.close()  # type: ignore[attr-defined]  # it is a generator
 
     def _pause(
         self,
-        error: api.ProviderFailed,
+        error: ProviderFailed,
         number: int,
         deadline: float,
         cancelled: threading.Event,
@@ -164,7 +176,7 @@ class RemoteLanguageModel(LanguageModel):
         """Wait before the next try, or give up."""
         pause = pause_before_retry(number, error.retry_after)
         is_late = time.monotonic() + pause >= deadline
-        if number >= self.retries or is_late or not is_worth_retrying(error):
+        if number >= self.retries or is_late or not error.is_retryable:
             raise failure(error) from error.__cause__
         fields = {"model": self.identity, "status": error.status, "try": number + 1}
         logger.info("language_model.retry", extra={**fields, "pause_s": round(pause, 2)})
@@ -178,7 +190,7 @@ class RemoteLanguageModel(LanguageModel):
         *,
         deadline: float,
         cancelled: threading.Event,
-    ) -> Iterator[Piece]:
+    ) -> Iterator[AnswerPiece]:
         """One call. Raises ProviderFailed and CallCancelled."""
         headers = {"X-Request-ID": id_} if (id_ := self._request_id()) else {}
         lines = self._api.stream(body, deadline=deadline, cancelled=cancelled, headers=headers)
@@ -188,7 +200,7 @@ class RemoteLanguageModel(LanguageModel):
         finally:
             lines.close()
 
-    def _pieces(self, request: ChatRequest, lines: LineStream) -> Iterator[Piece]:
+    def _pieces(self, request: ChatRequest, lines: LineStream) -> Iterator[AnswerPiece]:
         reader, clean, texts = self.reader(), CleanText(), []
         room = request.max_tokens * CHARACTERS_PER_TOKEN
         finish: FinishReason | None = None
@@ -196,7 +208,7 @@ class RemoteLanguageModel(LanguageModel):
             if text := clean.feed(reader.feed(line))[:room]:
                 texts.append(text)
                 room -= len(text)
-                yield Piece(text)
+                yield AnswerPiece(text)
             lines.wait_at_most(self.idle_seconds if texts else self.first_piece_seconds)
             if room <= 0:
                 finish = "length"
@@ -207,23 +219,16 @@ class RemoteLanguageModel(LanguageModel):
         if finish is None:
             if text := clean.feed(reader.end())[:room] + clean.end():
                 texts.append(text)
-                yield Piece(text)
+                yield AnswerPiece(text)
             finish = reader.finish or "unknown"
         usage = reader.usage or self.estimate_usage(request, "".join(texts))
-        yield Piece(finish=finish, usage=usage)
+        yield AnswerPiece(finish=finish, usage=usage)
 
 
-def failure(error: api.ProviderFailed) -> LanguageModelFailed:
+def failure(error: ProviderFailed) -> LanguageModelFailed:
+    """The provider's failure as one of a language model."""
+    kind = FAILURES.get(type(error), LanguageModelUnavailable)
     sentence = str(error).replace("The provider", "The language model")
-    kind: type[LanguageModelFailed] = LanguageModelUnavailable
-    if isinstance(error, api.ProviderTimeout):
-        kind = LanguageModelTimeout
-    elif isinstance(error, api.ProviderBadResponse):
-        kind = LanguageModelBadResponse
-    elif isinstance(error, api.ProviderRefused):
-        kind, sentence = LanguageModelRefused, REFUSALS.get(error.status or 0, sentence)
-    elif isinstance(error, api.ProviderBrokeOff):
-        kind = LanguageModelBrokeOff
-    failed = kind(sentence)
-    failed.provider_status = error.status
-    return failed
+    if isinstance(error, ProviderRefused):
+        sentence = REFUSALS.get(error.status or 0, sentence)
+    return kind(sentence, status=error.status, retry_after=error.retry_after)

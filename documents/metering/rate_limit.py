@@ -34,7 +34,7 @@ SET blocked_until = greatest(pace.blocked_until, excluded.blocked_until)
 LONGEST_BLOCK = 3600.0  # seconds: no provider keeps us away for good by a mistake of its own
 
 
-class SharedPace:
+class SharedRateLimiter:
     def __init__(
         self, provider: str, *, requests_per_minute: float = 0, tokens_per_minute: float = 0
     ) -> None:
@@ -54,7 +54,7 @@ class SharedPace:
         time.sleep(max(0.0, found))
         return True
 
-    def leave_alone(self, seconds: float) -> None:
+    def back_off(self, seconds: float) -> None:
         self._ask(BLOCK, {"provider": self._provider, "seconds": min(seconds, LONGEST_BLOCK)})
 
     def _ask(self, statement: str, values: dict[str, str | float]) -> float | None:

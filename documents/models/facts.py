@@ -7,7 +7,7 @@ from django.db.models import F, Q
 from django.db.models.functions import MD5, Now
 from pgvector.django import VectorField
 
-from documents.passages import LONGEST_NAME
+from documents.passages import MAX_FACT_NAME
 
 from .documents import Document, DocumentVersion
 from .namespaces import Namespace
@@ -27,8 +27,8 @@ class Fact(models.Model):
     namespace = models.ForeignKey(
         Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
     )
-    subject = models.CharField(max_length=LONGEST_NAME)
-    predicate = models.CharField(max_length=LONGEST_NAME)
+    subject = models.CharField(max_length=MAX_FACT_NAME)
+    predicate = models.CharField(max_length=MAX_FACT_NAME)
     object = models.TextField()
     certainty = models.FloatField(default=1.0)
     source = models.CharField(max_length=10, choices=Source)

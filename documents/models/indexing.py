@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from pgvector.django import HalfVectorField, VectorField
 
 from documents.chunking.methods import chunking_errors
-from documents.profiles.ann_methods import MOST_DIMENSIONS, ann_errors
+from documents.profiles.ann_methods import MAX_DIMENSIONS, ann_errors
 
 # Fixed, because the migration that makes the default profile also makes its vector index.
 DEFAULT_PROFILE_ID = uuid.UUID("5f0b7d5e-6c1a-5b8e-9d5c-2f4d3c1b0a01")
@@ -77,7 +77,7 @@ class IndexProfile(models.Model):
     # Written at first use; afterwards no other model may embed for this profile.
     model_identity = models.TextField(blank=True, editable=False)
     dimensions = models.PositiveIntegerField(
-        validators=[MinValueValidator(1), MaxValueValidator(MOST_DIMENSIONS)]
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_DIMENSIONS)]
     )
     ann_method = models.CharField(
         "ANN method",

@@ -18,7 +18,7 @@ class OcrUnavailable(IngestError):
 
 class OcrEngine(ABC):
     name: ClassVar[str]  # as warnings and metadata call it
-    runs_programs: ClassVar[bool] = False  # the cell allows it then (documents/sandbox)
+    runs_programs: ClassVar[bool] = False  # the sandbox lets it start programs then
 
     @abstractmethod
     def read(self, picture: "Image") -> list[Line]:

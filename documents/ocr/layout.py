@@ -8,11 +8,11 @@ from documents.extractors.lines import CELL, Box, Line, merged
 
 Quad = Sequence[tuple[float, float]]  # upper left, upper right, lower right, lower left
 
-FEWEST_ROWS = 4  # what is less is no column
-MOST_CROSSING = 0.2  # of the pieces: titles and figures over several columns
+MIN_ROWS = 4  # what is less is no column
+MAX_CROSSING = 0.2  # of the pieces: titles and figures over several columns
 NEXT_COLUMN = 12  # at most; a page with more is no page
 LIKE_THE_OTHERS = 1.35  # times higher, or lower: letters with and without tails, not another size
-FEWEST_TELLING = 3.0  # times as wide as high: what is shorter tells nothing about the angle
+MIN_ASPECT_RATIO = 3.0  # times as wide as high: what is shorter tells nothing about the angle
 
 
 def tilt(quads: Sequence[Quad]) -> float:
@@ -21,7 +21,7 @@ def tilt(quads: Sequence[Quad]) -> float:
     for upper_left, upper_right, _, lower_left in quads:
         across, down = upper_right[0] - upper_left[0], upper_right[1] - upper_left[1]
         height = math.dist(upper_left, lower_left)
-        if across > FEWEST_TELLING * height:
+        if across > MIN_ASPECT_RATIO * height:
             angles.append(math.atan2(down, across))
     return median(angles) if angles else 0.0
 
@@ -86,7 +86,7 @@ def _gutter(pieces: Sequence[Line]) -> float | None:
         left = [piece for piece in pieces if piece.right <= x]
         right = [piece for piece in pieces if piece.left >= x]
         crossing = len(pieces) - len(left) - len(right)
-        if crossing > MOST_CROSSING * len(pieces) or not _are_columns(left, right):
+        if crossing > MAX_CROSSING * len(pieces) or not _are_columns(left, right):
             continue
         if best is None or crossing < best[0]:
             best = crossing, x
@@ -94,7 +94,7 @@ def _gutter(pieces: Sequence[Line]) -> float | None:
 
 
 def _are_columns(left: Sequence[Line], right: Sequence[Line]) -> bool:
-    if min(len(left), len(right)) < FEWEST_ROWS:
+    if min(len(left), len(right)) < MIN_ROWS:
         return False
     if any(median(len(piece.text) for piece in side) < CELL - 5 for side in (left, right)):
         return False
@@ -102,7 +102,7 @@ def _are_columns(left: Sequence[Line], right: Sequence[Line]) -> bool:
         any(other.bottom < piece.top and piece.bottom < other.top for other in right)
         for piece in left
     )
-    return beside >= FEWEST_ROWS
+    return beside >= MIN_ROWS
 
 
 def _row_by_row(pieces: Sequence[Line]) -> Iterator[Line]:

@@ -20,7 +20,7 @@ MODELS = {
 TELLING = 20  # pieces are enough to tell which way up a page is
 FEW = 2  # characters, which leaves and shadows look like, too ...
 SURE_OF_FEW = 0.8  # ... unless the engine is surer than that
-NARROWEST = 8  # times as long as broad; RapidOCR enlarges the shorter side, and pays for the other
+MAX_ASPECT_RATIO = 8  # RapidOCR enlarges the shorter side, and pays for the longer one
 TALL = 1.5  # times as high as wide: the text runs up or down the page
 
 
@@ -104,7 +104,7 @@ def _broad_enough(picture: "Image") -> "Image":
     """With white to the right or below it: RapidOCR shrinks a narrow strip to nothing and fails."""
     from PIL import Image
 
-    least = max(picture.size) // NARROWEST
+    least = max(picture.size) // MAX_ASPECT_RATIO
     if min(picture.size) >= least:
         return picture
     width, height = picture.size

@@ -12,8 +12,8 @@ from documents.ocr.base import OcrEngine, OcrUnavailable
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-SMALLEST_SIDE = 8  # pixels; no letter is smaller
-FAINTEST = 16  # of 255: a picture whose lightest and darkest points are closer is blank
+MIN_SIDE = 8  # pixels; no letter is smaller
+MIN_CONTRAST = 16  # of 255: a picture whose lightest and darkest points are closer is blank
 # The next picture may be this much slower than the slowest so far ...
 SLOWER = 2.0
 # ... and so much time is left for what comes after the last one.
@@ -96,7 +96,7 @@ def engine_class(entry: Mapping[str, Any]) -> type[OcrEngine]:
 
 
 def is_blank(picture: "Image") -> bool:
-    if min(picture.size) < SMALLEST_SIDE:
+    if min(picture.size) < MIN_SIDE:
         return True
     darkest, lightest = picture.convert("L").getextrema()
-    return float(lightest) - float(darkest) < FAINTEST  # type: ignore[arg-type]
+    return float(lightest) - float(darkest) < MIN_CONTRAST  # type: ignore[arg-type]

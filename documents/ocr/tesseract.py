@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 LINE = ("block_num", "par_num", "line_num")
-LONGEST_COMPLAINT = 200
+MAX_MESSAGE_CHARACTERS = 200
 
 
 class Tesseract(OcrEngine):
@@ -52,7 +52,7 @@ class Tesseract(OcrEngine):
             preexec_fn=die_with_parent,
         )
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip()[-LONGEST_COMPLAINT:]
+            said = done.stderr.decode(errors="replace").strip()[-MAX_MESSAGE_CHARACTERS:]
             raise OcrUnavailable(f"Tesseract ended with {done.returncode}: {said}")
         return list(lines_of(done.stdout.decode(errors="replace"), picture.size))
 

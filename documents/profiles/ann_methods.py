@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from math import isqrt
 from typing import Any
 
-MOST_DIMENSIONS = 4000  # of a halfvec that can be indexed
-FEWEST_ROWS = 1000  # below, lists of neighbours say nothing, and every row is looked at anyway
+MAX_DIMENSIONS = 4000  # of a halfvec that can be indexed
+MIN_ROWS = 1000  # below, lists of neighbours say nothing, and every row is looked at anyway
 
 Bounds = tuple[int, int]
 

@@ -33,13 +33,13 @@ class BadChunking(BadFile):
     code = "invalid_chunking"
 
 
-def asked_by(document: Document) -> dict[str, Any]:
+def requested_by(document: Document) -> dict[str, Any]:
     """What the document's uploads asked for; empty where the profile decides."""
     return document.given.get("chunking") or {}
 
 
 def is_changed_by(document: Document, options: ChunkingOptions | None) -> bool:
-    return options is not None and options.as_json() != asked_by(document)
+    return options is not None and options.as_json() != requested_by(document)
 
 
 def check(namespace_id: uuid.UUID, options: ChunkingOptions | None) -> tuple[str, ...]:

@@ -13,9 +13,9 @@ from documents.chunking.base import Splitter
 from documents.chunking.llm import FindTopics
 from documents.chunking.methods import DEFAULT_SIZES, ChunkerSettings, splitter_for
 from documents.embedders import Embedder
-from documents.embedders.remote import NoPace, RemoteEmbedder
+from documents.embedders.remote import NoRateLimit, RemoteEmbedder
 from documents.errors import EmbeddingFailed, IngestError
-from documents.metering.rate_limit import SharedPace
+from documents.metering.rate_limit import SharedRateLimiter
 from documents.models import IndexProfile
 from ragsite.database.tenancy import namespace, operator
 from ragsite.platform.backends import load_backend
@@ -128,13 +128,13 @@ def visible_to(namespace_id: uuid.UUID) -> list[IndexProfile]:
         return list(IndexProfile.objects.all())  # row-level security leaves no others
 
 
-def named_by_tenant(name: str, *, namespace_id: uuid.UUID) -> IndexProfile | None:
+def find_for_tenant(name: str, *, namespace_id: uuid.UUID) -> IndexProfile | None:
     """The one a tenant means: its own before a shared one before one it was given."""
     found = [profile for profile in visible_to(namespace_id) if profile.name == name]
     return min(found, key=lambda one: _distance(one, namespace_id), default=None)
 
 
-def named_by_operator(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
+def find_for_operator(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
     """By NAME or NAMESPACE/NAME: of the namespace at hand, else shared, else the only one of that
     name. Raises UnknownProfile."""
     slug, _, own_name = name.rpartition("/")
@@ -224,8 +224,8 @@ def splitter_of(
 def load_embedder(alias: str) -> Embedder:
     try:
         embedder: Embedder = load_backend("EMBEDDERS", alias)
-        if isinstance(embedder, RemoteEmbedder) and isinstance(embedder.pace, NoPace):
-            embedder.pace = SharedPace(
+        if isinstance(embedder, RemoteEmbedder) and isinstance(embedder.rate_limiter, NoRateLimit):
+            embedder.rate_limiter = SharedRateLimiter(
                 alias,
                 requests_per_minute=embedder.requests_per_minute,
                 tokens_per_minute=embedder.tokens_per_minute,

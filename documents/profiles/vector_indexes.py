@@ -146,9 +146,7 @@ def _ensure(cursor: CursorWrapper, profile: IndexProfile) -> bool:
         return False
     rows = Chunk.objects.using("owner").filter(profile=profile).count()
     options = ann_methods.build_options(profile.ann_method, profile.ann_options, rows=rows)
-    if method.needs_rows and (
-        rows < ann_methods.FEWEST_ROWS or _still_fits(profile, options, valid)
-    ):
+    if method.needs_rows and (rows < ann_methods.MIN_ROWS or _still_fits(profile, options, valid)):
         return False
     started = time.monotonic()
     _build(cursor, profile, method, options)

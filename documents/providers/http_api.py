@@ -22,40 +22,17 @@ import httpx2
 
 from documents.providers.deadline import DeadlineExceeded, DeadlineRunner, NoCapacity
 from documents.providers.deadline_streams import DeadlineStream, time_until
+from documents.providers.errors import (
+    ProviderBadResponse,
+    ProviderBrokeOff,
+    ProviderRateLimited,
+    ProviderRefused,
+    ProviderTimeout,
+    ProviderUnavailable,
+)
 
 Headers = dict[bytes | str, bytes | str]
-COME_BACK_LATER = (408, 425, 429, 500, 502, 503, 504, 529)
-
-
-class ProviderFailed(Exception):
-    """It went wrong. The message is ours: a provider's own words may hold its address or a key."""
-
-    def __init__(
-        self, message: str, *, status: int | None = None, retry_after: float | None = None
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.retry_after = retry_after  # seconds, where the provider named them
-
-
-class ProviderTimeout(ProviderFailed):
-    """No whole answer in time."""
-
-
-class ProviderUnavailable(ProviderFailed):
-    """Not reached or overloaded: the same call may succeed later."""
-
-
-class ProviderBrokeOff(ProviderFailed):
-    """The connection ended before the answer did."""
-
-
-class ProviderRefused(ProviderFailed):
-    """It will not do this: a wrong key, an unknown model, a redirect."""
-
-
-class ProviderBadResponse(ProviderFailed):
-    """Something came back that is not what was asked for."""
+RETRYABLE_STATUSES = (408, 425, 429, 500, 502, 503, 504, 529)
 
 
 _local = threading.local()  # .deadline: of the call this thread is making
@@ -231,20 +208,21 @@ def check_status(response: httpcore2.Response) -> None:
     if status == 200:
         return
     sentence = f"The provider answered with status {status}."
-    if status in COME_BACK_LATER:
-        raise ProviderUnavailable(sentence, status=status, retry_after=_retry_after(response))
+    if status in RETRYABLE_STATUSES:
+        kind = ProviderRateLimited if status == 429 else ProviderUnavailable
+        raise kind(sentence, status=status, retry_after=_retry_after(response))
     raise ProviderRefused(sentence, status=status)
 
 
 def _retry_after(response: httpcore2.Response) -> float | None:
     """Seconds from a Retry-After, which gives them as a number or as a date."""
-    fields = {name.lower(): value for name, value in response.headers}
-    told = fields.get(b"retry-after", b"").decode("ascii", "replace").strip()
+    fields = {name.lower(): content for name, content in response.headers}
+    value = fields.get(b"retry-after", b"").decode("ascii", "replace").strip()
     try:
-        seconds = float(told)
+        seconds = float(value)
     except ValueError:
         try:
-            moment = parsedate_to_datetime(told)
+            moment = parsedate_to_datetime(value)
         except (ValueError, TypeError):
             return None
         if moment.tzinfo is None:

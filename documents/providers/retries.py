@@ -1,19 +1,8 @@
-"""Whether and when a failed call to a provider is made again."""
+"""How long to wait before a failed call to a provider is made again."""
 
 import random
 
-from documents.providers.http_api import (
-    ProviderBrokeOff,
-    ProviderFailed,
-    ProviderTimeout,
-    ProviderUnavailable,
-)
-
 FIRST_PAUSE, MAX_PAUSE = 0.5, 30.0  # seconds between two tries, before the jitter
-
-
-def is_worth_retrying(error: ProviderFailed) -> bool:
-    return isinstance(error, ProviderUnavailable | ProviderBrokeOff | ProviderTimeout)
 
 
 def pause_before_retry(number: int, retry_after: float | None) -> float:

@@ -25,12 +25,14 @@ from documents.providers.deadline import (
     RunCancelled,
 )
 from documents.providers.deadline_streams import time_until
-from documents.providers.http_api import (
-    Headers,
-    Provider,
+from documents.providers.errors import (
     ProviderBadResponse,
     ProviderFailed,
     ProviderUnavailable,
+)
+from documents.providers.http_api import (
+    Headers,
+    Provider,
     check_status,
     checked_headers,
     provider_errors,
@@ -44,7 +46,7 @@ class CallCancelled(Exception):
     """The caller no longer wants the answer."""
 
 
-class Call:
+class CallState:
     """What every step of one call looks at. `wait_until` may be moved while it runs, but the
     deadline holds."""
 
@@ -93,11 +95,11 @@ class StreamingProvider(Provider):
         headers: Mapping[str, str] | None = None,
     ) -> "LineStream":
         """Nothing is sent before the first line is asked for."""
-        call = Call(deadline, cancelled)
+        call = CallState(deadline, cancelled)
         sent: Headers = {"Accept": STREAM_TYPES, **checked_headers(headers or {})}
         return LineStream(call, self._lines(json.dumps(body).encode(), sent, call))
 
-    def _lines(self, content: bytes, headers: Headers, call: Call) -> Iterator[bytes]:
+    def _lines(self, content: bytes, headers: Headers, call: CallState) -> Iterator[bytes]:
         with (
             self._slot(call),
             provider_errors(),
@@ -109,7 +111,7 @@ class StreamingProvider(Provider):
             yield from self._split(response.iter_stream())
 
     @contextmanager
-    def _slot(self, call: Call) -> Iterator[None]:
+    def _slot(self, call: CallState) -> Iterator[None]:
         with provider_errors():
             while not self._slots.acquire(timeout=call.step()):
                 pass
@@ -150,7 +152,7 @@ class LineStream:
     """The lines of one answer. Its steps may be taken by different threads, one at a time;
     closing it closes the connection."""
 
-    def __init__(self, call: Call, lines: Iterator[bytes]) -> None:
+    def __init__(self, call: CallState, lines: Iterator[bytes]) -> None:
         self._call = call
         self._lines = lines
 
@@ -191,7 +193,7 @@ class _Backend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
-        call: Call = _local.call
+        call: CallState = _local.call
 
         def connect() -> httpcore2.NetworkStream:
             left = call.seconds_left()
@@ -200,7 +202,7 @@ class _Backend(httpcore2.NetworkBackend):
         return _CallStream(_uninterrupted(self._runner, call, connect), self._runner)
 
 
-def _uninterrupted(runner: DeadlineRunner, call: Call, work: Any) -> httpcore2.NetworkStream:
+def _uninterrupted(runner: DeadlineRunner, call: CallState, work: Any) -> httpcore2.NetworkStream:
     end = time.monotonic() + call.seconds_left()
     try:
         stream: httpcore2.NetworkStream = runner.run(
@@ -223,7 +225,7 @@ class _CallStream(httpcore2.NetworkStream):
         self._runner = runner
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        call: Call = _local.call
+        call: CallState = _local.call
         while True:
             step = call.step()
             try:
@@ -232,7 +234,7 @@ class _CallStream(httpcore2.NetworkStream):
                 continue  # the next step() says if the time is over or nobody waits
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        call: Call = _local.call
+        call: CallState = _local.call
         connection: socket.socket = self._stream.get_extra_info("socket")
         left = memoryview(buffer)
         while left:
@@ -253,7 +255,7 @@ class _CallStream(httpcore2.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
-        call: Call = _local.call
+        call: CallState = _local.call
         plain: socket.socket = self._stream.get_extra_info("socket")
         with plain.dup() as handle:  # the handshake takes the socket itself away
             try:

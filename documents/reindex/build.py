@@ -19,7 +19,7 @@ from django_q.exceptions import TimeoutException
 
 from documents.errors import BadFile, CostCap, EmbeddingFailed, IngestError
 from documents.ingestion import pipeline, terms
-from documents.ingestion.publishing import publish_beside
+from documents.ingestion.publishing import publish_for_reindex
 from documents.jobs import queue
 from documents.jobs.leases import BuildClaim, BuildLease, Claim, LeaseLost, lease_end
 from documents.models import Chunk, Document, DocumentVersion, IndexProfile, Namespace, Reindex
@@ -69,7 +69,7 @@ def claim(worker: str) -> BuildClaim | None:
     return None
 
 
-def reap(dead_workers: Sequence[str] = ()) -> None:
+def requeue_stalled(dead_workers: Sequence[str] = ()) -> None:
     """Take reindexes back from dead workers, and ring for those that wait."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -85,7 +85,7 @@ def reap(dead_workers: Sequence[str] = ()) -> None:
         )
         (due,) = cursor.fetchone()
     for _ in range(min(due, settings.REINDEX["builders"])):
-        queue.ring()
+        queue.wake_workers()
 
 
 def build(claim: BuildClaim, *, seconds: float | None = None) -> None:
@@ -173,7 +173,7 @@ def _index_one(
         if reindex.attempts < MOST_ATTEMPTS:
             raise
         logger.exception("reindex.document_failed", extra={"document_id": version.document_id})
-        _note_failure(lease.claim, version, "internal_error", queue.our_fault(error))
+        _note_failure(lease.claim, version, "internal_error", queue.internal_error_message(error))
     worked = time.monotonic() - started
     # What one document took is slept off, so that the build takes its share of a core and no more.
     pause = min(worked * (1 / settings.REINDEX["share"] - 1), LONGEST_PAUSE)
@@ -189,12 +189,12 @@ def _index_version(lease: BuildLease, profile: IndexProfile, version: DocumentVe
         # the document is indexed anew as a whole; this profile's turn comes after that.
         _queue_again(version)
         return False
-    asked = chunking_overrides.asked_by(version.document)
+    asked = chunking_overrides.requested_by(version.document)
     embedder = pipeline.metered(profile, lease)
     pieces = pipeline.cut(profile, asked, extracted, embedder, version.namespace_id)
     vectors = pipeline.embed_passages(profile, version.document, version, extracted, pieces, lease)
     extracted = replace(extracted, warnings=pieces.warnings)
-    publish_beside(lease, version, profile, extracted, pieces.passages, vectors, asked)
+    publish_for_reindex(lease, version, profile, extracted, pieces.passages, vectors, asked)
     return True
 
 
@@ -231,7 +231,7 @@ def _complete(claim: BuildClaim, lease: BuildLease) -> bool:
     vector_indexes.ensure(reindex.profile)
     lease.write(stage=Stage.WORDS)
     for profile in (reindex.profile, reindex.replaces):
-        terms.count_beside(claim.namespace_id, profile)
+        terms.count_if_stale(claim.namespace_id, profile)
     describe_documents(claim.namespace_id)
     with namespace(claim.namespace_id):
         # Whoever publishes writes this row, so nothing can come between looking and saying so.
@@ -306,7 +306,7 @@ def _release(claim: BuildClaim) -> None:
             mine.update(lease_token=None, lease_until=None)
             return
         mine.update(lease_token=None, lease_until=None, stage=Stage.WAITING)
-        queue.ring()
+        queue.wake_workers()
 
 
 def _put_off(claim: BuildClaim, error: Exception) -> None:
@@ -322,7 +322,7 @@ def _put_off(claim: BuildClaim, error: Exception) -> None:
             attempts=F("attempts") + 1,
             run_after=Now() + timedelta(seconds=min(5 * 2**attempts, 600)),
             error_code=error.code if isinstance(error, IngestError) else "internal_error",
-            error_message=str(error) if known else queue.our_fault(error),
+            error_message=str(error) if known else queue.internal_error_message(error),
         )
 
 

@@ -71,7 +71,7 @@ def estimate(namespace_id: uuid.UUID, profile: IndexProfile) -> Estimate:
 def _read(profile: IndexProfile, embedder: Embedder, version: DocumentVersion) -> _Sample:
     started = time.perf_counter()
     try:
-        asked = chunking_overrides.asked_by(version.document)
+        asked = chunking_overrides.requested_by(version.document)
         extracted = pipeline.read_original(version)
         passages = pipeline.cut(profile, asked, extracted, embedder).passages
     except BadFile:

@@ -82,7 +82,7 @@ def start(namespace_id: uuid.UUID, profile: IndexProfile) -> Reindex:
         reindex = Reindex.objects.create(
             namespace_id=namespace_id, profile=profile, replaces=tenant.active_profile
         )
-        queue.ring()
+        queue.wake_workers()
         _trace("reindex.start", reindex)
     logger.info("reindex.started", extra={"reindex_id": str(reindex.pk)})
     return reindex
@@ -269,7 +269,7 @@ def _write(reindex: Reindex, **fields: object) -> None:
     Reindex.objects.filter(pk=reindex.pk).update(**fields)
     reindex.state = str(fields["state"])
     if fields["has_work"]:
-        queue.ring()
+        queue.wake_workers()
 
 
 def _move(namespace_id: uuid.UUID, profile: IndexProfile) -> None:

@@ -15,7 +15,7 @@ BLANK_LINE = re.compile(r"\n\s*\n")
 LIST_ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])(?=[ \t])", re.MULTILINE)
 WORD = re.compile(r"\S+")
 GRAPHEME = regex.compile(r"\X")
-LONGEST_GRAPHEME = 64  # code points; what is longer is decoration that may be cut
+MAX_GRAPHEME = 64  # code points; what is longer is decoration that may be cut
 
 
 def trimmed(text: str, start: int, end: int) -> Span:
@@ -71,9 +71,9 @@ def grapheme_cut(text: str, start: int, target: int) -> int:
     if text[target - 1 : target + 1].isascii():
         return target
     # Only the neighbourhood: \X takes quadratic time on a run of flags, which are pairs of letters.
-    near = start + max(0, target - start - 2 * LONGEST_GRAPHEME) // 2 * 2
+    near = start + max(0, target - start - 2 * MAX_GRAPHEME) // 2 * 2
     cut = start
-    for grapheme in GRAPHEME.finditer(text[near : target + LONGEST_GRAPHEME]):
+    for grapheme in GRAPHEME.finditer(text[near : target + MAX_GRAPHEME]):
         if near + grapheme.end() > target:
             return cut if cut > start else near + grapheme.end()
         cut = near + grapheme.end()

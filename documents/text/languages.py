@@ -47,7 +47,7 @@ CONFIGURATIONS = {
 
 
 SAMPLE = 1000  # characters, from the beginning and from the middle
-FEWEST_LETTERS = 12  # fewer tell names from no language
+MIN_LETTERS = 12  # fewer tell names from no language
 SURE = 0.5
 
 # One letter of these is worth two or three of an alphabet, and none of them borrows the others.
@@ -101,7 +101,7 @@ def _by_script(sample: str) -> str:
 
 
 def _by_model(prose: str) -> str:
-    if len(prose.replace(" ", "")) < FEWEST_LETTERS:
+    if len(prose.replace(" ", "")) < MIN_LETTERS:
         return UNSURE
     language, probability = _identifier().classify(prose)
     language = _SAME.get(language, language)

@@ -14,9 +14,9 @@ from documents.text.query_syntax import ParsedQuery, parse_query
 
 __all__ = ["ParsedQuery", "Word", "Words", "analysed", "parse_query", "prepare", "word_spans"]
 
-LONGEST_WORD = 255  # characters; PostgreSQL takes 2046 bytes, and a character has at most four
-LONGEST_JOIN = 64
-MOST_JOINED = 8
+MAX_WORD = 255  # characters; PostgreSQL takes 2046 bytes, and a character has at most four
+MAX_JOINED_CHARACTERS = 64
+MAX_JOINED_PIECES = 8
 FEW_WORDS = 5  # a query as short as this may be one compound, spelt apart
 
 # ASCII first: it is what most text is, and the other classes take their time.
@@ -84,7 +84,7 @@ def prepare(text: str, *, query: bool = False) -> Words:
     A query gets one thing more: neighbours joined, so that "node js" finds "nodejs".
     """
     between_spaces = [
-        _prepared(token) if len(token) <= LONGEST_JOIN else _prepared.__wrapped__(token)
+        _prepared(token) if len(token) <= MAX_JOINED_CHARACTERS else _prepared.__wrapped__(token)
         for token in text.split()
     ]
     running = " ".join([words.running for words in between_spaces if words.running])
@@ -124,9 +124,9 @@ def analysed(text: str) -> Iterator[Word]:
     for found in _COMPOUND.finditer(text):
         written, offset, kind = found.group(), found.start(), found.lastgroup or ""
         if kind == "plain":
-            yield Word(written[:LONGEST_WORD].lower(), offset, found.end())
+            yield Word(written[:MAX_WORD].lower(), offset, found.end())
             continue
-        analyse = _words_of if len(written) <= LONGEST_JOIN else _words_of.__wrapped__
+        analyse = _words_of if len(written) <= MAX_JOINED_CHARACTERS else _words_of.__wrapped__
         for word in analyse(written, kind):
             yield Word(word.text, offset + word.start, offset + word.end, word.extra)
 
@@ -180,15 +180,15 @@ def _single(piece: _Piece) -> Iterator[Word]:
     if text := _spelt(piece.text):
         yield Word(text, piece.start, piece.end)
     parts = [found for found in _PARTS.finditer(piece.text) if found.group()[0].isalnum()]
-    if 1 < len(parts) <= MOST_JOINED:
+    if 1 < len(parts) <= MAX_JOINED_PIECES:
         for part in parts:
             start, end = part.span()
             if end - start > 1 and (text := folded(part.group())):
-                yield Word(text[:LONGEST_WORD], piece.start + start, piece.start + end, extra=True)
+                yield Word(text[:MAX_WORD], piece.start + start, piece.start + end, extra=True)
 
 
 def _spelt(piece: str) -> str:
-    word = folded(piece[: 2 * LONGEST_WORD].rstrip("+#"))[:LONGEST_WORD]
+    word = folded(piece[: 2 * MAX_WORD].rstrip("+#"))[:MAX_WORD]
     return word + _SYMBOLS.get(piece[-1], "")
 
 
@@ -202,13 +202,13 @@ def _joined(pieces: list[_Piece]) -> Iterator[Word]:
     if len(groups) > 1:
         groups.append(pieces)
     for group in groups:
-        if 1 < len(group) <= MOST_JOINED and (text := _in_one(group)):
+        if 1 < len(group) <= MAX_JOINED_PIECES and (text := _in_one(group)):
             yield Word(text, group[0].start, group[-1].end, extra=True)
 
 
 def _in_one(group: list[_Piece]) -> str:
     written = "".join(piece.joint + piece.text for piece in group)[len(group[0].joint) :]
-    if len(written) > LONGEST_JOIN or _NUMBER.fullmatch(written.lower().removeprefix("v")):
+    if len(written) > MAX_JOINED_CHARACTERS or _NUMBER.fullmatch(written.lower().removeprefix("v")):
         return ""
     text = _spelt(group[0].text)
     for before, piece in pairwise(group):
@@ -223,5 +223,5 @@ def _numbers(compound: str) -> Iterator[Word]:
     for found in _NUMBER.finditer(compound):
         between = "" if _GROUPED.fullmatch(found.group()) else DOT
         text = folded(re.sub("[.,]", between, found.group()))
-        if len(text) <= LONGEST_JOIN:
+        if len(text) <= MAX_JOINED_CHARACTERS:
             yield Word(text, *found.span(), extra=True)

@@ -7,8 +7,8 @@ import regex
 
 from documents.text.folding import UNSPACED, folded
 
-MOST_WORDS_BESIDE = 12  # more make it a sentence, and quotation marks in it what they are anywhere
-SHORTEST_PREFIX = 4  # characters; shorter ones match half the vocabulary, and take their time
+MAX_WORDS_OUTSIDE_QUOTES = 12  # with more it is a sentence, whose quotation marks are only that
+MIN_PREFIX = 4  # characters; shorter prefixes match half the vocabulary, slowly
 
 _LETTER = rf"[[\p{{L}}\p{{N}}\p{{M}}]--{UNSPACED}]"
 # An inch or a minute sign (5") opens nothing; 「 opens in the middle of a sentence.
@@ -23,10 +23,10 @@ _WORD = rf"(?:\p{{L}}(?:\p{{L}}|\+\+|\#)|{UNSPACED})[^\s\"“„«「『]*"
 _EXCLUDED = rf"(?<!\S)-(?:{_QUOTED}|(?P<word>{_WORD}))"
 _SYNTAX = regex.compile(rf"(?P<excluded>{_EXCLUDED}) | {_QUOTED}", regex.VERBOSE | regex.VERSION1)
 _PREFIX = regex.compile(
-    rf"(?<!{_LETTER})({_LETTER}{{{SHORTEST_PREFIX},}}+)\*(?![\p{{L}}\p{{N}}*])", regex.VERSION1
+    rf"(?<!{_LETTER})({_LETTER}{{{MIN_PREFIX},}}+)\*(?![\p{{L}}\p{{N}}*])", regex.VERSION1
 )
 _SHORT_PREFIX = regex.compile(
-    rf"(?<!{_LETTER})({_LETTER}{{1,{SHORTEST_PREFIX - 1}}}+)\*(?![\p{{L}}\p{{N}}*])", regex.VERSION1
+    rf"(?<!{_LETTER})({_LETTER}{{1,{MIN_PREFIX - 1}}}+)\*(?![\p{{L}}\p{{N}}*])", regex.VERSION1
 )
 _HAS_WORD = regex.compile(r"[\p{L}\p{N}]")
 
@@ -36,7 +36,7 @@ ONLY_EXCLUSIONS: Final = (
 )
 PREFIX_TOO_SHORT: Final = (
     "prefix_too_short: {prefixes} searched for as a plain word; a prefix needs at least "
-    f"{SHORTEST_PREFIX} characters before the asterisk"
+    f"{MIN_PREFIX} characters before the asterisk"
 )
 
 
@@ -77,7 +77,7 @@ def parse_query(query: str) -> ParsedQuery:
             phrases.append(words)
             kept.append(f" {words} ")
     text = "".join([*kept, query[done:]])
-    if len(text.split()) - len(" ".join(phrases).split()) > MOST_WORDS_BESIDE:
+    if len(text.split()) - len(" ".join(phrases).split()) > MAX_WORDS_OUTSIDE_QUOTES:
         phrases = []
     notes = []
     if excluded and not _HAS_WORD.search(text):

@@ -16,10 +16,10 @@ from django.urls import reverse
 from evaluation.errors import EvaluationError
 from evaluation.models import GoldenSet
 from evaluation.runs import lifecycle
-from evaluation.runs.options import Options
+from evaluation.runs.options import RunOptions
 from ragsite.database.tenancy import namespace
 
-DEFAULTS = Options()
+DEFAULTS = RunOptions()
 
 
 class StartForm(forms.Form):
@@ -63,7 +63,7 @@ def start_view(model_admin: admin.ModelAdmin) -> Callable[..., HttpResponse]:
             label = options.pop("label")
             try:
                 with namespace(golden_set.namespace_id):
-                    run = lifecycle.create(golden_set, Options(**options), label=label)
+                    run = lifecycle.create(golden_set, RunOptions(**options), label=label)
             except EvaluationError as error:
                 messages.error(request, str(error))
             else:

@@ -6,9 +6,9 @@ from rest_framework import serializers
 
 from documents.api.fields import NamedChoiceField
 from documents.api.serializers import StrictSerializer
-from evaluation.runs.options import Options
+from evaluation.runs.options import RunOptions
 
-DEFAULTS = Options()
+DEFAULTS = RunOptions()
 
 
 class OptionsSerializer(StrictSerializer):
@@ -53,6 +53,6 @@ class OptionsSerializer(StrictSerializer):
     )
     mmr_lambda = serializers.FloatField(default=DEFAULTS.mmr_lambda, min_value=0, max_value=1)
 
-    def to_options(self) -> Options:
+    def to_options(self) -> RunOptions:
         fields: dict[str, Any] = dict(self.validated_data)
-        return Options(**fields)
+        return RunOptions(**fields)

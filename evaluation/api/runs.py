@@ -15,7 +15,7 @@ from documents.api.views import NamespacedListView, check_parameters, in_namespa
 from evaluation.models import EvaluationRun, GoldenSet, QueryScore
 from evaluation.runs import lifecycle
 from evaluation.runs.comparison import MEASURE, as_data, compare
-from evaluation.runs.options import Options
+from evaluation.runs.options import RunOptions
 from ragsite.access.rate_limits import BY_METHOD
 from ragsite.platform.errors import ApiError
 
@@ -63,7 +63,7 @@ class RunListView(NamespacedListView):
         if golden_set is None:
             raise ApiError("unknown_golden_set", "There is no such golden set.", http_status=422)
         with enveloped():
-            run = lifecycle.create(golden_set, Options(**fields), label=label)
+            run = lifecycle.create(golden_set, RunOptions(**fields), label=label)
         return Response(RunSerializer(run).data, status=202)
 
 

@@ -106,6 +106,7 @@ def _row(
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = arguments_for((__doc__ or "").splitlines()[0])
     parser.add_argument("--questions", type=int, default=50, help="of each set")
+    parser.add_argument("--sets", nargs="+", default=["XQuAD-en", "CISI"])
     options = parser.parse_args(arguments)
     from tests import small_model_server
 
@@ -120,7 +121,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         model = OpenAIModel(
             url, model="smollm2-135m-instruct", context_tokens=small_model_server.CONTEXT_TOKENS
         )
-        for name, collection in sets.items():
+        for name in options.sets:
+            collection = sets[name]
             service = open_service(f"expansion-{name.lower()}")
             service.take_in(collection)
             queries = sample(collection.queries, options.questions)

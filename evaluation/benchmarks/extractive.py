@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.benchmarks import stage
-from evaluation.benchmarks.quality import Service, describe, open_service, say
+from evaluation.benchmarks.quality import Service, open_service, say
 from evaluation.benchmarks.uploads import arguments_for, set_up
 
 MARKER = re.compile(r"\s\[cite:\w+\]")
@@ -76,7 +76,7 @@ def take_in(service: Service, documents: Sequence[dict[str, Any]]) -> None:
     from documents.ingestion import terms
     from documents.jobs import queue
 
-    queue.reap()  # what an earlier run left when it was killed
+    queue.requeue_stalled()  # what an earlier run left when it was killed
     for start in range(0, len(documents), BATCH):
         batch = documents[start : start + BATCH]
         service.post("ingest", {"documents": batch, "on_duplicate": "keep"})
@@ -194,7 +194,6 @@ def rows(options: Any) -> Iterator[str]:
             documents, questions = load(options.data / f"xquad.{language}.json", layout)
             service = open_service(f"xquad-{language}-{layout}")
             take_in(service, documents)
-            say(describe(service))
             score_pairs = cross_encoder(options.cross_encoder)
             asker = Asker(service, language=language, score_pairs=score_pairs)
             yield row(layout, language, [asker.outcome(asked) for asked in questions])
@@ -207,9 +206,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--cross-encoder", type=Path, help="Folder of an exported one; else none.")
     options = parser.parse_args(arguments)
     set_up(options.home)
-    found = list(rows(options))
     say(HEADER)
-    for line in found:
+    for line in rows(options):
         say(line)
 
 

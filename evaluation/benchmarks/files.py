@@ -34,21 +34,21 @@ class Trial:
         from django.test import Client
 
         from documents.accounts import keys
-        from documents.ingestion.extraction import shared_cell
+        from documents.ingestion.extraction import shared_sandbox_worker
         from ragsite.database.tenancy import operator
 
         with operator():
             _, self.key = keys.issue(stage.new_namespace(), scopes=("read", "write"))
         self.client = Client(raise_request_exception=False, SERVER_NAME="localhost")
-        self.cell = shared_cell()
+        self.worker = shared_sandbox_worker()
 
     def run(self, path: Path) -> Outcome:
         started = time.perf_counter()
-        self.cell.peak_bytes = 0
+        self.worker.peak_bytes = 0
         stage.reset_peak()
         kind, end = self._take(path)
         seconds = time.perf_counter() - started
-        return Outcome(path, kind, end, seconds, self.cell.peak_bytes or stage.peak_bytes())
+        return Outcome(path, kind, end, seconds, self.worker.peak_bytes or stage.peak_bytes())
 
     def _take(self, path: Path) -> tuple[str, str]:
         suffix = path.suffix.lower().lstrip(".") or "none"

@@ -1,6 +1,7 @@
-"""Mutated files of every format through their readers, in the cell: `make fuzz [SECONDS=60]`.
+"""Mutated files of every format read in the sandbox worker: `make fuzz [SECONDS=60]`.
 
-Each must come out as a text with exact spans or with a stable code, in time, the cell alive.
+Each must come out as a text with exact spans or with a stable code, in time, and the sandbox
+worker must stay alive.
 """
 
 import argparse
@@ -88,9 +89,9 @@ class Mutator:
 
 class Fuzzer:
     def __init__(self, seed: int, keep: Path) -> None:
-        from documents.ingestion.extraction import Cell
+        from documents.ingestion.extraction import SandboxWorker
 
-        self.cell = Cell(**LIMITS)  # type: ignore[arg-type]
+        self.worker = SandboxWorker(**LIMITS)  # type: ignore[arg-type]
         self.mutator = Mutator(seed)
         self.keep = keep
         self.complaints: list[str] = []
@@ -110,7 +111,7 @@ class Fuzzer:
 
     def read(self, name: str, data: bytes) -> tuple[str, str]:
         """How it ended, and what is wrong with that."""
-        from documents.ingestion.extraction import CellBroken, Unreadable
+        from documents.ingestion.extraction import SandboxWorkerFailed, Unreadable
         from documents.intake.media_types import BY_SUFFIX
 
         started = time.monotonic()
@@ -119,11 +120,11 @@ class Fuzzer:
                 file.write(data)
                 file.seek(0)
                 media_type = BY_SUFFIX[PurePosixPath(name).suffix]
-                extracted = self.cell.extract(file, media_type=media_type, name=name, ocr=OCR)
+                extracted = self.worker.extract(file, media_type=media_type, name=name, ocr=OCR)
         except Unreadable as error:
             return error.code, self._about_refusal(error, time.monotonic() - started)
-        except CellBroken:
-            return "broken", "the cell died"
+        except SandboxWorkerFailed:
+            return "broken", "the sandbox worker died"
         return "ready", about_text(extracted)
 
     def _about_refusal(self, error: Exception, seconds: float) -> str:

@@ -78,7 +78,7 @@ def reading_a_pdf() -> bool:
 
     data = samples.pdf(pages=PAGES)
     extractor = PdfExtractor()
-    gc.freeze()  # as the cell does: the collector need not look at all of Django
+    gc.freeze()  # as the sandbox worker does: the collector need not look at all of Django
     times = compare(
         {
             "PDFium": lambda: bare_pdfium(data),
@@ -134,13 +134,13 @@ def table(what: str, times: dict[str, float], whole: dict[str, float]) -> bool:
     for name, seconds in times.items():
         say(f"| {name} | {seconds:.3f} | {seconds / ours:.0%} |")
     for name, seconds in whole.items():
-        say(f"| {name} (this process, without the cell and the database) | {seconds:.3f} | |")
+        say(f"| {name} (this process, without sandbox and database) | {seconds:.3f} | |")
     return bare / ours >= TARGET
 
 
 def memory() -> bool:
     """The same text in files of 5 and of 45 MB; the process that reads, and this one."""
-    from documents.ingestion.extraction import shared_cell
+    from documents.ingestion.extraction import shared_sandbox_worker
     from documents.intake.media_types import BY_SUFFIX
 
     say("\nmemory: the same text in a small and in a large file\n")
@@ -154,8 +154,10 @@ def memory() -> bool:
                 file.seek(0)
                 gc.collect()  # of what it took to make the file
                 stage.reset_peak()
-                shared_cell().extract(file, media_type=BY_SUFFIX[suffix], name=f"a{suffix}")
-            peaks.append(shared_cell().peak_bytes)
+                shared_sandbox_worker().extract(
+                    file, media_type=BY_SUFFIX[suffix], name=f"a{suffix}"
+                )
+            peaks.append(shared_sandbox_worker().peak_bytes)
             read, worker = (n / stage.MEGABYTE for n in (peaks[-1], stage.peak_bytes()))
             say(f"| {suffix} of {size} MB | {read:.0f} MB | {worker:.0f} MB |")
         grown.append(peaks[1] - peaks[0])

@@ -75,7 +75,7 @@ class Service:
         from documents.ingestion import terms
         from documents.jobs import queue
 
-        queue.reap()  # what an earlier run left when it was killed
+        queue.requeue_stalled()  # what an earlier run left when it was killed
         started, indexed = time.monotonic(), 0
         documents = [
             {

@@ -133,7 +133,7 @@ def kill(worker: "subprocess.Popen[bytes]") -> None:
 
     os.killpg(worker.pid, signal.SIGKILL)
     worker.wait()
-    building.reap([heartbeat.group(worker.pid)])
+    building.requeue_stalled([heartbeat.group(worker.pid)])
 
 
 def state(tenant: Any) -> tuple[str, Any]:

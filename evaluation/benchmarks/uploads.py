@@ -44,12 +44,12 @@ def open_with(name: str, paths: Sequence[Path]) -> Service:
 
     from documents.ingestion import terms
     from documents.jobs import queue
-    from documents.jobs.drain import work_off
+    from documents.jobs.drain import run_until_done
     from documents.models import IngestJob
     from ragsite.database.tenancy import namespace
 
     service = open_service(name)
-    queue.reap()
+    queue.requeue_stalled()
     started = time.monotonic()
     for path in paths:
         answer = service.client.post(
@@ -63,7 +63,7 @@ def open_with(name: str, paths: Sequence[Path]) -> Service:
         job_ids = queue.still_open(
             service.namespace_id, list(IngestJob.objects.values_list("pk", flat=True))
         )
-    work_off(service.namespace_id, job_ids)
+    run_until_done(service.namespace_id, job_ids)
     terms.count(service.namespace_id, service.profile)
     say(f"{len(job_ids)} files indexed in {time.monotonic() - started:.0f} s; {describe(service)}")
     for line in unread(service):

@@ -13,7 +13,7 @@ from evaluation.errors import BadOptions
 from evaluation.measures import metrics
 from evaluation.models import EvaluationRun, GoldenSet
 from evaluation.runs.comparison import compare
-from evaluation.runs.options import Options
+from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import Progress, measure_now
 from ragsite.database.tenancy import operator
 
@@ -24,14 +24,14 @@ BASE = "hybrid, weighted 0.5"
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class ChunkSize:
     """A chunk size and overlap, in the unit of the namespace's chunker."""
 
     size: int
     overlap: int
 
     @classmethod
-    def parse(cls, text: str) -> "Cut":
+    def parse(cls, text: str) -> "ChunkSize":
         size, _, overlap = text.partition("/")
         try:
             return cls(int(size), int(overlap or 0))
@@ -40,7 +40,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class VariantResult:
     """A variant's run; against the base run of its table the gain in nDCG@10 and its p-value."""
 
     name: str
@@ -49,9 +49,9 @@ class Outcome:
     p_value: float | None = None
 
 
-def variants(weights: Sequence[float]) -> Iterator[tuple[str, Options]]:
+def variants(weights: Sequence[float]) -> Iterator[tuple[str, RunOptions]]:
     """The base first: what the service does by default, without a reranker."""
-    base = Options(rerank="none")
+    base = RunOptions(rerank="none")
     yield BASE, base
     yield "semantic", replace(base, mode="semantic")
     yield "lexical", replace(base, mode="lexical")
@@ -68,8 +68,8 @@ def ablate_retrieval(
     weights: Sequence[float],
     *,
     started: Callable[[str], Progress],
-) -> list[Outcome]:
-    outcomes: list[Outcome] = []
+) -> list[VariantResult]:
+    outcomes: list[VariantResult] = []
     for name, options in variants(weights):
         run = _succeeded(
             measure_now(golden_set, options, label=f"ablation: {name}", progress=started(name))
@@ -81,15 +81,15 @@ def ablate_retrieval(
 def ablate_chunks(
     tenant: Namespace,
     golden_set: GoldenSet,
-    cuts: Sequence[Cut],
+    cuts: Sequence[ChunkSize],
     *,
     started: Callable[[str], Progress],
-) -> list[Outcome]:
+) -> list[VariantResult]:
     """The documents as they are cut now, then copies of them under each size and overlap."""
-    current, base = tenant.active_profile, Options(rerank="none")
+    current, base = tenant.active_profile, RunOptions(rerank="none")
     now = f"{current.chunker} {current.chunk_size}/{current.chunk_overlap}"
     run = measure_now(golden_set, base, label=f"ablation: {now}", progress=started(now))
-    outcomes = [Outcome(f"{now} (as it is)", _succeeded(run))]
+    outcomes = [VariantResult(f"{now} (as it is)", _succeeded(run))]
     for cut in cuts:
         if (cut.size, cut.overlap) == (current.chunk_size, current.chunk_overlap):
             continue
@@ -111,7 +111,7 @@ def ablate_chunks(
 
 
 @contextmanager
-def _profile(tenant: Namespace, cut: Cut) -> Iterator[IndexProfile]:
+def _profile(tenant: Namespace, cut: ChunkSize) -> Iterator[IndexProfile]:
     """Like the namespace's own but for the cut; gone when the block ends."""
     current = tenant.active_profile
     wrong = chunking_errors(
@@ -146,9 +146,9 @@ def _succeeded(run: EvaluationRun) -> EvaluationRun:
     return run
 
 
-def _against(outcomes: Sequence[Outcome], name: str, run: EvaluationRun) -> Outcome:
+def _against(outcomes: Sequence[VariantResult], name: str, run: EvaluationRun) -> VariantResult:
     if not outcomes:
-        return Outcome(name, run)
+        return VariantResult(name, run)
     with operator():
         figures = compare(outcomes[0].run, run).measures["ndcg@10"]
-    return Outcome(name, run, figures["gain"], figures["p_value"])
+    return VariantResult(name, run, figures["gain"], figures["p_value"])

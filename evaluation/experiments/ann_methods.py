@@ -17,14 +17,14 @@ FEWEST = 100  # vectors: with fewer there is nothing to approximate
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class IndexMethod:
     name: str
     build: str  # SQL of its index; blank for a scan
     settings: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MethodResult:
     method: str
     build_seconds: float
     recall: dict[int, float]  # by k
@@ -34,7 +34,7 @@ class Measured:
 
 def measure_methods(
     tenant: Namespace, vectors: Sequence[Sequence[float]], *, ks: Sequence[int] = (10, 100)
-) -> tuple[int, list[Measured]]:
+) -> tuple[int, list[MethodResult]]:
     """How many vectors there are, and what each method finds of the exact answer. As operator:
     the table lives and ends with this transaction."""
     with transaction.atomic(using="operator"), connections["operator"].cursor() as cursor:
@@ -62,7 +62,7 @@ def _measured(
     vectors: Sequence[Sequence[float]],
     exact: Sequence[list[str]],
     ks: Sequence[int],
-) -> Iterator[Measured]:
+) -> Iterator[MethodResult]:
     built, seconds = "", 0.0
     for method in _methods(rows):
         if method.build != built:
@@ -73,7 +73,7 @@ def _measured(
             built, seconds = method.build, time.perf_counter() - started
         answers = [_nearest(cursor, vector, max(ks), method.settings) for vector in vectors]
         timed = percentiles([took for _, took in answers])
-        yield Measured(
+        yield MethodResult(
             method=method.name,
             build_seconds=round(seconds if method.build else 0.0, 2),
             recall={
@@ -89,17 +89,17 @@ def _measured(
         )
 
 
-def _methods(rows: int) -> Iterator[Method]:
-    yield Method("exact", "", {})
+def _methods(rows: int) -> Iterator[IndexMethod]:
+    yield IndexMethod("exact", "", {})
     hnsw = "USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16, ef_construction = 64)"
     for width in (100, 200):
-        yield Method(f"hnsw, ef_search {width}", hnsw, {"hnsw.ef_search": str(width)})
+        yield IndexMethod(f"hnsw, ef_search {width}", hnsw, {"hnsw.ef_search": str(width)})
     # As pgvector advises: a list for every thousand rows, and the root of them looked into.
     lists = max(10, min(rows // 1000, round(math.sqrt(rows))))
     ivfflat = f"USING ivfflat (embedding halfvec_cosine_ops) WITH (lists = {lists})"
     for probes in dict.fromkeys((1, round(math.sqrt(lists)), max(1, lists // 2))):
         name = f"ivfflat, {lists} lists, {probes} probes"
-        yield Method(name, ivfflat, {"ivfflat.probes": str(probes)})
+        yield IndexMethod(name, ivfflat, {"ivfflat.probes": str(probes)})
 
 
 def _nearest(

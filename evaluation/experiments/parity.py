@@ -7,10 +7,10 @@ from django.db.models import Count
 
 from documents.models import IndexProfile, Reindex
 from evaluation.measures import metrics
-from evaluation.measures.matching import Passage, as_qrels, as_run, units_of
+from evaluation.measures.matching import RankedPassage, as_qrels, as_run, units_of
 from evaluation.models import GoldenSet
-from evaluation.runs.asking import Question
-from evaluation.runs.options import Options
+from evaluation.runs.asking import PreparedQuery
+from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import prepare
 from ragsite.database.tenancy import namespace
 from retrieval.parity import report_on
@@ -46,10 +46,10 @@ def on_golden_set(reindex: Reindex) -> dict[str, Any] | None:
     }
 
 
-def _measured(reindex: Reindex, profile: IndexProfile, question: Question) -> dict[str, float]:
-    options = Options(depth=DEPTH, rerank="none")
+def _measured(reindex: Reindex, profile: IndexProfile, question: PreparedQuery) -> dict[str, float]:
+    options = RunOptions(depth=DEPTH, rerank="none")
     request = options.ranked(question.text, question.filters, by_document=question.by_document)
     found = search_under(reindex.namespace_id, profile, request)
-    passages = [Passage(hit.source_uri, hit.start, hit.end) for hit in found.hits]
+    passages = [RankedPassage(hit.source_uri, hit.start, hit.end) for hit in found.hits]
     run = as_run(units_of(passages, question.judged))
     return metrics.measure({"q": as_qrels(question.judged)}, {"q": run}, MEASURES)["q"]

@@ -10,7 +10,7 @@ from django.core.files.base import File
 from documents.accounts import keys, quotas
 from documents.ingestion import removal, terms
 from documents.intake import intake, originals
-from documents.jobs.drain import work_off
+from documents.jobs.drain import run_until_done
 from documents.models import Document, DocumentVersion, IndexProfile, Namespace
 from evaluation.errors import EvaluationError
 from ragsite.database.tenancy import namespace, operator
@@ -79,7 +79,7 @@ def _fill(copy: Namespace, tenant: Namespace, progress: Callable[[int, int], Non
         own_ids[receipt.document_id] = version.document_id
         if receipt.job_id:
             job_ids.append(receipt.job_id)
-    if failed := work_off(copy.pk, job_ids, progress=progress):
+    if failed := run_until_done(copy.pk, job_ids, progress=progress):
         first = failed[0]
         raise CopyFailed(
             f"{len(failed)} documents cannot be indexed under {copy.active_profile.name!r}, the "

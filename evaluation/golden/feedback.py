@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from documents.metadata import storable
 from documents.models import Chunk
 from evaluation.errors import BadGoldenSet, UnknownChunks, UnknownQuery
-from evaluation.measures.matching import Judged, Passage, meets
+from evaluation.measures.matching import Judged, RankedPassage, meets
 from evaluation.models import Feedback, GoldenQuery, GoldenSet, SelectedPassage
 from ragsite.database.tenancy import namespace
 from ragsite.platform.logs import current_request_id
@@ -163,7 +163,7 @@ def _judge_selected(query: GoldenQuery, all_said: Sequence[Feedback], curated: C
             except BadGoldenSet:
                 curated.gone += 1
                 continue
-            passage = Passage(document.source_uri, start, end)
+            passage = RankedPassage(document.source_uri, start, end)
             if any(meets(passage, known) for known in judged):
                 curated.judged_already += 1
                 continue

@@ -10,7 +10,7 @@ from django.db.models import Q
 from documents.accounts import audit
 from documents.errors import IngestError
 from documents.intake import intake
-from documents.jobs.drain import work_off
+from documents.jobs.drain import run_until_done
 from documents.metadata import text as storable_text
 from documents.models import Document, DocumentVersion
 from evaluation.errors import BadGoldenSet
@@ -253,7 +253,7 @@ def ingest_corpus(
             if receipt.job_id:
                 job_ids.append(receipt.job_id)
         took()
-    failed = work_off(namespace_id, job_ids, progress=indexed)
+    failed = run_until_done(namespace_id, job_ids, progress=indexed)
     report.indexed = len(job_ids) - len(failed)
     report.failed += [f"{document.source_uri}: {document.error_code}" for document in failed]
     return report

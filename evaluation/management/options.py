@@ -13,7 +13,7 @@ from documents.models import IndexProfile, Namespace
 from documents.profiles import profiles
 from evaluation.api.options import OptionsSerializer
 from evaluation.models import EvaluationRun
-from evaluation.runs.options import Options
+from evaluation.runs.options import RunOptions
 from ragsite.database.tenancy import operator
 
 SHOWN = (
@@ -44,7 +44,7 @@ def add_search_options(parser: CommandParser) -> None:
     )
 
 
-def options_from(options: dict[str, Any]) -> Options:
+def options_from(options: dict[str, Any]) -> RunOptions:
     asked = {name: options[name] for name in SHOWN if options.get(name) is not None}
     form = OptionsSerializer(data=asked)
     if not form.is_valid():
@@ -60,7 +60,7 @@ def tenant_named(slug: str) -> Namespace:
 
 def profile_named(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
     try:
-        return profiles.named_by_operator(name, near=near)
+        return profiles.find_for_operator(name, near=near)
     except profiles.UnknownProfile as error:
         raise CommandError(str(error)) from None
 

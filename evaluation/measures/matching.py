@@ -34,14 +34,14 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class RankedPassage:
     source_uri: str
     start: int
     end: int
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class RankingUnit:
     """One entry of the list that is measured: a judgement that was met, or something else."""
 
     name: str
@@ -49,7 +49,7 @@ class Unit:
     judged: Judged | None = None
 
 
-def meets(passage: Passage, judged: Judged) -> bool:
+def meets(passage: RankedPassage, judged: Judged) -> bool:
     if passage.source_uri != judged.source_uri:
         return False
     if judged.start is None or judged.end is None:
@@ -59,27 +59,29 @@ def meets(passage: Passage, judged: Judged) -> bool:
     return overlap > 0 and overlap >= ENOUGH * shorter
 
 
-def units_of(passages: Sequence[Passage], judgements: Collection[Judged]) -> list[Unit]:
+def units_of(
+    passages: Sequence[RankedPassage], judgements: Collection[Judged]
+) -> list[RankingUnit]:
     """The ranking as it is measured."""
     by_passage = any(judged.is_span for judged in judgements)
     by_source: dict[str, list[Judged]] = {}
     for judged in sorted(judgements, key=lambda judged: -judged.grade):
         by_source.setdefault(judged.source_uri, []).append(judged)
-    units: list[Unit] = []
+    units: list[RankingUnit] = []
     met: set[str] = set()
     seen: set[str] = set()
     for index, passage in enumerate(passages):
         here = [j for j in by_source.get(passage.source_uri, ()) if meets(passage, j)]
         fresh = [judged for judged in here if judged.name not in met]
-        units += [Unit(judged.name, index, judged) for judged in fresh]
+        units += [RankingUnit(judged.name, index, judged) for judged in fresh]
         met |= {judged.name for judged in fresh}
         if not here and (by_passage or passage.source_uri not in seen):
-            units.append(Unit(f"other {index}", index))
+            units.append(RankingUnit(f"other {index}", index))
         seen.add(passage.source_uri)
     return units
 
 
-def as_run(units: Sequence[Unit]) -> Mapping[str, float]:
+def as_run(units: Sequence[RankingUnit]) -> Mapping[str, float]:
     """Scores that keep the order and tie nowhere, as measuring libraries want them."""
     return {unit.name: float(len(units) - place) for place, unit in enumerate(units)}
 

@@ -120,7 +120,7 @@ def _measure_of(name: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class MeanEstimate:
     """A mean, and where it would lie for 95 % of such samples of queries (bootstrap)."""
 
     mean: float
@@ -128,22 +128,22 @@ class Estimate:
     high: float
 
 
-def estimate(values: Sequence[float]) -> Estimate:
+def estimate(values: Sequence[float]) -> MeanEstimate:
     import numpy as np
 
     if not values:
-        return Estimate(0.0, 0.0, 0.0)
+        return MeanEstimate(0.0, 0.0, 0.0)
     sample = np.asarray(values, dtype=float)
     mean = float(sample.mean())
     if len(sample) < 2 or np.ptp(sample) == 0:
-        return Estimate(mean, mean, mean)
+        return MeanEstimate(mean, mean, mean)
     from scipy import stats
 
     drawn = stats.bootstrap(
         (sample,), np.mean, n_resamples=RESAMPLES, method="percentile", rng=SEED, batch=500
     )
     interval = drawn.confidence_interval
-    return Estimate(mean, float(interval.low), float(interval.high))
+    return MeanEstimate(mean, float(interval.low), float(interval.high))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaluation.experiments.ablation import MEASURES, Outcome
-from evaluation.experiments.ann_methods import Measured
+from evaluation.experiments.ablation import MEASURES, VariantResult
+from evaluation.experiments.ann_methods import MethodResult
 
 from .files import STYLE, html_table
 from .tables import table
@@ -13,11 +13,11 @@ HEAD = ("variant", *MEASURES, "Δ nDCG@10", "p", "p50 ms", "p95 ms", "tokens")
 Section = tuple[str, Sequence[str], list[Sequence[str]]]  # title, head, rows
 
 
-def outcome_section(title: str, outcomes: Sequence[Outcome]) -> Section:
+def outcome_section(title: str, outcomes: Sequence[VariantResult]) -> Section:
     return title, HEAD, [_row(outcome) for outcome in outcomes]
 
 
-def _row(outcome: Outcome) -> Sequence[str]:
+def _row(outcome: VariantResult) -> Sequence[str]:
     run = outcome.run
     total = run.latency_ms.get("total", {})
     return (
@@ -31,7 +31,7 @@ def _row(outcome: Outcome) -> Sequence[str]:
     )
 
 
-def method_section(rows: int, methods: Sequence[Measured]) -> Section:
+def method_section(rows: int, methods: Sequence[MethodResult]) -> Section:
     ks = list(methods[0].recall) if methods else []
     head = ("method", *(f"recall@{k}" for k in ks), "p50 ms", "p95 ms", "build s")
     body: list[Sequence[str]] = [

@@ -97,9 +97,9 @@ def answer_lines(run: EvaluationRun) -> list[str]:
     ]
 
 
-def _share(run: EvaluationRun, name: str) -> str:
+def _share(run: EvaluationRun, name: str, of: str = "answers") -> str:
     figures = run.metrics.get(name)
-    return f"{figures['mean']:.1%} of {figures['queries']}" if figures else "unmeasured"
+    return f"{figures['mean']:.1%} of {figures['queries']} {of}" if figures else "unmeasured"
 
 
 def _total(run: EvaluationRun, name: str) -> float:
@@ -111,28 +111,28 @@ def _correctness(run: EvaluationRun, model: str) -> str:
     if "answer@text" not in run.metrics:
         return f"Answer correctness of {model}: unmeasured, because no query has judged text."
     return (
-        f"Answer correctness of {model}: the expected words stand in {_share(run, 'answer@text')} "
-        f"answers; {_share(run, 'answer@cited')} cite a passage judged relevant."
+        f"Answer correctness of {model}: the expected words stand in {_share(run, 'answer@text')}; "
+        f"{_share(run, 'answer@cited')} cite a passage judged relevant."
     )
 
 
 def _abstentions(run: EvaluationRun) -> str:
     answered = run.metrics.get("answered@answerable")
-    refused = f"{1 - answered['mean']:.1%} of {answered['queries']}" if answered else "unmeasured"
-    return (
-        f"Abstained: {refused} answerable questions, "
-        f"{_share(run, 'abstained@unanswerable')} unanswerable ones."
-    )
+    refused = f"{1 - answered['mean']:.1%} of {answered['queries']}" if answered else "none of 0"
+    unanswerable = _share(run, "abstained@unanswerable", "unanswerable ones")
+    if unanswerable == "unmeasured":
+        unanswerable = "no question is tagged unanswerable"
+    return f"Abstained: {refused} answerable questions; {unanswerable}."
 
 
 def _citations(run: EvaluationRun) -> str:
     return (
-        f"Citations: {_total(run, 'answer_citations'):.0f} emitted, equal to the stored text in "
-        f"{_share(run, 'citations_equal')} answers; unknown ids dropped "
+        f"Citations: {_total(run, 'answer_citations'):.0f} emitted, equal to the stored text: "
+        f"{_share(run, 'citations_equal')}; unknown ids dropped "
         f"{_total(run, 'answer_unknown_ids'):.0f}, malformed markers "
-        f"{_total(run, 'answer_malformed_markers'):.0f}; quotes exact as written: "
-        f"{_share(run, 'quotes_exact')} answers with quotes. ALCE recall "
-        f"{_share(run, 'citation_recall')}, precision {_share(run, 'citation_precision')}."
+        f"{_total(run, 'answer_malformed_markers'):.0f}. Quotes exact as written: "
+        f"{_share(run, 'quotes_exact')}. ALCE recall: {_share(run, 'citation_recall')}, "
+        f"precision: {_share(run, 'citation_precision')}."
     )
 
 

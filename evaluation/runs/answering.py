@@ -12,14 +12,14 @@ import regex
 
 from documents.language_models.base import LanguageModelFailed
 from evaluation.measures.answers import parts_of
-from evaluation.measures.matching import Judged, Passage, meets
+from evaluation.measures.matching import Judged, RankedPassage, meets
 from evaluation.runs.citation_audit import MARKER, unequal_citations, unknown_markers
 from retrieval.answering.answer import answer
 from retrieval.answering.requests import AnswerEvent, AnswerRequest, AnswerResult, TextEvent
 from retrieval.cache import results
 
-from .asking import Question
-from .options import Options
+from .asking import PreparedQuery
+from .options import RunOptions
 
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}]")
 _NOT_A_WORD = regex.compile(r"[^\p{L}\p{N}%€$£¥]+")
@@ -32,7 +32,9 @@ class MeasuredAnswer:
     fallbacks: Sequence[str] = field(default_factory=list)
 
 
-def measure_answer(namespace_id: uuid.UUID, question: Question, options: Options) -> MeasuredAnswer:
+def measure_answer(
+    namespace_id: uuid.UUID, question: PreparedQuery, options: RunOptions
+) -> MeasuredAnswer:
     """Never from a cache. A model that fails is counted, with the code of its failure."""
     request = AnswerRequest(
         search=options.asked(question.text, question.filters),
@@ -59,7 +61,7 @@ def measure_answer(namespace_id: uuid.UUID, question: Question, options: Options
     return MeasuredAnswer(metrics, times, list(result.fallbacks))
 
 
-def figures(result: AnswerResult, question: Question, *, unequal: int) -> dict[str, float]:
+def figures(result: AnswerResult, question: PreparedQuery, *, unequal: int) -> dict[str, float]:
     """`unequal`: how many citations are not what the database holds."""
     measured: dict[str, float | None] = {
         "answer_citations": len(result.citations),
@@ -122,7 +124,7 @@ def _plain(text: str) -> str:
 def _cites_the_answer(result: AnswerResult, judgements: Collection[Judged]) -> float | None:
     """Whether one of its citations meets a relevant judgement."""
     relevant = [judged for judged in judgements if judged.grade > 0]
-    cited = [Passage(c.evidence.hit.source_uri, c.start, c.end) for c in result.citations]
+    cited = [RankedPassage(c.evidence.hit.source_uri, c.start, c.end) for c in result.citations]
     return float(any(meets(passage, judged) for passage in cited for judged in relevant))
 
 

@@ -7,20 +7,20 @@ from typing import Any
 
 from documents.models import Chunk, Document
 from evaluation.measures.answers import answer_in_context
-from evaluation.measures.matching import Judged, Passage, Unit, meets, units_of
+from evaluation.measures.matching import Judged, RankedPassage, RankingUnit, meets, units_of
 from evaluation.measures.metrics import FIRST_RESULTS
 from ragsite.database.tenancy import namespace
 from retrieval.cache import results
 from retrieval.requests import Candidate, Explanation, Filters
 from retrieval.search import search
 
-from .options import Options
+from .options import RunOptions
 
 STAGES = ("vector", "lexical", "fused", "rerank")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PreparedQuery:
     """A golden query, ready to be asked: its answers where they stand now."""
 
     query_id: uuid.UUID
@@ -36,7 +36,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    units: list[Unit]
+    units: list[RankingUnit]
     judged: list[dict[str, Any]]
     ranking: list[dict[str, Any]]
     times_ms: Mapping[str, float]
@@ -48,8 +48,8 @@ class Answered:
 
 def ask(
     namespace_id: uuid.UUID,
-    question: Question,
-    options: Options,
+    question: PreparedQuery,
+    options: RunOptions,
     *,
     own_ids: Mapping[uuid.UUID, uuid.UUID] | None = None,
 ) -> Answered:
@@ -62,7 +62,7 @@ def ask(
             namespace_id,
             options.ranked(question.text, question.filters, by_document=question.by_document),
         )
-    passages = [Passage(hit.source_uri, hit.start, hit.end) for hit in deep.hits]
+    passages = [RankedPassage(hit.source_uri, hit.start, hit.end) for hit in deep.hits]
     units = units_of(passages, question.judged)
     grades = {unit.passage: unit.judged.grade for unit in reversed(units) if unit.judged}
     names = own_ids or {}
@@ -100,9 +100,9 @@ def _scores(candidate: Candidate) -> dict[str, float | None]:
 
 def _stage_ranks(
     namespace_id: uuid.UUID,
-    question: Question,
+    question: PreparedQuery,
     explained: Sequence[Explanation],
-    units: Sequence[Unit],
+    units: Sequence[RankingUnit],
 ) -> list[dict[str, Any]]:
     """Every judgement with the best rank that a passage meeting it had at each stage, and what
     became of it: the reason where it was dropped, "not a candidate" where no leg found it."""
@@ -135,8 +135,8 @@ def _stage_ranks(
 
 
 def _places(
-    namespace_id: uuid.UUID, question: Question, explained: Sequence[Explanation]
-) -> dict[uuid.UUID, Passage]:
+    namespace_id: uuid.UUID, question: PreparedQuery, explained: Sequence[Explanation]
+) -> dict[uuid.UUID, RankedPassage]:
     """Where the candidates of judged documents stand; the others do not matter."""
     sources = {judged.source_uri for judged in question.judged}
     found = {explanation.candidate.document_id for explanation in explained}
@@ -150,4 +150,4 @@ def _places(
             pk__in=[e.candidate.chunk_id for e in explained if e.candidate.document_id in documents]
         )
         rows = list(chunks.values_list("pk", "document_id", "start", "end"))
-    return {pk: Passage(documents[document], start, end) for pk, document, start, end in rows}
+    return {pk: RankedPassage(documents[document], start, end) for pk, document, start, end in rows}

@@ -19,7 +19,7 @@ from evaluation.errors import BadOptions, NothingToMeasure
 from evaluation.models import EvaluationRun, GoldenSet
 from ragsite.database.tenancy import namespace
 
-from .options import Options
+from .options import RunOptions
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def _lease() -> timedelta:
 
 
 def create(
-    golden_set: GoldenSet, options: Options, *, label: str = "", queue: bool = True
+    golden_set: GoldenSet, options: RunOptions, *, label: str = "", queue: bool = True
 ) -> EvaluationRun:
     """Inside namespace(). Queued for the workers, unless the caller is about to run it."""
     if not golden_set.queries.filter(judgements__grade__gt=0).exists():
@@ -71,12 +71,12 @@ def create(
         options=options.stored(),
     )
     if queue:
-        ring()
+        wake_workers()
     return EvaluationRun.objects.get(pk=run.pk)
 
 
-def ring() -> None:
-    async_task("evaluation.tasks.answer_bell", save=False)
+def wake_workers() -> None:
+    async_task("evaluation.tasks.run_next_evaluation", save=False)
 
 
 def claim(run_id: uuid.UUID, namespace_id: uuid.UUID) -> RunClaim | None:
@@ -113,10 +113,10 @@ def _waiting() -> list[tuple[uuid.UUID, uuid.UUID]]:
         return cursor.fetchall()
 
 
-def reap() -> None:
+def wake_for_waiting_runs() -> None:
     """Ring for runs that nobody is at: their bell was lost, or their worker has died."""
     for _ in _waiting()[: settings.JOB_WORKERS]:
-        ring()
+        wake_workers()
 
 
 def succeed(claim: RunClaim, **results: Any) -> None:
@@ -133,7 +133,7 @@ def pause(claim: RunClaim) -> None:
     """Let somebody else go on where this worker had to stop."""
     with namespace(claim.namespace_id):
         claim.write(state=State.QUEUED, attempts=0)  # it was getting on
-    ring()
+    wake_workers()
 
 
 def cancel(run_id: uuid.UUID) -> bool:

@@ -9,7 +9,7 @@ UNBOUNDED = 100_000_000  # tokens: a ranking is measured whole, whatever fits in
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class RunOptions:
     k: int = 10  # what a client asks for: latency and tokens are measured with it
     depth: int = 100  # how far the ranking is looked at
     mode: Mode = "hybrid"

@@ -25,10 +25,10 @@ from retrieval.search import search
 
 from . import lifecycle
 from .answering import measure_answer
-from .asking import Answered, Question, ask
+from .asking import Answered, PreparedQuery, ask
 from .code_version import code_version
 from .lifecycle import RunClaim, RunLost
-from .options import Options
+from .options import RunOptions
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ MEASURES = tuple(dict.fromkeys((*metrics.DEFAULT, *(f"recall@{k}" for k in metri
 
 def measure_now(
     golden_set: GoldenSet,
-    options: Options,
+    options: RunOptions,
     *,
     label: str = "",
     searched: uuid.UUID | None = None,
@@ -90,7 +90,7 @@ def _evaluate(
         run = EvaluationRun.objects.select_related("golden_set").get(pk=claim.run_id)
         queries = list(run.golden_set.queries.prefetch_related("judgements"))
         done = set(run.scores.values_list("ordinal", flat=True))
-    options = Options.from_stored(run.options)
+    options = RunOptions.from_stored(run.options)
     questions, warnings = prepare(searched, queries, with_unanswerable=options.answers)
     if bounded := [f"recall@{cutoff}" for cutoff in (50, 100) if options.depth < cutoff]:
         warnings.append(f"{' and '.join(bounded)}: bounded by the depth of {options.depth}.")
@@ -126,8 +126,8 @@ def _evaluate(
 
 def _measure(
     searched: uuid.UUID,
-    question: Question,
-    options: Options,
+    question: PreparedQuery,
+    options: RunOptions,
     own_ids: Mapping[uuid.UUID, uuid.UUID] | None,
 ) -> dict[str, Any]:
     """The fields of a query's score: its ranking, and its answer where that is wanted."""
@@ -150,7 +150,7 @@ def _measure(
     return score
 
 
-def _scores(question: Question, answered: Answered) -> dict[str, float]:
+def _scores(question: PreparedQuery, answered: Answered) -> dict[str, float]:
     scores = metrics.measure(
         {"q": as_qrels(question.judged)}, {"q": as_run(answered.units)}, MEASURES
     )["q"]
@@ -162,7 +162,7 @@ def _scores(question: Question, answered: Answered) -> dict[str, float]:
 
 def prepare(
     searched: uuid.UUID, queries: Sequence[GoldenQuery], *, with_unanswerable: bool = False
-) -> tuple[list[Question], list[str]]:
+) -> tuple[list[PreparedQuery], list[str]]:
     """The queries that can be measured, each with its judgements where they stand now."""
     with namespace(searched):
         judgements = [j for query in queries for j in query.judgements.all()]
@@ -193,10 +193,10 @@ def prepare(
             )
         if any(j.grade > 0 for j in judged):
             filters = read_filters(query.filters)
-            questions.append(Question(query.pk, query.text, filters, tuple(judged)))
+            questions.append(PreparedQuery(query.pk, query.text, filters, tuple(judged)))
         elif with_unanswerable and UNANSWERABLE in query.tags:
             filters = read_filters(query.filters)
-            questions.append(Question(query.pk, query.text, filters, (), is_answerable=False))
+            questions.append(PreparedQuery(query.pk, query.text, filters, (), is_answerable=False))
         else:
             unmeasured += 1
     missing = sum(j.source_uri not in documents for j in judgements)
@@ -222,7 +222,7 @@ def _warnings(unmeasured: int, moved: int, missing: int) -> Iterator[str]:
 
 
 def snapshot(
-    searched: uuid.UUID, options: Options, questions: Sequence[Question]
+    searched: uuid.UUID, options: RunOptions, questions: Sequence[PreparedQuery]
 ) -> dict[str, Any]:
     """What decided the figures: options, settings, profile, model, content and questions."""
     with namespace(searched):

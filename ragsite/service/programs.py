@@ -25,7 +25,7 @@ def web() -> Program:
     argv = [sys.executable, "-m", "uvicorn", "ragsite.asgi:application"]
     argv += ["--host", settings.HOST, "--port", str(settings.PORT)]
     argv += ["--workers", str(settings.WEB_PROCESSES), "--timeout-graceful-shutdown", "10"]
-    argv += ["--http", "ragsite.platform.http_protocol:GuardedProtocol"]
+    argv += ["--http", "ragsite.web.http_protocol:GuardedProtocol"]
     argv += ["--ws-max-size", str(settings.BODIES["max_message_bytes"])]
     argv += ["--ws-per-message-deflate", "false"]  # small messages; it costs memory for each socket
     # X-Forwarded-For is ours to judge (TRUSTED_PROXIES): uvicorn would believe any local client.
@@ -82,8 +82,8 @@ class WorkerKeeper:
         # The system gives numbers out again: a life that begins is not among the dead.
         self.buried = [name for name in self.buried if name != group]
         self.living = group
-        queue.reap(self.buried)
-        build.reap(self.buried)
+        queue.requeue_stalled(self.buried)
+        build.requeue_stalled(self.buried)
 
     def _group(self) -> str:
         return heartbeat.group(self.supervisor.process_group("worker"))
@@ -93,4 +93,4 @@ def _ask_for_sign_of_life() -> None:
     # Any bell answered is a sign of life; one more behind a long queue would only come late.
     waiting = OrmQ.objects.filter(lock__lte=timezone.now()).count()
     if waiting < settings.JOB_WORKERS + 2:
-        async_task("documents.tasks.show_sign_of_life", save=False)
+        async_task("documents.tasks.send_heartbeat", save=False)

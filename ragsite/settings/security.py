@@ -1,4 +1,4 @@
-"""Settings that keep strangers out and the trace in; read by ragsite/settings.py."""
+"""Settings that keep strangers out and the trace in; read by ragsite/settings/."""
 
 import environ
 

@@ -7,25 +7,26 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 
 from django.conf import settings
 
 from documents.errors import IngestError
-from documents.language_models.base import Cancelled, LanguageModelFailed, Piece, Usage
+from documents.language_models.base import AnswerPiece, Cancelled, LanguageModelFailed, Usage
 from documents.text.languages import detect
 from ragsite.web.threads import release_connections
 from retrieval.answering.checks.checking import AnswerChecker
 from retrieval.answering.model_writer import ModelWriter
 from retrieval.answering.question.conversation import carry_terms, standalone_question
+from retrieval.answering.question.second_search import content_words
 from retrieval.answering.values.conflicts import find_conflicts
 from retrieval.answering.writers.base import NotEnoughInformation, WritingTask
 
 from .call import Call, Progress, prepare
 from .finding import Findings, find, find_again
 from .finishing import book_unfinished, conflict_note, finish_abstention, finish_answer
-from .messages import not_enough_information
+from .messages import about_words, not_enough_information
 from .requests import (
     AnswerEvent,
     AnswerRequest,
@@ -62,7 +63,7 @@ def answer(
             yield from _write(call, findings, progress, language=language)
             return
         except NotEnoughInformation as shortage:
-            missing = shortage.missing or missing
+            missing = shortage.missing or about_words(shortage.words, language=language)
             progress.book(shortage.usage or Usage())
         if findings.is_second:
             break
@@ -71,6 +72,7 @@ def answer(
         if {item.id for item in findings.evidence} <= known:
             break
         yield _sources(findings)
+    missing = missing or about_words(content_words(question, language)[:3], language=language)
     yield from _abstain(call, findings, progress, language=language, missing=missing)
 
 
@@ -145,8 +147,9 @@ def _write(call: Call, findings: Findings, progress: Progress, *, language: str)
     release_connections()
     finish, written = "stop", ""
     started = time.perf_counter()
+    pieces = _pieces(call, task)
     try:
-        for piece in _pieces(call, task):
+        for piece in pieces:
             if not written and piece.text:
                 progress.clock.since("first_text", started)
             written += piece.text
@@ -154,20 +157,23 @@ def _write(call: Call, findings: Findings, progress: Progress, *, language: str)
                 yield TextEvent(checked)
             progress.book(piece.usage or Usage())
             finish = piece.finish or finish
+            if checker.is_full:  # a flood: nothing more would leave
+                finish = "length"
+                break
     except (LanguageModelFailed, Cancelled, GeneratorExit):
         book_unfinished(call, task, written, progress)
         raise
+    finally:
+        pieces.close()
     note = conflict_note(task.conflicts, written, language=language)
     for checked in (*checker.feed(f"\n\n{note}" if note else ""), *checker.finish()):
         yield TextEvent(checked)
     progress.clock.since("write", started)
-    result = finish_answer(
-        call, findings, checker, progress, conflicts=task.conflicts, finish=finish
-    )
+    result = finish_answer(call, findings, checker, progress, task=task, finish=finish)
     yield _done(result)
 
 
-def _pieces(call: Call, task: WritingTask) -> Iterator[Piece]:
+def _pieces(call: Call, task: WritingTask) -> Generator[AnswerPiece, None, None]:
     """What the writer writes; by words alone if the embedder fails it."""
     call.require_wanted()
     try:

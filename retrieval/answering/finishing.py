@@ -30,17 +30,18 @@ def finish_answer(
     checker: AnswerChecker,
     progress: Progress,
     *,
-    conflicts: Sequence[Uncertainty],
+    task: WritingTask,
     finish: str,
 ) -> AnswerResult:
     """The result of an answer that was written."""
+    text, citations, language = checker.text, checker.citations, task.language
     with progress.clock("judge"):
-        sentences = _sentences(call, checker, progress)
+        sentences = _sentences(task, checker, progress)
         uncertainties = (
-            *conflicts,
+            *task.conflicts,
             *checker.uncertainties,
-            *unsupported_values(checker.text, checker.citations, question=findings.question),
-            *uncited_sentences(checker.text, checker.citations),
+            *unsupported_values(text, citations, question=task.question, language=language),
+            *uncited_sentences(text, citations, language=language),
         )
     problems = [one for one in uncertainties if one.kind != "conflict"]
     result = replace(
@@ -121,13 +122,14 @@ def _base(
 
 
 def _sentences(
-    call: Call, checker: AnswerChecker, progress: Progress
+    task: WritingTask, checker: AnswerChecker, progress: Progress
 ) -> tuple[AnswerSentence, ...]:
+    text, citations, language = checker.text, checker.citations, task.language
     try:
-        return judge_sentences(checker.text, checker.citations, embed=call.embed)
+        return judge_sentences(text, citations, embed=task.embed, language=language)
     except IngestError as error:  # support by words alone
         progress.fallbacks.append(f"support_by_words: {error.code}")
-        return judge_sentences(checker.text, checker.citations, embed=None)
+        return judge_sentences(text, citations, embed=None, language=language)
 
 
 def _verified(call: Call, result: AnswerResult, progress: Progress) -> AnswerResult:

@@ -4,11 +4,11 @@ import threading
 from collections.abc import Iterator
 
 from documents.language_models.base import (
+    AnswerPiece,
     ChatRequest,
     LanguageModel,
     LanguageModelBadResponse,
     Message,
-    Piece,
 )
 from retrieval.answering.prompt import SENTINEL, PromptInput, build_prompt, fitted_evidence
 from retrieval.answering.requests import Evidence
@@ -26,7 +26,7 @@ class ModelWriter:
 
     def write(
         self, task: WritingTask, *, deadline: float, cancelled: threading.Event
-    ) -> Iterator[Piece]:
+    ) -> Iterator[AnswerPiece]:
         request = ChatRequest(
             self.messages(task),
             max_tokens=task.request.max_tokens or self.max_tokens,
@@ -57,10 +57,10 @@ class ModelWriter:
         return fitted_evidence(task.evidence, tokens=room, count_tokens=self.model.count_tokens)
 
 
-def _unless_abstaining(pieces: Iterator[Piece]) -> Iterator[Piece]:
+def _unless_abstaining(pieces: Iterator[AnswerPiece]) -> Iterator[AnswerPiece]:
     """The pieces as they come. Raises NotEnoughInformation if they begin with the sentinel."""
     start = ""
-    held: list[Piece] = []
+    held: list[AnswerPiece] = []
     for piece in pieces:
         held.append(piece)
         start += piece.text
@@ -84,7 +84,9 @@ def _plain(start: str) -> str:
     return start.lstrip().lstrip("*_`\"'[#").upper().replace(" ", "_")
 
 
-def _abstention(start: str, held: list[Piece], pieces: Iterator[Piece]) -> NotEnoughInformation:
+def _abstention(
+    start: str, held: list[AnswerPiece], pieces: Iterator[AnswerPiece]
+) -> NotEnoughInformation:
     """Reads on until it is known what the model says is missing, and what that cost."""
     text = start
     for piece in pieces:

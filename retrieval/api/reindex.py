@@ -176,7 +176,7 @@ def act(namespace_id: uuid.UUID, wish: dict[str, Any]) -> dict[str, Any]:
 
 
 def _profile(name: str, namespace_id: uuid.UUID) -> IndexProfile:
-    profile = profiles.named_by_tenant(name, namespace_id=namespace_id)
+    profile = profiles.find_for_tenant(name, namespace_id=namespace_id)
     if profile is None:
         raise ValidationError({"profile": "There is no such profile: see GET /profiles."})
     return profile

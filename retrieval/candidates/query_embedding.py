@@ -5,9 +5,10 @@ import uuid
 from functools import cache, partial
 
 from documents.embedders import Embedder
-from documents.errors import ProviderAway, ProviderError
+from documents.errors import EmbeddingProviderFailed
 from documents.metering.embeddings import book_question
 from documents.profiles import profiles
+from documents.providers.errors import ProviderUnavailable
 from ragsite.platform.breaker import Breaker
 from ragsite.web.threads import release_connections
 from retrieval.cache.results import embed_query_cached
@@ -34,11 +35,14 @@ def _ask_embedder(
     """Raises at once for a provider that keeps failing: else every search would wait for it."""
     breaker = _breaker(alias)
     if breaker.is_open:
-        raise ProviderAway("The provider has failed several times and is left alone for a while.")
+        raise EmbeddingProviderFailed(
+            "The provider has failed several times and is left alone for a while.",
+            code=ProviderUnavailable.code,
+        )
     release_connections()  # a provider may take its time
     try:
         vector = embedder.embed_query(text)
-    except ProviderError:
+    except EmbeddingProviderFailed:
         breaker.failed()
         raise
     breaker.worked()

@@ -5,6 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from documents.providers.errors import (
+    ProviderBadResponse,
+    ProviderFailed,
+    ProviderTimeout,
+    ProviderUnavailable,
+)
+
 MAX_TEXT_LENGTH = 20_000  # characters a tokenizer is given; it keeps some hundred tokens of them
 
 
@@ -14,23 +21,23 @@ class RerankPassage:
     similarity: float | None = None  # cosine of query and passage, where it is known
 
 
-class RerankFailed(Exception):
-    """It went wrong. The message is ours: a provider's own words may hold its address or a key."""
+class RerankFailed(ProviderFailed):
+    """The passages could not be reranked, by a provider or by a model of our own."""
 
     code = "rerank_failed"
 
 
-class RerankTimeout(RerankFailed):
+class RerankTimeout(RerankFailed, ProviderTimeout):
     code = "rerank_timeout"
 
 
-class RerankBadResponse(RerankFailed):
+class RerankBadResponse(RerankFailed, ProviderBadResponse):
     """Something came back that is not one finite score for each passage."""
 
     code = "rerank_bad_response"
 
 
-class RerankUnavailable(RerankFailed):
+class RerankUnavailable(RerankFailed, ProviderUnavailable):
     """It cannot even be asked: not installed, not reachable, overloaded."""
 
     code = "rerank_unavailable"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retrieval.rerankers.base import RerankPassage, RerankUnavailable, checked, pairs_of
-from retrieval.rerankers.deadline import DeadlineRunner, batches
+from retrieval.rerankers.deadline import RerankRunner, batches
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -42,7 +42,7 @@ class CrossEncoderReranker:
         self.batch_size = batch_size
         self.threads = threads  # 0 leaves the number as it is: torch has one for the whole process
         self.device = device
-        self._runner = DeadlineRunner(places)
+        self._runner = RerankRunner(places)
         self._lock = threading.Lock()
         self._loaded: CrossEncoder | None = None
 

@@ -12,7 +12,7 @@ JUDGED_AFTER = 0.25  # of the time: the first steps of a model are often its slo
 HOPELESS = 2.0  # times the time that is left: then the rest is not even tried
 
 
-class DeadlineRunner:
+class RerankRunner:
     """Every failure is a RerankFailed."""
 
     def __init__(self, capacity: int) -> None:

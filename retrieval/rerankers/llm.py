@@ -12,23 +12,12 @@ from collections.abc import Sequence
 from documents.language_models.base import (
     ChatRequest,
     LanguageModel,
-    LanguageModelBadResponse,
-    LanguageModelFailed,
-    LanguageModelTimeout,
-    LanguageModelUnavailable,
     Message,
     Usage,
 )
 from documents.language_models.openai import OpenAIModel
-from retrieval.rerankers.base import (
-    RerankBadResponse,
-    RerankFailed,
-    RerankPassage,
-    RerankTimeout,
-    RerankUnavailable,
-    finite,
-)
-from retrieval.rerankers.provider import AWAY
+from retrieval.rerankers.base import RerankBadResponse, RerankPassage, finite
+from retrieval.rerankers.errors import rerank_errors
 
 BEST = 100
 MAX_TOKENS = 4000  # a grade takes some eight of them, and a model may think first
@@ -85,17 +74,8 @@ class LlmReranker:
             temperature=0,
             json_mode=self.json_mode,
         )
-        try:
+        with rerank_errors():
             answer = self.language_model.complete(request, deadline=deadline)
-        except LanguageModelTimeout as error:
-            raise RerankTimeout(str(error)) from None
-        except LanguageModelBadResponse as error:
-            raise RerankBadResponse(str(error)) from None
-        except LanguageModelUnavailable as error:
-            kind = RerankUnavailable if error.provider_status in AWAY else RerankFailed
-            raise kind(str(error)) from None
-        except LanguageModelFailed as error:
-            raise RerankFailed(str(error)) from error.__cause__
         return _scores(answer.text, len(passages)), answer.usage
 
     def warm(self) -> None:

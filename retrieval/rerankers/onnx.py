@@ -19,7 +19,7 @@ from retrieval.rerankers.base import (
     checked,
     pairs_of,
 )
-from retrieval.rerankers.deadline import DeadlineRunner, batches
+from retrieval.rerankers.deadline import RerankRunner, batches
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -55,7 +55,7 @@ class OnnxReranker:
         if widths:
             self.widths += (max_length,)
         self.threads = threads
-        self._runner = DeadlineRunner(places)
+        self._runner = RerankRunner(places)
         self._loading = threading.Lock()
         self._loaded: tuple[InferenceSession, Tokenizer] | None = None
 

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from documents.providers.http_api import Provider
 from retrieval.rerankers.base import RerankBadResponse, RerankPassage, finite
-from retrieval.rerankers.provider import RerankProvider
+from retrieval.rerankers.errors import rerank_errors
 
 
 class RemoteReranker:
@@ -14,7 +15,7 @@ class RemoteReranker:
         self, url: str, *, model: str = "", key: str = "", max_bytes: int = 2_000_000
     ) -> None:
         self.model = model
-        self._provider = RerankProvider(url, "/rerank", key=key, max_bytes=max_bytes)
+        self._provider = Provider(url, "/rerank", key=key, max_bytes=max_bytes)
 
     def rerank(
         self, query: str, passages: Sequence[RerankPassage], *, deadline: float
@@ -28,7 +29,9 @@ class RemoteReranker:
         }
         if self.model:
             body["model"] = self.model
-        return _scores(self._provider.post(body, deadline=deadline), len(passages))
+        with rerank_errors():
+            answer = self._provider.post(body, deadline=deadline)
+        return _scores(answer, len(passages))
 
     def warm(self) -> None:
         return None

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from documents.language_models.base import (
+    AnswerPiece,
     Cancelled,
     ChatRequest,
     LanguageModel,
     LanguageModelFailed,
     Message,
-    Piece,
 )
 
 from ..chat_server import Site
@@ -41,7 +41,7 @@ def failure(model: LanguageModel, seconds: float = 20.0) -> LanguageModelFailed:
     return caught.value
 
 
-def text_of(pieces: list[Piece]) -> str:
+def text_of(pieces: list[AnswerPiece]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
@@ -248,7 +248,7 @@ class CancelContract:
 
     def test_steps_may_be_taken_by_different_threads(self, build: Build) -> None:
         stream = build("slow").stream(REQUEST, deadline=soon())
-        pieces: list[Piece] = []
+        pieces: list[AnswerPiece] = []
 
         def step() -> None:
             if (piece := next(stream, None)) is not None:

@@ -1,5 +1,5 @@
 """What a reader that was taken over would try. Each act returns the name of the error that stopped
-it, or "done". Run inside the cell by hostile_cell.py, and by test_sandbox.py as a counter-check."""
+it, or "done". Run in the sandbox by hostile_worker.py, and outside it by test_sandbox.py."""
 
 import ctypes
 import errno

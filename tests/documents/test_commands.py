@@ -261,7 +261,7 @@ def test_a_run_after_one_that_was_killed_finishes_its_work(tenant: Namespace, fo
     thread.start()
     thread.join(timeout=10)
     finished = not thread.is_alive()
-    queue.reap()  # so that the command ends in any case
+    queue.requeue_stalled()  # so that the command ends in any case
     thread.join()
     assert finished
     assert printed == ["3 ready\n"]

@@ -343,7 +343,7 @@ def test_intake_takes_the_options_as_one_parameter(tenant: Namespace, work: Call
     with namespace(tenant.pk):
         document = Document.objects.get(pk=receipt.document_id)
         version = DocumentVersion.objects.get(document=document)
-    assert chunking_overrides.asked_by(document) == {"size": 20, "overlap": 0}
+    assert chunking_overrides.requested_by(document) == {"size": 20, "overlap": 0}
     assert version.outline["chunking"] == {"size": 20, "overlap": 0}
 
 

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from documents.intake import intake
 from documents.intake.intake import Submission
 from documents.metering.embeddings import this_month, usage_in
-from documents.metering.rate_limit import SharedPace
+from documents.metering.rate_limit import SharedRateLimiter
 from documents.models import Chunk, Document, EmbeddingUsage, IndexProfile, IngestJob, Namespace
 from documents.profiles.profiles import load_embedder
 from ragsite.database.tenancy import namespace, operator
@@ -128,7 +128,7 @@ def soon(seconds: float = 5) -> float:
 
 def test_callers_in_different_threads_share_one_pace(db: None):
     def take(number: int) -> float:
-        pace = SharedPace("shared", requests_per_minute=600)  # one in 100 ms
+        pace = SharedRateLimiter("shared", requests_per_minute=600)  # one in 100 ms
         assert pace.wait(1, deadline=soon(), is_urgent=False)
         return time.monotonic()
 
@@ -137,7 +137,7 @@ def test_callers_in_different_threads_share_one_pace(db: None):
 
 
 def test_tokens_count_too(db: None):
-    pace = SharedPace("tokens", tokens_per_minute=60_000)
+    pace = SharedRateLimiter("tokens", tokens_per_minute=60_000)
     started = time.monotonic()
     for _ in range(3):  # 200 tokens are 200 ms
         assert pace.wait(200, deadline=soon(), is_urgent=False)
@@ -145,7 +145,7 @@ def test_tokens_count_too(db: None):
 
 
 def test_who_cannot_begin_in_time_takes_no_turn(db: None):
-    pace = SharedPace("slow", requests_per_minute=60)
+    pace = SharedRateLimiter("slow", requests_per_minute=60)
     assert pace.wait(1, deadline=soon(), is_urgent=False)
     assert not pace.wait(1, deadline=soon(0.2), is_urgent=False)
     started = time.monotonic()
@@ -154,7 +154,7 @@ def test_who_cannot_begin_in_time_takes_no_turn(db: None):
 
 
 def test_a_question_does_not_queue_behind_documents(db: None):
-    pace = SharedPace("urgent", requests_per_minute=6)
+    pace = SharedRateLimiter("urgent", requests_per_minute=6)
     assert pace.wait(1, deadline=soon(), is_urgent=False)
     started = time.monotonic()
     assert pace.wait(1, deadline=soon(), is_urgent=True)
@@ -163,13 +163,13 @@ def test_a_question_does_not_queue_behind_documents(db: None):
 
 @pytest.mark.parametrize("is_urgent", [False, True])
 def test_a_provider_that_wants_to_be_left_alone_is_by_everybody(db: None, is_urgent: bool):
-    SharedPace("alone").leave_alone(0.5)
-    other = SharedPace("alone")
+    SharedRateLimiter("alone").back_off(0.5)
+    other = SharedRateLimiter("alone")
     assert not other.wait(1, deadline=soon(0.1), is_urgent=is_urgent)
     started = time.monotonic()
     assert other.wait(1, deadline=soon(), is_urgent=is_urgent)
     assert 0.2 < time.monotonic() - started < 1.5
-    assert SharedPace("another").wait(1, deadline=soon(0.1), is_urgent=is_urgent)
+    assert SharedRateLimiter("another").wait(1, deadline=soon(0.1), is_urgent=is_urgent)
 
 
 def test_an_embedder_gets_the_pace_of_its_alias(behaving: Behaving):

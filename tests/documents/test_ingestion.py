@@ -84,7 +84,7 @@ def claimed() -> Claim:
 def take_back() -> None:
     with operator():
         IngestJob.objects.filter(state="running").update(lease_until=Now() - timedelta(seconds=1))
-    queue.reap()
+    queue.requeue_stalled()
 
 
 def due() -> None:
@@ -245,7 +245,7 @@ def test_a_long_attempt_keeps_its_lease(
 
     def reap() -> None:
         while not stop.wait(0.1):
-            taken.append(queue.reap())
+            taken.append(queue.requeue_stalled())
         connections.close_all()
 
     reaper = threading.Thread(target=reap)
@@ -271,7 +271,7 @@ def test_a_lease_outlives_the_loss_of_its_connection(
         time.sleep(0.9)  # the lease has been renewed once, over a connection of its own
         assert end_connections(besides=[connection]) >= 1
         time.sleep(2.0)
-        assert queue.reap() == 0
+        assert queue.requeue_stalled() == 0
 
     embedder.meanwhile = cut_the_line
     ingest(claimed())

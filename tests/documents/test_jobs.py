@@ -132,7 +132,7 @@ def test_a_job_whose_time_has_not_come_is_neither_claimed_nor_rung_for(tenant: N
     OrmQ.objects.all().delete()
     change_jobs(run_after=Now() + timedelta(seconds=60))
     assert queue.claim(ME) is None
-    queue.reap()
+    queue.requeue_stalled()
     assert bells() == 0
     change_jobs(run_after=Now() - timedelta(seconds=1))
     assert queue.claim(ME)
@@ -144,7 +144,7 @@ def test_a_job_whose_time_has_not_come_is_neither_claimed_nor_rung_for(tenant: N
 def test_a_job_with_a_fresh_lease_stays_with_its_worker(tenant: Namespace):
     submit(tenant)
     claim = claimed()
-    assert queue.reap() == 0
+    assert queue.requeue_stalled() == 0
     assert job_row(claim).lease_token == claim.token
 
 
@@ -153,7 +153,7 @@ def test_a_job_whose_lease_ran_out_is_queued_and_rung_for(tenant: Namespace):
     claim = claimed()
     let_leases_run_out()
     before = bells()
-    assert queue.reap() == 1
+    assert queue.requeue_stalled() == 1
     job = job_row(claim)
     assert (job.state, job.stage, job.attempts) == ("queued", "waiting", 1)
     assert (job.lease_token, job.lease_until) == (None, None)
@@ -173,7 +173,7 @@ def test_a_document_that_kills_its_workers_is_given_up_and_can_be_tried_again(te
         claim = claimed()
         assert job_row(claim).attempts == attempt
         let_leases_run_out()
-        queue.reap()
+        queue.requeue_stalled()
     job = job_row(receipt.job_id)
     assert (job.state, job.error_code) == ("failed", "attempts_exhausted")
     assert "3 times" in job.error_message
@@ -191,7 +191,7 @@ def test_the_jobs_of_buried_workers_are_taken_back_at_once(tenant: Namespace):
     submit(tenant, "a.md")
     submit(tenant, "b.md")
     dead, alive = claimed("host:7"), claimed("host:8")
-    assert queue.reap(["host:7", "host:99"]) == 1
+    assert queue.requeue_stalled(["host:7", "host:99"]) == 1
     assert job_row(dead).state == "queued"
     assert job_row(alive).state == "running"
 
@@ -201,22 +201,22 @@ def test_the_reaper_rings_for_jobs_whose_bells_were_lost_and_rings_once(tenant: 
         submit(tenant, f"{number}.md")
     assert bells() == 3
     OrmQ.objects.all().delete()
-    queue.reap()
+    queue.requeue_stalled()
     assert bells() == 0  # they have not waited long enough to be called forgotten
     change_jobs(run_after=Now() - timedelta(seconds=10))
-    queue.reap()
+    queue.requeue_stalled()
     assert bells() == 3
-    queue.reap()
+    queue.requeue_stalled()
     assert bells() == 3
 
 
 def test_bells_are_limited_however_much_is_forgotten(tenant: Namespace, monkeypatch: Any):
-    monkeypatch.setattr(queue, "MAX_BELLS", 3)
+    monkeypatch.setattr(queue, "MAX_WAKE_UPS", 3)
     for number in range(5):
         submit(tenant, f"{number}.md")
     OrmQ.objects.all().delete()
     change_jobs(run_after=Now() - timedelta(seconds=10))
-    queue.reap()
+    queue.requeue_stalled()
     assert bells() == 3
 
 
@@ -225,7 +225,7 @@ def test_reapers_at_once_take_a_job_back_once(tenant: Namespace):
     claim = claimed()
     let_leases_run_out()
     before = bells()
-    at_once(6, lambda _: queue.reap())
+    at_once(6, lambda _: queue.requeue_stalled())
     assert job_row(claim).state == "queued"
     assert bells() == before + 1
 
@@ -234,7 +234,7 @@ def test_a_worker_that_lost_its_lease_can_neither_write_nor_fail_the_job(tenant:
     submit(tenant)
     slow = claimed("host:1")
     let_leases_run_out()
-    queue.reap()
+    queue.requeue_stalled()
     fast = claimed("host:2")
     ingest(slow)  # wakes up, and finds the job is not its own any more
     assert queue.fail(slow, NoText("too late")) is False
@@ -387,13 +387,13 @@ def test_a_claim_on_a_deleted_document_comes_to_nothing(tenant: Namespace, api: 
 def test_answering_a_bell_does_one_job_and_shows_a_sign_of_life(tenant: Namespace):
     assert heartbeat.youngest_age() is None
     first, second = submit(tenant, "a.md"), submit(tenant, "b.md")
-    tasks.answer_bell()
+    tasks.run_next_job()
     assert job_row(first.job_id).state == "succeeded"
     assert job_row(second.job_id).state == "queued"
     assert heartbeat.age(heartbeat.group()) < 60
-    tasks.answer_bell()
-    tasks.answer_bell()  # nobody home: nothing to do
-    tasks.show_sign_of_life()
+    tasks.run_next_job()
+    tasks.run_next_job()  # nobody home: nothing to do
+    tasks.send_heartbeat()
     assert job_row(second.job_id).state == "succeeded"
 
 

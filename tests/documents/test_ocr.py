@@ -313,7 +313,7 @@ def test_an_encrypted_file_without_a_password_is_read_too():
     assert read(changed(scanned(drawn("x")), owner_password="owner")).text == "Words on page 1."
 
 
-# -- through the cell and the API -----------------------------------------------------------
+# -- through the sandbox worker and the API ------------------------------------------------
 
 
 def test_a_photograph_is_found_with_its_page_and_box(api: Api, work: Callable[[], int]):
@@ -348,7 +348,7 @@ def set_ocr(settings: LazySettings) -> Iterator[Callable[..., None]]:
         settings.OCR = {"BACKEND": backend, "OPTIONS": options}
 
     yield use
-    extraction.shared_cell.cache_clear()
+    extraction.shared_sandbox_worker.cache_clear()
 
 
 def test_the_engine_and_its_options_reach_the_cell(

@@ -13,7 +13,7 @@ from django.core.files.base import ContentFile, File
 from django.core.files.storage import Storage, default_storage
 
 from documents import housekeeping
-from documents.ingestion.extraction import Cell
+from documents.ingestion.extraction import SandboxWorker
 from documents.intake import originals
 from documents.intake.media_types import BY_SUFFIX
 from documents.models import DocumentVersion, Namespace
@@ -104,22 +104,22 @@ def test_a_document_is_indexed_from_a_remote_storage(api: Api, work: Callable[[]
 
 
 @pytest.fixture(scope="module")
-def cell() -> Iterator[Cell]:
-    cell = Cell(memory_bytes=2**30, output_bytes=2**27, cpu_seconds=60, wall_seconds=120)
-    yield cell
-    cell.close()
+def worker() -> Iterator[SandboxWorker]:
+    worker = SandboxWorker(memory_bytes=2**30, output_bytes=2**27, cpu_seconds=60, wall_seconds=120)
+    yield worker
+    worker.close()
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.pptx"])
-def test_a_larger_file_with_the_same_text_takes_no_more_memory(name: str, cell: Cell):
+def test_a_larger_file_with_the_same_text_takes_no_more_memory(name: str, worker: SandboxWorker):
     peaks, texts = [], []
     for ballast in (1, 5, 40):
         with tempfile.TemporaryFile() as file:
             file.write(getattr(samples, name[2:])(ballast=ballast * MEGABYTE))
             file.seek(0)
-            extracted = cell.extract(file, media_type=BY_SUFFIX[name[1:]], name=name)
+            extracted = worker.extract(file, media_type=BY_SUFFIX[name[1:]], name=name)
         texts.append(extracted.text)
-        peaks.append(cell.peak_bytes)
+        peaks.append(worker.peak_bytes)
     assert texts[0] == texts[1] == texts[2] != ""
     assert peaks[2] - peaks[1] < 4 * MEGABYTE, peaks
 

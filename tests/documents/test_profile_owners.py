@@ -123,15 +123,15 @@ def test_commands_name_a_profile_by_its_namespace_where_the_name_alone_is_not_en
     listed = run("profile", "list")
     assert "tenant/own" in listed
     assert "\ndefault" in f"\n{listed}"
-    only = profiles.named_by_operator("own")
+    only = profiles.find_for_operator("own")
     assert only.namespace_id == tenant.pk
     made_by(other_tenant, "own")
     with pytest.raises(CommandError, match="Several namespaces"):
         run("profile", "drop", "own")
-    assert profiles.named_by_operator("own", near=other_tenant.pk).namespace_id == other_tenant.pk
-    assert profiles.named_by_operator("tenant/own").pk == only.pk
+    assert profiles.find_for_operator("own", near=other_tenant.pk).namespace_id == other_tenant.pk
+    assert profiles.find_for_operator("tenant/own").pk == only.pk
     run("profile", "drop", "tenant/own")
-    assert profiles.named_by_operator("own").namespace_id == other_tenant.pk
+    assert profiles.find_for_operator("own").namespace_id == other_tenant.pk
 
 
 def test_an_operator_changes_who_sees_a_profile(theirs: Api, tenant: Namespace):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from documents.language_models.texts import CleanText
-from documents.providers.http_api import (
+from documents.providers.errors import (
     ProviderBadResponse,
     ProviderRefused,
     ProviderTimeout,

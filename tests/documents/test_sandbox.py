@@ -1,4 +1,4 @@
-"""A reader that was taken over gets nowhere: each act tried for real, on this kernel, in a cell."""
+"""A reader that was taken over gets nowhere: each act tried for real, on this kernel."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from django.conf import settings as django_settings
 
 from documents.extractors.confinement import landlock, seccomp
 from documents.extractors.confinement.users import Identity
-from documents.ingestion.extraction import Cell, CellBroken
+from documents.ingestion.extraction import SandboxWorker, SandboxWorkerFailed
 from documents.ocr.tesseract import Tesseract
 
 from .scripted_ocr import drawn, saved
@@ -37,33 +37,33 @@ needs_landlock = pytest.mark.skipif(not landlock.version(), reason="the kernel h
 needs_seccomp = pytest.mark.skipif(not seccomp.is_supported(), reason="no filter for this machine")
 
 
-def new_cell(mode: str) -> Cell:
-    return Cell(
+def new_worker(mode: str) -> SandboxWorker:
+    return SandboxWorker(
         memory_bytes=512 * 2**20,
         output_bytes=10 * 2**20,
         cpu_seconds=20,
         wall_seconds=120,
-        module="tests.documents.hostile_cell",
+        module="tests.documents.hostile_worker",
         sandbox={"mode": mode},
     )
 
 
 @pytest.fixture(scope="module")
-def cell() -> Iterator[Cell]:
-    cell = new_cell("auto")
-    yield cell
-    cell.close()
+def worker() -> Iterator[SandboxWorker]:
+    worker = new_worker("auto")
+    yield worker
+    worker.close()
 
 
 @pytest.fixture(scope="module")
-def open_cell() -> Iterator[Cell]:
-    cell = new_cell("off")
-    yield cell
-    cell.close()
+def open_worker() -> Iterator[SandboxWorker]:
+    worker = new_worker("off")
+    yield worker
+    worker.close()
 
 
-def outcome(cell: Cell, *act: str) -> str:
-    return order(cell, " ".join(("attempt", *act))).text
+def outcome(worker: SandboxWorker, *act: str) -> str:
+    return order(worker, " ".join(("attempt", *act))).text
 
 
 @pytest.fixture
@@ -88,27 +88,27 @@ def port() -> Iterator[str]:
 
 @needs_seccomp
 @pytest.mark.parametrize("family", ["AF_INET", "AF_INET6", "AF_UNIX", "AF_NETLINK", "AF_PACKET"])
-def test_no_socket_can_be_opened(cell: Cell, family: str):
-    assert outcome(cell, "socket", family) in REFUSED
+def test_no_socket_can_be_opened(worker: SandboxWorker, family: str):
+    assert outcome(worker, "socket", family) in REFUSED
 
 
 @needs_seccomp
-def test_no_connection_can_be_made_by_any_way(cell: Cell, open_cell: Cell, port: str):
-    assert outcome(open_cell, "connect", port) == "done"
-    assert outcome(cell, "connect", port) in REFUSED
-    assert outcome(cell, "socketpair") in REFUSED
-    assert outcome(cell, "io_uring") == "EPERM"
+def test_no_connection_can_be_made(worker: SandboxWorker, open_worker: SandboxWorker, port: str):
+    assert outcome(open_worker, "connect", port) == "done"
+    assert outcome(worker, "connect", port) in REFUSED
+    assert outcome(worker, "socketpair") in REFUSED
+    assert outcome(worker, "io_uring") == "EPERM"
 
 
 @is_root
-def test_the_cell_has_a_network_of_its_own_with_nobody_in_it(cell: Cell):
-    order(cell, "answer")
-    assert cell._process is not None
-    if not cell.protection["network_namespace"]:
+def test_the_worker_has_a_network_of_its_own_with_nobody_in_it(worker: SandboxWorker):
+    order(worker, "answer")
+    assert worker._process is not None
+    if not worker.protection["network_namespace"]:
         pytest.skip("not allowed to make one here")
-    ours, theirs = (os.readlink(f"/proc/{pid}/ns/net") for pid in ("self", cell._process.pid))
+    ours, theirs = (os.readlink(f"/proc/{pid}/ns/net") for pid in ("self", worker._process.pid))
     assert ours != theirs
-    interfaces = Path(f"/proc/{cell._process.pid}/net/dev").read_text()
+    interfaces = Path(f"/proc/{worker._process.pid}/net/dev").read_text()
     assert re.findall(r"^ *(\w+):", interfaces, re.MULTILINE) in (["lo"], [])
 
 
@@ -120,7 +120,7 @@ def test_the_cell_has_a_network_of_its_own_with_nobody_in_it(cell: Cell):
     "path",
     [
         "{home}/secret_key",
-        "{base}/ragsite/settings.py",
+        "{base}/ragsite/settings/__init__.py",
         "{base}/manage.py",
         "/etc/passwd",
         "/etc/shadow",
@@ -130,7 +130,7 @@ def test_the_cell_has_a_network_of_its_own_with_nobody_in_it(cell: Cell):
     ],
 )
 def test_nothing_of_the_service_or_the_system_can_be_read(
-    cell: Cell, open_cell: Cell, path: str, victim: Path
+    worker: SandboxWorker, open_worker: SandboxWorker, path: str, victim: Path
 ):
     path = path.format(
         home=django_settings.HOME,
@@ -138,15 +138,15 @@ def test_nothing_of_the_service_or_the_system_can_be_read(
         worker=os.getpid(),
         victim=victim,
     )
-    assert outcome(cell, "read", path) == "EACCES"
+    assert outcome(worker, "read", path) == "EACCES"
     if os.access(path, os.R_OK):
-        assert outcome(open_cell, "read", path) == "done"
+        assert outcome(open_worker, "read", path) == "done"
 
 
 @needs_landlock
-def test_folders_cannot_be_listed(cell: Cell):
+def test_folders_cannot_be_listed(worker: SandboxWorker):
     for path in (django_settings.HOME, django_settings.BASE_DIR, "/", "/tmp", "/proc", "/home"):
-        assert outcome(cell, "list", str(path)) == "EACCES"
+        assert outcome(worker, "list", str(path)) == "EACCES"
 
 
 @needs_landlock
@@ -166,25 +166,25 @@ def test_folders_cannot_be_listed(cell: Cell):
         ("touch", "{victim}"),
     ],
 )
-def test_nothing_can_be_written_made_or_removed(cell: Cell, act: tuple[str, ...], victim: Path):
+def test_nothing_can_be_written_or_made(worker: SandboxWorker, act: tuple[str, ...], victim: Path):
     before = victim.stat()
-    assert outcome(cell, *(part.format(victim=victim) for part in act)) in REFUSED
+    assert outcome(worker, *(part.format(victim=victim) for part in act)) in REFUSED
     assert victim.stat() == before
     assert os.listdir(victim.parent) == ["victim"]
 
 
 @pytest.mark.parametrize("act", ["write", "chmod", "touch"])
-def test_without_the_sandbox_a_reader_could_write(open_cell: Cell, act: str, tmp_path: Path):
+def test_without_it_a_reader_could_write(open_worker: SandboxWorker, act: str, tmp_path: Path):
     (tmp_path / "file").touch()
-    assert outcome(open_cell, act, str(tmp_path / "file")) == "done"
+    assert outcome(open_worker, act, str(tmp_path / "file")) == "done"
 
 
 @needs_landlock
-def test_the_file_that_is_read_cannot_be_opened_again_for_writing(cell: Cell, tmp_path: Path):
+def test_the_file_being_read_cannot_be_opened_for_writing(worker: SandboxWorker, tmp_path: Path):
     original = tmp_path / "original"
     original.write_text("attempt write_input")
     with original.open("rb") as file:
-        read = cell.extract(file, media_type="application/x-obedient", name="x")
+        read = worker.extract(file, media_type="application/x-obedient", name="x")
     assert read.text == "EACCES"
 
 
@@ -195,13 +195,13 @@ def test_the_file_that_is_read_cannot_be_opened_again_for_writing(cell: Cell, tm
 @pytest.mark.parametrize(
     "act", ["kill", "kill_by_handle", "trace", "read_memory", "slow_down", "limit"]
 )
-def test_neither_the_cell_nor_the_worker_can_be_touched(cell: Cell, act: str):
-    parent = order(cell, "identity").metadata["parent"]
-    assert cell._process is not None
-    assert parent == cell._process.pid
+def test_neither_the_sandbox_worker_nor_its_parent_can_be_touched(worker: SandboxWorker, act: str):
+    parent = order(worker, "identity").metadata["parent"]
+    assert worker._process is not None
+    assert parent == worker._process.pid
     for pid in (parent, os.getpid()):
-        assert outcome(cell, act, str(pid)) in REFUSED
-    assert cell._process.poll() is None
+        assert outcome(worker, act, str(pid)) in REFUSED
+    assert worker._process.poll() is None
 
 
 @needs_seccomp
@@ -220,23 +220,23 @@ def test_neither_the_cell_nor_the_worker_can_be_touched(cell: Cell, act: str):
         ("keyring",),
     ],
 )
-def test_what_no_reader_needs_is_refused(cell: Cell, act: tuple[str, ...]):
-    assert outcome(cell, *act) in REFUSED
+def test_what_no_reader_needs_is_refused(worker: SandboxWorker, act: tuple[str, ...]):
+    assert outcome(worker, *act) in REFUSED
 
 
-def test_without_the_sandbox_a_reader_could_run_programs(open_cell: Cell):
-    assert outcome(open_cell, "run", "/bin/true") == "done"
+def test_without_the_sandbox_a_reader_could_run_programs(open_worker: SandboxWorker):
+    assert outcome(open_worker, "run", "/bin/true") == "done"
 
 
-def test_what_readers_need_is_allowed(cell: Cell):
-    assert outcome(cell, "thread") == "done"
-    assert outcome(cell, "kill_itself_softly") == "done"
-    assert outcome(cell, "write", os.devnull) == "done"
-    assert outcome(cell, "read", "/dev/urandom") == "done"
+def test_what_readers_need_is_allowed(worker: SandboxWorker):
+    assert outcome(worker, "thread") == "done"
+    assert outcome(worker, "kill_itself_softly") == "done"
+    assert outcome(worker, "write", os.devnull) == "done"
+    assert outcome(worker, "read", "/dev/urandom") == "done"
 
 
-def test_no_rights_are_left_and_none_can_be_gained(cell: Cell):
-    found = order(cell, "identity").metadata
+def test_no_rights_are_left_and_none_can_be_gained(worker: SandboxWorker):
+    found = order(worker, "identity").metadata
     assert found["no_new_privileges"] == 1
     if os.geteuid() == 0:
         assert found["capabilities"] == 0
@@ -247,16 +247,16 @@ def test_no_rights_are_left_and_none_can_be_gained(cell: Cell):
 AS_ANOTHER_USER = """
 import json, sys, tempfile, django
 django.setup()
-from documents.extraction import Cell
+from documents.ingestion.extraction import SandboxWorker
 from tests.documents.test_extraction import order
-from tests.documents.test_sandbox import new_cell, outcome
-cell = new_cell("auto")
-found = order(cell, "identity").metadata
-found["protection"] = cell.protection
-found["reads"] = outcome(cell, "read", sys.argv[1])
-found["kills"] = outcome(cell, "kill", str(found["parent"]))
+from tests.documents.test_sandbox import new_worker, outcome
+worker = new_worker("auto")
+found = order(worker, "identity").metadata
+found["protection"] = worker.protection
+found["reads"] = outcome(worker, "read", sys.argv[1])
+found["kills"] = outcome(worker, "kill", str(found["parent"]))
 print(json.dumps(found))
-cell.close()
+worker.close()
 """
 
 
@@ -362,39 +362,39 @@ def program(tmp_path: Path) -> str:
 @needs_landlock
 def test_an_engine_that_is_a_program_runs_and_is_confined_too(program: str, tmp_path: Path):
     assert Tesseract.runs_programs
-    cell = new_cell("required")
+    worker = new_worker("required")
     try:
         ocr = {**TESSERACT, "OPTIONS": {"command": program}}
         with stored(saved(drawn("Words"), "PNG")) as file:
-            read = cell.extract(file, media_type="image/png", name="a.png", ocr=ocr)
+            read = worker.extract(file, media_type="image/png", name="a.png", ocr=ocr)
     finally:
-        cell.close()
+        worker.close()
     assert "lamp-safe" in read.text
     assert not (tmp_path / "written").exists()
 
 
-def test_what_a_reader_started_ends_with_it(cell: Cell):
+def test_what_a_reader_started_ends_with_it(worker: SandboxWorker):
     with stored(b"spawn") as file:
         kind = "application/x-obedient"
-        read = cell.extract(file, media_type=kind, name="x", ocr=TESSERACT)
+        read = worker.extract(file, media_type=kind, name="x", ocr=TESSERACT)
     deadline = time.monotonic() + 30
     while psutil.pid_exists(read.metadata["pid"]) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not psutil.pid_exists(read.metadata["pid"])
 
 
-def test_a_reader_ends_with_its_cell():
-    cell = new_cell("auto")
-    order(cell, "answer")
-    assert cell._process is not None
-    server = psutil.Process(cell._process.pid)
+def test_a_reader_ends_with_its_worker():
+    worker = new_worker("auto")
+    order(worker, "answer")
+    assert worker._process is not None
+    server = psutil.Process(worker._process.pid)
     with ThreadPoolExecutor(1) as pool:
-        hanging = pool.submit(order, cell, "hang")
+        hanging = pool.submit(order, worker, "hang")
         deadline = time.monotonic() + 60
         while not server.children() and time.monotonic() < deadline:
             time.sleep(0.05)
         (reader,) = server.children()
         time.sleep(0.5)  # until it is confined; sooner, it would find its parent gone
         server.kill()
-        assert isinstance(hanging.exception(60), CellBroken)
+        assert isinstance(hanging.exception(60), SandboxWorkerFailed)
     reader.wait(60)

@@ -11,10 +11,10 @@ import pytest
 from documents import checks
 from documents.extractors.confinement import kernel, landlock, reach, seccomp, syscalls
 from documents.extractors.confinement.confinement import Options, Sandbox, SandboxFailed
-from documents.ingestion.extraction import Cell, CellBroken
+from documents.ingestion.extraction import SandboxWorker, SandboxWorkerFailed
 
 from .test_extraction import order
-from .test_sandbox import exit_code_of, is_root, new_cell
+from .test_sandbox import exit_code_of, is_root, new_worker
 
 
 def sandbox_here(monkeypatch: pytest.MonkeyPatch, **options: Any) -> Sandbox:
@@ -81,10 +81,10 @@ def test_code_that_the_user_cannot_read_is_named(monkeypatch: pytest.MonkeyPatch
 
 
 def test_where_it_is_required_and_missing_no_file_is_read():
-    broken = new_cell("required")
-    broken.module = "tests.documents.cell_without_landlock"
+    broken = new_worker("required")
+    broken.module = "tests.documents.worker_without_landlock"
     try:
-        with pytest.raises(CellBroken, match="EXTRACT_SANDBOX is required"):
+        with pytest.raises(SandboxWorkerFailed, match="EXTRACT_SANDBOX is required"):
             order(broken, "answer")
     finally:
         broken.close()
@@ -101,13 +101,13 @@ def test_where_it_is_required_and_missing_no_file_is_read():
 def test_the_deploy_check_says_what_is_missing(
     monkeypatch: pytest.MonkeyPatch, protection: dict[str, Any], expected: list[str]
 ):
-    monkeypatch.setattr(Cell, "survey", lambda self, ocr: protection)
+    monkeypatch.setattr(SandboxWorker, "survey", lambda self, ocr: protection)
     messages = checks.readers_are_confined(None)
     assert [message.id for message in messages] == expected
     assert all("why" in message.msg for message in messages)
 
 
-def test_the_deploy_check_asks_a_real_cell():
+def test_the_deploy_check_asks_a_real_worker():
     messages = checks.readers_are_confined(None)
     assert [message.id for message in messages] in ([], ["ragsite.I030"], ["ragsite.W030"])
 

@@ -15,13 +15,13 @@ from documents.chunking.llm import MAX_SENTENCES, TopicSplitter
 from documents.chunking.topic_finding import read_topics
 from documents.embedders.hashing import HashingEmbedder
 from documents.language_models.base import (
+    AnswerPiece,
     ChatRequest,
     LanguageModel,
     LanguageModelBadResponse,
     LanguageModelFailed,
     LanguageModelTimeout,
     LanguageModelUnavailable,
-    Piece,
     Usage,
 )
 from documents.models import Chunk, LanguageModelUsage, Namespace
@@ -58,11 +58,11 @@ class ScriptedModel(LanguageModel):
 
     def stream(
         self, request: ChatRequest, *, deadline: float, cancelled: threading.Event | None = None
-    ) -> Iterator[Piece]:
+    ) -> Iterator[AnswerPiece]:
         self.requests.append(request)
         text = type(self).behave(sentences_of(request))
-        yield Piece(text)
-        yield Piece(finish="stop", usage=Usage(100, 5))
+        yield AnswerPiece(text)
+        yield AnswerPiece(finish="stop", usage=Usage(100, 5))
 
 
 def sentences_of(request: ChatRequest) -> list[str]:

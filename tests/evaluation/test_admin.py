@@ -11,7 +11,7 @@ from django.urls import reverse
 from documents.models import Document, Namespace
 from evaluation import tasks
 from evaluation.models import EvaluationRun, GoldenQuery, GoldenSet, Judgement
-from evaluation.runs.options import Options
+from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import measure_now
 from ragsite.database.tenancy import namespace, operator
 from retrieval import query_log
@@ -126,7 +126,7 @@ def test_a_run_is_started_looked_at_and_compared(
     answer = boss.post(start, form)
     assert answer.status_code == 302
     assert "queued" in page(boss, answer["Location"])
-    tasks.answer_bell()
+    tasks.run_next_evaluation()
     shown = page(boss, answer["Location"])
     assert "what does a mooring cost?" in shown
     assert "<td>answer@context</td>" in shown
@@ -134,7 +134,7 @@ def test_a_run_is_started_looked_at_and_compared(
     with operator():
         run = EvaluationRun.objects.get(label="from the admin")
         assert (run.state, run.options["depth"]) == ("succeeded", 50)
-    other = measure_now(golden_set, Options(mode="semantic"))
+    other = measure_now(golden_set, RunOptions(mode="semantic"))
     charts = re.findall(r'src="([^"]+\.svg[^"]*)"', shown)
     assert len(charts) == 3
     pair = {"a": str(run.pk), "b": str(other.pk)}
@@ -203,7 +203,7 @@ def test_a_set_is_exported(boss: Client, golden_set: GoldenSet):
 
 
 def test_onlookers_look_and_change_nothing(onlooker: Client, golden_set: GoldenSet):
-    run = measure_now(golden_set, Options())
+    run = measure_now(golden_set, RunOptions())
     for name in ("goldenset", "goldenquery", "evaluationrun"):
         page(onlooker, reverse(f"admin:evaluation_{name}_changelist"))
     page(onlooker, reverse("admin:evaluation_evaluationrun_change", args=[run.pk]))

@@ -23,7 +23,7 @@ from evaluation.models import EvaluationRun, GoldenSet, Judgement
 from evaluation.reports.ablation import outcome_section
 from evaluation.reports.files import write_report
 from evaluation.runs.comparison import compare
-from evaluation.runs.options import Options
+from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import measure_now
 from ragsite.database.tenancy import namespace
 
@@ -55,7 +55,7 @@ def test_there_is_no_figure_where_no_text_is_judged_relevant():
 
 
 def test_a_run_has_it_for_each_query_with_judged_text_and_its_mean(golden_set: GoldenSet):
-    run = measure_now(golden_set, Options())
+    run = measure_now(golden_set, RunOptions())
     assert run.metrics[ANSWER] == {"mean": 1.0, "low": 1.0, "high": 1.0, "queries": 2}
     with namespace(golden_set.namespace_id):
         scores = {s.text[:8]: s.metrics.get(ANSWER) for s in run.scores.all()}
@@ -69,8 +69,8 @@ def test_what_the_budget_leaves_out_of_the_context_is_not_answered(
         query = add_query(golden_set, "harbour lights, and the heat of the kiln")
         judge(query, library["harbour.md"], grade=3, quote="twelve lights", part=1)
         judge(query, library["kiln.md"], grade=3, quote="1240 degrees", part=2)
-    roomy = measure_now(golden_set, Options())
-    tight = measure_now(golden_set, Options(token_budget=40))
+    roomy = measure_now(golden_set, RunOptions())
+    tight = measure_now(golden_set, RunOptions(token_budget=40))
     assert roomy.metrics[ANSWER]["mean"] == 1
     assert tight.metrics[ANSWER]["mean"] < 1
     assert tight.tokens["mean"] <= 40 < roomy.tokens["mean"]
@@ -135,7 +135,7 @@ def test_a_run_that_answers_less_than_an_earlier_one_breaks_its_gate(
 
 def test_reports_charts_and_ablations_show_it(golden_set: GoldenSet, tmp_path: Path, settings: Any):
     settings.RERANKERS = {}
-    run = measure_now(golden_set, Options())
+    run = measure_now(golden_set, RunOptions())
     with namespace(golden_set.namespace_id):
         page = write_report(run, tmp_path).read_text()
     assert "<td>answer@context</td><td>1.0000</td>" in page
@@ -148,14 +148,14 @@ def test_reports_charts_and_ablations_show_it(golden_set: GoldenSet, tmp_path: P
 def test_a_run_from_before_the_measure_is_still_shown_and_compared(
     golden_set: GoldenSet, tmp_path: Path
 ):
-    old = measure_now(golden_set, Options())
+    old = measure_now(golden_set, RunOptions())
     with namespace(golden_set.namespace_id):
         old.metrics.pop(ANSWER)
         old.save()
         for score in old.scores.all():
             score.metrics.pop(ANSWER, None)
             score.save()
-    new = measure_now(golden_set, Options())
+    new = measure_now(golden_set, RunOptions())
     with namespace(golden_set.namespace_id):
         comparison = compare(EvaluationRun.objects.get(pk=old.pk), new)
         assert write_report(old, tmp_path, comparison=comparison).exists()
@@ -176,7 +176,7 @@ def test_the_api_takes_parts_and_a_budget_and_answers_with_the_measure(
     made = api.post(f"golden-sets/{golden_set.pk}/queries", body)
     assert made.status == 201
     assert {j["part"] for j in made.body["judgements"]} == {1, 2}
-    run = measure_now(golden_set, Options(token_budget=500))
+    run = measure_now(golden_set, RunOptions(token_budget=500))
     shown = api.get(f"evaluations/{run.pk}").body
     assert shown["metrics"][ANSWER] == {"mean": 1.0, "low": 1.0, "high": 1.0, "queries": 3}
     assert "queries" not in shown["metrics"]["ndcg@10"]
@@ -228,7 +228,7 @@ def test_questions_with_quotes_come_in_by_the_names_of_their_files(
         before = questions_of(report.golden_set)
     assert read_jsonl("".join(write_jsonl(before)).splitlines()) == before
     assert read_csv(write_csv(before)) == before
-    run = measure_now(report.golden_set, Options())
+    run = measure_now(report.golden_set, RunOptions())
     assert run.metrics[ANSWER]["queries"] == 2
 
 

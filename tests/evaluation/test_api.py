@@ -55,8 +55,8 @@ def test_a_run_is_queued_done_by_a_worker_and_compared(api: Api, golden: str):
     started = api.post("evaluations", {"golden_set_id": golden, "name": "first"})
     assert (started.status, started.body["state"]) == (202, "queued")
     second = api.post("evaluations", {"golden_set_id": golden, "mode": "lexical"}).body["id"]
-    tasks.answer_bell()
-    tasks.answer_bell()
+    tasks.run_next_evaluation()
+    tasks.run_next_evaluation()
     run = api.get(f"evaluations/{started.body['id']}").body
     assert (run["state"], run["error"], run["name"]) == ("succeeded", None, "first")
     assert run["metrics"]["recall@10"]["mean"] == 1
@@ -74,7 +74,7 @@ def test_a_waiting_run_can_be_cancelled(api: Api, golden: str):
     api.post(f"golden-sets/{golden}/queries", JUDGED)
     run = api.post("evaluations", {"golden_set_id": golden}).body["id"]
     assert api.post(f"evaluations/{run}/cancel").body["state"] == "cancelled"
-    tasks.answer_bell()
+    tasks.run_next_evaluation()
     assert api.get(f"evaluations/{run}").body["state"] == "cancelled"
     assert api.get(f"evaluations/compare?a={run}&b={run}").code == "bad_options"
 

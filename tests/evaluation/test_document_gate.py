@@ -11,7 +11,7 @@ from evaluation.golden.curating import add_query, judge
 from evaluation.measures.metrics import DOCUMENT
 from evaluation.models import EvaluationRun, GoldenSet
 from evaluation.runs.gates import Floor
-from evaluation.runs.options import Options
+from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import measure_now
 from ragsite.database.tenancy import namespace
 
@@ -32,7 +32,7 @@ def test_any_passage_of_an_expected_document_counts_also_where_a_span_is_judged(
         wrong = add_query(golden_set, "knead flour, water and salt")
         judge(wrong, library["bread.md"], grade=0)
         judge(wrong, library["kiln.md"], grade=1)
-    run = measure_now(golden_set, Options(k=1))  # no more results than one
+    run = measure_now(golden_set, RunOptions(k=1))  # no more results than one
     scores = by_question(tenant, run)
     assert scores["ash glaze that melts early"] == 1.0
     assert scores["knead flour, water and salt"] == 0.0  # bread is judged, and is not relevant
@@ -52,7 +52,7 @@ def test_the_fourth_result_is_too_late(api: Api, tenant: Namespace, work: Any):
         golden = GoldenSet.objects.create(namespace=tenant, name="otters")
         for place, document_id in enumerate(asked):  # the same question, each with one of them
             judge(add_query(golden, f"otters{'?' * place}"), documents[document_id], grade=1)
-    scores = by_question(tenant, measure_now(golden, Options()))
+    scores = by_question(tenant, measure_now(golden, RunOptions()))
     assert [scores[text] for text in sorted(scores, key=len)] == [1.0, 1.0, 1.0, 0.0]
 
 
@@ -74,14 +74,14 @@ def test_it_is_a_gate_with_an_exit_code(golden_set: GoldenSet, tenant: Namespace
 
 
 def test_api_and_admin_show_it(golden_set: GoldenSet, api: Api, boss: Any):
-    run = measure_now(golden_set, Options())
+    run = measure_now(golden_set, RunOptions())
     assert api.get(f"evaluations/{run.pk}").body["metrics"][DOCUMENT]["mean"] == 1.0
     page = boss.get(f"/admin/evaluation/evaluationrun/{run.pk}/change/").content.decode()
     assert f"<td>{DOCUMENT}</td><td>1.0000</td>" in page
 
 
 def test_a_run_from_before_there_was_such_a_measure_says_so(golden_set: GoldenSet):
-    run = measure_now(golden_set, Options())
+    run = measure_now(golden_set, RunOptions())
     run.metrics.pop(DOCUMENT)
     with pytest.raises(Exception, match="did not measure document@3"):
         Floor.parse("document@3=0.9").broken(run)

@@ -16,7 +16,7 @@ from documents.models import Chunk, Document, Namespace
 from evaluation.golden.curating import add_query
 from evaluation.golden.feedback import curate, give, unchosen
 from evaluation.models import Feedback, GoldenSet, Judgement
-from evaluation.runs.options import Options
+from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import measure_now
 from ragsite.database.tenancy import namespace, operator
 from retrieval import query_log
@@ -78,7 +78,7 @@ def test_questions_become_queries_and_selections_judgements(
         "glaze?": [(glaze.content, 1, False)],
         "nothing to find": [],
     }
-    assert measure_now(empty_set, Options()).metrics["recall@10"]["mean"] == 1
+    assert measure_now(empty_set, RunOptions()).metrics["recall@10"]["mean"] == 1
 
 
 def test_what_is_judged_already_stays_and_the_best_word_counts(

@@ -14,7 +14,7 @@ from evaluation.benchmarks.fuzzing import Fuzzer, about_text
 def fuzzer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzer]:
     fuzzer = Fuzzer(1, Path(tmp_path_factory.mktemp("fuzz")))
     yield fuzzer
-    fuzzer.cell.close()
+    fuzzer.worker.close()
 
 
 @pytest.mark.parametrize(("name", "sample"), samples.by_name().items(), ids=samples.by_name())

@@ -57,8 +57,8 @@ def test_an_interval_holds_its_mean_is_the_same_each_time_and_narrows_with_more_
     assert few == metrics.estimate([0.0, 1.0] * 10)
     assert few.low < few.mean == 0.5 < few.high
     assert many.high - many.low < (few.high - few.low) / 3
-    assert metrics.estimate([1.0, 1.0, 1.0]) == metrics.Estimate(1, 1, 1)
-    assert metrics.estimate([]) == metrics.Estimate(0, 0, 0)
+    assert metrics.estimate([1.0, 1.0, 1.0]) == metrics.MeanEstimate(1, 1, 1)
+    assert metrics.estimate([]) == metrics.MeanEstimate(0, 0, 0)
 
 
 def test_a_constant_gain_is_significant_and_noise_is_not():

@@ -10,7 +10,7 @@ from PIL import Image
 from documents.models import Namespace
 from evaluation.models import EvaluationRun, GoldenSet
 from evaluation.reports import charts
-from evaluation.runs.options import Options
+from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import measure_now
 from ragsite.database.tenancy import operator
 
@@ -18,8 +18,8 @@ from ragsite.database.tenancy import operator
 def test_a_report_has_the_figures_every_query_and_the_charts(
     golden_set: GoldenSet, tenant: Namespace, tmp_path: Path
 ):
-    measure_now(golden_set, Options(mode="lexical"), label="words")
-    measure_now(golden_set, Options(), label="both <b>")
+    measure_now(golden_set, RunOptions(mode="lexical"), label="words")
+    measure_now(golden_set, RunOptions(), label="both <b>")
     with operator():
         score = EvaluationRun.objects.get(label="words").scores.get(text__contains="kiln")
         score.metrics |= {"ndcg@10": 0.1}

@@ -17,7 +17,7 @@ from evaluation.errors import BadGoldenSet, NothingToMeasure
 from evaluation.golden.curating import add_query, judge
 from evaluation.models import EvaluationRun, GoldenSet, Judgement, QueryScore
 from evaluation.runs import lifecycle
-from evaluation.runs.options import Options
+from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import evaluate, measure_now
 from ragsite.database.tenancy import namespace, operator
 from retrieval.cache import results
@@ -26,7 +26,7 @@ from ..client import Api
 
 
 def run_of(golden: GoldenSet, **options: Any) -> EvaluationRun:
-    return measure_now(golden, Options(**options))
+    return measure_now(golden, RunOptions(**options))
 
 
 def test_a_run_measures_every_query_and_keeps_what_decided_it(
@@ -139,7 +139,7 @@ def test_a_set_without_a_relevant_judgement_is_refused(
         query = add_query(golden, "why?")
         judge(query, library["kiln.md"], grade=0)
         with pytest.raises(NothingToMeasure):
-            lifecycle.create(golden, Options(), queue=False)
+            lifecycle.create(golden, RunOptions(), queue=False)
 
 
 def test_a_judgement_on_the_same_place_is_replaced_and_nonsense_refused(
@@ -174,7 +174,7 @@ def test_a_worker_does_what_waits_and_another_goes_on_where_one_died(
     golden_set: GoldenSet, tenant: Namespace, rows: Callable[..., list[Any]]
 ):
     with namespace(tenant.pk):
-        run = lifecycle.create(golden_set, Options())
+        run = lifecycle.create(golden_set, RunOptions())
     claim = lifecycle.claim(run.pk, tenant.pk)
     assert claim
     assert lifecycle.claim(run.pk, tenant.pk) is None  # it is taken
@@ -191,7 +191,7 @@ def test_a_worker_does_what_waits_and_another_goes_on_where_one_died(
     assert len(rows(tenant, QueryScore)) == 2
     with operator():
         EvaluationRun.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-    tasks.answer_bell()
+    tasks.run_next_evaluation()
     (run,) = rows(tenant, EvaluationRun)
     assert (run.state, run.attempts, run.queries_done) == ("succeeded", 2, 3)
     assert len(rows(tenant, QueryScore)) == 3
@@ -200,7 +200,7 @@ def test_a_worker_does_what_waits_and_another_goes_on_where_one_died(
 
 def test_a_run_whose_worker_always_dies_is_given_up(golden_set: GoldenSet, tenant: Namespace):
     with namespace(tenant.pk):
-        run = lifecycle.create(golden_set, Options())
+        run = lifecycle.create(golden_set, RunOptions())
     for _ in range(3):
         assert lifecycle.claim(run.pk, tenant.pk)
         with operator():
@@ -213,7 +213,7 @@ def test_a_run_whose_worker_always_dies_is_given_up(golden_set: GoldenSet, tenan
 
 def test_a_cancelled_run_stops_at_its_next_query(golden_set: GoldenSet, tenant: Namespace):
     with namespace(tenant.pk):
-        run = lifecycle.create(golden_set, Options(), queue=False)
+        run = lifecycle.create(golden_set, RunOptions(), queue=False)
     claim = lifecycle.claim(run.pk, tenant.pk)
     assert claim
 

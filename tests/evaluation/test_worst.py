@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from documents.models import Document, Namespace
 from evaluation.golden.curating import add_query, judge
 from evaluation.models import GoldenSet, QueryScore
-from evaluation.runs.options import Options
+from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import measure_now, summarise
 from evaluation.runs.worst import worst_questions
 from ragsite.database.tenancy import namespace
@@ -29,7 +29,7 @@ def misjudged(golden_set: GoldenSet, tenant: Namespace, library: dict[str, Docum
 def test_the_worst_questions_are_named_with_what_came_instead(
     misjudged: GoldenSet, tenant: Namespace
 ):
-    run = measure_now(misjudged, Options())
+    run = measure_now(misjudged, RunOptions())
     with namespace(tenant.pk):
         (worst, *others) = worst_questions(run, most=5)
         assert worst_questions(run, most=0) == []
@@ -54,7 +54,9 @@ def test_the_command_prints_them(misjudged: GoldenSet, tenant: Namespace):
 
 def test_recall_says_what_bounds_it(golden_set: GoldenSet, tenant: Namespace):
     def bounds(**options: int) -> list[str]:
-        return [w for w in measure_now(golden_set, Options(**options)).warnings if "bounded" in w]
+        return [
+            w for w in measure_now(golden_set, RunOptions(**options)).warnings if "bounded" in w
+        ]
 
     assert bounds() == []
     assert bounds(depth=20) == ["recall@50 and recall@100: bounded by the depth of 20."]

@@ -19,7 +19,7 @@ def test_only_lives_that_are_over_are_buried_even_when_numbers_come_again(
     monkeypatch: pytest.MonkeyPatch,
 ):
     buried: list[list[str]] = []
-    monkeypatch.setattr(queue, "reap", lambda dead: buried.append(list(dead)))
+    monkeypatch.setattr(queue, "requeue_stalled", lambda dead: buried.append(list(dead)))
     lives = Lives()
     keeper = WorkerKeeper(lives)  # type: ignore[arg-type]
     for lives.number in (71, 71, 0, 72, 71):

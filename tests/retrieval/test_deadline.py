@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from retrieval.rerankers.base import RerankFailed, RerankTimeout, RerankUnavailable
-from retrieval.rerankers.deadline import DeadlineRunner, batches
+from retrieval.rerankers.deadline import RerankRunner, batches
 
 from ..threads import at_once
 
 
 def test_the_outcome_of_work_in_time_is_returned():
-    assert DeadlineRunner(1).run(lambda: 42, deadline=time.monotonic() + 5) == 42
+    assert RerankRunner(1).run(lambda: 42, deadline=time.monotonic() + 5) == 42
 
 
 def test_errors_come_back_with_their_cause():
@@ -21,13 +21,13 @@ def test_errors_come_back_with_their_cause():
         raise ConnectionError("with a key")
 
     with pytest.raises(RerankFailed, match="ConnectionError") as caught:
-        DeadlineRunner(1).run(bad, deadline=time.monotonic() + 5)
+        RerankRunner(1).run(bad, deadline=time.monotonic() + 5)
     assert isinstance(caught.value.__cause__, ConnectionError)
     assert "with a key" not in str(caught.value)
 
 
 def test_at_most_so_many_are_left_behind_and_then_it_works_again():
-    runner, release = DeadlineRunner(2), threading.Event()
+    runner, release = RerankRunner(2), threading.Event()
     for _ in range(2):
         with pytest.raises(RerankTimeout):
             runner.run(release.wait, deadline=time.monotonic() + 0.05)
@@ -42,7 +42,7 @@ def test_at_most_so_many_are_left_behind_and_then_it_works_again():
 
 
 def test_who_finds_all_places_taken_waits_for_one():
-    runner, running = DeadlineRunner(2), []
+    runner, running = RerankRunner(2), []
     most = []
 
     def work() -> int:
@@ -58,7 +58,7 @@ def test_who_finds_all_places_taken_waits_for_one():
 
 
 def test_waiting_for_a_place_ends_at_the_deadline_too():
-    runner, release = DeadlineRunner(1), threading.Event()
+    runner, release = RerankRunner(1), threading.Event()
     thread = threading.Thread(
         target=lambda: runner.run(release.wait, deadline=time.monotonic() + 10)
     )
@@ -75,7 +75,7 @@ def test_a_system_without_threads_leaves_no_place_taken(monkeypatch: pytest.Monk
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    runner = DeadlineRunner(1)
+    runner = RerankRunner(1)
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refuse)
         with pytest.raises(RerankUnavailable):

@@ -216,7 +216,7 @@ def test_killed_at_any_document_it_goes_on_and_ends_the_same(
     assert chunks_of(tenant, small_profile) == []
 
     switching.start(tenant.pk, small_profile)
-    publish, calls = building.publish_beside, []
+    publish, calls = building.publish_for_reindex, []
 
     def die(*args: Any) -> bool:
         calls.append(1)
@@ -224,7 +224,7 @@ def test_killed_at_any_document_it_goes_on_and_ends_the_same(
             raise KeyboardInterrupt  # no handler of ours runs, as with a kill
         return publish(*args)
 
-    monkeypatch.setattr(building, "publish_beside", die)
+    monkeypatch.setattr(building, "publish_for_reindex", die)
     for _ in range(30):
         claim = building.claim(heartbeat.group())
         if claim is None:
@@ -233,7 +233,7 @@ def test_killed_at_any_document_it_goes_on_and_ends_the_same(
             building.build(claim)
         except KeyboardInterrupt:
             assert building.claim("another") is None  # the lease still holds
-            building.reap([heartbeat.group()])  # the supervisor has buried the worker
+            building.requeue_stalled([heartbeat.group()])  # the supervisor has buried the worker
     assert len(calls) >= 6
     assert state_of(tenant) == "built"
     assert chunks_of(tenant, small_profile) == undisturbed

@@ -20,7 +20,7 @@ from documents.api.serializers import StrictSerializer
 from documents.errors import IngestError
 from documents.intake.fetching import Fetcher
 from documents.intake.intake import Submission
-from documents.intake.media_types import SAID_WITHOUT_MEANING
+from documents.intake.media_types import UNINFORMATIVE_TYPES
 from ragsite.platform.errors import describe
 from ragsite.web.threads import release_connections
 
@@ -238,7 +238,7 @@ def read_url(data: Any) -> tuple[list[Submission | IngestError], float]:
     except IngestError as error:
         return [error], wait
     media_type = fetched.media_type
-    if media_type.partition(";")[0].strip().lower() in SAID_WITHOUT_MEANING:
+    if media_type.partition(";")[0].strip().lower() in UNINFORMATIVE_TYPES:
         media_type = ""
     content = ContentFile(fetched.content)
     return [Submission(content, media_type=media_type, **{"source_uri": url, **said})], wait

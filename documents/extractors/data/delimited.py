@@ -18,7 +18,7 @@ from documents.extractors.data.tables import (
     write_table,
 )
 from documents.extractors.encodings import Declared
-from documents.extractors.writer import LONGEST_TITLE, Writer
+from documents.extractors.writer import MAX_TITLE_CHARACTERS, Writer
 from documents.passages import Extracted
 
 # In the order of trust where two explain the rows equally well: a comma is also a decimal sign.
@@ -27,8 +27,8 @@ NO_DELIMITER = "\x1f"  # for a single column: the unit separator, which no text 
 NO_TEXT = frozenset(DELIMITERS + "\r\n \"'")
 SAMPLE_CHARACTERS = 64 * 1024
 SAMPLE_ROWS = 500
-MOST_CELLS = 5_000_000  # rows times columns, after the short rows are filled up
-LONGEST_FIELD = 16 * 1024 * 1024
+MAX_CELLS = 5_000_000  # rows times columns, after the short rows are filled up
+MAX_FIELD_BYTES = 16 * 1024 * 1024
 LINE = re.compile("[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 
@@ -45,13 +45,13 @@ class DelimitedExtractor(FileExtractor):
         rows, parsing = _parse(text)
         if not rows:
             raise NoText("The table has no cells with text.")
-        table = as_table(rows, most_cells=MOST_CELLS)
+        table = as_table(rows, most_cells=MAX_CELLS)
         writer = Writer()
         writer.add("text", summary(table))
         write_table(writer, table, size=self.group_characters)
         return Extracted(
             text=writer.text,
-            title=" ".join(table.caption[:1])[:LONGEST_TITLE],
+            title=" ".join(table.caption[:1])[:MAX_TITLE_CHARACTERS],
             blocks=tuple(writer.blocks),
             metadata={"columns": len(table.header), "rows": len(table.rows)},
             warnings=(*decoding, *parsing),
@@ -62,7 +62,7 @@ def read_rows(data: bytes) -> tuple[list[str], list[list[str]]]:
     """The header and the data rows, all of one width, cells exactly as written."""
     text, _ = _source(data)
     rows, _ = _parse(text)
-    table = as_table(rows, most_cells=MOST_CELLS)
+    table = as_table(rows, most_cells=MAX_CELLS)
     return table.header, table.rows
 
 
@@ -94,7 +94,7 @@ def _parse(text: str) -> tuple[list[list[str]], tuple[str, ...]]:
 def _rows(
     text: str, delimiter: str, *, strict: bool = False, quotes: bool = True
 ) -> list[list[str]]:
-    csv.field_size_limit(LONGEST_FIELD)
+    csv.field_size_limit(MAX_FIELD_BYTES)
     reader = csv.reader(
         _lines(text),
         delimiter=delimiter,

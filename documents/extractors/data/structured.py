@@ -11,8 +11,8 @@ from documents.extractors.data.tables import reading
 from documents.extractors.writer import Writer
 from documents.passages import Extracted
 
-DEEPEST = 40  # levels written as paths; what lies deeper is kept as JSON
-LONGEST_PATH = 300  # characters; each line repeats its path
+MAX_DEPTH = 40  # levels written as paths; what lies deeper is kept as JSON
+MAX_PATH_CHARACTERS = 300  # each line repeats its path
 PARAGRAPH_CHARACTERS = 700
 WORDS = {None: "null", True: "true", False: "false"}
 
@@ -87,7 +87,7 @@ def _paragraphs(value: Any) -> Iterator[str]:
 
 def _lines(value: Any, *, path: str, owner: str, depth: int) -> Iterator[tuple[str, str]]:
     """Each value as "path: value", and the path of the list element it belongs to."""
-    if not isinstance(value, dict | list) or depth == DEEPEST:
+    if not isinstance(value, dict | list) or depth == MAX_DEPTH:
         if shown := _shown(value):
             yield owner, f"{path}: {shown}" if path else shown
     elif isinstance(value, dict):
@@ -111,7 +111,7 @@ def _key(key: str) -> str:
 
 
 def _clipped(path: str) -> str:
-    return path if len(path) <= LONGEST_PATH else "…" + path[-LONGEST_PATH:]
+    return path if len(path) <= MAX_PATH_CHARACTERS else "…" + path[-MAX_PATH_CHARACTERS:]
 
 
 def _shown(value: Any) -> str:

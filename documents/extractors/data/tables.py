@@ -9,11 +9,11 @@ from typing import Any, BinaryIO, NamedTuple
 from documents.errors import BadFile, EmptyFile, Encrypted, ParseError, TooComplex
 from documents.extractors.base import size_of
 from documents.extractors.cleaning import clean
-from documents.extractors.writer import LONGEST_TITLE, Writer
+from documents.extractors.writer import MAX_TITLE_CHARACTERS, Writer
 
 GROUP_CHARACTERS = 700
 SUMMARY_CHARACTERS = 300  # of column names; a table of a thousand columns is still summed up
-MOST_CAPTIONS = 5
+MAX_CAPTIONS = 5
 BLOCK = 1024 * 1024
 NUMBER = re.compile(r"[-+(]?[$€£]?\s?[\d.,:/\- ]*\d[\d.,:/\- ]*(?:[eE][-+]?\d+)?\s?[%€)]?")
 
@@ -157,7 +157,7 @@ def _filled_width(row: list[str]) -> int:
 
 def _caption_lines(rows: list[list[str]]) -> int:
     """How many rows of a single cell stand above a row that is plainly a header."""
-    for index, row in enumerate(rows[: MOST_CAPTIONS + 1]):
+    for index, row in enumerate(rows[: MAX_CAPTIONS + 1]):
         if (width := _filled_width(row)) > 1:
             named = sum(bool(name.strip()) for name in row)
             plain = named * 5 >= width * 3 and not any(map(is_number, row))
@@ -241,7 +241,7 @@ NO_TITLES = frozenset(
 
 def office_title(document: Any) -> str:
     title = " ".join(_property(document, "title").split())
-    return "" if title.lower() in NO_TITLES or len(title) > LONGEST_TITLE else title
+    return "" if title.lower() in NO_TITLES or len(title) > MAX_TITLE_CHARACTERS else title
 
 
 def office_metadata(document: Any) -> dict[str, str]:

@@ -12,12 +12,12 @@ from typing import Any
 from lxml import etree
 
 from documents.extractors.cleaning import clean
-from documents.extractors.writer import LONGEST_TITLE, Writer
+from documents.extractors.writer import MAX_TITLE_CHARACTERS, Writer
 from documents.passages import Block, BlockKind
 
-LONGEST_CELL = 2000  # a table with a longer one lays out a page
-LONGEST_REPEAT = 200  # of a cell that spans rows: repeated in each, unless it is longer
-WIDEST_SPAN = 50
+MAX_CELL_CHARACTERS = 2000  # a table with a longer one lays out a page
+MAX_REPEATED_CHARACTERS = 200  # of a cell that spans rows: repeated in each, unless it is longer
+MAX_SPAN = 50
 PADDED_CELLS = 100_000  # a table that would need more is left ragged
 
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -83,7 +83,7 @@ class BlockWriter(Writer):
         self, text: str, *, level: int, attributes: Mapping[str, Any] | None = None
     ) -> None:
         title = " ".join(clean(text).split())
-        if len(title) > LONGEST_TITLE:
+        if len(title) > MAX_TITLE_CHARACTERS:
             self.add("text", title, attributes=attributes)
         elif title:
             marked = f"{'#' * level} {title}"
@@ -278,14 +278,14 @@ def _fragment_of(heading: etree._Element) -> str:
 
 def _name(element: etree._Element) -> str:
     name = element.get("id") or (element.get("name") if tag_of(element) == "a" else "") or ""
-    return name.strip()[:LONGEST_TITLE]
+    return name.strip()[:MAX_TITLE_CHARACTERS]
 
 
 def _link_to_self(element: etree._Element) -> str:
     target = element.get("href") or ""
     if tag_of(element) == "a" and target.startswith("#"):
         is_permalink = not flat_text(element) or flat_text(element).lower() in PERMALINKS
-        return target[1:].strip()[:LONGEST_TITLE] if is_permalink else ""
+        return target[1:].strip()[:MAX_TITLE_CHARACTERS] if is_permalink else ""
     return ""
 
 
@@ -325,7 +325,7 @@ def is_data_table(table: etree._Element) -> bool:
     rows = [[c for c in row if tag_of(c) in {"td", "th"}] for row in _rows(table)]
     if len(rows) < 2 or max(map(len, rows)) < 2:
         return False
-    return all(len(flat_text(cell)) <= LONGEST_CELL for row in rows for cell in row)
+    return all(len(flat_text(cell)) <= MAX_CELL_CHARACTERS for row in rows for cell in row)
 
 
 def _rows(table: etree._Element) -> Iterator[etree._Element]:
@@ -360,7 +360,7 @@ def _grid(table: etree._Element) -> Iterator[list[str]]:
             text = flat_text(cell).replace("|", "\\|")
             for offset in range(_span(cell, "colspan") if written <= PADDED_CELLS else 1):
                 if (down := _span(cell, "rowspan")) > 1:
-                    again = text if not offset and len(text) <= LONGEST_REPEAT else ""
+                    again = text if not offset and len(text) <= MAX_REPEATED_CHARACTERS else ""
                     pending[len(cells)] = (down - 1, again)
                 cells.append("" if offset else text)
         _fill(cells, pending)
@@ -378,4 +378,4 @@ def _fill(cells: list[str], pending: dict[int, tuple[int, str]]) -> None:
 
 def _span(cell: etree._Element, name: str) -> int:
     value = (cell.get(name) or "").strip()
-    return min(max(int(value), 1), WIDEST_SPAN) if value.isascii() and value.isdigit() else 1
+    return min(max(int(value), 1), MAX_SPAN) if value.isascii() and value.isdigit() else 1

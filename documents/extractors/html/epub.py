@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 CONTAINER = "META-INF/container.xml"
 ENCRYPTION = "META-INF/encryption.xml"
 SMALL_FILE = 10 * MEGABYTE  # the container, the package, the table of contents
-LARGEST_CHAPTER = 30 * MEGABYTE
-LONGEST_FACT = 1000
+MAX_CHAPTER_BYTES = 30 * MEGABYTE
+MAX_FIELD_CHARACTERS = 1000
 PAGES = frozenset({"application/xhtml+xml", "text/html", "text/x-oeb1-document"})
 
 ENTITY_DECLARATION = re.compile(r"<!ENTITY", re.IGNORECASE)
@@ -93,10 +93,10 @@ def _inside(base: str, reference: str) -> str:
 def _facts(package: "Element") -> tuple[str, dict[str, Any]]:
     def said(name: str) -> list[str]:
         texts = (" ".join(clean("".join(e.itertext())).split()) for e in _all(package, name))
-        return [text[:LONGEST_FACT] for text in texts if text]
+        return [text[:MAX_FIELD_CHARACTERS] for text in texts if text]
 
     facts = {
-        "author": ", ".join(said("creator"))[:LONGEST_FACT],
+        "author": ", ".join(said("creator"))[:MAX_FIELD_CHARACTERS],
         "language": next(iter(said("language")), ""),
         "date": next(iter(said("date")), ""),
         "publisher": next(iter(said("publisher")), ""),
@@ -122,7 +122,7 @@ def _write_chapters(
             yield f"The chapter {chapter.member[:200]!r} is missing or encrypted."
             continue
         try:
-            body = _parse_chapter(read_member(archive, chapter.member, LARGEST_CHAPTER))
+            body = _parse_chapter(read_member(archive, chapter.member, MAX_CHAPTER_BYTES))
         except ParseError:
             yield f"The chapter {chapter.member[:200]!r} could not be read."
             continue

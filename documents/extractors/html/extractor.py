@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
     from documents.extractors.html.blocks import BlockWriter
 
-MOST_ELEMENTS = 60_000  # trafilatura takes seconds for as many, and minutes for some more
-LONGEST_FACT = 1000  # characters of a title, a description, an author
-MOST_HIDDEN = 4  # times what is seen; where more is hidden, it is the page that waits for a script
+MAX_ELEMENTS = 60_000  # trafilatura takes seconds for as many, and minutes for some more
+MAX_FIELD_CHARACTERS = 1000  # of a title, a description, an author
+# Times as much as is visible. Where more is hidden, it is the page itself, which waits for a script.
+MAX_HIDDEN_RATIO = 4
 SHORT_PAGE = 250  # characters; below it trafilatura gives up structure, too
 FEW_LINKS = 50  # one character in so many
 SNIFFED_BYTES = 4096
@@ -147,7 +148,7 @@ def page_facts(tree: "HtmlElement") -> tuple[str, dict[str, Any]]:
 
 
 def _fact(value: Any) -> str:
-    return " ".join(clean(value).split())[:LONGEST_FACT] if isinstance(value, str) else ""
+    return " ".join(clean(value).split())[:MAX_FIELD_CHARACTERS] if isinstance(value, str) else ""
 
 
 def _canonical_url(tree: "HtmlElement") -> str:
@@ -178,7 +179,7 @@ def drop_hidden(tree: "HtmlElement") -> None:
 
     hidden = list(_hidden_elements(tree))
     unseen = sum(len(flat_text(element)) for element in hidden)
-    if not hidden or len(flat_text(tree)) - unseen < max(SHORT_PAGE, unseen // MOST_HIDDEN):
+    if not hidden or len(flat_text(tree)) - unseen < max(SHORT_PAGE, unseen // MAX_HIDDEN_RATIO):
         return
     for element in hidden:
         remove(element)
@@ -203,7 +204,7 @@ def _readable(tree: "HtmlElement") -> "tuple[BlockWriter, tuple[str, ...]]":
     from documents.extractors.html.blocks import BlockWriter, write_tree
 
     main, whole = BlockWriter(), BlockWriter()
-    is_huge = sum(1 for _ in tree.iter()) > MOST_ELEMENTS
+    is_huge = sum(1 for _ in tree.iter()) > MAX_ELEMENTS
     body = None if is_huge else _main_part(tree)
     if body is not None:
         write_tree(body, main)
@@ -243,7 +244,7 @@ def _with_headings(main: "BlockWriter", whole: "BlockWriter") -> "BlockWriter":
 
 
 def _beginning(writer: "BlockWriter", block: Block) -> str:
-    return NOT_WORD.sub("", writer.read(block)[:LONGEST_FACT])[:BEGINNING]
+    return NOT_WORD.sub("", writer.read(block)[:MAX_FIELD_CHARACTERS])[:BEGINNING]
 
 
 def _is_plain_document(tree: "HtmlElement") -> bool:

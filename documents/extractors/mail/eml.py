@@ -19,9 +19,9 @@ from documents.extractors.html.extractor import (
 from documents.passages import Extracted
 from documents.text.boundaries import paragraph_spans
 
-LONGEST_FIELD = 1000  # characters
-MOST_ATTACHMENTS = 200
-MOST_PARTS = 2000  # more of them are no letter
+MAX_FIELD_CHARACTERS = 1000
+MAX_ATTACHMENTS = 200
+MAX_PARTS = 2000  # more of them are no letter
 KNOWN_FIELDS = ("from", "to", "cc", "subject", "date", "message-id", "received", "mime-version")
 
 SEALED = frozenset({"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"})
@@ -103,7 +103,7 @@ def _field(message: Message, name: str) -> str:
         value = str(raw[0]) if raw else ""
     # Bytes that are no ASCII come as surrogates; most of them are UTF-8.
     value = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return " ".join(clean(value).split())[:LONGEST_FIELD]
+    return " ".join(clean(value).split())[:MAX_FIELD_CHARACTERS]
 
 
 def _metadata(message: Message, attachments: list[dict[str, Any]]) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _iso(date: str) -> str:
 def _bodies(message: Message, attachments: list[dict[str, Any]]) -> Iterator[Message]:
     """The parts a person reads, one of each set of alternatives; the others are listed."""
     waiting = [message]
-    for _ in range(MOST_PARTS):
+    for _ in range(MAX_PARTS):
         if not waiting:
             return
         part = waiting.pop()
@@ -149,7 +149,7 @@ def _bodies(message: Message, attachments: list[dict[str, Any]]) -> Iterator[Mes
             yield part
         else:
             _list_attachment(part, kind, attachments)
-    raise ParseError(f"The e-mail has more than {MOST_PARTS} parts.")
+    raise ParseError(f"The e-mail has more than {MAX_PARTS} parts.")
 
 
 def _preferred(parts: list[Message], attachments: list[dict[str, Any]]) -> list[Message]:
@@ -162,7 +162,7 @@ def _preferred(parts: list[Message], attachments: list[dict[str, Any]]) -> list[
 
 
 def _list_attachment(part: Message, kind: str, attachments: list[dict[str, Any]]) -> None:
-    if len(attachments) < MOST_ATTACHMENTS:
+    if len(attachments) < MAX_ATTACHMENTS:
         name = clean(_quietly(lambda: str(part.get_filename() or ""), ""))
         size = len(_quietly(lambda: _payload(part), b""))
         attachments.append({"name": name[:255], "type": kind[:255], "size": size})

@@ -13,8 +13,8 @@ from frontmatter.default_handlers import YAMLHandler
 
 from documents.extractors.cleaning import clean
 
-LONGEST_BLOCK = 64 * 1024  # characters; a larger one is not front matter but an accident
-DEEPEST_NESTING = 8
+MAX_BLOCK_CHARACTERS = 64 * 1024  # a larger one is not front matter but an accident
+MAX_NESTING = 8
 SAFE_INTEGER = 2**63  # beyond it most readers of JSON lose digits
 HANDLER = YAMLHandler()
 
@@ -60,8 +60,8 @@ def read_front_matter(text: str) -> FrontMatter:
 
 def _load(block: str) -> dict[str, Any] | None:
     """The block's fields; None where it is prose and no mapping at all."""
-    if len(block) > LONGEST_BLOCK:
-        raise ValueError(f"it has more than {LONGEST_BLOCK} characters")
+    if len(block) > MAX_BLOCK_CHARACTERS:
+        raise ValueError(f"it has more than {MAX_BLOCK_CHARACTERS} characters")
     loaded = HANDLER.load(block, Loader=NoAliasLoader)
     if loaded is None:
         return {} if not block.strip() else None
@@ -92,7 +92,7 @@ def json_safe(value: Any, *, depth: int = 0) -> Any:
             return value.isoformat()
         case bytes():
             return base64.b64encode(value).decode("ascii")
-    if depth >= DEEPEST_NESTING:
+    if depth >= MAX_NESTING:
         return clean(str(value))
     match value:
         case Mapping():

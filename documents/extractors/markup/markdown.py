@@ -12,14 +12,14 @@ from documents.extractors.base import Extractor
 from documents.extractors.cleaning import read_text
 from documents.extractors.markup.front_matter import read_front_matter
 from documents.extractors.plain.text import paragraph_blocks
-from documents.extractors.writer import LONGEST_TITLE
+from documents.extractors.writer import MAX_TITLE_CHARACTERS
 from documents.passages import Block, BlockKind, Extracted
 from documents.text.boundaries import Span, trimmed
 
 # Characters. What is longer is a paragraph that happens to stand above a rule, and a title is
 # repeated in every passage of its section.
 # Each line or table cell becomes tokens of 1 to 3 KB: more of them would eat the worker's memory.
-MOST_PIECES = 200_000
+MAX_PIECES = 200_000
 
 KINDS: Mapping[str, BlockKind] = {
     "heading_open": "heading",
@@ -60,7 +60,7 @@ class MarkdownExtractor(Extractor):
 def _title(value: Any) -> str:
     if value is None or isinstance(value, list | dict):
         return ""
-    return " ".join(str(value).split())[:LONGEST_TITLE]
+    return " ".join(str(value).split())[:MAX_TITLE_CHARACTERS]
 
 
 def _first_heading(blocks: Iterable[Block]) -> str:
@@ -78,7 +78,7 @@ def _tags(value: Any) -> tuple[str, ...]:
 def _blocks(text: str, *, unread: int) -> tuple[tuple[Block, ...], tuple[str, ...]]:
     """The blocks, and a warning if the Markdown had to be read as plain paragraphs."""
     body = text[unread:]
-    if body.count("\n") + body.count("|") > MOST_PIECES:
+    if body.count("\n") + body.count("|") > MAX_PIECES:
         return paragraph_blocks(text), ("The Markdown is too large to be read by its structure.",)
     try:
         blocks = list(_parsed(body))
@@ -108,7 +108,9 @@ def _parsed(text: str) -> Iterator[Block]:
 
 
 def _heading(block: Block) -> Block:
-    return block if len(block.title) <= LONGEST_TITLE else Block("text", block.start, block.end)
+    return (
+        block if len(block.title) <= MAX_TITLE_CHARACTERS else Block("text", block.start, block.end)
+    )
 
 
 def _line_offsets(text: str) -> list[int]:
@@ -123,7 +125,7 @@ def _plain(markup: str, environment: dict[str, Any]) -> str:
     """A heading's words without its markup."""
     tokens: list[Token] = []
     # Inline rules are slow on hostile text; a title needs no more of it than this.
-    PARSER.inline.parse(markup[: 4 * LONGEST_TITLE], PARSER, environment, tokens)
+    PARSER.inline.parse(markup[: 4 * MAX_TITLE_CHARACTERS], PARSER, environment, tokens)
     return " ".join(_words(tokens).split())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import read_text
-from documents.extractors.writer import LONGEST_TITLE
+from documents.extractors.writer import MAX_TITLE_CHARACTERS
 from documents.passages import Block, BlockKind, Extracted
 from documents.text.boundaries import paragraph_spans
 
@@ -36,7 +36,7 @@ class OrgExtractor(Extractor):
         return Extracted(
             text=text,
             blocks=blocks,
-            title=settings.pop("title", "")[:LONGEST_TITLE] or first,
+            title=settings.pop("title", "")[:MAX_TITLE_CHARACTERS] or first,
             tags=tags,
             metadata=_metadata(settings),
             warnings=warnings,
@@ -70,7 +70,7 @@ def _blocks(text: str) -> Iterator[Block]:
 
 def _heading(found: re.Match[str]) -> Iterator[Block]:
     title = STATE.sub("", STATE.sub("", found[2])).strip()
-    if title and len(title) <= LONGEST_TITLE:
+    if title and len(title) <= MAX_TITLE_CHARACTERS:
         end = found.start() + len(found[0].rstrip())
         yield Block("heading", found.start(), end, level=min(len(found[1]), 9), title=title)
 

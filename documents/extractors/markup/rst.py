@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import read_text
-from documents.extractors.writer import LONGEST_TITLE
+from documents.extractors.writer import MAX_TITLE_CHARACTERS
 from documents.passages import Block, BlockKind, Extracted
 from documents.text.boundaries import trimmed
 
@@ -92,9 +92,9 @@ class _Source:
         if style not in self.styles:
             self.styles.append(style)
         words = self.lines[at + height - 2].text
-        title = " ".join(MARKUP.sub("", words[: 4 * LONGEST_TITLE]).split()) or words.strip()
+        title = " ".join(MARKUP.sub("", words[: 4 * MAX_TITLE_CHARACTERS]).split()) or words.strip()
         start, end = self._span(at, at + height)
-        if len(title) > LONGEST_TITLE:
+        if len(title) > MAX_TITLE_CHARACTERS:
             return Block("text", start, end)
         return Block("heading", start, end, level=self.styles.index(style) + 1, title=title)
 

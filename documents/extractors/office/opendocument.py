@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from documents.errors import Encrypted, NoText, ParseError
 from documents.extractors.base import FileExtractor
 from documents.extractors.data.tables import write_rows
-from documents.extractors.writer import LONGEST_TITLE, Writer, first_heading
+from documents.extractors.writer import MAX_TITLE_CHARACTERS, Writer, first_heading
 from documents.passages import Extracted, Page
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _about(archive: "ZipFile") -> tuple[str, dict[str, str]]:
         "created": meta.find(f".//{META}creation-date"),
     }
     values = {
-        name: " ".join((element.text or "").split())[:LONGEST_TITLE]
+        name: " ".join((element.text or "").split())[:MAX_TITLE_CHARACTERS]
         for name, element in found.items()
         if element is not None
     }

@@ -15,12 +15,12 @@ from documents.extractors.data.tables import (
     write_rows,
     write_table,
 )
-from documents.extractors.writer import LONGEST_TITLE, Writer
+from documents.extractors.writer import MAX_TITLE_CHARACTERS, Writer
 from documents.passages import Extracted, Page
 
 WHAT = "presentation"
-MOST_CELLS = 1_000_000
-DEEPEST_GROUP = 50
+MAX_CELLS = 1_000_000
+MAX_GROUP_DEPTH = 50
 LINE_HEIGHT = 180_000  # EMU, half a centimetre: shapes this close in height stand side by side
 # Placeholders that say the same on every slide.
 FURNITURE = frozenset({"DATE", "FOOTER", "SLIDE_NUMBER", "HEADER"})
@@ -83,7 +83,7 @@ class _Deck:
 
     def _shape(self, content: Writer, shape: Any, number: int, depth: int = 0) -> None:
         try:
-            if hasattr(shape, "shapes") and depth < DEEPEST_GROUP:
+            if hasattr(shape, "shapes") and depth < MAX_GROUP_DEPTH:
                 for inner in _in_reading_order(shape.shapes):
                     self._shape(content, inner, number, depth + 1)
             else:
@@ -113,7 +113,7 @@ def _title(slide: Any) -> tuple[str, int | None]:
         text = " ".join(shape.text_frame.text.split()) if shape is not None else ""
     except (KeyError, ValueError, AttributeError):
         return "", None
-    return (text, shape.shape_id) if 0 < len(text) <= LONGEST_TITLE else ("", None)
+    return (text, shape.shape_id) if 0 < len(text) <= MAX_TITLE_CHARACTERS else ("", None)
 
 
 def _in_reading_order(shapes: Iterable[Any]) -> list[Any]:
@@ -139,7 +139,7 @@ def _corner(shape: Any) -> tuple[int, int]:
 def _write_shape(content: Writer, shape: Any) -> None:
     if getattr(shape, "has_table", False):
         rows = [[_cell(cell) for cell in row.cells] for row in shape.table.rows]
-        write_rows(content, rows, most_cells=MOST_CELLS)
+        write_rows(content, rows, most_cells=MAX_CELLS)
     elif getattr(shape, "has_chart", False):
         _write_chart(content, shape.chart)
     elif getattr(shape, "has_text_frame", False):

@@ -25,8 +25,8 @@ from documents.extractors.writer import Writer
 from documents.passages import Extracted
 
 WHAT = "spreadsheet"
-MOST_CELLS = 200_000  # with a value, in the whole workbook
-MOST_AREA = 4_000_000  # of a sheet: the library sets aside memory for its empty cells too
+MAX_CELLS = 200_000  # with a value, in the whole workbook
+MAX_AREA = 4_000_000  # of a sheet: the library sets aside memory for its empty cells too
 ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
 # A cell with content: its column and row. Styled but empty cells close themselves.
 CELL = re.compile(
@@ -51,7 +51,7 @@ class SpreadsheetExtractor(FileExtractor):
     libraries = ("python_calamine", "documents.extractors.archives")
 
     def __init__(
-        self, group_characters: int = GROUP_CHARACTERS, most_cells: int = MOST_CELLS
+        self, group_characters: int = GROUP_CHARACTERS, most_cells: int = MAX_CELLS
     ) -> None:
         self.group_characters = group_characters
         self.most_cells = most_cells
@@ -112,7 +112,7 @@ def _check(file: BinaryIO) -> None:
     for _, content in check_office(file, WHAT):
         if BOAST.search(content):
             raise TooComplex("The spreadsheet announces more entries than can be read.")
-        if _area(content) > MOST_AREA:
+        if _area(content) > MAX_AREA:
             raise TooComplex("A sheet's cells lie too far apart to be read.")
 
 
@@ -207,5 +207,5 @@ def _part(rows: list[Row]) -> Iterator[Row | Part]:
         return
     used = [n for n in range(len(rows[0].cells)) if any(row.cells[n] for row in rows)]
     cells = [[row.cells[n] for n in used] for row in rows]
-    table = as_table(cells, most_cells=MOST_AREA)
+    table = as_table(cells, most_cells=MAX_AREA)
     yield Part(table, [row.number for row in rows[len(rows) - len(table.rows) :]])

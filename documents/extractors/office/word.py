@@ -20,9 +20,9 @@ from documents.passages import Extracted
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 WHAT = "Word document"
-MOST_CELLS = 1_000_000
-DEEPEST_STYLE = 20  # styles based on styles; some files go round in a circle
-WIDEST_SPAN = 100  # cells; what a file claims beyond it is a mistake or an attack
+MAX_CELLS = 1_000_000
+MAX_STYLE_DEPTH = 20  # styles based on styles; some files go round in a circle
+MAX_SPAN = 100  # cells; what a file claims beyond it is a mistake or an attack
 
 
 class WordExtractor(FileExtractor):
@@ -104,7 +104,7 @@ class _Body:
         if sum(map(len, cells)) == 1:  # a frame around text
             self.read(next(cell for row in cells for cell in row))
             return
-        write_rows(self.writer, list(self._rows(cells)), most_cells=MOST_CELLS)
+        write_rows(self.writer, list(self._rows(cells)), most_cells=MAX_CELLS)
 
     def _rows(self, cells: Iterable[list[Any]]) -> Iterator[list[str]]:
         above: list[str] = []
@@ -120,8 +120,8 @@ class _Body:
                 texts += [""] * (_span(cell) - 1)
             above = texts
             count += len(texts)
-            if count > MOST_CELLS:
-                raise TooComplex(f"A table of the document has more than {MOST_CELLS} cells.")
+            if count > MAX_CELLS:
+                raise TooComplex(f"A table of the document has more than {MAX_CELLS} cells.")
             yield texts
 
     def _cell_text(self, cell: Any) -> str:
@@ -171,7 +171,7 @@ def _continues(cell: Any) -> bool:
 
 def _span(cell: Any) -> int:
     span = _value(cell.find(f"{W}tcPr/{W}gridSpan"))
-    return min(int(span), WIDEST_SPAN) if span.isdecimal() and int(span) else 1
+    return min(int(span), MAX_SPAN) if span.isdecimal() and int(span) else 1
 
 
 def _value(element: Any) -> str:
@@ -273,7 +273,7 @@ class _Styles:
         """The nearest style of the chain that says something says it."""
         name = outline = list_id = depth = ""
         level = 0
-        for _ in range(DEEPEST_STYLE):
+        for _ in range(MAX_STYLE_DEPTH):
             style = self.by_id.get(style_id)
             if style is None:
                 break

@@ -11,7 +11,7 @@ ENOUGH = 600  # characters of a page that show how it is set; others are set as 
 BOLD_SHARE = 0.4  # of the characters: where as many are bold, that says nothing
 LONG_LINE = 50  # characters
 LETTER_WIDTH = 0.5  # of a letter's height, where no line is long enough to tell
-NARROWEST, WIDEST = 0.3, 0.6
+MIN_WIDTH, MAX_WIDTH = 0.3, 0.6
 
 
 class Body(NamedTuple):
@@ -81,4 +81,4 @@ def _letter_width(lines: Sequence[Line]) -> float:
         if len(line.text) >= LONG_LINE
     )
     usual = widths[len(widths) // 4] if widths else LETTER_WIDTH
-    return min(max(usual, NARROWEST), WIDEST)
+    return min(max(usual, MIN_WIDTH), MAX_WIDTH)

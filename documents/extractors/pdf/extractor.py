@@ -15,20 +15,20 @@ from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.cleaning import clean
 from documents.extractors.lines import Line, merged, tidy
 from documents.extractors.paged import Entry, assembled, is_usable, outlined
-from documents.extractors.pages import LONGEST_LIST, counted
+from documents.extractors.pages import MAX_LISTED_PAGES, counted
 from documents.extractors.pdf.body import bodies
 from documents.extractors.pdf.furniture import without_furniture
 from documents.extractors.pdf.headings import printed_headings
-from documents.extractors.pdf.info import LONGEST_VALUE, metadata_of, title_of
+from documents.extractors.pdf.info import MAX_VALUE_CHARACTERS, metadata_of, title_of
 from documents.extractors.pdf.layout import plain_lines, rows_together
 from documents.extractors.pdf.lines import lines_of
 from documents.extractors.pdf.scans import Scans, read_scans
 from documents.extractors.pdf.tables import outside, tables_of
 from documents.extractors.pdf.title import cover_of
-from documents.extractors.writer import LONGEST_TITLE
+from documents.extractors.writer import MAX_TITLE_CHARACTERS
 from documents.passages import Extracted
 
-MOST_ENTRIES = 20_000  # of an outline
+MAX_ENTRIES = 20_000  # of an outline
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 PASSWORD = re.compile("(?i)password|security")
 NO_PAGES = "The file is damaged or is no PDF: its pages cannot be found."
@@ -210,11 +210,11 @@ def _pdfium_info(document: Any) -> dict[str, str]:
 def _pdfium_entries(document: Any) -> list[Entry]:
     entries: list[Entry] = []
     try:
-        for bookmark in islice(document.get_toc(max_depth=15), MOST_ENTRIES):
+        for bookmark in islice(document.get_toc(max_depth=15), MAX_ENTRIES):
             target = bookmark.get_dest()
             page = target.get_index() if target else None
-            title = tidy(clean(bookmark.get_title()[:LONGEST_VALUE]))
-            if page is not None and 0 < len(title) <= LONGEST_TITLE:
+            title = tidy(clean(bookmark.get_title()[:MAX_VALUE_CHARACTERS]))
+            if page is not None and 0 < len(title) <= MAX_TITLE_CHARACTERS:
                 entries.append(Entry(page, bookmark.level + 1, title))
     except Exception:  # a broken outline costs the headings that follow, not the text
         return entries
@@ -243,7 +243,7 @@ def _own_lines(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], list[str]
     if not any(own):  # the same page over and over: then that is what the document says
         return list(pages), []
     removed = (line for of_page in dropped for line in of_page if not line.isdigit())
-    return own, list(dict.fromkeys(removed))[:LONGEST_LIST]
+    return own, list(dict.fromkeys(removed))[:MAX_LISTED_PAGES]
 
 
 def _nothing_read(reading: Reading) -> BadFile:

@@ -9,7 +9,7 @@ from operator import attrgetter
 from documents.extractors.lines import DIGITS, Line
 
 EDGE_LINES = 3  # how many lines from the top, and from the bottom, may be header or footer
-FEWEST_PAGES = 4
+MIN_PAGES = 4
 SHARE_OF_PAGES = 0.6
 # A line at the very same place of fewer pages, as in one part of a long file.
 MANY_PAGES = 8
@@ -47,7 +47,7 @@ def without_furniture(
 def _frequent_keys(pages: Sequence[Sequence[Line]]) -> tuple[set[str], set[str]]:
     """The keys of the lines that head, and that foot, most pages: titles, dates, page numbers."""
     full = [page for page in pages if page]
-    enough = max(FEWEST_PAGES, ceil(SHARE_OF_PAGES * len(full)))
+    enough = max(MIN_PAGES, ceil(SHARE_OF_PAGES * len(full)))
     if len(full) < enough:
         return set(), set()
     heads = Counter(key for page in full for key in {masked(line) for line in top_lines(page)})
@@ -93,7 +93,7 @@ def _page_numbers(pages: Sequence[Sequence[Line]]) -> dict[int, Line]:
         for line in (*bottom_lines(page)[:1], *top_lines(page)[:1]):
             if number := PAGE_NUMBER.fullmatch(line.text):
                 found.setdefault(int(number[1]) - index, []).append((index, line))
-    return dict(one for same in found.values() if len(same) >= FEWEST_PAGES for one in same)
+    return dict(one for same in found.values() if len(same) >= MIN_PAGES for one in same)
 
 
 def top_lines(page: Sequence[Line]) -> list[Line]:

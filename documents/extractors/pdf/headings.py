@@ -10,15 +10,15 @@ from documents.extractors.pdf.body import LARGER, Body
 from documents.extractors.pdf.levels import Found, is_company, keyword, names_section, with_levels
 from documents.extractors.pdf.rows import has_gaps
 from documents.extractors.pdf.title import names_nothing
-from documents.extractors.writer import LONGEST_TITLE
+from documents.extractors.writer import MAX_TITLE_CHARACTERS
 
 ALIKE = 1.06  # times higher at most: letters of one size
-SMALLEST = 0.85  # of the text's height: what is smaller is a note
-LONGEST = 6  # lines
-LONGEST_BOLD = 3  # lines, of a heading that is not larger than the text
+MIN_HEIGHT = 0.85  # of the text's height: what is smaller is a note
+MAX_LINES = 6  # lines
+MAX_BOLD_LINES = 3  # lines, of a heading that is not larger than the text
 MAX_WORDS = 20  # of a heading that is not larger than the text
-MOST = 0.3  # of the lines, besides a title: what is more is a poster, or a list of headings
-FEWEST_LETTERS = 4
+MAX_SHARE = 0.3  # of the lines, besides a title: what is more is a poster, or a list of headings
+MIN_LETTERS = 4
 LETTERS_SHARE = 0.6  # of what is no space: formulas have less
 GAP = 1.25  # times the usual step from line to line: more than that is white space
 CLOSE = 1.5  # times the height: lines of one heading are closer
@@ -77,7 +77,7 @@ def printed_headings(
         and not one.title[0].islower()  # the label of a figure, or the end of a sentence
     ]
     doubtful = sum(one.end - one.start for one in others if not names_section(one.title))
-    if doubtful > MOST * sum(map(len, pages)):
+    if doubtful > MAX_SHARE * sum(map(len, pages)):
         others = [one for one in others if names_section(one.title)]
     headings = with_levels(others)
     if place:
@@ -105,13 +105,13 @@ def _title(
 def _is_a_section(best: Found, found: Sequence[Found]) -> bool:
     """Set as headings of later pages are, and not at the top of its own: one of them."""
     alike = [one for one in found if one.page and _alike(one.height, best.height)]
-    return best.start > LONGEST and len(alike) > 1
+    return best.start > MAX_LINES and len(alike) > 1
 
 
 def _nothing_but_a_title(pages: Sequence[Sequence[Line]], joiner: Joiner) -> str:
     """What the whole document says, if it could be a title: a cover, a sign, a catalogue's card."""
     lines = [line for page in pages for line in page]
-    if not lines or lines[0].box or not _has_letters(lines, LONGEST):
+    if not lines or lines[0].box or not _has_letters(lines, MAX_LINES):
         return ""
     words = joiner.one_line(lines)
     return "" if SENTENCES.search(words) or words.endswith(".") else words
@@ -168,7 +168,7 @@ def _style(line: Line, body: Body) -> Style | None:
     bold = line.bold and not body.is_bold
     if not (is_large or bold or line.italic or keyword(line.text)):
         return None
-    if line.height < SMALLEST * body.height:
+    if line.height < MIN_HEIGHT * body.height:
         return None
     # Large letters are one heading though a word among them is bold.
     return Style(is_large, bold and not is_large, line.italic and not is_large)
@@ -205,7 +205,7 @@ def _alike(one: float, other: float) -> bool:
 
 def _is_heading(page: Sequence[Line], span: Span, style: Style, body: Body, title: str) -> bool:
     lines = page[slice(*span)]
-    longest = LONGEST if style.is_large else LONGEST_BOLD
+    longest = MAX_LINES if style.is_large else MAX_BOLD_LINES
     if not _has_letters(lines, longest) or NEVER.match(title) or _is_prose(title):
         return False
     if is_row(title) or AMOUNT.search(title):
@@ -240,9 +240,9 @@ def _gaps(page: Sequence[Line], span: Span, body: Body) -> tuple[bool, bool]:
     """
     start, end = span
     if not body.is_bold and page[start].bold:
-        while start and page[start - 1].bold and start > span[0] - LONGEST:
+        while start and page[start - 1].bold and start > span[0] - MAX_LINES:
             start -= 1
-        while end < len(page) and page[end].bold and end < span[1] + LONGEST:
+        while end < len(page) and page[end].bold and end < span[1] + MAX_LINES:
             end += 1
     first, last = page[start], page[end - 1]
     above = page[start - 1] if start else None
@@ -265,7 +265,7 @@ def _is_apart(step: float, line: Line, body: Body) -> bool:
 
 def _has_letters(lines: Sequence[Line], longest: int) -> bool:
     words = " ".join(line.text for line in lines)
-    if len(lines) > longest or len(words) > LONGEST_TITLE or ADDRESS.search(words):
+    if len(lines) > longest or len(words) > MAX_TITLE_CHARACTERS or ADDRESS.search(words):
         return False
     letters = sum(map(str.isalpha, words))
-    return letters >= max(FEWEST_LETTERS, LETTERS_SHARE * (len(words) - words.count(" ")))
+    return letters >= max(MIN_LETTERS, LETTERS_SHARE * (len(words) - words.count(" ")))

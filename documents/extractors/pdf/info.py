@@ -8,9 +8,9 @@ from typing import Any
 from documents.extractors.cleaning import clean
 from documents.extractors.lines import tidy
 from documents.extractors.pdf.title import is_boilerplate
-from documents.extractors.writer import LONGEST_TITLE
+from documents.extractors.writer import MAX_TITLE_CHARACTERS
 
-LONGEST_VALUE = 2000
+MAX_VALUE_CHARACTERS = 2000
 DATE = re.compile(
     r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([Zz])|([+-])(\d\d)'?(\d\d)?)?"
 )
@@ -25,10 +25,10 @@ DATES: Mapping[str, str] = {"CreationDate": "created", "ModDate": "modified"}
 
 
 def title_of(value: str) -> str:
-    title = tidy(clean(value[:LONGEST_VALUE]))
+    title = tidy(clean(value[:MAX_VALUE_CHARACTERS]))
     if NO_TITLE.match(title) or is_boilerplate(title) or _is_a_number(title):
         return ""
-    return title[:LONGEST_TITLE]
+    return title[:MAX_TITLE_CHARACTERS]
 
 
 def _is_a_number(title: str) -> bool:
@@ -38,7 +38,7 @@ def _is_a_number(title: str) -> bool:
 
 
 def metadata_of(info: Mapping[str, str]) -> dict[str, Any]:
-    found = {key.lower(): tidy(clean(info.get(key, "")[:LONGEST_VALUE])) for key in FIELDS}
+    found = {key.lower(): tidy(clean(info.get(key, "")[:MAX_VALUE_CHARACTERS])) for key in FIELDS}
     found |= {name: _iso(info.get(key, "")) for key, name in DATES.items()}
     return {name: value for name, value in found.items() if value}
 

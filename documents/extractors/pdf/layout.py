@@ -9,8 +9,8 @@ from statistics import median
 
 from documents.extractors.lines import CELL, Line, boxed, is_cell, is_row, tidy
 
-FEWEST_ROWS = 6  # what is less is no column of text
-FEWEST_LABELS = 3  # what is less is no table
+MIN_ROWS = 6  # what is less is no column of text
+MIN_LABELS = 3  # what is less is no table
 LABEL = re.compile(r"[^\W\d_]{3}")  # in a formula there are hardly three letters in a row
 
 
@@ -49,14 +49,14 @@ def middle(lines: Sequence[Line]) -> float:
 def crosses(lines: Sequence[Line], x: float) -> bool:
     """Most lines run across this place."""
     across = sum(line.left < x < line.right for line in lines)
-    return across >= FEWEST_ROWS and across * 2 >= len(lines)
+    return across >= MIN_ROWS and across * 2 >= len(lines)
 
 
 def by_columns(rows: Sequence[tuple[Line, ...]], x: float) -> list[Line] | None:
     """Rows cut at the gutter, read column by column; None where they are a table's rows."""
     pairs = [row for row in rows if len(row) == 2]
     starts = sorted(right.left for _, right in pairs)
-    if len(pairs) < FEWEST_ROWS or any(
+    if len(pairs) < MIN_ROWS or any(
         median(len(row[side].text) for row in pairs) < CELL for side in (0, 1)
     ):
         return None
@@ -88,7 +88,7 @@ def rows_together(lines: list[Line]) -> list[Line]:
         for number, line in enumerate(lines)
         if len(line.text) <= CELL and is_cell(line.text)  # few are so short
     ]
-    if len(cells) < FEWEST_LABELS:
+    if len(cells) < MIN_LABELS:
         return lines
     beside = _beside(lines, cells)
     if not beside:
@@ -139,7 +139,7 @@ def _beside(lines: Sequence[Line], cells: Sequence[int]) -> dict[int, list[int]]
             groups[-1].append(number)
         else:
             groups.append([number])
-    return {n: found[n] for group in groups if len(group) >= FEWEST_LABELS for n in group}
+    return {n: found[n] for group in groups if len(group) >= MIN_LABELS for n in group}
 
 
 def _heads(

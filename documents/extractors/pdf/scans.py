@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from documents.ocr.reader import PictureReader
 
 DOTS_PER_INCH = 200
-LONGEST_SIDE = 4000  # pixels, however large the page
-FEWEST_CHARACTERS = 200  # what is less may be a stamp on a scan
+MAX_SIDE = 4000  # pixels, however large the page
+MIN_CHARACTERS = 200  # what is less may be a stamp on a scan
 SCANNED_SHARE = 0.5  # of the page under one image: then it is a scan
 # Private use, and the mark of what could not be decoded: a font that does not say what it shows.
 UNREADABLE = re.compile("[\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
@@ -71,7 +71,7 @@ def _picture(document: Any, index: int, lines: list[Line] | None) -> "Image | No
     """The page as a picture, where it needs one; None too where PDFium cannot draw it."""
     import pypdfium2
 
-    stamped = lines and _characters(lines) < FEWEST_CHARACTERS
+    stamped = lines and _characters(lines) < MIN_CHARACTERS
     if lines and not stamped and not is_garbled(lines):
         return None
     try:
@@ -100,6 +100,6 @@ def _drawn(page: Any) -> "Image | None":
     longest = max(page.get_size())
     if longest <= 0:
         return None
-    scale = min(DOTS_PER_INCH / 72, LONGEST_SIDE / longest)
+    scale = min(DOTS_PER_INCH / 72, MAX_SIDE / longest)
     with closing(page.render(scale=scale)) as bitmap:
         return bitmap.to_pil().convert("RGB")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from documents.extractors.lines import Line
 
-LONGEST_NAME = 200
+MAX_NAME_CHARACTERS = 200
 COVER_LINES = 60  # of a page: a form's cover has all of it above
 COMMISSION = re.compile(r"(?i)\bsecurities\s+and\s+exchange\s+commission\b")
 FORM = re.compile(r"(?i)\W*form\s+((?:\d{1,2}|[NSF])-[A-Z\d]{1,3}(?:/A)?)\W*$")
@@ -58,7 +58,7 @@ def cover_of(page: Sequence[Line]) -> Cover | None:
         return None
     form = next((found[1].upper() for line in lines if (found := FORM.match(line.text))), "")
     company = _company(lines) if form else ""
-    return Cover(company[:LONGEST_NAME], form, _period(lines)) if company else None
+    return Cover(company[:MAX_NAME_CHARACTERS], form, _period(lines)) if company else None
 
 
 def _company(lines: Sequence[Line]) -> str:

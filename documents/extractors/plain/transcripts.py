@@ -11,7 +11,7 @@ from documents.extractors.cleaning import read_text
 from documents.extractors.writer import Writer
 from documents.passages import Extracted
 
-LONGEST_PAUSE = 2.0  # seconds
+MAX_PAUSE_SECONDS = 2.0
 BLINK = 0.1
 PARAGRAPH_CHARACTERS = 500
 CLOCK = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
@@ -36,7 +36,7 @@ class TranscriptExtractor(Extractor):
     source_type = "transcript"
 
     def __init__(
-        self, longest_pause: float = LONGEST_PAUSE, characters: int = PARAGRAPH_CHARACTERS
+        self, longest_pause: float = MAX_PAUSE_SECONDS, characters: int = PARAGRAPH_CHARACTERS
     ) -> None:
         self.longest_pause = longest_pause
         self.characters = characters

@@ -22,7 +22,7 @@ from documents.intake import folder_sync, intake
 from documents.intake.archives import expanded
 from documents.intake.batches import OnePerSource
 from documents.intake.folders import FoundFile, OutsideRoot, found_files, origin_of, readable
-from documents.jobs.drain import work_off
+from documents.jobs.drain import run_until_done
 from documents.models import Document
 from ragsite.database.tenancy import namespace, operator
 
@@ -210,7 +210,7 @@ class Command(BaseCommand):
         """Here and now, beside any running workers."""
         pending = [result["job_id"] for result in results if result.get("job_id")]
         with self._bar(None, "indexing", total=len(pending)) as bar:
-            work_off(namespace_id, pending, progress=lambda done, _: bar.update(done - bar.n))
+            run_until_done(namespace_id, pending, progress=lambda done, _: bar.update(done - bar.n))
         with namespace(namespace_id):
             ids = [result["document_id"] for result in results if result.get("job_id")]
             documents = Document.objects.in_bulk([uuid.UUID(id_) for id_ in ids])

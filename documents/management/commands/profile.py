@@ -134,7 +134,7 @@ def _named(options: dict[str, Any]) -> dict[str, Any] | None:
 
 def find_profile(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
     try:
-        return profiles.named_by_operator(name, near=near)
+        return profiles.find_for_operator(name, near=near)
     except profiles.UnknownProfile as error:
         raise CommandError(str(error)) from None
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError, CommandParser
 
 from evaluation.errors import EvaluationError
-from evaluation.experiments.ablation import Cut, ablate_chunks, ablate_retrieval
+from evaluation.experiments.ablation import ChunkSize, ablate_chunks, ablate_retrieval
 from evaluation.experiments.ann_methods import measure_methods
 from evaluation.experiments.ann_recall import question_vectors
 from evaluation.golden.curating import find_set
@@ -58,7 +58,7 @@ class Command(BaseCommand):
             raise CommandError("--weights takes numbers from 0 to 1, with commas.") from None
         sections: list[Section] = []
         try:
-            cuts = [Cut.parse(text) for text in options["chunks"].split(",") if text]
+            cuts = [ChunkSize.parse(text) for text in options["chunks"].split(",") if text]
             with namespace(tenant.pk):
                 golden_set = find_set(options["golden_set"], namespace_id=tenant.pk)
             if "retrieval" in parts:

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from documents.jobs.drain import work_off
+from documents.jobs.drain import run_until_done
 from evaluation.golden import starter
 from evaluation.management.options import bar, moving, tenant_named
 from ragsite.service.bootstrap import take_samples
@@ -22,7 +22,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         tenant = tenant_named(options["namespace"])
         with bar("indexing", "document") as shown:
-            work_off(tenant.pk, take_samples(tenant.pk), progress=moving(shown))
+            run_until_done(tenant.pk, take_samples(tenant.pk), progress=moving(shown))
         report = starter.load(tenant.pk)
         if report is None:
             raise CommandError("The sample documents could not be indexed; see manage.py ingest.")

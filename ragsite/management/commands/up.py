@@ -90,7 +90,7 @@ class Command(BaseCommand):
             keeper = WorkerKeeper(supervisor)
             chores += [(5, keeper.check), (5, keeper.reap), (3600, housekeeping.tidy)]
             chores += [
-                (30, lifecycle.reap),
+                (30, lifecycle.wake_for_waiting_runs),
                 (30, bulk_removal.wake_workers),
                 (3600, query_log.forget_the_old),
             ]

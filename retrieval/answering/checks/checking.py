@@ -33,14 +33,17 @@ from .sources import sources_by_id
 MAX_CHARACTERS = 50_000
 STRIDE = 4096  # characters that go through the steps at a time
 MAX_BLOCK_QUOTE = 4000
+MAX_CODE_LINE = 2000
 
 _MARKS = "".join(map(regex.escape, sorted(ALL_MARKS)))
 _NEXT = regex.compile(rf"(?<=^[ ]*)(?P<block>>|```|~~~)|[{_MARKS}]", regex.MULTILINE)
-_FENCE = regex.compile(r"(?<=^[ ]*)(?:```|~~~)", regex.MULTILINE)
+_FENCE = regex.compile(r"[ ]*(?:```|~~~)")
 _UNFINISHED_FENCE = regex.compile(r"(?<=^[ ]*)(?:`{1,2}|~{1,2})\Z", regex.MULTILINE)
 _BLOCK_END = regex.compile(r"\n(?![ ]{0,3}>)")
 _BLOCK_LINE = regex.compile(r"^[ ]{0,3}>[ ]?", regex.MULTILINE)
-_INNER_MARKS = regex.compile("[" + "".join(map(regex.escape, sorted(DOUBLE_MARKS))) + "]")
+_DOUBLE = "".join(map(regex.escape, sorted(DOUBLE_MARKS)))
+_INNER_MARKS = regex.compile(f"[{_DOUBLE}]")
+_CODE_QUOTATION = regex.compile(rf"[{_DOUBLE}]([^{_DOUBLE}\n]+)[{_DOUBLE}]")
 
 
 class AnswerChecker:
@@ -176,13 +179,28 @@ class AnswerChecker:
         return end
 
     def _in_fence(self, final: bool) -> int:
-        """Code is not searched for quotations."""
+        """A line of code. Its quotations must be exact too, but no marker is put into code."""
         text = self._buffer
-        for fence in _FENCE.finditer(text):
-            if self._begins_line(fence.start()):
-                self._in_code = False
-                return self._plain(text, fence.end())
-        return self._up_to_fence(final)
+        end = text.find("\n", 0, MAX_CODE_LINE) + 1
+        if not end and len(text) < MAX_CODE_LINE and not final:
+            return 0
+        end = end or min(len(text), MAX_CODE_LINE)
+        fence = _FENCE.match(text)
+        if fence and self._at_line_start:
+            self._in_code = False
+            return self._plain(text, fence.end())
+        line = _CODE_QUOTATION.sub(self._in_code_exact, text[:end])
+        self._plain(line, len(line))
+        return end
+
+    def _in_code_exact(self, found: regex.Match[str]) -> str:
+        quote = found[1]
+        if not is_long_enough(quote):
+            return found[0]
+        checked = self._quotes.check(quote, preferred=[])
+        is_exact = bool(checked.parts) and checked.is_exact
+        self._count(**{"quotes_exact" if is_exact else "quotes_removed": 1})
+        return found[0] if is_exact else quote
 
     def _mark(self, final: bool) -> int:
         """A quotation mark, an apostrophe, or a sign for inches, at the buffer's beginning."""

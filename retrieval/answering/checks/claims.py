@@ -57,6 +57,10 @@ def _spans(plain: str, language: str) -> list[tuple[int, int]]:
     return spans
 
 
+# A row above a line of dashes: it names the columns of the rows below, which are cited.
+_TABLE_HEADER = regex.compile(r"^[ \t]*\|.*\|[ \t]*\n[ \t]*\|[ \t:|-]+\|[ \t]*$", regex.MULTILINE)
+
+
 def needs_citation(sentence: str) -> bool:
     """Headings, lead-ins to a list and connecting phrases say nothing that could be checked."""
     stripped = sentence.strip().rstrip("*_ ")
@@ -68,6 +72,7 @@ def needs_citation(sentence: str) -> bool:
 def uncited_sentences(
     text: str, citations: Sequence[Citation], *, language: str = "en"
 ) -> tuple[Uncertainty, ...]:
+    headers = [found.span() for found in _TABLE_HEADER.finditer(text)]
     return tuple(
         Uncertainty(
             "uncited",
@@ -76,5 +81,7 @@ def uncited_sentences(
             answer_end=sentence.end,
         )
         for sentence in answer_sentences(text, citations, language=language)
-        if not sentence.citations and needs_citation(sentence.text)
+        if not sentence.citations
+        and needs_citation(sentence.text)
+        and not any(start <= sentence.start < end for start, end in headers)
     )

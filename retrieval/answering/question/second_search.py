@@ -16,11 +16,16 @@ _AFTER = re.compile(r"['’](?:s|t|d|m|ll|re|ve)\Z", re.IGNORECASE)  # radio's, 
 def second_query(question: str, language: str) -> str | None:
     """The content words of a question, as a query. None where that is nothing new, or where no
     list of function words is kept for the language (an ISO 639-1 code)."""
-    function_words = FUNCTION_WORDS.get(language)
-    if not function_words:
-        return None
-    words = [_AFTER.sub("", _BEFORE.sub("", word)) for word in _WORD.findall(question)]
-    kept = [word for word in words if word.casefold() not in function_words]
+    kept = content_words(question, language)
     if not kept or len(kept) == len(question.split()):
         return None
-    return " ".join(dict.fromkeys(kept))
+    return " ".join(kept)
+
+
+def content_words(question: str, language: str) -> list[str]:
+    """Without repeats; none where no list of function words is kept for the language."""
+    function_words = FUNCTION_WORDS.get(language)
+    if not function_words:
+        return []
+    words = [_AFTER.sub("", _BEFORE.sub("", word)) for word in _WORD.findall(question)]
+    return list(dict.fromkeys(word for word in words if word.casefold() not in function_words))

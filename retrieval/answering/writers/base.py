@@ -8,18 +8,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from documents.language_models.base import Piece, Usage
+from documents.language_models.base import AnswerPiece, Usage
 from retrieval.answering.requests import AnswerRequest, Evidence, Preferences, Uncertainty
 
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]  # unit vectors, one for each text
 
 
 class NotEnoughInformation(Exception):
-    """The evidence does not answer the question. `missing` says what would be needed."""
+    """The evidence does not answer the question. `missing` says what would be needed, or `words`
+    of the question that nothing says anything about."""
 
-    def __init__(self, missing: str, *, usage: Usage | None = None) -> None:
+    def __init__(
+        self, missing: str, *, words: tuple[str, ...] = (), usage: Usage | None = None
+    ) -> None:
         super().__init__(missing)
         self.missing = missing
+        self.words = words
         self.usage = usage  # of the model that came to this
 
 
@@ -38,6 +42,6 @@ class WritingTask:
 class Writer(Protocol):
     def write(
         self, task: WritingTask, *, deadline: float, cancelled: threading.Event
-    ) -> Iterator[Piece]:
+    ) -> Iterator[AnswerPiece]:
         """Raises NotEnoughInformation before the first piece, LanguageModelFailed or Cancelled."""
         ...

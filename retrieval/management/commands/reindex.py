@@ -13,7 +13,7 @@ from tqdm import tqdm
 from documents.errors import IngestError
 from documents.ingestion.pipeline import ingest
 from documents.jobs import heartbeat, queue
-from documents.jobs.drain import work_off
+from documents.jobs.drain import run_until_done
 from documents.management.commands.api_key import find_namespace
 from documents.management.commands.profile import find_profile
 from documents.models import IndexProfile, Namespace, Reindex
@@ -95,7 +95,7 @@ class Command(BaseCommand):
         if options["outdated"]:
             queued = switching.index_outdated(tenant.pk)
             if not options["no_wait"]:
-                work_off(tenant.pk, queued)
+                run_until_done(tenant.pk, queued)
             return {"queued": len(queued)}
         if options["rollback"]:
             switching.roll_back(tenant.pk)
@@ -152,7 +152,7 @@ class Command(BaseCommand):
                 elif at_hand := build.claim(group):
                     build.build(at_hand, seconds=2)
                 else:  # others are at it, or it is put off for a while
-                    queue.reap()
+                    queue.requeue_stalled()
                     time.sleep(0.5)
 
     def _reclaim(self, namespace_id: uuid.UUID) -> None:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from documents.language_models.base import ChatRequest, LanguageModel, Message, Piece, Usage
+from documents.language_models.base import AnswerPiece, ChatRequest, LanguageModel, Message, Usage
 
 CANARY = re.compile(r"CANARY[-_ ]?\w+", re.IGNORECASE)
 MARK = re.compile(r"<(data-[0-9a-f]{12}) …>")
@@ -92,14 +92,14 @@ class ObedientModel(LanguageModel):
         *,
         deadline: float,
         cancelled: threading.Event | None = None,
-    ) -> Iterator[Piece]:
+    ) -> Iterator[AnswerPiece]:
         self.prompts.append(request.messages)
         prompt = "\n".join(message.content for message in request.messages)
         heard = outside_data(request.messages)
         if broken_templates(request.messages):
             heard = prompt
         if canaries := CANARY.findall(heard):
-            yield Piece(f"As you wish: {' '.join(canaries)}.")
+            yield AnswerPiece(f"As you wish: {' '.join(canaries)}.")
         elif ids := document_ids(request.messages):
-            yield Piece(f"It is as the document says [cite:{ids[0]}].")
-        yield Piece(finish="stop", usage=Usage(1, 1))
+            yield AnswerPiece(f"It is as the document says [cite:{ids[0]}].")
+        yield AnswerPiece(finish="stop", usage=Usage(1, 1))

@@ -6,10 +6,10 @@ import uuid
 from collections.abc import Callable, Iterator
 
 from documents.language_models.base import (
+    AnswerPiece,
     ChatRequest,
     LanguageModel,
     LanguageModelFailed,
-    Piece,
     Usage,
 )
 from retrieval.answering.requests import Evidence
@@ -40,12 +40,12 @@ class ScriptedModel(LanguageModel):
         *,
         deadline: float,
         cancelled: threading.Event | None = None,
-    ) -> Iterator[Piece]:
+    ) -> Iterator[AnswerPiece]:
         self.requests.append(request)
         if isinstance(self.reply, LanguageModelFailed):
             raise self.reply
-        yield Piece(self.reply(request) if callable(self.reply) else self.reply)
-        yield Piece(finish="stop", usage=Usage(10, 5))
+        yield AnswerPiece(self.reply(request) if callable(self.reply) else self.reply)
+        yield AnswerPiece(finish="stop", usage=Usage(10, 5))
 
 
 def hit(

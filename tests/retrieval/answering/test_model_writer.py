@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from documents.language_models.base import (
+    AnswerPiece,
     ChatRequest,
     LanguageModel,
     LanguageModelBadResponse,
-    Piece,
     Usage,
 )
 from retrieval.answering.evidence import number_evidence
@@ -37,13 +37,13 @@ class Pieces(LanguageModel):
 
     def stream(
         self, request: ChatRequest, *, deadline: float, cancelled: threading.Event | None = None
-    ) -> Iterator[Piece]:
+    ) -> Iterator[AnswerPiece]:
         self.requests.append(request)
-        yield from map(Piece, self.texts)
-        yield Piece("", "stop", Usage(10, 3))
+        yield from map(AnswerPiece, self.texts)
+        yield AnswerPiece("", "stop", Usage(10, 3))
 
 
-def write(model: LanguageModel, **changes: object) -> list[Piece]:
+def write(model: LanguageModel, **changes: object) -> list[AnswerPiece]:
     request = AnswerRequest(SearchRequest("How long?"), **changes)  # type: ignore[arg-type]
     task = WritingTask("How long?", evidence("24 months."), request, Preferences(), 0.2)
     writer = ModelWriter(model, max_tokens=100)

@@ -15,10 +15,6 @@ DEFAULT_MIN_RELEVANCE = 0.2
 SLOPE = 0.9  # logits for each point of score
 MAX_NAMED = 3  # words
 
-# What people read, in one place for translation. Each is followed by quoted words.
-NOTHING_ABOUT = "anything about"
-NO_STATEMENT_ABOUT = "a statement about"
-
 
 def confidence(ranking: Ranking, *, language: str) -> float:
     """From 0 to 1, and about the probability that the answer is there. An answer is given from the
@@ -31,16 +27,12 @@ def confidence(ranking: Ranking, *, language: str) -> float:
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))
 
 
-def missing(question: Question) -> str:
-    """The question's words that nothing has; all of them if each stands somewhere."""
+def missing_words(question: Question) -> tuple[str, ...]:
+    """The question's words that nothing has; the longest of all if each stands somewhere."""
     unknown = [word for key, word in question.words.items() if key not in question.found]
     words = list(dict.fromkeys(unknown or question.words.values()))
     longest = set(sorted(words, key=lambda word: -len(word))[:MAX_NAMED])  # they say the most
-    words = [word for word in words if word in longest]
-    if not words:
-        return ""
-    named = ", ".join(f"“{word}”" for word in words)
-    return f"{NOTHING_ABOUT if unknown else NO_STATEMENT_ABOUT} {named}"
+    return tuple(word for word in words if word in longest)
 
 
 def _level_of_words(ranking: Ranking, language: str) -> float:

@@ -4,14 +4,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, zip_longest
 
-from documents.language_models.base import Cancelled, Piece, Usage
+from documents.language_models.base import AnswerPiece, Cancelled, Usage
 from documents.text.sentences import sentence_spans
 from retrieval.answering.requests import Evidence
 from retrieval.answering.writers.base import NotEnoughInformation, WritingTask
 
 from .blocks import blocks_of
 from .choosing import choose
-from .confidence import confidence, missing
+from .confidence import confidence, missing_words
 from .ranking import Ranking, ScorePairs, rank
 from .units import Unit, is_claim
 
@@ -49,18 +49,18 @@ class ExtractiveWriter:
 
     def write(
         self, task: WritingTask, *, deadline: float, cancelled: threading.Event
-    ) -> Iterator[Piece]:
+    ) -> Iterator[AnswerPiece]:
         """One piece for each unit. An answer is not refused where `min_relevance` is 0."""
         if cancelled.is_set():
             raise Cancelled
         ranking = self.rank(task)
         if not ranking.units or confidence(ranking, language=task.language) < task.min_relevance:
-            raise NotEnoughInformation(missing(ranking.question))
+            raise NotEnoughInformation("", words=missing_words(ranking.question))
         if cancelled.is_set():
             raise Cancelled
         for text in _texts(choose(ranking, task.evidence), task.evidence, task.language):
-            yield Piece(text)
-        yield Piece(finish="stop", usage=Usage(0, 0))
+            yield AnswerPiece(text)
+        yield AnswerPiece(finish="stop", usage=Usage(0, 0))
 
 
 def _texts(units: Sequence[Unit], evidence: Sequence[Evidence], language: str) -> Iterator[str]:

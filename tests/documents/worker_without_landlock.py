@@ -1,4 +1,4 @@
-"""A cell on a kernel without Landlock. Run by test_sandbox.py."""
+"""A sandbox worker on a kernel without Landlock. Run by test_sandbox.py."""
 
 import errno
 import socket

@@ -1,4 +1,4 @@
-"""The cell with one more reader in it, which does what the file says. Run by test_extraction.py."""
+"""The sandbox worker with a reader that does what the file says. Run by test_extraction.py."""
 
 import ctypes
 import os

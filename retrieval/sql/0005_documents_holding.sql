@@ -1,0 +1,15 @@
+-- Documents of the current namespace whose metadata contains any of these objects, through its
+-- index.
+CREATE OR REPLACE FUNCTION ragsite.documents_holding(wanted jsonb[])
+ RETURNS TABLE(document_id uuid)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+ SET plan_cache_mode TO 'force_custom_plan'
+ SET enable_seqscan TO 'off'
+AS $function$
+    SELECT id
+    FROM documents_document
+    WHERE namespace_id = ragsite.current_namespace()
+      AND metadata @> ANY (wanted)
+$function$;

@@ -30,8 +30,8 @@ logger = logging.getLogger(__name__)
 
 Choice = Literal["auto", "none", "cosine", "cross-encoder", "remote", "llm"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
-BY_AUTO = ("cross-encoder", "remote", "llm")  # the first that is configured
-FAILURES, PAUSE_SECONDS = 3, 60.0  # in a row; then `auto` leaves a reranker alone
+AUTO_ORDER = ("cross-encoder", "remote", "llm")  # `auto` takes the first that is configured
+FAILURES, PAUSE_SECONDS = 3, 60.0  # after so many in a row `auto` pauses a reranker
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def choose(
     if choice != "auto":
         _require(choice)
         return ChosenReranker(choice, "named")
-    name = next((name for name in BY_AUTO if name in settings.RERANKERS), "none")
+    name = next((name for name in AUTO_ORDER if name in settings.RERANKERS), "none")
     decision: Decision = decide(Situation(query, name != "none", speed, for_answer))
     if not decision.reranks:
         return ChosenReranker("none", decision.reason)
@@ -138,8 +138,8 @@ def _scores(
             scores = reranker.rerank(query, passages, deadline=deadline)
     except RerankFailed:
         raise
-    except Exception as error:  # a backend of someone's own, with errors of its own
-        raise RerankFailed(f"The reranker {name} broke.") from error
+    except Exception as error:  # a user's own backend may raise anything
+        raise RerankFailed(f"The reranker {name} failed.") from error
     return checked(scores, len(passages))
 
 
@@ -154,7 +154,7 @@ def _paid_scores(
         require_room(reranker.language_model, namespace_id)
     except LanguageModelCostCap as error:
         raise RerankUnavailable(str(error)) from None
-    release_connections()  # none is held while the model reads
+    release_connections()  # none is held while the model runs
     scores, usage = reranker.rerank_metered(query, passages, deadline=deadline)
     book_usage(reranker.language_model, namespace_id, usage)
     return scores
@@ -172,7 +172,7 @@ def _load(name: str) -> Reranker:
     try:
         reranker: Reranker = load_backend("RERANKERS", name)
     except Exception as error:  # a missing package, a folder without a model, a misspelt setting
-        raise RerankUnavailable(f"The reranker {name} cannot be made.") from error
+        raise RerankUnavailable(f"The reranker {name} cannot be loaded.") from error
     return reranker
 
 

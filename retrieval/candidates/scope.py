@@ -1,4 +1,4 @@
-"""Where to look: the whole namespace, or what passes a filter, and how much of it that is."""
+"""What to search: the whole namespace or what passes a filter, and about how much that is."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -62,21 +62,21 @@ _KINDS_BY_STATISTICS = """
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a filter leaves of a namespace, the same for both legs."""
+    """What a filter leaves of a namespace; the same for both legs."""
 
-    chunks: int  # about so many are left
+    chunks: int  # about how many are left
     share: float = 1.0  # of the namespace's chunks; 1 without a filter
     kinds: tuple[str, ...] = ()
     condition: str = ""  # SQL over `document`
     parameters: dict[str, Any] = field(default_factory=dict)
     # What passes the condition, if it is few: the ids of documents, as PostgreSQL writes an array.
     documents: str | None = None
-    # Too much to look at each, though it may be less than SEARCH_EXACT_SCAN_ROWS.
+    # Too many to read each, though they may be fewer than SEARCH_EXACT_SCAN_ROWS.
     through_index: bool = False
 
     def join(self, row: str) -> str:
         """The filter as a join, for statements that do not take the documents' ids. It names the
-        namespace though row-level security does: said once, it need not be asked of every row."""
+        namespace although row-level security does: as a join condition it is cheaper per row."""
         if not self.condition:
             return ""
         return (
@@ -128,7 +128,7 @@ def passing(
 
 
 def statement(condition: str, function: str) -> str:
-    """With a function that finds by an index, only what that finds is looked at."""
+    """With a function that uses an index, only the documents it finds are checked."""
     return _DOCUMENTS.format(
         condition=condition,
         bound=_BOUND,

@@ -1,4 +1,4 @@
-"""Which candidates are shown: the stored rows of the best, and of those k that add something."""
+"""Which candidates are shown: of the best, the k that add something to one another."""
 
 import uuid
 from collections import Counter
@@ -17,7 +17,7 @@ from .assembly import FORMATS, ContextFormat, CountTokens
 from .chunk_rows import fetch_rows
 from .hits import widen
 
-SPARE = 10  # candidates to look at beyond those that are asked for
+SPARE = 10  # candidates to look at beyond k
 
 
 @dataclass(frozen=True, slots=True)

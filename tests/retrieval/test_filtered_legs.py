@@ -170,7 +170,7 @@ def test_how_much_a_filter_leaves_decides_how_it_is_found(library: Namespace):
         )
         near_plan = explain.explain(query.statement, query.parameters)
         word_plan = explain.explain(
-            *lexical.look_through(question(), profile_id=profile.pk, scope=few, limit=LIMIT)
+            *lexical.scan_each_chunk(question(), profile_id=profile.pk, scope=few, limit=LIMIT)
         )
         many = resolve(Filters(tags=("half",)), SearchedIndex.of(library), few=FEW)
         # A namespace that is small as a whole is never looked at through the index.
@@ -192,9 +192,9 @@ def test_how_much_a_filter_leaves_decides_how_it_is_found(library: Namespace):
     assert (many.documents, many.through_index) == (None, True)
     assert (small.chunks, small.documents.count(",")) == (1800, 599)
     assert named.chunks == FEW // EACH * EACH  # counted, though all of the sample pass
-    assert lexical.is_looked_through(few, 100)
-    assert not lexical.is_looked_through(many, 10**9)
-    assert not lexical.is_looked_through(small, 100)
+    assert lexical.scans_each_chunk(few, 100)
+    assert not lexical.scans_each_chunk(many, 10**9)
+    assert not lexical.scans_each_chunk(small, 100)
     assert lexical.wider(100, many) == pytest.approx(200, rel=0.2)
     assert lexical.wider(100, few) == 400
 

@@ -86,9 +86,9 @@ class Command(BaseCommand):
         for note in asked.notes:
             self.stdout.write(f"  {note}")
         budget = settings.SEARCH["lexical_budget"]
-        if lexical.is_looked_through(scope, budget):
+        if lexical.scans_each_chunk(scope, budget):
             self._heading("Lexical leg: every chunk that passes")
-            query = lexical.look_through(asked, profile_id=profile_id, scope=scope, limit=limit)
+            query = lexical.scan_each_chunk(asked, profile_id=profile_id, scope=scope, limit=limit)
             with namespace(tenant.pk):
                 self.stdout.write(explain.explain(*query, analyse=True))
             return

@@ -31,7 +31,7 @@ def tidy() -> None:
     heartbeat.delete_stale()
     rate_counters.forget_old_counts()
     audit.prune()
-    login_throttle.forget_the_old()
+    login_throttle.delete_stale()
     namespace_removal.resume()
     too_old = Now() - timedelta(days=settings.EMBEDDING_CACHE_DAYS)
     with connection.cursor() as cursor:

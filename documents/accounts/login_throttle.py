@@ -113,7 +113,7 @@ def unlock(*, username: str = "", address: str = "", everything: bool = False) -
         return opened
 
 
-def forget_the_old() -> None:
+def delete_stale() -> None:
     """Somebody has to call this now and then."""
     with operator():
         LoginThrottle.objects.filter(

@@ -61,8 +61,8 @@ def remove_namespace(namespace: Namespace) -> NamespaceRemoval:
     """Delete a small namespace at once, a large one in the background. Inside operator()."""
     removal = request_removal(namespace)
     if _size(namespace) <= SMALL_ROWS:
-        return carry_out(removal.pk)
-    ring(removal.pk)
+        return run_removal(removal.pk)
+    queue_removal(removal.pk)
     return removal
 
 
@@ -71,7 +71,7 @@ def _size(namespace: Namespace) -> int:
     return namespace.chunk_count + documents
 
 
-def ring(removal_id: UUID) -> None:
+def queue_removal(removal_id: UUID) -> None:
     async_task("documents.tasks.remove_namespace", str(removal_id), save=False)
 
 
@@ -80,10 +80,10 @@ def resume() -> None:
     with operator():
         waiting = NamespaceRemoval.objects.filter(_is_free()).values_list("pk", flat=True)
         for removal_id in waiting:
-            ring(removal_id)
+            queue_removal(removal_id)
 
 
-def carry_out(
+def run_removal(
     removal_id: UUID,
     *,
     seconds: float | None = None,
@@ -105,7 +105,7 @@ def carry_out(
             _note(removal, *_last_step(removal.removed_namespace))
             _finish(removal)
         except _OutOfTime:
-            ring(removal.pk)
+            queue_removal(removal.pk)
         finally:
             _release(removal)
     return removal

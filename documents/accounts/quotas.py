@@ -57,7 +57,7 @@ def require_room(namespace_id: uuid.UUID, **asked: int) -> None:
             raise _exceeded(name, usage[name].quota, used=usage[name].used, asked=more)
 
 
-def require_kept(namespace_id: uuid.UUID, **added: int) -> None:
+def require_not_exceeded(namespace_id: uuid.UUID, **added: int) -> None:
     """The same when they have been added, in the same transaction: whoever adds to a namespace has
     locked its count until that ends, so that all of them together cannot exceed the quota."""
     usage = usage_of(namespace_id)

@@ -10,11 +10,11 @@ from django.utils.safestring import SafeString
 
 from documents.models import AuditEvent
 
-from .readonly import LookOnlyAdmin
+from .readonly import ReadOnlyAdmin
 
 
 @admin.register(AuditEvent)
-class AuditEventAdmin(LookOnlyAdmin):
+class AuditEventAdmin(ReadOnlyAdmin):
     list_display = (
         "created_at",
         "actor_kind",

@@ -11,12 +11,12 @@ from django.http import HttpRequest
 
 from documents.accounts import audit
 
-from .parameters import RefusesOddFilters
+from .parameters import RejectsInvalidFilters
 
 LISTED_IDS = 100
 
 
-class Audited(RefusesOddFilters):
+class Audited(RejectsInvalidFilters):
     """Mixed into a ModelAdmin. `audits_additions = False` where the pipeline records them."""
 
     audits_additions = True

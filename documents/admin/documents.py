@@ -18,8 +18,8 @@ from documents.ingestion import bulk_removal
 from documents.intake import intake
 from documents.models import Chunk, Document, DocumentVersion
 
-from .asking import asks_first, confirmation_page, seal_of
-from .readonly import LookOnly, LookOnlyAdmin
+from .confirmation import confirm_first, confirmation_page, fingerprint_of
+from .readonly import ReadOnly, ReadOnlyAdmin
 
 QUESTION = "Delete {count} documents?"
 CONSEQUENCE = (
@@ -28,7 +28,7 @@ CONSEQUENCE = (
 )
 
 
-class VersionInline(LookOnly, admin.TabularInline):
+class VersionInline(ReadOnly, admin.TabularInline):
     model = DocumentVersion
     fields = ("number", "state", "media_type", "byte_size", "created_at", "published_at")
     readonly_fields = fields
@@ -38,7 +38,7 @@ class VersionInline(LookOnly, admin.TabularInline):
 
 
 @admin.register(Document)
-class DocumentAdmin(LookOnlyAdmin):
+class DocumentAdmin(ReadOnlyAdmin):
     list_display = (
         "shown_title",
         "namespace",
@@ -91,7 +91,7 @@ class DocumentAdmin(LookOnlyAdmin):
         return [name for name in fields if may or name != "delete_link"]
 
     @admin.action(description="Delete, with chunks and stored files", permissions=["operate"])
-    @asks_first(QUESTION, consequence=CONSEQUENCE)
+    @confirm_first(QUESTION, consequence=CONSEQUENCE)
     def remove(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
         self._request_removal(request, queryset)
 
@@ -101,12 +101,17 @@ class DocumentAdmin(LookOnlyAdmin):
             raise PermissionDenied
         queryset = Document.objects.filter(pk=pk)
         get_object_or_404(queryset)
-        seal = seal_of("remove", [pk])
-        if request.method == "POST" and request.POST.get("confirmed") == seal:
+        fingerprint = fingerprint_of("remove", [pk])
+        if request.method == "POST" and request.POST.get("confirmed") == fingerprint:
             self._request_removal(request, queryset)
             return HttpResponseRedirect(reverse("admin:documents_document_changelist"))
         return confirmation_page(
-            self, request, queryset, question=QUESTION, consequence=CONSEQUENCE, seal=seal
+            self,
+            request,
+            queryset,
+            question=QUESTION,
+            consequence=CONSEQUENCE,
+            fingerprint=fingerprint,
         )
 
     def _request_removal(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
@@ -133,7 +138,7 @@ def _by_namespace(queryset: QuerySet[Document]) -> dict[uuid.UUID, list[uuid.UUI
 
 
 @admin.register(Chunk)
-class ChunkAdmin(LookOnlyAdmin):
+class ChunkAdmin(ReadOnlyAdmin):
     list_display = ("document", "ordinal", "kind", "section", "tokens", "beginning")
     list_filter = ("kind", "namespace", "profile")
     list_select_related = ("document",)

@@ -12,12 +12,12 @@ from documents.jobs import queue
 from documents.models import IngestJob
 from ragsite.database.tenancy import namespace
 
-from .asking import asks_first
-from .readonly import LookOnlyAdmin
+from .confirmation import confirm_first
+from .readonly import ReadOnlyAdmin
 
 
 @admin.register(IngestJob)
-class IngestJobAdmin(LookOnlyAdmin):
+class IngestJobAdmin(ReadOnlyAdmin):
     list_display = (
         "document",
         "namespace",
@@ -46,7 +46,7 @@ class IngestJobAdmin(LookOnlyAdmin):
         return f"{job.embedding_tokens:,} tokens{money}"
 
     @admin.action(description="Cancel", permissions=["operate"])
-    @asks_first(
+    @confirm_first(
         "Cancel {count} jobs?",
         consequence="What waits is not indexed, and what is being indexed stops. Jobs that have "
         "ended are left alone.",

@@ -11,11 +11,11 @@ from django.http import HttpRequest
 from documents.accounts import keys, namespace_removal
 from documents.models import Namespace, NamespaceRemoval, OperatorKey
 
-from .asking import asks_first
-from .readonly import LookOnlyAdmin
+from .confirmation import confirm_first
+from .readonly import ReadOnlyAdmin
 
 
-class DeletesNamespaces:
+class NamespaceDeletion:
     """Mixed into the namespaces' ModelAdmin. Django itself would load every row to show it."""
 
     def get_deleted_objects(
@@ -54,14 +54,14 @@ class DeletesNamespaces:
 
 
 @admin.register(NamespaceRemoval)
-class NamespaceRemovalAdmin(LookOnlyAdmin):
+class NamespaceRemovalAdmin(ReadOnlyAdmin):
     list_display = ("slug", "state", "requested_by", "created_at", "finished_at", "files")
     list_filter = ("state",)
     search_fields = ("slug",)
 
 
 @admin.register(OperatorKey)
-class OperatorKeyAdmin(LookOnlyAdmin):
+class OperatorKeyAdmin(ReadOnlyAdmin):
     """Made by `manage.py api_key create --scopes operator`; here they are seen and revoked."""
 
     list_display = ("shown", "name", "last_used_at", "expires_at", "active")
@@ -78,7 +78,7 @@ class OperatorKeyAdmin(LookOnlyAdmin):
         return key.is_active
 
     @admin.action(description="Revoke", permissions=["operate"])
-    @asks_first(
+    @confirm_first(
         "Revoke {count} operator keys?",
         consequence="Whoever uses one of them is refused from then on. This cannot be undone.",
     )

@@ -12,13 +12,13 @@ from django.utils.html import format_html
 from documents.accounts import keys, quotas
 from documents.models import ApiKey, Namespace
 
-from .asking import asks_first
 from .audited import Audited
-from .namespace_deletion import DeletesNamespaces
+from .confirmation import confirm_first
+from .namespace_deletion import NamespaceDeletion
 
 
 @admin.register(Namespace)
-class NamespaceAdmin(DeletesNamespaces, Audited, admin.ModelAdmin):
+class NamespaceAdmin(NamespaceDeletion, Audited, admin.ModelAdmin):
     list_display = ("slug", "name", "active_profile", "chunk_count", "created_at")
     fieldsets = (
         (None, {"fields": ("slug", "name", "language")}),
@@ -169,7 +169,7 @@ class ApiKeyAdmin(Audited, admin.ModelAdmin):
         return request.user.has_perm("documents.change_apikey")
 
     @admin.action(description="Revoke", permissions=["operate"])
-    @asks_first(
+    @confirm_first(
         "Revoke {count} API keys?",
         consequence="Whoever uses one of them is refused from then on. This cannot be undone.",
     )

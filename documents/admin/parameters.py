@@ -8,7 +8,7 @@ from django.db import DataError
 from django.http import Http404, HttpRequest
 
 
-class RefusesOddFilters:
+class RejectsInvalidFilters:
     """Mixed into a ModelAdmin: a filter that the database cannot even compare with (the year 0, a
     NUL) is a wrong filter, as Django treats others: the list is shown with a warning."""
 
@@ -19,7 +19,7 @@ class RefusesOddFilters:
             raise IncorrectLookupParameters from error
 
 
-def asked_uuid(value: str) -> uuid.UUID:
+def uuid_or_404(value: str) -> uuid.UUID:
     """404 for what is no id, as for an id that nobody has."""
     try:
         return uuid.UUID(value)

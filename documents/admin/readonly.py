@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from .audited import Audited
 
 
-class LookOnly:
+class ReadOnly:
     """Mixed into a ModelAdmin or an inline: nothing can be added or changed by hand."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -21,7 +21,7 @@ class LookOnly:
         return False
 
 
-class LookOnlyAdmin(Audited, LookOnly, admin.ModelAdmin):
+class ReadOnlyAdmin(Audited, ReadOnly, admin.ModelAdmin):
     """With actions for those who may change such rows in principle: `permissions=["operate"]`."""
 
     def has_operate_permission(self, request: HttpRequest) -> bool:

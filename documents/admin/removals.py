@@ -6,11 +6,11 @@ from django.utils.safestring import SafeString
 
 from documents.models import DocumentRemoval
 
-from .readonly import LookOnlyAdmin
+from .readonly import ReadOnlyAdmin
 
 
 @admin.register(DocumentRemoval)
-class DocumentRemovalAdmin(LookOnlyAdmin):
+class DocumentRemovalAdmin(ReadOnlyAdmin):
     list_display = (
         "created_at",
         "namespace",

@@ -27,7 +27,7 @@ from ragsite.database.tenancy import namespace
 from ragsite.platform.errors import ApiError
 from ragsite.web.streaming import file_response
 
-from .pages import InTheirOrder
+from .pages import ByOrdinal
 from .serializers import (
     ChunkSerializer,
     DocumentChangeSerializer,
@@ -53,7 +53,7 @@ def find_version(request: Request, document: Document) -> DocumentVersion:
     asked = request.query_params.get("version", document.live_version or document.document_version)
     if not re.fullmatch(r"-?[0-9]+", str(asked)):
         raise ValidationError({"version": "A version is a whole number."})
-    if len(str(asked)) > LONGEST_VERSION:
+    if len(str(asked)) > MAX_VERSION_DIGITS:
         raise NotFound
     try:
         return DocumentVersion.objects.get(document=document, number=int(asked))
@@ -61,7 +61,7 @@ def find_version(request: Request, document: Document) -> DocumentVersion:
         raise NotFound from None
 
 
-LONGEST_VERSION = 9  # digits; the database has no larger numbers
+MAX_VERSION_DIGITS = 9  # digits; the database has no larger numbers
 VERSION = OpenApiParameter(
     "version",
     int,
@@ -136,7 +136,7 @@ class DocumentView(APIView):
 
 class ChunkListView(NamespacedListView):
     serializer_class = ChunkSerializer
-    pagination_class = InTheirOrder
+    pagination_class = ByOrdinal
 
     def get_queryset(self) -> QuerySet[Chunk]:
         document = find_document(self.kwargs["pk"])

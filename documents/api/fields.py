@@ -72,7 +72,7 @@ class NamedChoiceField(serializers.ChoiceField):
         super().fail(key, choices=", ".join(map(str, self.choices)), **kwargs)
 
 
-class SaidOrNotField(serializers.BooleanField):
+class OptionalBooleanField(serializers.BooleanField):
     """A boolean that a form may leave out: DRF would read that as false."""
 
     default_empty_html = serializers.empty

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 
 from ragsite.web.openapi import ANY_TEXT
 
-LARGEST_ORDINAL = 2**31 - 1
+MAX_ORDINAL = 2**31 - 1
 INVALID_CURSOR = (
     "This is no cursor of this list. Take it from `next` or `previous` of a page, "
     "or leave it out to begin with the first page."
@@ -72,37 +72,37 @@ class Pages(CursorPagination):
             raise _invalid_cursor()
         if cursor is not None and cursor.position is not None:
             try:
-                is_place = self.is_place(str(cursor.position))
+                is_valid_position = self.is_valid_position(str(cursor.position))
             except ValueError:
-                is_place = False
-            if not is_place:
+                is_valid_position = False
+            if not is_valid_position:
                 raise _invalid_cursor()
         return cursor
 
-    def is_place(self, position: str) -> bool:
+    def is_valid_position(self, position: str) -> bool:
         raise ValueError(position)
 
 
 class NewestFirst(Pages):
     ordering = ("-created_at", "-id")
 
-    def is_place(self, position: str) -> bool:
+    def is_valid_position(self, position: str) -> bool:
         moment = parse_datetime(position)
         # Ours are in UTC; of zones 16 hours or more away from it the database knows nothing.
         return moment is not None and moment.utcoffset() == timedelta(0)
 
 
-class InTheirOrder(Pages):
+class ByOrdinal(Pages):
     ordering = "ordinal"
 
-    def is_place(self, position: str) -> bool:
-        return 0 <= int(position) <= LARGEST_ORDINAL
+    def is_valid_position(self, position: str) -> bool:
+        return 0 <= int(position) <= MAX_ORDINAL
 
 
-class ByTheirIds(Pages):
+class ById(Pages):
     """For rows that are written by the thousand in one moment, in the order of their ids."""
 
     ordering = "id"
 
-    def is_place(self, position: str) -> bool:
+    def is_valid_position(self, position: str) -> bool:
         return str(UUID(position)) == position

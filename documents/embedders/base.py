@@ -72,11 +72,11 @@ class Embedder(ABC):
         """
         size = self.batch_size
         batches = [list(texts[start : start + size]) for start in range(0, len(texts), size)]
-        for vectors, tokens in self._under_way(batches):
+        for vectors, tokens in self._embed_batches(batches):
             spend(tokens)
             yield vectors
 
-    def _under_way(self, batches: Sequence[list[str]]) -> Iterator[tuple[Vectors, int]]:
+    def _embed_batches(self, batches: Sequence[list[str]]) -> Iterator[tuple[Vectors, int]]:
         if len(batches) < 2:  # not worth a thread
             yield from map(self._metered, batches)
             return

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Encoding, Tokenizer
 
-LONGEST_TEXT = 100_000  # characters: a model reads some thousand of them
+MAX_TEXT_LENGTH = 100_000  # characters: a model reads some thousand of them
 
 
 class Encoder(Protocol):
@@ -53,7 +53,7 @@ class OnnxEncoder:
     def encode(self, texts: Sequence[str]) -> Any:
         import numpy as np
 
-        encodings = self._tokenizer.encode_batch_fast([text[:LONGEST_TEXT] for text in texts])
+        encodings = self._tokenizer.encode_batch_fast([text[:MAX_TEXT_LENGTH] for text in texts])
         order = sorted(range(len(texts)), key=lambda place: len(encodings[place].ids))
         runs = [order[start : start + self._rows] for start in range(0, len(order), self._rows)]
         inputs = [[encodings[place] for place in run] for run in runs]

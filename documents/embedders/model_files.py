@@ -82,7 +82,7 @@ class ModelFiles:
         )
 
     @property
-    def longest_input(self) -> int:
+    def max_input_tokens(self) -> int:
         """In tokens, the special ones included."""
         limits = (
             _read(self.directory / "sentence_bert_config.json").get("max_seq_length"),

@@ -24,7 +24,7 @@ TEXTS = (
 TOLERANCE = 1e-5
 
 
-class NotTheSame(Exception):
+class VectorsDiffer(Exception):
     """The vectors are not the model's."""
 
 
@@ -54,7 +54,7 @@ def compare(encoder: Encoder, vectors: Any) -> None:
     given = normalised(encoder.encode(TEXTS))
     wanted = np.asarray(vectors, dtype=np.float32)
     if given.shape != wanted.shape or not np.abs(given - wanted).max() <= TOLERANCE:
-        raise NotTheSame("onnxruntime gives other vectors than sentence-transformers.")
+        raise VectorsDiffer("onnxruntime gives other vectors than sentence-transformers.")
 
 
 def normalised(vectors: Any) -> Any:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SHORTEN = ("no", "server", "here")
-LEAST_ANSWER, ANSWER_PER_NUMBER = 1_000_000, 40  # bytes; a number takes some 10 to 25
-LARGEST_MODEL = 8192  # dimensions, before shortening
+MIN_ANSWER_BYTES, ANSWER_BYTES_PER_NUMBER = 1_000_000, 40  # bytes; a number takes some 10 to 25
+MAX_MODEL_DIMENSIONS = 8192  # dimensions, before shortening
 
 # An estimate of tokens: a word's first eight letters are one, each further four another; digits by
 # threes, other signs one by one, and what is not ASCII at two bytes a token.
@@ -114,8 +114,9 @@ class RemoteEmbedder(Embedder):
             url,
             self.path,
             key=key,
-            max_bytes=LEAST_ANSWER + ANSWER_PER_NUMBER * batch_size * LARGEST_MODEL,
-            places=concurrency + 4,  # what hangs holds a place until its deadline
+            max_bytes=MIN_ANSWER_BYTES
+            + ANSWER_BYTES_PER_NUMBER * batch_size * MAX_MODEL_DIMENSIONS,
+            max_calls=concurrency + 4,  # what hangs holds a place until its deadline
         )
         self.max_tokens = max_tokens - max(self.count_tokens([query_prefix, document_prefix]))
         if self.max_tokens < 1:
@@ -154,13 +155,15 @@ class RemoteEmbedder(Embedder):
 
     def _embed(self, texts: list[str], deadline: float, *, is_urgent: bool) -> tuple[Vectors, int]:
         estimate = sum(self.count_tokens(texts))
-        answer = self._persist(self.request(texts), estimate, deadline, is_urgent=is_urgent)
+        answer = self._post_with_retries(
+            self.request(texts), estimate, deadline, is_urgent=is_urgent
+        )
         if not isinstance(answer, dict):
             raise ProviderBadResponse("The provider's answer is not what was asked for.")
         vectors, tokens = self.read(answer, len(texts))
         return [self._vector(vector) for vector in vectors], estimate if tokens is None else tokens
 
-    def _persist(
+    def _post_with_retries(
         self, body: dict[str, Any], tokens: int, deadline: float, *, is_urgent: bool
     ) -> Any:
         """The answer, after some tries if it must be, always before the deadline."""

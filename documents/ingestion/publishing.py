@@ -117,7 +117,7 @@ def publish(
         is_stale = terms.grow(
             version.namespace_id, profile, chunks=added, language=document.language
         )
-        quotas.require_kept(version.namespace_id, chunks=added)
+        quotas.require_not_exceeded(version.namespace_id, chunks=added)
         return is_stale
 
 

@@ -69,7 +69,7 @@ _local = threading.local()  # .call: the one this thread makes a step of
 
 
 class StreamingProvider(Provider):
-    """`max_bytes` are of a whole stream, `max_line_bytes` of a line; no more than `places`
+    """`max_bytes` are of a whole stream, `max_line_bytes` of a line; no more than `max_calls`
     streams run at a time, and others wait for them."""
 
     def __init__(
@@ -79,12 +79,12 @@ class StreamingProvider(Provider):
         *,
         max_bytes: int = 32_000_000,
         max_line_bytes: int = 1_000_000,
-        places: int = 32,
+        max_calls: int = 32,
         **options: Any,
     ) -> None:
-        super().__init__(url, path, max_bytes=max_bytes, places=places, **options)
+        super().__init__(url, path, max_bytes=max_bytes, max_calls=max_calls, **options)
         self._max_line_bytes = max_line_bytes
-        self._slots = threading.BoundedSemaphore(places)
+        self._slots = threading.BoundedSemaphore(max_calls)
 
     def stream(
         self,
@@ -142,9 +142,9 @@ class StreamingProvider(Provider):
     def _stream_pool(self) -> httpcore2.ConnectionPool:
         return httpcore2.ConnectionPool(
             ssl_context=ssl.create_default_context(),
-            max_connections=self._places,
+            max_connections=self._max_calls,
             keepalive_expiry=30.0,
-            network_backend=_Backend(DeadlineRunner(self._places)),
+            network_backend=_Backend(DeadlineRunner(self._max_calls)),
         )
 
 

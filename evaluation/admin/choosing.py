@@ -7,7 +7,7 @@ from django.contrib import messages
 from django.contrib.admin.helpers import ActionForm
 from django.http import HttpRequest
 
-from documents.admin.parameters import asked_uuid
+from documents.admin.parameters import uuid_or_404
 from evaluation.models import GoldenSet
 
 
@@ -24,7 +24,7 @@ class SetChoiceForm(ActionForm):
 def chosen_set(request: HttpRequest) -> GoldenSet | None:
     """None, and a word about it, if none was chosen."""
     chosen = request.POST.get("golden_set")
-    golden_set = GoldenSet.objects.filter(pk=asked_uuid(chosen)).first() if chosen else None
+    golden_set = GoldenSet.objects.filter(pk=uuid_or_404(chosen)).first() if chosen else None
     if golden_set is None:
         messages.warning(request, "Choose the set beside the action.")
     return golden_set

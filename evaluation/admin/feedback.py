@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import truncatechars
 
-from documents.admin.readonly import LookOnly, LookOnlyAdmin
+from documents.admin.readonly import ReadOnly, ReadOnlyAdmin
 from evaluation.golden.feedback import USEFUL, Curated, curate
 from evaluation.models import Feedback, SelectedPassage
 
@@ -39,14 +39,14 @@ class SelectionFilter(admin.SimpleListFilter):
         return queryset.filter(selected_chunk_ids=[]) if self.value() == "no" else queryset
 
 
-class SelectedInline(LookOnly, admin.TabularInline):
+class SelectedInline(ReadOnly, admin.TabularInline):
     model = SelectedPassage
     fields = ("document", "start", "end", "quote")
     verbose_name_plural = "selected passages"
 
 
 @admin.register(Feedback)
-class FeedbackAdmin(LookOnlyAdmin):
+class FeedbackAdmin(ReadOnlyAdmin):
     list_display = ("query", "namespace", "useful", "selection", "said", "created_at")
     list_filter = (UsefulFilter, SelectionFilter, "namespace")
     list_select_related = ("namespace",)

@@ -23,7 +23,7 @@ from evaluation.models import GoldenQuery, GoldenSet, Judgement
 from .judging import judge_view
 from .starting import start_view
 
-MOST_INLINE = 100  # queries in the form of their set
+MAX_INLINE_QUERIES = 100  # queries in the form of their set
 
 
 class QueryForm(forms.ModelForm):
@@ -75,7 +75,7 @@ class GoldenSetAdmin(Audited, admin.ModelAdmin):
 
     def get_inlines(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
         """Not in a form of more fields than Django takes: then each query by itself."""
-        is_long = obj is not None and obj.queries.count() > MOST_INLINE
+        is_long = obj is not None and obj.queries.count() > MAX_INLINE_QUERIES
         return () if is_long else self.inlines
 
     @admin.display(description="queries")

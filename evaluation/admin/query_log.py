@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from documents.admin.readonly import LookOnlyAdmin
+from documents.admin.readonly import ReadOnlyAdmin
 from evaluation.errors import BadGoldenSet
 from evaluation.golden import curating, feedback
 from evaluation.models import Feedback
@@ -47,12 +47,12 @@ class DifficultFilter(admin.SimpleListFilter):
         if self.value() == "negative":
             return feedback.disliked(queryset)
         if self.value() == "unchosen":
-            return feedback.unchosen(queryset)
+            return feedback.without_selection(queryset)
         return queryset
 
 
 @admin.register(QueryLog)
-class QueryLogAdmin(LookOnlyAdmin):
+class QueryLogAdmin(ReadOnlyAdmin):
     list_display = (
         "query",
         "namespace",

@@ -15,8 +15,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from documents.accounts import audit
-from documents.admin.asking import asks_first
-from documents.admin.readonly import LookOnlyAdmin
+from documents.admin.confirmation import confirm_first
+from documents.admin.readonly import ReadOnlyAdmin
 from evaluation.errors import EvaluationError
 from evaluation.measures import metrics
 from evaluation.models import EvaluationRun
@@ -30,7 +30,7 @@ SHOWN = ("ndcg@10", metrics.ANSWER, "mrr@10", "recall@10", "recall@100")
 
 
 @admin.register(EvaluationRun)
-class EvaluationRunAdmin(LookOnlyAdmin):
+class EvaluationRunAdmin(ReadOnlyAdmin):
     list_display = (
         "started",
         "golden_set",
@@ -93,7 +93,7 @@ class EvaluationRunAdmin(LookOnlyAdmin):
         return HttpResponseRedirect(f"{reverse('admin:evaluation_evaluationrun_compare')}?{pair}")
 
     @admin.action(description="Cancel", permissions=["operate"])
-    @asks_first(
+    @confirm_first(
         "Cancel {count} runs?",
         consequence="What they have measured so far is not reported. Runs that have ended are "
         "left alone.",

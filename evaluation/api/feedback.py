@@ -12,17 +12,17 @@ from rest_framework.response import Response
 from documents.api.fields import MOMENT
 from documents.api.serializers import SpanSerializer, StrictSerializer
 from documents.api.views import NamespacedListView, caller_of
-from evaluation.golden.feedback import give
+from evaluation.golden.feedback import record_feedback
 from evaluation.models import Feedback, SelectedPassage
 from ragsite.database.tenancy import namespace
 from ragsite.web.openapi import NOT_BLANK
 from retrieval.api.filters import FiltersField, MomentField
 
 from .errors import enveloped
-from .serializers import LONGEST_QUERY
+from .serializers import MAX_QUERY_LENGTH
 
-MOST_SELECTED = 100  # as many as a query returns at most
-LONGEST_COMMENT = 4000
+MAX_SELECTED = 100  # as many as a query returns at most
+MAX_COMMENT_LENGTH = 4000
 USEFUL = {"true": True, "false": False, "unsaid": None}
 
 
@@ -60,7 +60,7 @@ class FeedbackFormSerializer(StrictSerializer):
         required=False, allow_null=True, help_text="As `POST /query` answered."
     )
     query = serializers.CharField(
-        max_length=LONGEST_QUERY,
+        max_length=MAX_QUERY_LENGTH,
         required=False,
         allow_null=True,
         help_text="Instead of query_id: the question itself.",
@@ -68,12 +68,12 @@ class FeedbackFormSerializer(StrictSerializer):
     filters = FiltersField(required=False, help_text="With `query`: the filters it was asked with.")
     selected_chunk_ids = serializers.ListField(
         child=serializers.UUIDField(),
-        max_length=MOST_SELECTED,
+        max_length=MAX_SELECTED,
         default=list,
         help_text="What was clicked on, copied, cited: chunk_id of the results.",
     )
     useful = serializers.BooleanField(allow_null=True, default=None)
-    comment = serializers.CharField(max_length=LONGEST_COMMENT, default="", allow_blank=True)
+    comment = serializers.CharField(max_length=MAX_COMMENT_LENGTH, default="", allow_blank=True)
 
     def validate(self, fields: dict[str, Any]) -> dict[str, Any]:
         fields = {name: value for name, value in fields.items() if value is not None}
@@ -177,6 +177,6 @@ class FeedbackListView(NamespacedListView):
         form.is_valid(raise_exception=True)
         namespace_id = caller_of(request).namespace_id
         with enveloped():
-            said = give(namespace_id, **form.validated_data)
+            said = record_feedback(namespace_id, **form.validated_data)
         with namespace(namespace_id):
             return Response(FeedbackSerializer(said).data, status=201)

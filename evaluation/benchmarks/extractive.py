@@ -73,8 +73,8 @@ def load(path: Path, layout: str) -> tuple[list[dict[str, Any]], list[Asked]]:
 
 
 def take_in(service: Service, documents: Sequence[dict[str, Any]]) -> None:
-    from documents.ingestion.pipeline import terms
-    from documents.jobs.queue import queue
+    from documents.ingestion import terms
+    from documents.jobs import queue
 
     queue.requeue_stalled()  # what an earlier run left when it was killed
     for start in range(0, len(documents), BATCH):
@@ -88,9 +88,8 @@ class Asker:
     """Asks one namespace as the answer pipeline does, without a door in between."""
 
     def __init__(self, service: Service, *, language: str, score_pairs: Any = None) -> None:
-        from retrieval.answering.writers.base.extractive import ExtractiveWriter
-
-        from documents.profiles.profiles import profiles
+        from documents.profiles import profiles
+        from retrieval.answering.writers.extractive import ExtractiveWriter
 
         self.service = service
         self.language = language
@@ -138,8 +137,8 @@ class Asker:
         return not self.written(self.task(question, without, least=MIN_RELEVANCE))
 
     def outcome(self, asked: Asked) -> Outcome:
-        from retrieval.answering.writers.base.extractive.choosing import distinct
-        from retrieval.answering.writers.base.extractive.units import shown_text
+        from retrieval.answering.writers.extractive.choosing import distinct
+        from retrieval.answering.writers.extractive.units import shown_text
 
         task = self.task(asked.text, None, least=0.0)
         best = list(islice(distinct(self.writer.rank(task), task.evidence), 3))

@@ -18,7 +18,7 @@ from evaluation.models.golden import HIGHEST_GRADE
 from retrieval.api.filters import FiltersSerializer, filters_of
 from retrieval.requests import Filters
 
-LONGEST_QUERY = 4000
+MAX_QUERY_LENGTH = 4000
 BATCH = 500
 
 
@@ -47,8 +47,8 @@ def read_filters(filters: Mapping[str, Any]) -> Filters:
 def check_query(text: str, filters: Mapping[str, Any]) -> None:
     if not text.strip():
         raise BadGoldenSet("The query is blank.")
-    if len(text) > LONGEST_QUERY:
-        raise BadGoldenSet(f"A query has at most {LONGEST_QUERY:,} characters.")
+    if len(text) > MAX_QUERY_LENGTH:
+        raise BadGoldenSet(f"A query has at most {MAX_QUERY_LENGTH:,} characters.")
     if "\x00" in text:
         raise BadGoldenSet("A query cannot hold NUL characters.")
     read_filters(filters)

@@ -30,7 +30,7 @@ TIME_TO_CHOOSE = timedelta(minutes=10)
 NEARBY = timedelta(days=1)
 
 
-def give(
+def record_feedback(
     namespace_id: uuid.UUID,
     *,
     query_id: uuid.UUID | None = None,
@@ -179,7 +179,7 @@ def disliked(lines: QuerySet[QueryLog]) -> QuerySet[QueryLog]:
     return lines.filter(Exists(Feedback.objects.filter(query_log=OuterRef("pk"), useful=False)))
 
 
-def unchosen(lines: QuerySet[QueryLog]) -> QuerySet[QueryLog]:
+def without_selection(lines: QuerySet[QueryLog]) -> QuerySet[QueryLog]:
     """Questions that were answered and nothing chosen of it, nor found useful, while others' were:
     a namespace whose clients send no selections says nothing by their absence."""
     selecting = Feedback.objects.exclude(selected_chunk_ids=[])

@@ -22,7 +22,7 @@ from ragsite.database.tenancy import namespace
 from .curating import by_source, check_query, live_text
 from .formats import Article, GoldenAnswer, GoldenQuestion
 
-MOST_NAMED = 20  # of what went wrong
+MAX_ERRORS_LISTED = 20  # of what went wrong
 BATCH = 500
 
 
@@ -210,7 +210,7 @@ def _find(answer: GoldenAnswer, text: str) -> GoldenAnswer | None:
 
 
 def _refuse(report: ImportReport, why: str) -> None:
-    if len(report.refused) < MOST_NAMED:
+    if len(report.refused) < MAX_ERRORS_LISTED:
         report.refused.append(why)
 
 

@@ -53,12 +53,12 @@ def options_from(options: dict[str, Any]) -> RunOptions:
     return form.to_options()
 
 
-def tenant_named(slug: str) -> Namespace:
+def find_tenant(slug: str) -> Namespace:
     with operator():
         return Namespace.objects.select_related("active_profile").get(pk=find_namespace(slug).pk)
 
 
-def profile_named(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
+def find_profile(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
     try:
         return profiles.find_for_operator(name, near=near)
     except profiles.UnknownProfile as error:
@@ -82,21 +82,21 @@ def find_run(name: str, *, near: Namespace | None = None) -> EvaluationRun:
     return found
 
 
-def hush() -> None:
+def quiet_search_log() -> None:
     """A line of log for each of hundreds of searches would drown what a command has to say."""
     for name in ("retrieval.search", "retrieval.answering.answer"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def bar(what: str, unit: str = "query") -> Any:
+def progress_bar(what: str, unit: str = "query") -> Any:
     return tqdm(desc=what, unit=unit, disable=not sys.stderr.isatty())
 
 
-def moving(shown: Any) -> Any:
-    """Progress as (done, total), onto a bar."""
+def bar_updater(shown: Any) -> Any:
+    """Progress as (done, total), onto a progress_bar."""
 
-    def move(done: int, total: int) -> None:
+    def update(done: int, total: int) -> None:
         shown.total = total
         shown.update(done - shown.n)
 
-    return move
+    return update

@@ -10,7 +10,7 @@ from evaluation.models import EvaluationRun, Judgement, QueryScore
 
 MEASURE = "ndcg@10"  # what wins and losses are counted by
 Pair = tuple[QueryScore, QueryScore]  # one query in a and in b
-LEAST = 1e-6  # a difference below is none
+MIN_GAIN = 1e-6  # a difference below is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def compare(a: EvaluationRun, b: EvaluationRun, *, measure: str = MEASURE) -> Co
     changed = [
         QueryChange(c.text, c.a, c.b, _answers(old[c.text], new[c.text], quotes))
         for c in changes
-        if abs(c.gain) > LEAST
+        if abs(c.gain) > MIN_GAIN
     ]
     return Comparison(
         a=a,

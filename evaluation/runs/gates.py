@@ -45,7 +45,7 @@ class Floor:
         return f"{self.measure} is {mean:.4f}, below {self.value:g}" if mean < self.value else ""
 
 
-def worse(comparison: Comparison, *, tolerance: float) -> list[str]:
+def regressions(comparison: Comparison, *, tolerance: float) -> list[str]:
     """The headline measures that fell by more than the tolerance."""
     told = []
     for name in HEADLINES:

@@ -12,7 +12,7 @@ from documents.providers.errors import (
     ProviderUnavailable,
 )
 
-LONGEST_TEXT = 20_000  # characters a tokenizer is given; it keeps some hundred tokens of them
+MAX_TEXT_LENGTH = 20_000  # characters a tokenizer is given; it keeps some hundred tokens of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def pairs_of(query: str, passages: Sequence[Passage]) -> list[tuple[str, str]]:
 
 
 def _readable(text: str) -> str:
-    return text[:LONGEST_TEXT].encode("utf-8", "replace").decode()
+    return text[:MAX_TEXT_LENGTH].encode("utf-8", "replace").decode()
 
 
 def checked(scores: Sequence[object], count: int) -> list[float]:

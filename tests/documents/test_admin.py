@@ -74,7 +74,7 @@ def run_confirmed(client: Client, action: str, selected: list[Any]) -> Any:
     """An action that asks first: answer yes."""
     asked = run_action(client, action, selected)
     fields = {"action": action, "_selected_action": [str(row.pk) for row in selected]}
-    fields["confirmed"] = asked.context["seal"]
+    fields["confirmed"] = asked.context["fingerprint"]
     return client.post(address(type(selected[0])), fields, follow=True)
 
 

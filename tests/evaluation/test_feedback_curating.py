@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from documents.models import Chunk, Document, Namespace
 from evaluation.golden.curating import add_query
-from evaluation.golden.feedback import curate, give, unchosen
+from evaluation.golden.feedback import curate, record_feedback, unchosen
 from evaluation.models import Feedback, GoldenSet, Judgement
 from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import measure_now
@@ -63,10 +63,16 @@ def test_questions_become_queries_and_selections_judgements(
     tenant: Namespace, chunks: Callable[[str], Chunk], empty_set: GoldenSet
 ):
     lights, glaze, dough = chunks("twelve lights"), chunks("Ash glaze"), chunks("Knead flour")
-    give(tenant.pk, query="lights?", selected_chunk_ids=[lights.pk], useful=True, comment="Yes.")
-    give(tenant.pk, query="lights?", selected_chunk_ids=[dough.pk], useful=False, comment="Bread?")
-    give(tenant.pk, query="glaze?", filters={"source_types": ["md"]}, selected_chunk_ids=[glaze.pk])
-    give(tenant.pk, query="nothing to find", useful=False)
+    record_feedback(
+        tenant.pk, query="lights?", selected_chunk_ids=[lights.pk], useful=True, comment="Yes."
+    )
+    record_feedback(
+        tenant.pk, query="lights?", selected_chunk_ids=[dough.pk], useful=False, comment="Bread?"
+    )
+    record_feedback(
+        tenant.pk, query="glaze?", filters={"source_types": ["md"]}, selected_chunk_ids=[glaze.pk]
+    )
+    record_feedback(tenant.pk, query="nothing to find", useful=False)
     with namespace(tenant.pk):
         curated = curate(empty_set, Feedback.objects.all())
         query = empty_set.queries.get(text="lights?")
@@ -86,9 +92,11 @@ def test_what_is_judged_already_stays_and_the_best_word_counts(
 ):
     before = judged(golden_set)
     fee, glaze = chunks("A mooring costs"), chunks("Ash glaze")
-    give(tenant.pk, query="what does a mooring cost?", selected_chunk_ids=[fee.pk], useful=False)
-    give(tenant.pk, query="glaze?", selected_chunk_ids=[glaze.pk], useful=False)
-    give(tenant.pk, query="glaze?", selected_chunk_ids=[glaze.pk])
+    record_feedback(
+        tenant.pk, query="what does a mooring cost?", selected_chunk_ids=[fee.pk], useful=False
+    )
+    record_feedback(tenant.pk, query="glaze?", selected_chunk_ids=[glaze.pk], useful=False)
+    record_feedback(tenant.pk, query="glaze?", selected_chunk_ids=[glaze.pk])
     with namespace(tenant.pk):
         first = curate(golden_set, Feedback.objects.all())
         again = curate(golden_set, Feedback.objects.all())
@@ -111,7 +119,7 @@ def test_selections_are_found_again_in_a_new_version_and_the_gone_are_told(
     work()
     glaze, firing = chunks("Ash glaze"), chunks("nine hours")
     assert glaze.pk != firing.pk
-    give(tenant.pk, query="kiln?", selected_chunk_ids=[glaze.pk, firing.pk], useful=True)
+    record_feedback(tenant.pk, query="kiln?", selected_chunk_ids=[glaze.pk, firing.pk], useful=True)
     moved = f"# Kiln\n\nWith a new preface, that moves it all.\n\n{glaze.content}\n"
     api.upload(("kiln.md", moved))
     work()
@@ -135,10 +143,12 @@ def test_feedback_is_looked_at_and_put_into_a_set_in_the_admin(
     empty_set: GoldenSet,
 ):
     lights = chunks("twelve lights")
-    give(tenant.pk, query="lights?", selected_chunk_ids=[lights.pk], useful=True, comment="<b>Aye")
-    give(tenant.pk, query="bridges?", useful=False)
-    give(tenant.pk, query="ferries?", comment="Not asked of you.")
-    give(other_tenant.pk, query="theirs", useful=True)
+    record_feedback(
+        tenant.pk, query="lights?", selected_chunk_ids=[lights.pk], useful=True, comment="<b>Aye"
+    )
+    record_feedback(tenant.pk, query="bridges?", useful=False)
+    record_feedback(tenant.pk, query="ferries?", comment="Not asked of you.")
+    record_feedback(other_tenant.pk, query="theirs", useful=True)
     shown = page(boss, LIST)
     assert "upload:harbour.md" in shown
     assert "&lt;b&gt;Aye" in shown
@@ -238,8 +248,10 @@ def test_the_command_curates_and_can_be_run_again(
         run("said")
     with pytest.raises(CommandError, match="--since: Use a date"):
         run("said", "--since", "yesterday")
-    give(tenant.pk, query="lights?", selected_chunk_ids=[chunks("twelve lights").pk], useful=True)
-    give(tenant.pk, query="bridges?", useful=False)
+    record_feedback(
+        tenant.pk, query="lights?", selected_chunk_ids=[chunks("twelve lights").pk], useful=True
+    )
+    record_feedback(tenant.pk, query="bridges?", useful=False)
     told = json.loads(run("said", "--useful", "yes", "--since", "2026-01-01", "--json"))
     assert (told["golden_set"], told["queries"], told["judgements"]) == ("said", 1, 1)
     assert "2 queries with 0 new judgements in 'said'; 1 passages were judged" in run("said")

@@ -13,7 +13,7 @@ from documents.api.fields import (
     FilesField,
     MetadataField,
     NamedChoiceField,
-    SaidOrNotField,
+    OptionalBooleanField,
     TagsField,
 )
 from documents.api.serializers import StrictSerializer
@@ -26,8 +26,8 @@ from ragsite.web.threads import release_connections
 
 from .uploads import RELATIVE_PATH
 
-LONGEST_URI = 2048
-MOST_TAGS = 100
+MAX_URI_LENGTH = 2048
+MAX_TAGS = 100
 COMMON = ("on_duplicate", "rows_as_facts", "chunking")
 PER_FILE = ("source_uri", "title", "encoding")
 
@@ -42,7 +42,7 @@ def _title() -> serializers.CharField:
 
 def _source_uri() -> serializers.CharField:
     return serializers.CharField(
-        max_length=LONGEST_URI,
+        max_length=MAX_URI_LENGTH,
         required=False,
         help_text="What the document is known by: the same source again is a new version.",
     )
@@ -59,9 +59,9 @@ def _encoding() -> serializers.CharField:
 class _CommonFields(StrictSerializer):
     title = _title()
     source_uri = _source_uri()
-    tags = TagsField(max_length=MOST_TAGS, required=False)
+    tags = TagsField(max_length=MAX_TAGS, required=False)
     metadata = MetadataField(required=False)
-    rows_as_facts = SaidOrNotField(
+    rows_as_facts = OptionalBooleanField(
         required=False,
         help_text="Keep what the rows of a CSV, TSV or XLSX file say as facts. If left out, as "
         "said before; at first false.",
@@ -106,8 +106,8 @@ class ItemSerializer(_CommonFields):
 
 class TextsSerializer(_OptionFields, StrictSerializer):
     documents = ItemSerializer(many=True)
-    tags = TagsField(max_length=MOST_TAGS, required=False, help_text="Added to every document.")
-    rows_as_facts = SaidOrNotField(
+    tags = TagsField(max_length=MAX_TAGS, required=False, help_text="Added to every document.")
+    rows_as_facts = OptionalBooleanField(
         required=False, help_text="For every document that does not say it itself."
     )
     chunking = ChunkingField(
@@ -147,7 +147,7 @@ class UploadSerializer(_OptionFields, _CommonFields):
 class UrlSerializer(_OptionFields, _CommonFields):
     encoding = _encoding()
     url = serializers.CharField(
-        max_length=LONGEST_URI, help_text="A public web page or file, fetched once."
+        max_length=MAX_URI_LENGTH, help_text="A public web page or file, fetched once."
     )
 
 

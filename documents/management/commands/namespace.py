@@ -121,9 +121,9 @@ class Command(BaseCommand):
             self._confirm(found)
         removal = namespace_removal.request_removal(found)
         if options["background"]:
-            namespace_removal.ring(removal.pk)
+            namespace_removal.queue_removal(removal.pk)
         else:
-            removal = namespace_removal.carry_out(removal.pk, progress=self._show_progress)
+            removal = namespace_removal.run_removal(removal.pk, progress=self._show_progress)
         if options["json"]:
             self.stdout.write(json.dumps(_receipt(removal), indent=2))
             return

@@ -8,7 +8,7 @@ from django.core.management import BaseCommand, CommandError, CommandParser
 from rest_framework.exceptions import ValidationError
 
 from evaluation.golden.feedback import USEFUL, curate
-from evaluation.management.options import tenant_named
+from evaluation.management.options import find_tenant
 from evaluation.models import Feedback, GoldenSet
 from ragsite.database.tenancy import namespace
 from retrieval.api.filters import MomentField
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        tenant = tenant_named(options["namespace"])
+        tenant = find_tenant(options["namespace"])
         wanted: dict[str, Any] = {}
         if options["since"]:
             try:

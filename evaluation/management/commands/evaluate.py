@@ -15,18 +15,18 @@ from evaluation.experiments.scratch import copied
 from evaluation.golden.curating import find_set
 from evaluation.management.options import (
     add_search_options,
-    bar,
+    bar_updater,
+    find_profile,
     find_run,
-    hush,
-    moving,
+    find_tenant,
     options_from,
-    profile_named,
-    tenant_named,
+    progress_bar,
+    quiet_search_log,
 )
 from evaluation.models import EvaluationRun
 from evaluation.reports.tables import described, run_table, worst_lines
 from evaluation.runs.comparison import MEASURE, compare
-from evaluation.runs.gates import HEADLINES, Floor, worse
+from evaluation.runs.gates import HEADLINES, Floor, regressions
 from evaluation.runs.runner import measure_now
 from evaluation.runs.worst import WorstQuestion, worst_questions
 from ragsite.database.tenancy import namespace, operator
@@ -85,8 +85,8 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="Print the run as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        hush()
-        tenant = tenant_named(options["namespace"])
+        quiet_search_log()
+        tenant = find_tenant(options["namespace"])
         try:
             floors = [Floor.parse(text) for text in options["fail_under"]]
             before = None
@@ -100,11 +100,11 @@ class Command(BaseCommand):
             if before is not None:
                 with namespace(tenant.pk):
                     comparison = compare(before, run)
-                broken += worse(comparison, tolerance=options["tolerance"])
+                broken += regressions(comparison, tolerance=options["tolerance"])
         except EvaluationError as error:
             raise CommandError(str(error), returncode=FAILED) from None
         with namespace(tenant.pk):
-            worst = worst_questions(run, most=max(0, options["worst"]))
+            worst = worst_questions(run, limit=max(0, options["worst"]))
         self._report(run, broken, worst, as_json=options["json"])
         if broken:
             sys.exit(BELOW)
@@ -121,18 +121,20 @@ class Command(BaseCommand):
         with ExitStack() as stack:
             searched, own_ids = tenant.pk, None
             if options["profile"] and options["profile"] != tenant.active_profile.name:
-                profile = profile_named(options["profile"], near=tenant.pk)
-                indexing = stack.enter_context(bar("indexing", "document"))
-                scratch = stack.enter_context(copied(tenant, profile, progress=moving(indexing)))
+                profile = find_profile(options["profile"], near=tenant.pk)
+                indexing = stack.enter_context(progress_bar("indexing", "document"))
+                scratch = stack.enter_context(
+                    copied(tenant, profile, progress=bar_updater(indexing))
+                )
                 searched, own_ids = scratch.namespace_id, scratch.own_ids
-            asking = stack.enter_context(bar("asking"))
+            asking = stack.enter_context(progress_bar("asking"))
             return measure_now(
                 golden_set,
                 asked,
                 label=options["label"],
                 searched=searched,
                 own_ids=own_ids,
-                progress=moving(asking),
+                progress=bar_updater(asking),
             )
 
     def _report(

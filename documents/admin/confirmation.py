@@ -17,7 +17,7 @@ TITLES_SHOWN = 20
 Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
 
 
-def asks_first(question: str, *, consequence: str) -> Callable[[Action], Action]:
+def confirm_first(question: str, *, consequence: str) -> Callable[[Action], Action]:
     """For an admin action, below @admin.action. `question` has {count}; what was confirmed is
     exactly the rows that were shown: if the selection has changed since, it asks again."""
 
@@ -27,8 +27,8 @@ def asks_first(question: str, *, consequence: str) -> Callable[[Action], Action]
             self: ModelAdmin, request: HttpRequest, queryset: QuerySet[Any]
         ) -> HttpResponse | None:
             name = action.__name__
-            seal = seal_of(name, queryset.order_by().values_list("pk", flat=True))
-            if request.POST.get("confirmed") == seal:
+            fingerprint = fingerprint_of(name, queryset.order_by().values_list("pk", flat=True))
+            if request.POST.get("confirmed") == fingerprint:
                 return action(self, request, queryset)
             if request.POST.get("confirmed"):
                 changed = "The selection has changed meanwhile. Look again, please."
@@ -45,7 +45,7 @@ def asks_first(question: str, *, consequence: str) -> Callable[[Action], Action]
                 queryset,
                 question=question,
                 consequence=consequence,
-                seal=seal,
+                fingerprint=fingerprint,
                 posted=[*posted.items(), *((ACTION_CHECKBOX_NAME, pk) for pk in chosen)],
             )
 
@@ -54,7 +54,7 @@ def asks_first(question: str, *, consequence: str) -> Callable[[Action], Action]
     return decorate
 
 
-def seal_of(name: str, ids: Iterable[Any]) -> str:
+def fingerprint_of(name: str, ids: Iterable[Any]) -> str:
     """Names exactly this action on exactly these rows."""
     lines = "\n".join([name, *sorted(str(pk) for pk in ids)])
     return hashlib.sha256(lines.encode()).hexdigest()
@@ -67,7 +67,7 @@ def confirmation_page(
     *,
     question: str,
     consequence: str,
-    seal: str,
+    fingerprint: str,
     posted: Sequence[tuple[str, str]] = (),
 ) -> HttpResponse:
     count = queryset.count()
@@ -78,7 +78,7 @@ def confirmation_page(
         "consequence": consequence,
         "titles": [str(row)[:120] for row in queryset[:TITLES_SHOWN]],
         "more": max(0, count - TITLES_SHOWN),
-        "seal": seal,
+        "fingerprint": fingerprint,
         "posted": posted,
     }
     return TemplateResponse(request, "admin/confirm.html", context)

@@ -32,7 +32,7 @@ def tidy() -> None:
     rate_counters.forget_old_counts()
     audit.prune()
     login_throttle.delete_stale()
-    namespace_removal.resume()
+    namespace_removal.requeue_stalled()
     too_old = Now() - timedelta(days=settings.EMBEDDING_CACHE_DAYS)
     with connection.cursor() as cursor:
         cursor.execute("SELECT namespace_id FROM ragsite.namespace_ids()")

@@ -136,7 +136,8 @@ class ReindexAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Reclaim: remove the old chunks", permissions=["operate"])
     @confirm_first(
-        "Reclaim {count} reindexes?",
+        "Reclaim {rows}?",
+        noun="reindex",
         consequence="The chunks of the old profile are deleted. There is no way back to it.",
     )
     def reclaim(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
@@ -144,7 +145,8 @@ class ReindexAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Cancel: remove the new chunks", permissions=["operate"])
     @confirm_first(
-        "Cancel {count} reindexes?",
+        "Cancel {rows}?",
+        noun="reindex",
         consequence="The chunks built under the new profile are deleted.",
     )
     def cancel(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:

@@ -1,4 +1,4 @@
-"""Who did what, to look at and to search."""
+"""The audit log, read-only and searchable."""
 
 import json
 from typing import Any
@@ -63,7 +63,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
         return format_html("<pre>{}</pre>", json.dumps(event.details, indent=2, default=str))
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
-        return False  # nobody does anything to these
+        return False  # events never change
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         return {}

@@ -17,11 +17,12 @@ from documents.accounts import audit
 from documents.ingestion import bulk_removal
 from documents.intake import intake
 from documents.models import Chunk, Document, DocumentVersion
+from ragsite.platform.wording import plural
 
 from .confirmation import confirm_first, confirmation_page, fingerprint_of
 from .readonly import ReadOnly, ReadOnlyAdmin
 
-QUESTION = "Delete {count} documents?"
+QUESTION = "Delete {rows}?"
 CONSEQUENCE = (
     "Their versions, chunks, facts, jobs and stored files are deleted with them. This cannot be "
     "undone. The workers do it in the background."
@@ -78,7 +79,7 @@ class DocumentAdmin(ReadOnlyAdmin):
             intake.resubmit(document.namespace_id, document.pk)
         for namespace_id, ids in _by_namespace(queryset).items():
             audit.record("document.reindex", namespace=namespace_id, count=len(ids))
-        self.message_user(request, f"{len(queryset)} documents queued.", messages.SUCCESS)
+        self.message_user(request, f"{plural(len(queryset), 'document')} queued.", messages.SUCCESS)
 
     @admin.display(description="delete")
     def delete_link(self, document: Document) -> SafeString:
@@ -91,7 +92,7 @@ class DocumentAdmin(ReadOnlyAdmin):
         return [name for name in fields if may or name != "delete_link"]
 
     @admin.action(description="Delete, with chunks and stored files", permissions=["operate"])
-    @confirm_first(QUESTION, consequence=CONSEQUENCE)
+    @confirm_first(QUESTION, noun="document", consequence=CONSEQUENCE)
     def remove(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
         self._request_removal(request, queryset)
 
@@ -110,6 +111,7 @@ class DocumentAdmin(ReadOnlyAdmin):
             request,
             queryset,
             question=QUESTION,
+            noun="document",
             consequence=CONSEQUENCE,
             fingerprint=fingerprint,
         )
@@ -118,9 +120,11 @@ class DocumentAdmin(ReadOnlyAdmin):
         count = 0
         for namespace_id, ids in _by_namespace(queryset).items():
             count += bulk_removal.request(namespace_id, ids).total
-        done = '{} documents are being deleted. <a href="{}">See how far it is.</a>'
+        done = 'Deleting {}. <a href="{}">Show progress.</a>'
         address = reverse("admin:documents_documentremoval_changelist")
-        self.message_user(request, format_html(done, count, address), messages.SUCCESS)
+        self.message_user(
+            request, format_html(done, plural(count, "document"), address), messages.SUCCESS
+        )
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.remove_view)

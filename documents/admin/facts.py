@@ -1,4 +1,4 @@
-"""Facts, to look at."""
+"""Facts, read-only."""
 
 from typing import Any
 

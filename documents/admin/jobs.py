@@ -1,4 +1,4 @@
-"""What the workers are at, and what went wrong."""
+"""Ingest jobs: what the workers are doing, and what failed."""
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -11,6 +11,7 @@ from documents.intake import intake
 from documents.jobs import queue
 from documents.models import IngestJob
 from ragsite.database.tenancy import namespace
+from ragsite.platform.wording import plural
 
 from .confirmation import confirm_first
 from .readonly import ReadOnlyAdmin
@@ -47,7 +48,8 @@ class IngestJobAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Cancel", permissions=["operate"])
     @confirm_first(
-        "Cancel {count} jobs?",
+        "Cancel {rows}?",
+        noun="job",
         consequence="What waits is not indexed, and what is being indexed stops. Jobs that have "
         "ended are left alone.",
     )
@@ -58,7 +60,7 @@ class IngestJobAdmin(ReadOnlyAdmin):
                 if queue.cancel(job.pk):
                     audit.record("job.cancel", target=audit.Target("ingestjob", str(job.pk)))
                     cancelled += 1
-        self.message_user(request, f"{cancelled} jobs cancelled.")
+        self.message_user(request, f"{plural(cancelled, 'job')} cancelled.")
 
     @admin.action(description="Try again", permissions=["operate"])
     def try_again(self, request: HttpRequest, queryset: QuerySet[IngestJob]) -> None:
@@ -66,4 +68,4 @@ class IngestJobAdmin(ReadOnlyAdmin):
             intake.resubmit(job.namespace_id, job.document_id)
             again = audit.Target("document", str(job.document_id))
             audit.record("document.reindex", namespace=job.namespace_id, target=again)
-        self.message_user(request, f"{len(queryset)} documents queued.", messages.SUCCESS)
+        self.message_user(request, f"{plural(len(queryset), 'document')} queued.", messages.SUCCESS)

@@ -1,5 +1,5 @@
-"""The admin's way to delete a namespace: Django's confirmation page, then documents/
-namespace_removal.py, at once or in the background."""
+"""Deleting a namespace in the admin: Django's confirmation page, then
+documents/accounts/namespace_removal.py, at once or in the background."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from documents.accounts import keys, namespace_removal
 from documents.models import Namespace, NamespaceRemoval, OperatorKey
+from ragsite.platform.wording import plural
 
 from .confirmation import confirm_first
 from .readonly import ReadOnlyAdmin
@@ -24,7 +25,8 @@ class NamespaceDeletion:
         found = list(objs)
         documents = [namespace.documents.count() for namespace in found]
         shown = [
-            f"Namespace {namespace.slug}: {count:,} documents, {namespace.chunk_count:,} chunks, "
+            f"Namespace {namespace.slug}: {plural(count, 'document')}, "
+            f"{plural(namespace.chunk_count, 'chunk')}, "
             "its keys, facts, golden sets, feedback and query log"
             for namespace, count in zip(found, documents, strict=True)
         ]
@@ -39,9 +41,10 @@ class NamespaceDeletion:
         removal = namespace_removal.remove_namespace(obj)
         if removal.state == NamespaceRemoval.State.FINISHED:
             rows = sum(removal.rows.values())
-            note = f"{removal.slug}: {rows:,} rows and {removal.files:,} files removed."
+            removed = f"{plural(rows, 'row')} and {plural(removal.files, 'file')}"
+            note = f"{removal.slug}: {removed} removed."
         else:
-            note = f"{removal.slug} is closed, and removed in the background."
+            note = f"{removal.slug} is closed and being removed in the background."
         messages.info(request, note)
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Namespace]) -> Any:
@@ -79,8 +82,9 @@ class OperatorKeyAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Revoke", permissions=["operate"])
     @confirm_first(
-        "Revoke {count} operator keys?",
-        consequence="Whoever uses one of them is refused from then on. This cannot be undone.",
+        "Revoke {rows}?",
+        noun="operator key",
+        consequence="Their clients are refused from then on. This cannot be undone.",
     )
     def revoke(self, request: HttpRequest, queryset: QuerySet[OperatorKey]) -> None:
-        self.message_user(request, f"{keys.revoke_operator_keys(queryset)} keys revoked.")
+        self.message_user(request, f"{plural(keys.revoke_operator_keys(queryset), 'key')} revoked.")

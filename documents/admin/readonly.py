@@ -1,4 +1,4 @@
-"""Rows that the service writes and people only look at."""
+"""Admin classes for rows that only the service writes."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ class ReadOnly:
 
 
 class ReadOnlyAdmin(Audited, ReadOnly, admin.ModelAdmin):
-    """With actions for those who may change such rows in principle: `permissions=["operate"]`."""
+    """Actions with `permissions=["operate"]` need the model's change permission."""
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
         meta = self.model._meta

@@ -1,4 +1,4 @@
-"""Deletions of many documents: how far they are, and what they took along."""
+"""Deletions of many documents: their progress, and what was deleted with them."""
 
 from django.contrib import admin
 from django.utils.html import format_html

@@ -1,4 +1,4 @@
-"""A namespace's documents: list, look into, retag, index again, delete."""
+"""A namespace's documents: list, read, change, reindex, delete."""
 
 import re
 import uuid
@@ -40,7 +40,7 @@ from .views import NamespacedListView, caller_of, check_parameters, in_namespace
 
 
 def find_document(pk: uuid.UUID) -> Document:
-    """Another tenant's id and one that nobody has get the very same answer."""
+    """Raises NotFound, for another tenant's id exactly as for an unknown one."""
     document = Document.objects.filter(pk=pk).first()
     if document is None:
         raise NotFound
@@ -48,7 +48,7 @@ def find_document(pk: uuid.UUID) -> Document:
 
 
 def find_version(request: Request, document: Document) -> DocumentVersion:
-    """The version asked for with ?version=N, else the one that search sees."""
+    """The version named by ?version=N, else the live one."""
     check_parameters(request, frozenset({"version"}))
     asked = request.query_params.get("version", document.live_version or document.document_version)
     if not re.fullmatch(r"-?[0-9]+", str(asked)):

@@ -35,7 +35,7 @@ EVENT = {
 
 
 class IgnoreAcceptHeader(DefaultContentNegotiation):
-    """The stream renders itself, and errors are JSON, also to those who accept only events."""
+    """The stream renders itself, and errors are JSON even for clients that accept only events."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
         return renderers[0], renderers[0].media_type

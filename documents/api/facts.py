@@ -1,4 +1,4 @@
-"""What a namespace's documents say, one fact at a time: list and filter."""
+"""The facts in a namespace's documents: list and filter."""
 
 import hashlib
 import uuid

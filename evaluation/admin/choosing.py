@@ -1,4 +1,4 @@
-"""The golden set beside an action: into which one the ticked rows go."""
+"""A choice of golden set beside an action: where the selected rows are added."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ class SetChoiceForm(ActionForm):
 
 
 def chosen_set(request: HttpRequest) -> GoldenSet | None:
-    """None, and a word about it, if none was chosen."""
+    """The chosen set; None, with a warning to the user, if none was chosen."""
     chosen = request.POST.get("golden_set")
     golden_set = GoldenSet.objects.filter(pk=uuid_or_404(chosen)).first() if chosen else None
     if golden_set is None:

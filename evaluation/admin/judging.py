@@ -1,4 +1,4 @@
-"""Search and judge: ask, look at what comes back, and grade it with one click."""
+"""Search and judge: run a query and grade its results with one click."""
 
 import uuid
 from collections.abc import Callable
@@ -34,7 +34,7 @@ GRADES = (
 
 @dataclass(frozen=True, slots=True)
 class Judgeable:
-    """A hit, and what has been said of it: of its place, and of its document."""
+    """A hit, its own judgement, and other judgements on its document."""
 
     hit: Hit
     judgement: Judgement | None
@@ -102,7 +102,7 @@ def _results(
 
 
 def _concerns(judgement: Judgement, hit: Hit) -> bool:
-    """On the document, or on a span that the passage touches."""
+    """Whether the judgement is on the whole document or overlaps the passage."""
     if judgement.start is None or judgement.end is None:
         return True
     return judgement.start < hit.end and hit.start < judgement.end

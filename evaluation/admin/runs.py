@@ -1,4 +1,4 @@
-"""Runs: the list, one with its charts and queries, and two side by side."""
+"""Runs: the list, one run with its charts and queries, and two runs compared."""
 
 import uuid
 from typing import Any
@@ -25,6 +25,7 @@ from evaluation.reports.tables import STAGES, answer_line, answer_lines, describ
 from evaluation.runs import lifecycle
 from evaluation.runs.comparison import Comparison, compare
 from ragsite.database.tenancy import namespace
+from ragsite.platform.wording import plural
 
 SHOWN = ("ndcg@10", metrics.ANSWER, "mrr@10", "recall@10", "recall@100")
 
@@ -94,7 +95,8 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Cancel", permissions=["operate"])
     @confirm_first(
-        "Cancel {count} runs?",
+        "Cancel {rows}?",
+        noun="run",
         consequence="What they have measured so far is not reported. Runs that have ended are "
         "left alone.",
     )
@@ -105,7 +107,7 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
                 if lifecycle.cancel(run.pk):
                     audit.record("evaluationrun.cancel", target=run)
                     cancelled += 1
-        self.message_user(request, f"{cancelled} runs cancelled.")
+        self.message_user(request, f"{plural(cancelled, 'run')} cancelled.")
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view

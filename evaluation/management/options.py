@@ -30,7 +30,7 @@ SHOWN = (
 
 
 def add_search_options(parser: CommandParser) -> None:
-    """As POST /evaluations takes them; what is left out has the service's default."""
+    """The options of POST /evaluations; the service's defaults apply to the rest."""
     parser.add_argument("--mode", choices=["hybrid", "semantic", "lexical"])
     parser.add_argument("--fusion", choices=["weighted", "rrf"])
     parser.add_argument("--semantic-weight", type=float, help="0 to 1; the words have the rest.")
@@ -66,7 +66,7 @@ def find_profile(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
 
 
 def find_run(name: str, *, near: Namespace | None = None) -> EvaluationRun:
-    """By its id, the beginning of its id, or its label: then the newest. As operator()."""
+    """Find a run by id, beginning of id, or label (the newest). Inside operator()."""
     runs = EvaluationRun.objects.select_related("golden_set", "namespace")
     if near is not None:
         runs = runs.filter(namespace=near)
@@ -83,7 +83,7 @@ def find_run(name: str, *, near: Namespace | None = None) -> EvaluationRun:
 
 
 def quiet_search_log() -> None:
-    """A line of log for each of hundreds of searches would drown what a command has to say."""
+    """Silence the log line of each search, which would drown a command's own output."""
     for name in ("retrieval.search", "retrieval.answering.answer"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
@@ -93,7 +93,7 @@ def progress_bar(what: str, unit: str = "query") -> Any:
 
 
 def bar_updater(shown: Any) -> Any:
-    """Progress as (done, total), onto a progress_bar."""
+    """A progress callback for (done, total) that moves the bar."""
 
     def update(done: int, total: int) -> None:
         shown.total = total

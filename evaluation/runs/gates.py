@@ -47,12 +47,12 @@ class Floor:
 
 def regressions(comparison: Comparison, *, tolerance: float) -> list[str]:
     """The headline measures that fell by more than the tolerance."""
-    told = []
+    messages = []
     for name in HEADLINES:
         figures = comparison.measures.get(name)
         if figures and figures["gain"] < -tolerance:
-            told.append(
+            messages.append(
                 f"{name} fell from {figures['a']:.4f} to {figures['b']:.4f} "
                 f"(p = {figures['p_value']:.3f})"
             )
-    return told
+    return messages

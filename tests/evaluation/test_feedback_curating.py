@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from documents.models import Chunk, Document, Namespace
 from evaluation.golden.curating import add_query
-from evaluation.golden.feedback import curate, record_feedback, unchosen
+from evaluation.golden.feedback import curate, record_feedback, without_selection
 from evaluation.models import Feedback, GoldenSet, Judgement
 from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import measure_now
@@ -225,7 +225,7 @@ def test_difficult_questions_are_found_by_what_people_said_or_did_not(
         lines.update(created_at=timezone.now() - timedelta(hours=1))
         assert found("unchosen") == ["kiln glaze", "bread oven"]
         lines.update(created_at=timezone.now() - timedelta(days=2))
-        assert not unchosen(lines).exists()  # in those days nobody sent what was chosen
+        assert not without_selection(lines).exists()  # in those days nobody sent what was chosen
     shown = page(boss, LOG)
     assert ">1, 1 not useful</a>" in shown
     with operator():

@@ -14,7 +14,7 @@ from documents.models import Document, IndexProfile, Namespace, Reindex
 from documents.profiles import profiles
 from evaluation.golden.curating import add_query, judge
 from evaluation.models import GoldenSet
-from evaluation.runs.options import Options
+from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import measure_now
 from ragsite.database import roles
 from ragsite.database.tenancy import looked_up_in, namespace, operator
@@ -202,7 +202,7 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
         query = add_query(golden, "how many lights?")
         harbour = Document.objects.get(source_uri="upload:harbour.md")
         judge(query, harbour, grade=3, quote="twelve lights")
-    assert measure_now(golden, Options()).state == "succeeded"
+    assert measure_now(golden, RunOptions()).state == "succeeded"
     answer = api.query("harbour lights").body
     chosen = [answer["results"][0]["chunk_id"]]
     said = {"query_id": answer["query_id"], "selected_chunk_ids": chosen, "useful": True}

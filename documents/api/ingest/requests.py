@@ -1,4 +1,4 @@
-"""What POST /ingest takes: the two shapes of its body, turned into submissions."""
+"""The bodies that POST /ingest accepts, turned into submissions."""
 
 from typing import Any
 
@@ -116,7 +116,7 @@ class TextsSerializer(_OptionFields, StrictSerializer):
 
 
 class FileFieldsSerializer(_CommonFields):
-    """What `files` says of one file."""
+    """The fields of one entry in `files`."""
 
     media_type = serializers.CharField(max_length=200, required=False)
     encoding = _encoding()
@@ -230,8 +230,8 @@ def read_url(data: Any) -> tuple[list[Submission | IngestError], float]:
     """Fetched here and now, so that the caller hears at once if there is nothing to be had."""
     form = UrlSerializer(data=data)
     form.is_valid(raise_exception=True)
-    said = form.validated_data
-    url, wait = said.pop("url"), said.pop("wait")
+    fields = form.validated_data
+    url, wait = fields.pop("url"), fields.pop("wait")
     release_connections()  # a web site may take its time
     try:
         fetched = fetcher().fetch(url)
@@ -241,7 +241,7 @@ def read_url(data: Any) -> tuple[list[Submission | IngestError], float]:
     if media_type.partition(";")[0].strip().lower() in UNINFORMATIVE_TYPES:
         media_type = ""
     content = ContentFile(fetched.content)
-    return [Submission(content, media_type=media_type, **{"source_uri": url, **said})], wait
+    return [Submission(content, media_type=media_type, **{"source_uri": url, **fields})], wait
 
 
 def fetcher() -> Fetcher:
@@ -256,7 +256,7 @@ def _read_item(data: Any, tags: list[str], common: dict[str, Any]) -> Submission
     if tags or "tags" in fields:
         fields["tags"] = list(dict.fromkeys([*tags, *fields.get("tags", [])]))
     if "content" in fields:
-        fields["encoding"] = "utf-8"  # JSON has decoded it; whatever it declares was true before
+        fields["encoding"] = "utf-8"  # already decoded from JSON, whatever it declares
     data = fields.pop("content", None)
     content = ContentFile(fields.pop("content_base64") if data is None else data)
     return Submission(content=content, **{**common, **fields})

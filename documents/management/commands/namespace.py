@@ -113,7 +113,7 @@ class Command(BaseCommand):
             answer_settings.change(found, changes)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
-        for name, value in answer_settings.shown(found).items():
+        for name, value in answer_settings.current(found).items():
             self.stdout.write(f"{name}\t{'(default)' if value in ('', None) else value}")
 
     def _delete(self, found: Namespace, options: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py evaluate --golden-set NAME`: measure the search, here and now."""
+"""`manage.py evaluate --golden-set NAME`: measures the search in this process."""
 
 import json
 import sys
@@ -30,6 +30,7 @@ from evaluation.runs.gates import HEADLINES, Floor, regressions
 from evaluation.runs.runner import measure_now
 from evaluation.runs.worst import WorstQuestion, worst_questions
 from ragsite.database.tenancy import namespace, operator
+from ragsite.platform.wording import plural
 
 FAILED, BELOW = 1, 2
 
@@ -96,7 +97,7 @@ class Command(BaseCommand):
             run = self._measure(tenant, options)
             if run.state != EvaluationRun.State.SUCCEEDED:
                 raise CommandError(f"{run.state}: {run.error_message}", returncode=FAILED)
-            broken = [told for floor in floors if (told := floor.broken(run))]
+            broken = [message for floor in floors if (message := floor.broken(run))]
             if before is not None:
                 with namespace(tenant.pk):
                     comparison = compare(before, run)
@@ -115,7 +116,7 @@ class Command(BaseCommand):
             verify = bool(settings.ANSWERS["verifier"])
             asked = replace(asked, answers=True, model=options["model"], verify=verify)
         elif options["model"]:
-            raise CommandError("--model says who answers: add --answers.", returncode=FAILED)
+            raise CommandError("--model needs --answers.", returncode=FAILED)
         with namespace(tenant.pk):
             golden_set = find_set(options["golden_set"], namespace_id=tenant.pk)
         with ExitStack() as stack:
@@ -141,7 +142,7 @@ class Command(BaseCommand):
         self, run: EvaluationRun, broken: list[str], worst: list[WorstQuestion], *, as_json: bool
     ) -> None:
         if as_json:
-            told = {
+            summary = {
                 "run": str(run.pk),
                 "golden_set": run.golden_set.name,
                 "label": run.label,
@@ -155,9 +156,11 @@ class Command(BaseCommand):
                 "broken": broken,
                 "worst": [asdict(question) for question in worst],
             }
-            self.stdout.write(json.dumps(told))
+            self.stdout.write(json.dumps(summary))
             return
-        self.stdout.write(f"{run.golden_set.name}: {run.queries_done} queries, {described(run)}\n")
+        self.stdout.write(
+            f"{run.golden_set.name}: {plural(run.queries_done, 'query')}, {described(run)}\n"
+        )
         self.stdout.write(run_table(run))
         if worst:
             self.stdout.write(f"\nThe worst questions, by {MEASURE}:")

@@ -7,6 +7,7 @@ from django.core.management import BaseCommand, CommandError, CommandParser
 from documents.jobs.drain import run_until_done
 from evaluation.golden import starter
 from evaluation.management.options import bar_updater, find_tenant, progress_bar
+from ragsite.platform.wording import plural
 from ragsite.service.bootstrap import take_samples
 
 
@@ -27,5 +28,6 @@ class Command(BaseCommand):
         if report is None:
             raise CommandError("The sample documents could not be indexed; see manage.py ingest.")
         self.stdout.write(
-            f"{report.queries} queries with {report.judgements} judgements in {starter.NAME!r}"
+            f"{plural(report.queries, 'query')} with {plural(report.judgements, 'judgement')} "
+            f"in {starter.NAME!r}"
         )

@@ -1,4 +1,4 @@
-"""What turns texts into vectors on this machine: onnxruntime, or torch where that must be."""
+"""Encoders on this machine: onnxruntime, or torch where it is needed."""
 
 import os
 import threading
@@ -71,8 +71,8 @@ class OnnxEncoder:
     def _run(self, encodings: "Sequence[Encoding]") -> Any:
         longest = max(len(encoding.ids) for encoding in encodings)
         width = max(self._width, longest)
-        given = onnx_model.inputs(self._session, encodings, width=width, blank=self._blank)
-        (hidden, *_) = self._session.run(None, given)
+        inputs = onnx_model.inputs(self._session, encodings, width=width, blank=self._blank)
+        (hidden, *_) = self._session.run(None, inputs)
         if hidden.ndim == 2:  # the exported graph pools by itself
             return hidden
         lengths = [len(encoding.ids) for encoding in encodings]

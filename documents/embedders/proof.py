@@ -51,9 +51,9 @@ def expected(files: ModelFiles, folder: Path | None, own: Callable[[], Encoder])
 def compare(encoder: Encoder, vectors: Any) -> None:
     import numpy as np
 
-    given = normalised(encoder.encode(TEXTS))
+    actual = normalised(encoder.encode(TEXTS))
     wanted = np.asarray(vectors, dtype=np.float32)
-    if given.shape != wanted.shape or not np.abs(given - wanted).max() <= TOLERANCE:
+    if actual.shape != wanted.shape or not np.abs(actual - wanted).max() <= TOLERANCE:
         raise VectorsDiffer("onnxruntime gives other vectors than sentence-transformers.")
 
 

@@ -1,8 +1,8 @@
 """One JSON call to a provider's API within one deadline, connecting and dripping bytes included.
 
-Not the guarded door of documents/intake/fetching.py: the operator chose this address, and it may be
-private. Redirects are not followed, proxies and the environment play no part, and neither the key
-nor the provider's own words get into an error.
+Unlike documents/intake/fetching.py it allows private addresses, because the operator chose them.
+Redirects are not followed, proxy settings of the environment are ignored, and neither the key nor
+the provider's own words get into an error.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A provider's answer line by line as it comes, within one deadline, until nobody wants it.
+"""A provider's answer line by line as it arrives, within one deadline, until it is cancelled.
 
 Reading and writing happen in the caller's thread, in steps short enough to notice a cancelled
 call within half a second. Only what cannot be interrupted (resolving a name, connecting, the TLS
@@ -38,7 +38,7 @@ from documents.providers.http_api import (
     provider_errors,
 )
 
-DRAIN_SECONDS = 0.1  # for the end of HTTP's stream, once the answer's own end was read
+DRAIN_SECONDS = 0.1  # to read the end of the HTTP stream after the end of the answer
 STREAM_TYPES = "text/event-stream, application/x-ndjson, application/json"
 
 
@@ -47,8 +47,8 @@ class CallCancelled(Exception):
 
 
 class CallState:
-    """What every step of one call looks at. `wait_until` may be moved while it runs, but the
-    deadline holds."""
+    """The limits of one call, checked at every step. `wait_until` may be moved while it runs; the
+    deadline may not."""
 
     def __init__(self, deadline: float, cancelled: threading.Event | None) -> None:
         self.deadline = deadline
@@ -231,7 +231,7 @@ class _CallStream(httpcore2.NetworkStream):
             try:
                 return self._stream.read(max_bytes, step)
             except httpcore2.ReadTimeout:
-                continue  # the next step() says if the time is over or nobody waits
+                continue  # the next step() raises if the time is over or the call cancelled
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         call: CallState = _local.call

@@ -109,7 +109,7 @@ def test_one_document_is_deleted_from_its_own_page_and_asks_too(
     assert page not in onlooker.get(address(Document, "change", document.pk)).text
     assert onlooker.post(page, {"confirmed": "x"}).status_code == 403
     asked = boss.get(page)
-    assert "Delete 1 documents?" in asked.text
+    assert "Delete 1 document?" in asked.text
     assert boss.post(page).status_code == 200  # without the answer: asked again
     assert rows(DocumentRemoval) == []
     assert boss.post(page, {"confirmed": asked.context["fingerprint"]}).status_code == 302
@@ -177,7 +177,7 @@ def test_documents_of_another_namespace_are_left_out(many: list[Document], other
 def test_revoking_keys_and_cancelling_jobs_ask_first(boss: Client, api: Api, many: list[Document]):
     from documents.models import ApiKey
 
-    assert "Revoke 1 API keys?" in run_action(boss, "revoke", rows(ApiKey)).text
+    assert "Revoke 1 API key?" in run_action(boss, "revoke", rows(ApiKey)).text
     assert api.get("documents").status == 200
     assert "Cancel 30 jobs?" in run_action(boss, "cancel", rows(IngestJob)).text
     assert len(rows(IngestJob, state="queued")) == 30

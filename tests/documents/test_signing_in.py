@@ -170,7 +170,7 @@ def test_unlocking_by_command(capsys: Any):
     for arguments in (["boss"], ["--address", "10.0.0.1"], ["--all"]):
         lock()
         call_command("unlock_login", *arguments)
-        assert "1 locks opened" in capsys.readouterr().out
+        assert "1 lock removed" in capsys.readouterr().out
         assert got_in(sign_in())
         with operator():
             LoginThrottle.objects.all().delete()

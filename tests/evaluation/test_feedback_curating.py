@@ -171,8 +171,8 @@ def test_feedback_is_looked_at_and_put_into_a_set_in_the_admin(
     onlooker.post(reverse(LIST), chosen)
     assert judged(empty_set) == {}
     told = boss.post(reverse(LIST), chosen, follow=True).content.decode()
-    assert "3 queries are in said, with 1 new judgements" in told
-    assert "1 are of another namespace" in told
+    assert "3 queries in said, with 1 new judgement" in told
+    assert "Skipped from another namespace: 1" in told
     assert judged(empty_set) == {
         "lights?": [(lights.content, 2, False)],
         "bridges?": [],
@@ -244,7 +244,7 @@ def test_the_command_curates_and_can_be_run_again(
         call_command("curate_feedback", *arguments, "--namespace", tenant.slug, stdout=out)
         return out.getvalue()
 
-    with pytest.raises(CommandError, match="no such feedback"):
+    with pytest.raises(CommandError, match="No feedback matches"):
         run("said")
     with pytest.raises(CommandError, match="--since: Use a date"):
         run("said", "--since", "yesterday")
@@ -254,7 +254,7 @@ def test_the_command_curates_and_can_be_run_again(
     record_feedback(tenant.pk, query="bridges?", useful=False)
     told = json.loads(run("said", "--useful", "yes", "--since", "2026-01-01", "--json"))
     assert (told["golden_set"], told["queries"], told["judgements"]) == ("said", 1, 1)
-    assert "2 queries with 0 new judgements in 'said'; 1 passages were judged" in run("said")
+    assert "2 queries with 0 new judgements in 'said'; 1 passage already judged" in run("said")
     with namespace(tenant.pk):
         golden_set = GoldenSet.objects.get()
         assert add_query(golden_set, "bridges?").tags == ["from-feedback"]

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 from documents.metadata import MAX_METADATA_CHARACTERS, MAX_METADATA_DEPTH, storable
 
 DEEPEST_NESTING = 8
-MOST_CONDITIONS = 100
-MOST_VALUES = 1000  # of one $in
+MAX_CONDITIONS = 100
+MAX_VALUES = 1000  # of one $in
 
 Path: TypeAlias = tuple[str, ...]
 # Values are kept as JSON text: as Python values 1, 1.0 and True would be equal, also as cache keys.
@@ -200,8 +200,8 @@ class _Reader:
 
     def count(self, at: Path) -> None:
         self.conditions += 1
-        if self.conditions > MOST_CONDITIONS:
-            raise InvalidFilter(at, f"More than {MOST_CONDITIONS} conditions.")
+        if self.conditions > MAX_CONDITIONS:
+            raise InvalidFilter(at, f"More than {MAX_CONDITIONS} conditions.")
 
 
 def _joined(kind: type[All] | type[Some], parts: list[Condition]) -> Condition:
@@ -227,8 +227,8 @@ def _scalars(operand: Any, at: Path, *, many: bool) -> tuple[Json, ...]:
         return (_scalar(operand, at),)
     if not isinstance(operand, list):
         raise InvalidFilter(at, "Must be a list.")
-    if len(operand) > MOST_VALUES:
-        raise InvalidFilter(at, f"More than {MOST_VALUES} values.")
+    if len(operand) > MAX_VALUES:
+        raise InvalidFilter(at, f"More than {MAX_VALUES} values.")
     return tuple(_scalar(value, (*at, str(number))) for number, value in enumerate(operand))
 
 

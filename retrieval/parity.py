@@ -18,9 +18,9 @@ from .requests import Hit, SearchRequest
 from .search import search_under
 
 QUESTIONS = 50
-FEWEST_QUESTIONS = 10  # of the log; fewer say nothing
+MIN_QUESTIONS = 10  # of the log; fewer say nothing
 TOP = 10
-FEWEST_WORDS, MOST_WORDS = 6, 12
+MIN_WORDS, MAX_WORDS = 6, 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def on_logged_questions(reindex: Reindex) -> dict[str, Any] | None:
     with namespace(reindex.namespace_id):
         latest = QueryLog.objects.values_list("query", flat=True).order_by("-created_at")
         asked = list(dict.fromkeys(latest[: 4 * QUESTIONS]))[:QUESTIONS]
-    if len(asked) < FEWEST_QUESTIONS:
+    if len(asked) < MIN_QUESTIONS:
         return None
     return {**report_on(reindex, asked), "by": "query log"}
 
@@ -107,7 +107,7 @@ def sampled_questions(namespace_id: uuid.UUID, number: int) -> list[str]:
     questions = []
     for content in contents:
         words = content.split()
-        length = min(len(words), chance.randint(FEWEST_WORDS, MOST_WORDS))
+        length = min(len(words), chance.randint(MIN_WORDS, MAX_WORDS))
         start = chance.randint(0, len(words) - length)
         questions.append(" ".join(words[start : start + length]))
     return [question for question in questions if any(map(str.isalnum, question))]
@@ -124,7 +124,7 @@ def _same_place(one: Hit, other: Hit) -> bool:
 
 
 def _best(hits: Sequence[Hit]) -> float:
-    return max((hit.candidate.vector or 0.0 for hit in hits), default=0.0)
+    return max((hit.candidate.similarity or 0.0 for hit in hits), default=0.0)
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -26,12 +26,12 @@ from .requests import SearchRequest, SearchResult
 
 logger = logging.getLogger(__name__)
 
-MOST_WAITING = 1000  # lines; beyond, they are dropped: a log must not eat the memory
+MAX_WAITING = 1000  # lines; beyond, they are dropped: a log must not eat the memory
 GATHERING = 1.0  # seconds that lines are gathered for, to be written at once
 ON_ITS_WAY = 2 * GATHERING  # seconds after which a line is written, or never will be
 LOOK_AGAIN = 0.1  # seconds
 
-Line = dict[str, Any]  # by the table's columns
+LogRow = dict[str, Any]  # by the table's columns
 
 # From one parameter, as JSON: for Django to put hundreds of rows into a statement takes as long as
 # it takes to answer that many questions from the cache.
@@ -40,7 +40,7 @@ _INSERT = """
     SELECT * FROM jsonb_populate_recordset(NULL::retrieval_querylog, %s::jsonb)
 """
 
-_waiting: list[Line] = []
+_waiting: list[LogRow] = []
 _lock = threading.Lock()
 _hurry = threading.Event()
 
@@ -56,7 +56,7 @@ def note(
         return None
     line = _line(namespace_id, current_request_id(), request, result, filters)
     with _lock:
-        if len(_waiting) == MOST_WAITING:
+        if len(_waiting) == MAX_WAITING:
             return None
         _waiting.append(line)
         is_first = len(_waiting) == 1
@@ -101,7 +101,7 @@ def _line(
     request: SearchRequest,
     result: SearchResult,
     filters: Any,
-) -> Line:
+) -> LogRow:
     told = result.diagnostics
     return {
         "id": _new_id(),
@@ -116,7 +116,7 @@ def _line(
             "reranker": told.reranker,
         },
         "hits": len(result.hits),
-        "best_vector": _best(hit.candidate.vector for hit in result.hits),
+        "best_vector": _best(hit.candidate.similarity for hit in result.hits),
         "best_lexical": _best(hit.candidate.lexical for hit in result.hits),
         "cache": result.cache,
         "fallbacks": told.fallbacks,
@@ -149,7 +149,7 @@ def _write_all() -> None:
         connection.close()  # back to the pool: it is there for requests
 
 
-def _write(namespace_id: uuid.UUID, lines: Sequence[Line]) -> None:
+def _write(namespace_id: uuid.UUID, lines: Sequence[LogRow]) -> None:
     try:
         with namespace(namespace_id), connection.cursor() as cursor:
             # A line that a power cut loses was not worth waiting for the disk.

@@ -15,6 +15,9 @@ Fusion = Literal["weighted", "rrf"]
 Stage = Literal["vector", "lexical", "fused", "rerank", "final"]
 Expansion = Literal["none", "section"]
 
+# Where a stage, as the API names it, is called otherwise on a candidate.
+_ATTRIBUTES = {"vector": "similarity"}
+
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
@@ -47,9 +50,9 @@ class Candidate:
     chunk_id: uuid.UUID
     document_id: uuid.UUID
     packed: bytes = b""  # its own vector, on the way only: answers are kept, and it is large
-    vector: float | None = None  # cosine similarity
-    vector_normal: float | None = None  # 0…1 among the candidates
-    vector_rank: int | None = None
+    similarity: float | None = None  # cosine
+    similarity_normal: float | None = None  # 0…1 among the candidates
+    similarity_rank: int | None = None
     lexical: float | None = None  # BM25
     lexical_normal: float | None = None
     lexical_rank: int | None = None
@@ -65,9 +68,14 @@ class Candidate:
     def final(self) -> float:
         return self.fused if self.rerank is None else self.rerank
 
-    def score(self, stage: Stage) -> float | None:
-        score: float | None = getattr(self, stage)
+    def score(self, stage: str) -> float | None:
+        """The score that a stage gave, or None if it gave none."""
+        score: float | None = getattr(self, _ATTRIBUTES.get(stage, stage))
         return score
+
+    def rank(self, stage: str) -> int | None:
+        rank: int | None = getattr(self, f"{_ATTRIBUTES.get(stage, stage)}_rank")
+        return rank
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,13 @@ from ragsite.platform.breaker import Breaker
 from ragsite.platform.errors import ApiError
 from ragsite.web.threads import release_connections
 from retrieval.rerankers.auto import Decision, Situation, Speed, decide
-from retrieval.rerankers.base import Passage, Reranker, RerankFailed, RerankUnavailable, checked
+from retrieval.rerankers.base import (
+    Reranker,
+    RerankFailed,
+    RerankPassage,
+    RerankUnavailable,
+    checked,
+)
 from retrieval.rerankers.llm import LlmReranker
 
 logger = logging.getLogger(__name__)
@@ -64,7 +70,7 @@ def choose(
 
 def rerank(
     query: str,
-    passages: Sequence[Passage],
+    passages: Sequence[RerankPassage],
     *,
     choice: str = "auto",
     speed: Speed = "balanced",
@@ -117,7 +123,7 @@ def _require(choice: str) -> None:
 def _scores(
     name: str,
     query: str,
-    passages: Sequence[Passage],
+    passages: Sequence[RerankPassage],
     deadline: float,
     namespace_id: uuid.UUID | None,
 ) -> list[float]:
@@ -137,7 +143,7 @@ def _scores(
 def _paid_scores(
     reranker: LlmReranker,
     query: str,
-    passages: Sequence[Passage],
+    passages: Sequence[RerankPassage],
     deadline: float,
     namespace_id: uuid.UUID,
 ) -> list[float]:

@@ -42,7 +42,7 @@ from .requests import (
     SearchResult,
     TermMatch,
 )
-from .rerankers.base import Passage
+from .rerankers.base import RerankPassage
 from .timing import Clock
 
 logger = logging.getLogger(__name__)
@@ -286,7 +286,7 @@ def _rerank(
         release_connections()
     result = reranking.rerank(
         query.text,
-        [Passage(texts.get(c.chunk_id, ""), c.vector) for c in best],
+        [RerankPassage(texts.get(c.chunk_id, ""), c.similarity) for c in best],
         choice=request.rerank,
         speed="fast" if request.fast else "balanced",
         for_answer=request.for_answer,

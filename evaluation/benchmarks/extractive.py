@@ -100,9 +100,8 @@ class Asker:
         return [vector for batch in self.embedder.embed_documents(texts) for vector in batch]
 
     def task(self, question: str, without: dict[str, Any] | None, *, least: float) -> Any:
-        from retrieval.answering.writers.base.base import WritingTask
-
         from retrieval.answering.requests import AnswerRequest, Evidence, Preferences
+        from retrieval.answering.writers.base import WritingTask
         from retrieval.filters import Filters, parse_metadata
         from retrieval.requests import SearchRequest
         from retrieval.search import search
@@ -124,7 +123,7 @@ class Asker:
 
     def written(self, task: Any) -> list[str]:
         """The pieces of the answer; none if it is refused."""
-        from retrieval.answering.writers.base.base import NotEnoughInformation
+        from retrieval.answering.writers.base import NotEnoughInformation
 
         deadline = time.monotonic() + 60
         try:
@@ -177,13 +176,13 @@ def row(layout: str, language: str, outcomes: Sequence[Outcome]) -> str:
 def cross_encoder(directory: Path | None) -> Any:
     if directory is None:
         return None
-    from retrieval.rerankers.base import Passage
+    from retrieval.rerankers.base import RerankPassage
     from retrieval.rerankers.onnx import OnnxReranker
 
     reranker = OnnxReranker(str(directory))
 
     def score_pairs(question: str, texts: Sequence[str]) -> list[float]:
-        passages = [Passage(text) for text in texts]
+        passages = [RerankPassage(text) for text in texts]
         return reranker.rerank(question, passages, deadline=time.monotonic() + 60)
 
     return score_pairs

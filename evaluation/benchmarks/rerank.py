@@ -18,7 +18,7 @@ import Stemmer
 
 from documents.embedders.sentence_transformers import SentenceTransformersEmbedder
 from evaluation.benchmarks.beir import Collection
-from retrieval.rerankers.base import Passage
+from retrieval.rerankers.base import RerankPassage
 from retrieval.rerankers.onnx import OnnxReranker
 
 WEIGHTS = (0.0, 0.3, 0.5, 0.7, 1.0)  # of the cross-encoder against the fused score
@@ -74,7 +74,7 @@ def measure(collection: Collection, fused: Any, model: OnnxReranker, top: int, l
     seconds = passages = 0.0
     for done, query in enumerate(chosen[:limit], start=1):
         rows, scores = fused[query]
-        head = [Passage(collection.texts[row]) for row in rows[:top]]
+        head = [RerankPassage(collection.texts[row]) for row in rows[:top]]
         started = time.process_time()
         given = model.rerank(collection.queries[query], head, deadline=time.monotonic() + 3600)
         seconds += time.process_time() - started

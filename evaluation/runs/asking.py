@@ -90,11 +90,11 @@ def ask(
 
 
 def _ranks(candidate: Candidate) -> dict[str, int | None]:
-    return {stage: getattr(candidate, f"{stage}_rank") for stage in STAGES}
+    return {stage: candidate.rank(stage) for stage in STAGES}
 
 
 def _scores(candidate: Candidate) -> dict[str, float | None]:
-    scores = {stage: candidate.score(stage) for stage in (*STAGES, "final", "relevance")}  # type: ignore[arg-type]
+    scores = {stage: candidate.score(stage) for stage in (*STAGES, "final", "relevance")}
     return {stage: None if s is None else round(s, 5) for stage, s in scores.items()}
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ragsite.web.openapi import NO_NUL
-from retrieval.filters import COMPARISONS, MOST_VALUES
+from retrieval.filters import COMPARISONS, MAX_VALUES
 
 Schema = dict[str, Any]
 
@@ -30,7 +30,7 @@ _SCALAR = {
     ]
 }
 _NUMBER_OR_TEXT = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": NO_NUL}]}
-_SCALARS = {"type": "array", "maxItems": MOST_VALUES, "items": _SCALAR}
+_SCALARS = {"type": "array", "maxItems": MAX_VALUES, "items": _SCALAR}
 _OPERATORS = {
     "$eq": _SCALAR,
     "$ne": _SCALAR,

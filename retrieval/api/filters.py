@@ -13,9 +13,9 @@ from documents.api.serializers import StrictSerializer
 from documents.metadata import text
 from retrieval.filters import Condition, Filters, InvalidFilter, parse_metadata
 
-MOST_TAGS = 100
-LONGEST_TAG = 200
-LONGEST_STEP = 100  # of a path in an error
+MAX_TAGS = 100
+MAX_TAG_LENGTH = 200
+MAX_STEP_LENGTH = 100  # of a path in an error
 
 
 @extend_schema_field(MOMENT)
@@ -78,8 +78,8 @@ class DateRangeField(serializers.Field):
 
 
 def _tags() -> serializers.ListField:
-    child = TextField(max_length=LONGEST_TAG)
-    return serializers.ListField(child=child, required=False, max_length=MOST_TAGS)
+    child = TextField(max_length=MAX_TAG_LENGTH)
+    return serializers.ListField(child=child, required=False, max_length=MAX_TAGS)
 
 
 class TagConditionsSerializer(StrictSerializer):
@@ -90,8 +90,8 @@ class TagConditionsSerializer(StrictSerializer):
 
 _TAG_LIST = {
     "type": "array",
-    "items": {"type": "string", "minLength": 1, "maxLength": LONGEST_TAG},
-    "maxItems": MOST_TAGS,
+    "items": {"type": "string", "minLength": 1, "maxLength": MAX_TAG_LENGTH},
+    "maxItems": MAX_TAGS,
 }
 
 
@@ -131,7 +131,7 @@ class MetadataFilterField(serializers.Field):
             return parse_metadata(data)
         except InvalidFilter as error:
             # As an answer can carry it: what is wrong with a key may be its characters.
-            place = ".".join(text(step)[:LONGEST_STEP] for step in error.at)
+            place = ".".join(text(step)[:MAX_STEP_LENGTH] for step in error.at)
             raise serializers.ValidationError(
                 {place: error.message} if place else error.message
             ) from None

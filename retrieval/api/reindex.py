@@ -182,7 +182,7 @@ def _profile(name: str, namespace_id: uuid.UUID) -> IndexProfile:
     return profile
 
 
-class ReindexView(APIView):
+class NamespaceReindexView(APIView):
     scopes = {"GET": "admin", "POST": "admin"}
     rate_class = "admin"
 

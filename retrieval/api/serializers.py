@@ -27,7 +27,7 @@ from .hit_shapes import (
     ScoresSerializer,
 )
 
-LONGEST_QUERY = 4000
+MAX_QUERY_LENGTH = 4000
 
 
 class WeightsSerializer(StrictSerializer):
@@ -76,7 +76,7 @@ class ThresholdField(serializers.Field):
 
 
 class QuerySerializer(StrictSerializer):
-    query = serializers.CharField(max_length=LONGEST_QUERY)
+    query = serializers.CharField(max_length=MAX_QUERY_LENGTH)
     k = serializers.IntegerField(default=10, min_value=1, max_value=100)
     filters = FiltersSerializer(required=False)
     mode = NamedChoiceField(choices=["hybrid", "semantic", "lexical"], default="hybrid")
@@ -331,7 +331,7 @@ def _candidate(explanation: Explanation) -> dict[str, Any]:
         "chunk_id": candidate.chunk_id,
         "document_id": candidate.document_id,
         **_judged(candidate),
-        "normalised": {"vector": candidate.vector_normal, "lexical": candidate.lexical_normal},
+        "normalised": {"vector": candidate.similarity_normal, "lexical": candidate.lexical_normal},
         "support": candidate.support,
         "terms": [{"term": match.term, "score": match.score} for match in explanation.terms],
         "dropped": candidate.dropped,
@@ -342,14 +342,14 @@ def _judged(c: Candidate) -> dict[str, Any]:
     return {
         "relevance": c.relevance,
         "scores": {
-            "vector": c.vector,
+            "vector": c.similarity,
             "lexical": c.lexical,
             "fused": c.fused,
             "rerank": c.rerank,
             "final": c.final,
         },
         "ranks": {
-            "vector": c.vector_rank,
+            "vector": c.similarity_rank,
             "lexical": c.lexical_rank,
             "fused": c.fused_rank,
             "rerank": c.rerank_rank,

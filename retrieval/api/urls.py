@@ -15,5 +15,5 @@ urlpatterns = [
     path("documents/delete", bulk_delete.BulkDeleteView.as_view(), name="documents-delete"),
     path("tools", tools.ToolListView.as_view(), name="tools"),
     path("tools/<str:name>", tools.ToolView.as_view(), name="tool"),
-    path("reindex", reindex.ReindexView.as_view(), name="reindex"),
+    path("reindex", reindex.NamespaceReindexView.as_view(), name="reindex"),
 ]

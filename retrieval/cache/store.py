@@ -20,7 +20,7 @@ from ragsite.platform.memory_cache import MemoryCache
 
 logger = logging.getLogger(__name__)
 
-LARGEST = 256 * 1024  # bytes of one entry: their number is limited, so their size must be
+MAX_ENTRY_BYTES = 256 * 1024  # bytes of one entry: their number is limited, so their size must be
 LOCK_SECONDS = 15  # a process that dies while computing holds up the others no longer
 PAUSE_SECONDS = 5.0  # a cache that failed is left alone so long
 MISSING: Any = object()
@@ -57,7 +57,7 @@ class CacheStore:
     def set(self, key: str, value: Any, ttl: float) -> None:
         packed = pickle.dumps((key, value), pickle.HIGHEST_PROTOCOL)
         kept = (key, value) if isinstance(self._cache, MemoryCache) else packed
-        if len(packed) <= LARGEST:
+        if len(packed) <= MAX_ENTRY_BYTES:
             self._try(lambda: self._cache.set(key, kept, ttl))
 
     def lock(self, key: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 # A boolean tree over more words than these makes the index slower than what it saves.
-MOST_PRUNING_TERMS = 6
+MAX_PRUNING_TERMS = 6
 # Of a known word's weight, for one that is only a guess at what a misspelt word means.
 GUESS_WEIGHT = 0.8
 SHARES = (0.0, 0.15, 0.25, 0.35, 0.42, 0.5, 0.6, 0.7, 0.85, 0.999)
@@ -90,7 +90,7 @@ def candidates_query(terms: Sequence[Term], *, share: float) -> str:
 
 def _for_pruning(terms: Sequence[Term]) -> list[Term]:
     rarest = sorted(terms, key=lambda term: -term.weight)
-    return [term for term in rarest if term.chunks][:MOST_PRUNING_TERMS] or rarest[:1]
+    return [term for term in rarest if term.chunks][:MAX_PRUNING_TERMS] or rarest[:1]
 
 
 def _at_least(terms: Sequence[Term], need: float) -> str:

@@ -11,13 +11,13 @@ from documents.profiles import ann_methods
 from ragsite.database.tenancy import current_connection
 from retrieval.requests import Candidate
 
-from .lexical import Question
+from .lexical import LexicalQuery
 from .scope import Scope
 
 # Where a filter takes some of what the index finds, it looks for so many times as much at first:
 # going on for want of results finds some, but not always the nearest.
 WIDER = 4
-MOST_EF_SEARCH = 1000  # that pgvector takes
+MAX_EF_SEARCH = 1000  # that pgvector takes
 
 Plan = str  # "exact", the profile's method, or "…, then exact"
 
@@ -131,7 +131,7 @@ def find(
     limit: int,
     exact_up_to: int,
     ef_search: int,
-    question: Question | None = None,
+    question: LexicalQuery | None = None,
 ) -> tuple[list[Candidate], Plan]:
     """Candidates with similarity and rank, and the plan taken. Inside namespace(). With the
     question's words, each has its lexical score, too, and is marked if it is not wanted."""
@@ -154,7 +154,9 @@ def find(
     return found, f"{query.plan}, then exact"
 
 
-def _run(statement: str, parameters: dict[str, Any], question: Question | None) -> list[Candidate]:
+def _run(
+    statement: str, parameters: dict[str, Any], question: LexicalQuery | None
+) -> list[Candidate]:
     judged = words = ""
     if question is not None:
         judged, words = _JUDGED, _WORDS
@@ -166,7 +168,9 @@ def _run(statement: str, parameters: dict[str, Any], question: Question | None) 
         rows = cursor.fetchall()
     found = []
     for rank, (chunk_id, document_id, similarity, packed, *of_words) in enumerate(rows, start=1):
-        candidate = Candidate(chunk_id, document_id, packed, vector=similarity, vector_rank=rank)
+        candidate = Candidate(
+            chunk_id, document_id, packed, similarity=similarity, similarity_rank=rank
+        )
         if of_words:
             candidate.lexical, is_wanted = of_words
             candidate.dropped = "" if is_wanted else "query_syntax"
@@ -178,7 +182,7 @@ def allow_iterative_scan(profile: IndexProfile, ef_search: int, scope: Scope) ->
     """Without it a filter, or rows deleted and not yet vacuumed, can empty the result."""
     if profile.ann_method == IndexProfile.Ann.HNSW:
         if scope.share < 1:
-            ef_search = min(MOST_EF_SEARCH, WIDER * ef_search)
+            ef_search = min(MAX_EF_SEARCH, WIDER * ef_search)
         wanted = {"hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": str(ef_search)}
     elif profile.ann_method == IndexProfile.Ann.IVFFLAT:
         probes = ann_methods.probes(profile.ann_options, profile.index_facts)

@@ -11,7 +11,7 @@ from django.db import connections, transaction
 from ragsite.database.isolation import role
 from ragsite.database.tenancy import current_connection
 
-from .lexical import Question
+from .lexical import LexicalQuery
 from .scope import Scope
 
 
@@ -23,7 +23,7 @@ def explain(statement: str, parameters: dict[str, Any], *, analyse: bool = False
 
 
 def explain_candidates(
-    question: Question,
+    question: LexicalQuery,
     wanted: str,
     *,
     namespace_id: uuid.UUID,

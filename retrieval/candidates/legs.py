@@ -34,7 +34,7 @@ class Words:
     """What the lexical leg found, and the question as it understood it."""
 
     candidates: Sequence[Candidate] = ()
-    question: lexical.Question | None = None
+    question: lexical.LexicalQuery | None = None
     fallbacks: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -99,7 +99,7 @@ class _Beside:
         self, tenant: Namespace, query: ParsedQuery, request: SearchRequest, clock: Clock
     ) -> None:
         self.scope: Future[Scope] = Future()
-        self.question: Future[lexical.Question | None] = Future()
+        self.question: Future[lexical.LexicalQuery | None] = Future()
         self.vector: Sequence[float] | None = None  # as soon as it is known
 
         def find() -> Words:
@@ -114,7 +114,7 @@ class _Beside:
         self.words = side_thread.start(find)
         self.words.add_done_callback(self._ended)
 
-    def _understood(self, question: lexical.Question | None) -> None:
+    def _understood(self, question: lexical.LexicalQuery | None) -> None:
         _settle(self.question, question)
 
     def _ended(self, words: "Future[Words]") -> None:
@@ -149,7 +149,7 @@ def _words(
     scope: Scope,
     request: SearchRequest,
     clock: Clock,
-    tell: Callable[[lexical.Question | None], None] = lambda question: None,
+    tell: Callable[[lexical.LexicalQuery | None], None] = lambda question: None,
 ) -> Words:
     profile_id = tenant.active_profile.pk
     with clock("lexical"):
@@ -171,7 +171,7 @@ def _words(
 
 
 def _counted_words(
-    question: lexical.Question,
+    question: lexical.LexicalQuery,
     query: ParsedQuery,
     profile_id: uuid.UUID,
     scope: Scope,
@@ -208,7 +208,7 @@ def _embed(
 def _respelt(
     tenant: Namespace,
     vector: Sequence[float] | None,
-    question: lexical.Question | None,
+    question: lexical.LexicalQuery | None,
     clock: Clock,
 ) -> Sequence[float] | None:
     """The vector of the question without its spelling mistakes, which are known by now."""
@@ -220,7 +220,7 @@ def _respelt(
 def _near(
     tenant: Namespace,
     vector: Sequence[float] | None,
-    question: lexical.Question | None,
+    question: lexical.LexicalQuery | None,
     scope: Scope,
     request: SearchRequest,
     clock: Clock,

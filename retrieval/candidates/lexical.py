@@ -86,7 +86,7 @@ _CHUNKS_OF_KINDS = """
 
 WORTH_WHILE = 4  # times the budget, for candidates beyond those that were asked for
 # Times the budget, for what a filter leaves to be as much as there is without one.
-WIDEST = 4
+MAX_WIDENING = 4
 FEW_OF_MANY = 0.13  # of the namespace: its words would find mostly what does not pass
 # A filter that is joined to what the function returns sees so many times as many as should do. If
 # that does not leave enough, it sees everything.
@@ -95,7 +95,7 @@ EVERYTHING = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class LexicalQuery:
     """The question's words as the index knows them."""
 
     terms: tuple[Term, ...]
@@ -118,7 +118,7 @@ class Question:
 
 def analyse(
     query: ParsedQuery, *, namespace_id: uuid.UUID, profile_id: uuid.UUID
-) -> Question | None:
+) -> LexicalQuery | None:
     """None if the namespace's words were never counted. Inside namespace()."""
     words = prepare(query.text, query=True)
     phrases = [*query.phrases, *query.excluded]
@@ -166,7 +166,7 @@ def analyse(
         terms.append(_expanded(prefix, namespace_id, profile_id, total))
     forms = len(configurations)
     wanted, unwanted = found[: len(query.phrases) * forms], found[len(query.phrases) * forms :]
-    return Question(
+    return LexicalQuery(
         tuple(terms),
         phrases=" & ".join(_either(wanted, forms)),
         exclusions=" & ".join(f"!{each}" for each in _either(unwanted, forms)),
@@ -178,7 +178,7 @@ def analyse(
 
 
 def find(
-    question: Question,
+    question: LexicalQuery,
     *,
     profile_id: uuid.UUID,
     scope: Scope,
@@ -222,10 +222,10 @@ def is_looked_through(scope: Scope, budget: int) -> bool:
 
 def wider(budget: int, scope: Scope) -> int:
     """As many to look at as leave the budget after the filter; not without end."""
-    return int(budget / max(scope.share, 1 / WIDEST))
+    return int(budget / max(scope.share, 1 / MAX_WIDENING))
 
 
-def restricted(question: Question, wanted: str) -> str:
+def restricted(question: LexicalQuery, wanted: str) -> str:
     """Only chunks that also hold the phrases, and nothing that is excluded."""
     return f"({wanted}) & {question.required}" if question.required else wanted
 
@@ -302,7 +302,7 @@ def _either(queries: Sequence[str], forms: int) -> list[str]:
 
 
 def look_through(
-    question: Question, *, profile_id: uuid.UUID, scope: Scope, limit: int
+    question: LexicalQuery, *, profile_id: uuid.UUID, scope: Scope, limit: int
 ) -> tuple[str, dict[str, Any]]:
     """The statement that goes to each chunk, and its parameters."""
     few, key, join = _CHUNKS_OF_KINDS, "chunk_id", scope.join("found")
@@ -314,7 +314,7 @@ def look_through(
 
 
 def _parameters(
-    question: Question, wanted: str, profile_id: uuid.UUID, scope: Scope, limit: int
+    question: LexicalQuery, wanted: str, profile_id: uuid.UUID, scope: Scope, limit: int
 ) -> dict[str, Any]:
     return {
         **scope.parameters,

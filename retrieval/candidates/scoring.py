@@ -9,7 +9,7 @@ from ragsite.database.tenancy import current_connection, id_array, looked_up
 from retrieval.requests import Candidate, TermMatch
 
 from . import bm25
-from .lexical import Question
+from .lexical import LexicalQuery
 
 _SIMILARITIES = """
     SELECT id, 1 - (embedding <=> %(vector)s::halfvec), halfvec_send(embedding)
@@ -52,12 +52,12 @@ def score(candidates: Sequence[Candidate], *, vector: Sequence[float] | None) ->
     scores. What only the words have found is read so here, the second fence behind them, and
     gets its similarity, unless it has been (`compare`). If it is not there any more it was
     replaced a moment ago: it is left out."""
-    unread = [candidate for candidate in candidates if candidate.vector is None]
+    unread = [candidate for candidate in candidates if candidate.similarity is None]
     there = compare(unread, vector)
     kept: list[Candidate] = []
     refused: list[Candidate] = []
     for candidate in candidates:
-        if candidate.vector is None and candidate.chunk_id not in there:
+        if candidate.similarity is None and candidate.chunk_id not in there:
             continue
         if candidate.dropped:
             refused.append(candidate)
@@ -67,7 +67,7 @@ def score(candidates: Sequence[Candidate], *, vector: Sequence[float] | None) ->
 
 
 def matches(
-    candidates: Sequence[Candidate], question: Question | None
+    candidates: Sequence[Candidate], question: LexicalQuery | None
 ) -> Mapping[uuid.UUID, tuple[TermMatch, ...]]:
     """Which words of the question each candidate holds, and what each is worth there."""
     if question is None or not question.terms or not candidates:
@@ -100,5 +100,5 @@ def compare(candidates: Sequence[Candidate], vector: Sequence[float] | None) -> 
     ids = id_array(candidate.chunk_id for candidate in candidates)
     there = {row[0]: row[1:] for row in looked_up(_SIMILARITIES, {"vector": told, "ids": ids})}
     for candidate in candidates:
-        candidate.vector, candidate.packed = there.get(candidate.chunk_id, (None, b""))
+        candidate.similarity, candidate.packed = there.get(candidate.chunk_id, (None, b""))
     return there.keys()

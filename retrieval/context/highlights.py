@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from documents.text.lexemes import word_spans
 from ragsite.database.tenancy import current_connection
-from retrieval.candidates.lexical import Question
+from retrieval.candidates.lexical import LexicalQuery
 from retrieval.requests import Hit, Span
 
 # A stemmer changes how words end. Only words that begin like one of the question's are asked about.
@@ -19,7 +19,7 @@ _MATCHING = """
 """
 
 
-def highlighted(hits: Sequence[Hit], question: Question) -> list[Hit]:
+def highlighted(hits: Sequence[Hit], question: LexicalQuery) -> list[Hit]:
     """The same hits with the spans of their matching words, in the document's text."""
     lexemes = [lexeme for term in question.terms for lexeme in term.lexemes if not term.is_prefix]
     prefixes = tuple(term.lexemes[0] for term in question.terms if term.is_prefix)

@@ -13,7 +13,7 @@ from retrieval.ranking.diversity import Pick
 from retrieval.requests import Hit
 from retrieval.stored_chunk import StoredChunk
 
-LONGEST_SECTION = 6000  # characters; a longer one would push everything else out of the context
+MAX_SECTION_LENGTH = 6000  # characters; a longer one would push everything else out of the context
 
 _CUT = """
     SELECT pick.id, substr(version.text, pick.first + 1, pick.last - pick.first)
@@ -65,7 +65,7 @@ def widen(picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]) -> None:
     for pick in picks:
         headings, length = outlines.get(rows[pick.candidate.chunk_id].version_id, ([], pick.end))
         start, end = _section(headings, pick.start, pick.end, length)
-        if end - start <= LONGEST_SECTION:
+        if end - start <= MAX_SECTION_LENGTH:
             pick.start, pick.end = start, end
 
 

@@ -24,7 +24,7 @@ _WORDS = """
 """
 
 
-class Twins:
+class NearDuplicates:
     """Knows of the candidates which of them say the same.
 
     Inside namespace(): the first two with near vectors cost a statement, and no others do.
@@ -43,7 +43,7 @@ class Twins:
         for chunk_id in ids:  # under other titles the same words embed differently
             self._same.setdefault(rows[chunk_id].words_hash, []).append(chunk_id)
 
-    def has_one(self, chunk_id: uuid.UUID, among: Container[uuid.UUID]) -> bool:
+    def any_among(self, chunk_id: uuid.UUID, among: Container[uuid.UUID]) -> bool:
         """Whether any of those, of which it is none, says what this one says."""
         mine = self._rows[chunk_id]
         if any(other in among for other in self._same[mine.words_hash]):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from django.conf import settings
 
-from retrieval.context.near_duplicates import Twins
+from retrieval.context.near_duplicates import NearDuplicates
 from retrieval.ranking.diversity import Budget, Pick, diversify
 from retrieval.ranking.vectors import Vector
 from retrieval.requests import Candidate, SearchRequest
@@ -40,7 +40,7 @@ def choose(
         picks, dropped = diversify(
             likely,
             rows,
-            has_twin=Twins(likely, rows, vectors).has_one,
+            has_duplicate=NearDuplicates(likely, rows, vectors).any_among,
             vectors=vectors,
             k=request.k,
             max_per_document=request.max_per_document,

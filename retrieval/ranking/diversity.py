@@ -16,7 +16,7 @@ from .vectors import Vector
 
 MAX_MERGED = 3  # chunks in one passage
 
-HasTwin = Callable[[uuid.UUID, Container[uuid.UUID]], bool]  # a candidate, those before it
+HasDuplicate = Callable[[uuid.UUID, Container[uuid.UUID]], bool]  # a candidate, those before it
 
 
 # Of a passage's score, for each other of its document beyond the first. A report of many pages may
@@ -82,7 +82,7 @@ def diversify(
     candidates: Sequence[Candidate],
     rows: Mapping[uuid.UUID, StoredChunk],
     *,
-    has_twin: HasTwin,
+    has_duplicate: HasDuplicate,
     vectors: Mapping[uuid.UUID, Vector],
     k: int,
     max_per_document: int | None,
@@ -110,7 +110,7 @@ def diversify(
         candidate = waiting.pop(nearest)
         row = rows[candidate.chunk_id]
         neighbour = _touching(row, by_stretch.get(row.stretch, ()), rows)
-        if has_twin(candidate.chunk_id, picks) and neighbour is None:
+        if has_duplicate(candidate.chunk_id, picks) and neighbour is None:
             drop(candidate, "duplicate")
         elif neighbour is None and taken.is_full(candidate, max_per_document):
             drop(candidate, "max_per_document")

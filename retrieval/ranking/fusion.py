@@ -18,7 +18,7 @@ def rrf(candidates: Iterable[Candidate], *, k: int) -> list[Candidate]:
     """By ranks alone: 1 / (k + rank), summed over the legs that found it."""
 
     def score(candidate: Candidate) -> float:
-        ranks = (candidate.vector_rank, candidate.lexical_rank)
+        ranks = (candidate.similarity_rank, candidate.lexical_rank)
         return sum(1 / (k + rank) for rank in ranks if rank is not None)
 
     return _ordered([_Fused(candidate, score(candidate)) for candidate in candidates])
@@ -32,11 +32,11 @@ def weighted(
     The weights are shares of one, so that fused scores stay within 0…1 whatever they add up to.
     """
     whole = semantic + lexical
-    of_vector = _stretched([c.vector for c in candidates])
+    of_vector = _stretched([c.similarity for c in candidates])
     of_lexical = _stretched([c.lexical for c in candidates])
     fused = []
     for candidate in candidates:
-        near, wordy = of_vector(candidate.vector), of_lexical(candidate.lexical)
+        near, wordy = of_vector(candidate.similarity), of_lexical(candidate.lexical)
         score = (semantic * (near or 0.0) + lexical * (wordy or 0.0)) / whole
         fused.append(_Fused(candidate, score, near, wordy))
     return _ordered(fused)
@@ -60,7 +60,7 @@ def supported(fused: Sequence[Candidate], vectors: Mapping[uuid.UUID, Vector]) -
     means = shares @ scores / shares.sum(axis=1)
     for candidate, mean in zip(known, means.tolist(), strict=True):
         candidate.support = mean
-    return _ordered([_Fused(c, _leaning(c), c.vector_normal, c.lexical_normal) for c in fused])
+    return _ordered([_Fused(c, _leaning(c), c.similarity_normal, c.lexical_normal) for c in fused])
 
 
 def _leaning(candidate: Candidate) -> float:
@@ -72,7 +72,7 @@ def _leaning(candidate: Candidate) -> float:
 class _Fused(NamedTuple):
     candidate: Candidate
     score: float
-    vector_normal: float | None = None
+    similarity_normal: float | None = None
     lexical_normal: float | None = None
 
 
@@ -93,5 +93,5 @@ def _ordered(fused: list[_Fused]) -> list[Candidate]:
     fused.sort(key=lambda f: (-f.score, f.candidate.chunk_id))  # ties always fall the same way
     for rank, (candidate, score, near, wordy) in enumerate(fused, start=1):
         candidate.fused, candidate.fused_rank = score, rank
-        candidate.vector_normal, candidate.lexical_normal = near, wordy
+        candidate.similarity_normal, candidate.lexical_normal = near, wordy
     return [each.candidate for each in fused]

@@ -51,7 +51,7 @@ def judge(
     cosines, words_worth = is_calibrated(model_identity), sum(term.worth for term in terms)
     logits = {}
     for candidate in candidates:
-        cosine = candidate.vector if cosines else None
+        cosine = candidate.similarity if cosines else None
         share = (candidate.lexical or 0.0) / words_worth if words_worth else None
         if (value := logit(cosine, share)) is not None:
             logits[candidate.chunk_id] = value

@@ -1,5 +1,5 @@
 """Rerankers read query and passage together; each is a backend that settings name by its path."""
 
-from retrieval.rerankers.base import Passage, Reranker, RerankFailed
+from retrieval.rerankers.base import Reranker, RerankFailed, RerankPassage
 
-__all__ = ["Passage", "RerankFailed", "Reranker"]
+__all__ = ["RerankFailed", "RerankPassage", "Reranker"]

@@ -40,15 +40,15 @@ class Decision:
     reason: str
 
 
-class Line(NamedTuple):
+class Rule(NamedTuple):
     reason: str
     reranks: bool
     applies: Callable[[Situation], bool]
 
 
 def decide(situation: Situation) -> Decision:
-    line = next(line for line in TABLE if line.applies(situation))
-    return Decision(line.reranks, line.reason)
+    rule = next(rule for rule in TABLE if rule.applies(situation))
+    return Decision(rule.reranks, rule.reason)
 
 
 def _several_questions(situation: Situation) -> bool:
@@ -69,13 +69,13 @@ def _is_long(situation: Situation) -> bool:
 
 
 TABLE = (
-    Line("no_reranker", False, lambda s: not s.is_configured),
-    Line("fast", False, lambda s: s.speed == "fast"),
-    Line("answer", True, lambda s: s.for_answer),
-    Line("thorough", True, lambda s: s.speed == "thorough"),
-    Line("several_questions", True, _several_questions),
-    Line("comparison", True, _compares),
-    Line("several_clauses", True, _several_clauses),
-    Line("long", True, _is_long),
-    Line("short", False, lambda s: True),
+    Rule("no_reranker", False, lambda s: not s.is_configured),
+    Rule("fast", False, lambda s: s.speed == "fast"),
+    Rule("answer", True, lambda s: s.for_answer),
+    Rule("thorough", True, lambda s: s.speed == "thorough"),
+    Rule("several_questions", True, _several_questions),
+    Rule("comparison", True, _compares),
+    Rule("several_clauses", True, _several_clauses),
+    Rule("long", True, _is_long),
+    Rule("short", False, lambda s: True),
 )

@@ -16,7 +16,7 @@ MAX_TEXT_LENGTH = 20_000  # characters a tokenizer is given; it keeps some hundr
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class RerankPassage:
     text: str
     similarity: float | None = None  # cosine of query and passage, where it is known
 
@@ -46,7 +46,9 @@ class RerankUnavailable(RerankFailed, ProviderUnavailable):
 class Reranker(Protocol):
     name: str
 
-    def rerank(self, query: str, passages: Sequence[Passage], *, deadline: float) -> list[float]:
+    def rerank(
+        self, query: str, passages: Sequence[RerankPassage], *, deadline: float
+    ) -> list[float]:
         """One score for each passage, higher is better; back by `deadline` (time.monotonic())
         or raising RerankTimeout. Every failure is a RerankFailed."""
         ...
@@ -56,7 +58,7 @@ class Reranker(Protocol):
         ...
 
 
-def pairs_of(query: str, passages: Sequence[Passage]) -> list[tuple[str, str]]:
+def pairs_of(query: str, passages: Sequence[RerankPassage]) -> list[tuple[str, str]]:
     """As tokenizers take them: not endless, and without half surrogate pairs, which they refuse."""
     return [(_readable(query), _readable(passage.text)) for passage in passages]
 

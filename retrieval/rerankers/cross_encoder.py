@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from retrieval.rerankers.base import Passage, RerankUnavailable, checked, pairs_of
+from retrieval.rerankers.base import RerankPassage, RerankUnavailable, checked, pairs_of
 from retrieval.rerankers.deadline import RerankRunner, batches
 
 if TYPE_CHECKING:
@@ -46,7 +46,9 @@ class CrossEncoderReranker:
         self._lock = threading.Lock()
         self._loaded: CrossEncoder | None = None
 
-    def rerank(self, query: str, passages: Sequence[Passage], *, deadline: float) -> list[float]:
+    def rerank(
+        self, query: str, passages: Sequence[RerankPassage], *, deadline: float
+    ) -> list[float]:
         if not passages:
             return []
         return self._runner.run(lambda: self._scores(query, passages, deadline), deadline=deadline)
@@ -54,7 +56,9 @@ class CrossEncoderReranker:
     def warm(self) -> None:
         self._predict([("warm", "warm")])
 
-    def _scores(self, query: str, passages: Sequence[Passage], deadline: float) -> list[float]:
+    def _scores(
+        self, query: str, passages: Sequence[RerankPassage], deadline: float
+    ) -> list[float]:
         scores: list[float] = []
         for batch in batches(passages, size=self.batch_size, deadline=deadline):
             scores += self._predict(pairs_of(query, batch))

@@ -16,7 +16,7 @@ from documents.language_models.base import (
     Usage,
 )
 from documents.language_models.openai import OpenAIModel
-from retrieval.rerankers.base import Passage, RerankBadResponse, finite
+from retrieval.rerankers.base import RerankBadResponse, RerankPassage, finite
 from retrieval.rerankers.errors import rerank_errors
 
 BEST = 100
@@ -57,11 +57,13 @@ class LlmReranker:
             model = OpenAIModel(url, model=model, key=key, retries=0, omit=("max_tokens",))
         self.language_model = model
 
-    def rerank(self, query: str, passages: Sequence[Passage], *, deadline: float) -> list[float]:
+    def rerank(
+        self, query: str, passages: Sequence[RerankPassage], *, deadline: float
+    ) -> list[float]:
         return self.rerank_metered(query, passages, deadline=deadline)[0]
 
     def rerank_metered(
-        self, query: str, passages: Sequence[Passage], *, deadline: float
+        self, query: str, passages: Sequence[RerankPassage], *, deadline: float
     ) -> tuple[list[float], Usage]:
         """The scores and what they took."""
         if not passages:
@@ -79,7 +81,7 @@ class LlmReranker:
     def warm(self) -> None:
         return None
 
-    def _messages(self, query: str, passages: Sequence[Passage]) -> tuple[Message, ...]:
+    def _messages(self, query: str, passages: Sequence[RerankPassage]) -> tuple[Message, ...]:
         mark = f"data-{secrets.token_hex(6)}"
         parts = [f"<{mark} query>\n{query}\n</{mark}>"]
         for number, passage in enumerate(passages, start=1):

@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from documents.embedders import onnx_model
-from retrieval.rerankers.base import Passage, RerankFailed, RerankUnavailable, checked, pairs_of
+from retrieval.rerankers.base import (
+    RerankFailed,
+    RerankPassage,
+    RerankUnavailable,
+    checked,
+    pairs_of,
+)
 from retrieval.rerankers.deadline import RerankRunner, batches
 
 if TYPE_CHECKING:
@@ -53,7 +59,9 @@ class OnnxReranker:
         self._loading = threading.Lock()
         self._loaded: tuple[InferenceSession, Tokenizer] | None = None
 
-    def rerank(self, query: str, passages: Sequence[Passage], *, deadline: float) -> list[float]:
+    def rerank(
+        self, query: str, passages: Sequence[RerankPassage], *, deadline: float
+    ) -> list[float]:
         if not passages:
             return []
         return self._runner.run(lambda: self._scores(query, passages, deadline), deadline=deadline)
@@ -61,7 +69,9 @@ class OnnxReranker:
     def warm(self) -> None:
         self._score(*self._load(), [("warm", "warm")])
 
-    def _scores(self, query: str, passages: Sequence[Passage], deadline: float) -> list[float]:
+    def _scores(
+        self, query: str, passages: Sequence[RerankPassage], deadline: float
+    ) -> list[float]:
         session, tokenizer = self._load()
         scores: list[float] = []
         for batch in batches(passages, size=self.batch_size, deadline=deadline):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from documents.providers.http_api import Provider
-from retrieval.rerankers.base import Passage, RerankBadResponse, finite
+from retrieval.rerankers.base import RerankBadResponse, RerankPassage, finite
 from retrieval.rerankers.errors import rerank_errors
 
 
@@ -17,7 +17,9 @@ class RemoteReranker:
         self.model = model
         self._provider = Provider(url, "/rerank", key=key, max_bytes=max_bytes)
 
-    def rerank(self, query: str, passages: Sequence[Passage], *, deadline: float) -> list[float]:
+    def rerank(
+        self, query: str, passages: Sequence[RerankPassage], *, deadline: float
+    ) -> list[float]:
         if not passages:
             return []
         body: dict[str, Any] = {

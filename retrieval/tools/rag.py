@@ -81,7 +81,7 @@ def similarity_of(hit: Hit) -> float:
     """Never below the threshold asked for, except where relevance cannot be judged: then it is the
     cosine similarity, and no threshold was applied."""
     if hit.relevance is None:
-        return round(max(0.0, hit.candidate.vector or 0.0), 4)
+        return round(max(0.0, hit.candidate.similarity or 0.0), 4)
     return round(float(hit.relevance ** (1 / SIMILARITY_ROOT)), 4)
 
 

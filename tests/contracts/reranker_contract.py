@@ -5,14 +5,14 @@ import time
 
 import pytest
 
-from retrieval.rerankers import Passage, Reranker, RerankFailed
+from retrieval.rerankers import Reranker, RerankFailed, RerankPassage
 
 QUERY = "How hot must the kiln be?"
 RIGHT = "Heat the kiln to 1240 degrees for nine hours."
 PASSAGES = [
-    Passage("Boats longer than twelve metres need a pilot.", 0.1),
-    Passage(RIGHT, 0.8),
-    Passage("The lamp turns once in ten seconds.", 0.2),
+    RerankPassage("Boats longer than twelve metres need a pilot.", 0.1),
+    RerankPassage(RIGHT, 0.8),
+    RerankPassage("The lamp turns once in ten seconds.", 0.2),
 ]
 
 
@@ -41,7 +41,7 @@ class RerankerContract:
 
     @pytest.mark.parametrize("text", ["", "\x00", "\ud800 half a pair", "🦊" * 5000, "a" * 30_000])
     def test_odd_texts_are_scored_too(self, reranker: Reranker, text: str) -> None:
-        scores = reranker.rerank(text, [Passage(text, 0.5)], deadline=self.soon())
+        scores = reranker.rerank(text, [RerankPassage(text, 0.5)], deadline=self.soon())
         assert len(scores) == 1
 
     def test_it_has_a_name_and_can_be_warmed(self, reranker: Reranker) -> None:

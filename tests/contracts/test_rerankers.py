@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from documents.embedders.model_files import ModelFiles
-from retrieval.rerankers import Passage, Reranker, RerankFailed
+from retrieval.rerankers import Reranker, RerankFailed, RerankPassage
 from retrieval.rerankers.cosine import CosineReranker
 from retrieval.rerankers.cross_encoder import CrossEncoderReranker
 from retrieval.rerankers.llm import LlmReranker
@@ -47,7 +47,7 @@ class TestCosine(RerankerContract, UnderstandingContract):
 
     def test_a_passage_without_a_vector_cannot_be_compared(self, reranker: Reranker) -> None:
         with pytest.raises(RerankFailed) as caught:
-            reranker.rerank(QUERY, [*PASSAGES, Passage("words only")], deadline=self.soon())
+            reranker.rerank(QUERY, [*PASSAGES, RerankPassage("words only")], deadline=self.soon())
         assert caught.value.code == "rerank_unavailable"
 
 
@@ -89,14 +89,14 @@ class TestOnnx(RerankerContract, DeadlineContract, UnderstandingContract):
         short = OnnxReranker(EXPORTED, max_length=32)
         filler = "word " * 40
         scores = short.rerank(
-            QUERY, [Passage(filler), Passage(filler + QUERY)], deadline=self.soon()
+            QUERY, [RerankPassage(filler), RerankPassage(filler + QUERY)], deadline=self.soon()
         )
         assert scores[0] == scores[1]
 
     def test_it_returns_at_the_deadline_in_the_middle_of_its_work(self) -> None:
         reranker = OnnxReranker(EXPORTED)
         reranker.warm()
-        many = [Passage(f"{n} " + "kiln and fire and clay " * 60) for n in range(200)]
+        many = [RerankPassage(f"{n} " + "kiln and fire and clay " * 60) for n in range(200)]
         started = time.monotonic()
         with pytest.raises(RerankFailed) as caught:
             reranker.rerank(QUERY, many, deadline=started + 0.3)

@@ -160,7 +160,7 @@ PROGRAM = """
 from pathlib import Path
 from documents.embedders.hashing import HashingEmbedder
 from documents.extractors import extractor_for
-from documents.splitting import StructureSplitter
+from documents.chunking.base import StructureSplitter
 extracted = extractor_for("text/markdown").extract(b'''%s''')
 splitter = StructureSplitter(HashingEmbedder().count_tokens, size=12, overlap=4, limit=16)
 print(extracted, splitter.split(extracted))

@@ -99,7 +99,7 @@ def test_a_search_takes_the_index_of_its_profile_and_finds_what_an_exact_one_fin
     assert (plan, len(near)) == (method, 50)
     shared = {c.chunk_id for c in near} & {c.chunk_id for c in exact}
     assert len(shared) >= 40
-    assert [c.vector for c in near] == sorted((c.vector for c in near), reverse=True)
+    assert [c.similarity for c in near] == sorted((c.similarity for c in near), reverse=True)
 
 
 def test_ivfflat_asks_for_its_probes_and_goes_on_past_deleted_rows(

@@ -88,7 +88,7 @@ def test_every_request_has_its_own_id_also_out_of_the_cache(api: Api, asked: Ans
 
 
 def test_a_line_that_is_dropped_has_no_id(api: Api, library: Any, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(query_log, "MOST_WAITING", 0)
+    monkeypatch.setattr(query_log, "MAX_WAITING", 0)
     assert api.query(LIGHTS).body["query_id"] is None
 
 

@@ -1,4 +1,4 @@
-"""README.md as a script: its console blocks as commands, each with the output shown for it."""
+"""A Markdown page as a script: its console blocks as commands, each with the output shown."""
 
 import json
 import re
@@ -7,29 +7,25 @@ from dataclasses import dataclass
 from typing import Any
 
 _BLOCK = re.compile(r"^```(console|json)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-MEASURED = {
-    "times_ms",
-    "scores",
-    "ranks",
-    "relevance",
-    "ann_k",
-    "lexical_k",
-}  # of a shape, but of no value
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_CITATION_ID = r"(?<=\[cite:)\w+"  # made anew for each answer
+_ANYTHING = re.compile(f"…|{_UUID}|{_CITATION_ID}")
+# Values that differ from one run to the next: only their keys are compared.
+VARYING = {"times_ms", "scores", "ranks", "relevance", "ann_k", "lexical_k", "id"}
 
 
 @dataclass
 class Step:
     command: str
-    shown: str = ""  # the output that the README shows, if any
+    shown: str = ""  # the output that the page shows, if any
 
 
-def steps(readme: str) -> Iterator[Step]:
-    """Blocks without a prompt are for people: they install, or start what runs already."""
+def steps(page: str) -> Iterator[Step]:
+    """The commands after a `$`. Blocks without one install, or start what already runs."""
     last: Step | None = None
-    for kind, body in _BLOCK.findall(readme):
+    for kind, body in _BLOCK.findall(page):
         if kind == "json":
-            assert last is not None, "an answer without a question"
+            assert last is not None, "an output without a command"
             last.shown = body
             continue
         for found in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
@@ -42,14 +38,14 @@ def steps(readme: str) -> Iterator[Step]:
 
 
 def _cut(found: str) -> tuple[str, str]:
-    """The command, over as many lines as end in a backslash, and what follows it."""
+    """The command, continued after each backslash, and the output shown below it."""
     lines = found.split("\n")
     end = next(n for n, line in enumerate(lines) if not line.endswith("\\"))
     return "\n".join(lines[: end + 1]), "\n".join(lines[end + 1 :]).strip()
 
 
 def differences(shown: str, printed: str) -> list[str]:
-    """Where what was printed is not what the README shows."""
+    """Where the printed output is not what the page shows."""
     if shown.startswith("{"):
         return list(_unlike(json.loads(shown), json.loads(printed), "answer"))
     pairs = zip(shown.splitlines(), printed.strip().splitlines(), strict=False)
@@ -70,7 +66,7 @@ def _unlike(shown: Any, printed: Any, at: str) -> Iterator[str]:
         for key, value in shown.items():
             if key not in printed:
                 yield f"{at}.{key} is not there"
-            elif key in MEASURED:
+            elif key in VARYING:
                 yield from _missing_keys(value, printed[key], f"{at}.{key}")
             else:
                 yield from _unlike(value, printed[key], f"{at}.{key}")
@@ -89,7 +85,7 @@ def _missing_keys(shown: Any, printed: Any, at: str) -> Iterator[str]:
 
 
 def _alike(shown: str, printed: str) -> bool:
-    """Equal but for ids; an ellipsis stands for anything."""
-    parts = re.split(rf"…|{_ID.pattern}", shown)
+    """Equal except for ids; an ellipsis stands for anything."""
+    parts = _ANYTHING.split(shown)
     pattern = ".*".join(re.escape(part) for part in parts)
     return re.fullmatch(pattern, printed, re.DOTALL) is not None

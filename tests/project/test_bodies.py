@@ -210,7 +210,7 @@ def test_an_operator_may_send_larger_forms(web: WebService):
 
 MAKE_OPERATOR = """
 from django.contrib.auth.models import User
-from ragsite.tenancy import operator
+from ragsite.database.tenancy import operator
 with operator():
     User.objects.create_superuser("boss", password="long enough")
 """

@@ -187,7 +187,7 @@ def test_behind_a_pooler_the_roles_have_timeouts_and_the_workers_transactions_lo
 ):
     code = f"""
 import uuid
-from ragsite.tenancy import namespace
+from ragsite.database.tenancy import namespace
 def inside():
     with namespace(uuid.UUID("{tenant.pk}")):
         return shown("default")

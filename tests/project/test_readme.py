@@ -1,4 +1,4 @@
-"""The README, run from top to bottom against a service as `make run` starts it."""
+"""The README and the pages that continue it, run against a service as `make run` starts it."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import pytest
 from .readme_script import Step, differences, steps
 from .service import ROOT, Service, until
 
-README = (ROOT / "README.md").read_text()
+PAGES = ("README.md", "docs/command-line.md", "docs/chunking.md")  # each builds on those before
 NOTE = "# Kiln\n\nHeat the kiln to 1240 degrees for nine hours.\n"
 
 
@@ -61,8 +61,8 @@ class Shell:
 def test_every_command_works_and_prints_what_is_shown(service: Service, tmp_path: Path):
     shell = Shell(service, tmp_path / "reader")
     wrong = {}
-    ran = list(steps(README))
-    assert len(ran) > 12
+    ran = [step for page in PAGES for step in steps((ROOT / page).read_text())]
+    assert len(ran) > 15
     for step in ran:
         printed = shell.run(step)
         if os.environ.get("README_PRINT"):
@@ -94,6 +94,8 @@ def test_the_printed_question_answers_itself_in_the_first_result(service: Servic
         ("Namespace acme created.", "Namespace acme created.\n", True),
         ("Namespace acme created.", "There is one already.", False),
         ("two\nlines", "two", False),
+        ("Nine hours. [cite:z99z]", "Nine hours. [cite:a1b2]", True),
+        ("Nine hours. [cite:z99z]", "Nine hours.", False),
     ],
 )
 def test_outputs_are_compared(shown: str, printed: str, *, is_right: bool):

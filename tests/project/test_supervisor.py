@@ -17,7 +17,7 @@ from ragsite.service.supervisor import Program, Supervisor
 
 REPOSITORY = Path(__file__).parents[2]
 SUPERVISE = """
-import json, sys, logging; from pathlib import Path; from ragsite.supervisor import *
+import json, sys, logging; from pathlib import Path; from ragsite.service.supervisor import *
 logging.basicConfig(level="INFO")
 home, *programs = json.loads(sys.argv[1])
 sys.exit(Supervisor([Program(*each) for each in programs], home=Path(home)).run())

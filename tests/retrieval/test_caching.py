@@ -164,8 +164,8 @@ def test_in_the_process_itself_what_is_kept_is_not_copied():
 
 
 def test_memory_is_bounded_by_number_and_by_size():
-    assert caches["results"]._max_entries * cache_store.LARGEST <= 100 * 2**20
-    large = Counting("x" * (cache_store.LARGEST + 1))
+    assert caches["results"]._max_entries * cache_store.MAX_ENTRY_BYTES <= 100 * 2**20
+    large = Counting("x" * (cache_store.MAX_ENTRY_BYTES + 1))
     get_or_compute("results", "large", 60, large)
     assert get_or_compute("results", "large", 60, large)[1] == "miss"
     for number in range(500):

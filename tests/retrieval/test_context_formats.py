@@ -12,7 +12,7 @@ from ragsite.platform.backends import load_backend
 from retrieval import reranking
 from retrieval.context.assembly import CONTEXT_FORMATS, FORMATS, assemble, file_name_of
 from retrieval.requests import Candidate, Hit, SearchRequest
-from retrieval.rerankers import Passage
+from retrieval.rerankers import RerankPassage
 from retrieval.search import search
 
 from ..client import Api
@@ -140,7 +140,7 @@ def test_a_title_or_section_cannot_begin_a_line_of_its_own():
 
 @pytest.mark.parametrize("layout", CONTEXT_FORMATS)
 def test_the_budget_counts_all_of_the_context(layout: str):
-    hits = [hit(f"Passage {n} has six words here.") for n in range(20)]
+    hits = [hit(f"RerankPassage {n} has six words here.") for n in range(20)]
     for budget in range(0, 300, 7):
         context = assemble(hits, budget=budget, count_tokens=words, layout=layout)
         assert len(context.text.split()) <= context.tokens <= budget
@@ -188,7 +188,9 @@ class Backwards:
 
     name = "llm"
 
-    def rerank(self, query: str, passages: Sequence[Passage], *, deadline: float) -> list[float]:
+    def rerank(
+        self, query: str, passages: Sequence[RerankPassage], *, deadline: float
+    ) -> list[float]:
         return [float(place) for place, _ in enumerate(passages)]
 
     def warm(self) -> None:

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from retrieval.context.near_duplicates import Twins
+from retrieval.context.near_duplicates import NearDuplicates
 from retrieval.ranking.diversity import Budget, diversify
 from retrieval.requests import Candidate
 from retrieval.stored_chunk import StoredChunk
@@ -46,7 +46,7 @@ def lonely(chunk_id: uuid.UUID, among: object) -> bool:
 
 
 def picked(scene: Scene, **options: object) -> tuple[list[int], list[str]]:
-    settings = {"k": 10, "max_per_document": 9, "mmr_lambda": 1.0, "has_twin": lonely}
+    settings = {"k": 10, "max_per_document": 9, "mmr_lambda": 1.0, "has_duplicate": lonely}
     settings = settings | {"budget": Budget(10_000)} | options
     candidates, rows, vectors = scene
     picks, dropped = diversify(candidates, rows, vectors=vectors, **settings)
@@ -58,14 +58,14 @@ def picked(scene: Scene, **options: object) -> tuple[list[int], list[str]]:
 
 def test_of_twins_only_the_better_stays():
     told = scene({"words": 5}, {"words": 5}, {})
-    assert picked(told, has_twin=Twins(*told).has_one) == ([0, 2], ["1: duplicate"])
+    assert picked(told, has_duplicate=NearDuplicates(*told).any_among) == ([0, 2], ["1: duplicate"])
 
 
 def test_the_same_words_are_twins_whatever_their_vectors():
     candidates, rows, vectors = scene({"words": 5}, {"words": 5}, {"words": 5}, {})
-    twins = Twins(candidates, rows, vectors)
+    twins = NearDuplicates(candidates, rows, vectors)
     pairs = combinations([candidate.chunk_id for candidate in candidates], 2)
-    alike = [twins.has_one(one, {other}) for one, other in pairs]
+    alike = [twins.any_among(one, {other}) for one, other in pairs]
     assert alike == [True, True, False, True, False, False]
 
 
@@ -76,7 +76,7 @@ def test_neighbours_of_one_section_become_one_passage():
     picks, _ = diversify(
         candidates,
         rows,
-        has_twin=lonely,
+        has_duplicate=lonely,
         vectors=vectors,
         k=10,
         max_per_document=2,

@@ -87,7 +87,7 @@ def library(real_tenant: Namespace) -> Namespace:
         return Namespace.objects.select_related("active_profile").get(pk=real_tenant.pk)
 
 
-def question() -> lexical.Question:
+def question() -> lexical.LexicalQuery:
     with connections["owner"].cursor() as cursor:
         cursor.execute("SELECT ragsite.dimension(unnest(ARRAY['rare7', 'seldom3', 'common']))")
         dimensions = [row[0] for row in cursor.fetchall()]
@@ -98,7 +98,7 @@ def question() -> lexical.Question:
             ["rare7", "seldom3", "common"], dimensions, counts, strict=True
         )
     ]
-    return lexical.Question(tuple(terms), "", "", ROWS, ("english",))
+    return lexical.LexicalQuery(tuple(terms), "", "", ROWS, ("english",))
 
 
 def near(tenant: Namespace, scope: Scope, *, exact: bool = False) -> tuple[list[uuid.UUID], str]:

@@ -20,7 +20,7 @@ DOCUMENT = uuid.UUID(int=99)
 
 def near(*numbers: int) -> list[Candidate]:
     return [
-        Candidate(IDS[n], DOCUMENT, vector=1 - rank / 10, vector_rank=rank)
+        Candidate(IDS[n], DOCUMENT, similarity=1 - rank / 10, similarity_rank=rank)
         for rank, n in enumerate(numbers, start=1)
     ]
 
@@ -49,7 +49,7 @@ def test_a_chunk_found_by_both_legs_beats_the_best_of_either():
 
 def test_the_union_holds_each_chunk_once_with_both_opinions():
     (both,) = [c for c in union(near(0, 1), wordy(1)) if c.chunk_id == IDS[1]]
-    assert (both.vector_rank, both.lexical_rank) == (2, 1)
+    assert (both.similarity_rank, both.lexical_rank) == (2, 1)
     assert len(union(near(0, 1), wordy(1))) == 2
 
 
@@ -95,7 +95,7 @@ def test_a_better_rank_never_lowers_the_place(ranks: list[int], position: int):
 def test_weights_are_shares_so_scores_stay_between_nothing_and_one():
     fused = weighted(union(near(0, 1), wordy(0, 1)), semantic=0.9, lexical=0.9)
     assert [c.fused for c in fused] == [1.0, 0.0]
-    assert (fused[0].vector_normal, fused[0].lexical_normal) == (1.0, 1.0)
+    assert (fused[0].similarity_normal, fused[0].lexical_normal) == (1.0, 1.0)
 
 
 def test_a_smaller_k_lets_the_first_ranks_count_more():

@@ -137,7 +137,7 @@ def test_the_rule_chooses_exact_for_small_namespaces_and_the_index_for_large(
     assert (plan, len(approximate)) == ("hnsw", 50)
     shared = {c.chunk_id for c in near} & {c.chunk_id for c in approximate}
     assert len(shared) >= 45
-    similarities = [c.vector for c in approximate]
+    similarities = [c.similarity for c in approximate]
     assert similarities == sorted(similarities, reverse=True)
 
 
@@ -162,7 +162,7 @@ def test_the_candidate_search_takes_the_words_index_and_the_tenant_with_it(
 ):
     tenant, profile = crowd
     plan = explain.explain_candidates(
-        lexical.Question((), "", "", ROWS, ("english",)),
+        lexical.LexicalQuery((), "", "", ROWS, ("english",)),
         "'word7' | 'common'",
         namespace_id=tenant.pk,
         profile_id=profile.pk,
@@ -204,7 +204,7 @@ def test_common_words_are_not_read_through_for_more_than_was_asked(
     common = bm25.Term(("common",), (2,), chunks=ROWS, weight=0.01)
     with namespace(tenant.pk):
         candidates = lexical.find(
-            lexical.Question((rare, common), "", "", ROWS, ("english",)),
+            lexical.LexicalQuery((rare, common), "", "", ROWS, ("english",)),
             profile_id=profile.pk,
             scope=Scope(chunks=ROWS),
             limit=50,

@@ -24,7 +24,7 @@ TERM = Term(("lamp",), (1,), 3, 2.0)
 
 
 def candidate(cosine: float | None, bm25: float | None) -> Candidate:
-    return Candidate(uuid.uuid4(), uuid.uuid4(), vector=cosine, lexical=bm25)
+    return Candidate(uuid.uuid4(), uuid.uuid4(), similarity=cosine, lexical=bm25)
 
 
 def judged(*candidates: Candidate, model: str = BUNDLED, **options: Any) -> list[float | None]:

@@ -15,13 +15,17 @@ from ragsite.platform.breaker import Breaker
 from ragsite.platform.errors import ApiError
 from ragsite.settings.rerank import LLM_BY_ALIAS
 from retrieval import reranking
-from retrieval.rerankers import Passage
+from retrieval.rerankers import RerankPassage
 from retrieval.reranking import choose, rerank
 
 from .. import chat_server
 from ..rerank_server import provider
 
-PASSAGES = [Passage("one lamp", 0.2), Passage("two kilns", 0.9), Passage("three boats", 0.1)]
+PASSAGES = [
+    RerankPassage("one lamp", 0.2),
+    RerankPassage("two kilns", 0.9),
+    RerankPassage("three boats", 0.1),
+]
 COMPLEX = "What is the difference between a kiln and an oven?"
 
 
@@ -33,7 +37,7 @@ class Odd:
     def __init__(self, outcome: Any) -> None:
         self.outcome = outcome
 
-    def rerank(self, query: str, passages: Sequence[Passage], *, deadline: float) -> Any:
+    def rerank(self, query: str, passages: Sequence[RerankPassage], *, deadline: float) -> Any:
         if isinstance(self.outcome, Exception):
             raise self.outcome
         return self.outcome

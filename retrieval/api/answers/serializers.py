@@ -11,7 +11,7 @@ from documents.language_models.base import Message
 from ragsite.platform.errors import ApiError
 from retrieval.answering.requests import AnswerRequest
 from retrieval.api.serializers import (
-    LONGEST_QUERY,
+    MAX_QUERY_LENGTH,
     DiagnosticsSerializer,
     QuerySerializer,
     search_request,
@@ -35,7 +35,7 @@ class AnswerRequestSerializer(QuerySerializer):
     schema_rules = {"anyOf": [{"required": ["query"]}, {"required": ["messages"]}]}
 
     query = serializers.CharField(
-        max_length=LONGEST_QUERY,
+        max_length=MAX_QUERY_LENGTH,
         required=False,
         help_text="The question. It can be left out where the last of `messages` is the user's.",
     )
@@ -92,9 +92,10 @@ class AnswerRequestSerializer(QuerySerializer):
             return fields
         if not messages or messages[-1]["role"] != "user":
             raise _wrong("query", "Send a query, or messages whose last one is the user's.")
-        if len(messages[-1]["content"]) > LONGEST_QUERY:
+        if len(messages[-1]["content"]) > MAX_QUERY_LENGTH:
             raise _wrong(
-                "messages", f"The last message is the question: at most {LONGEST_QUERY} characters."
+                "messages",
+                f"The last message is the question: at most {MAX_QUERY_LENGTH} characters.",
             )
         return {**fields, "query": messages[-1]["content"]}
 

@@ -29,10 +29,10 @@ SWEPT_DAYS = range(2, 10)
 def tidy() -> None:
     """Do all chores, for every namespace."""
     heartbeat.delete_stale()
-    rate_counters.forget_old_counts()
+    rate_counters.delete_old_counts()
     audit.prune()
-    login_throttle.forget_the_old()
-    namespace_removal.resume()
+    login_throttle.delete_stale()
+    namespace_removal.requeue_stalled()
     too_old = Now() - timedelta(days=settings.EMBEDDING_CACHE_DAYS)
     with connection.cursor() as cursor:
         cursor.execute("SELECT namespace_id FROM ragsite.namespace_ids()")

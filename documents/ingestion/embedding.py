@@ -9,7 +9,7 @@ from django.db import connection
 from documents.jobs.leases import Lease
 from documents.metering.embeddings import MeteredEmbedder
 from documents.models import DocumentVersion
-from ragsite.database.tenancy import looked_up_in
+from ragsite.database.tenancy import query_in_namespace
 
 LOOKUP_BATCH = 1000  # hashes per query
 
@@ -69,7 +69,7 @@ def _cached(
     key = {"namespace": version.namespace_id, "model": embedder.identity}
     for start in range(0, len(hashes), LOOKUP_BATCH):
         some = {**key, "digests": list(hashes[start : start + LOOKUP_BATCH])}
-        found.update(looked_up_in(version.namespace_id, _FIND, some))
+        found.update(query_in_namespace(version.namespace_id, _FIND, some))
     return found
 
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from django.conf import settings
 
 from documents.errors import BadFile, IngestError
-from documents.extractors import reader_for
+from documents.extractors import format_of, reader_for
 from documents.extractors.serialization import from_json
 from documents.passages import Extracted
 
@@ -45,10 +45,10 @@ def extract(file: BinaryIO, *, media_type: str, name: str, encoding: str = "") -
     Plain text and Markdown are read in this process, because our own parsers are bounded by the
     file's length. Everything else goes through third-party parsers, and so into the sandbox.
     """
-    extractor = reader_for(media_type, encoding=encoding)
-    if extractor.is_harmless:
-        return extractor.extract_file(file, name=name)
-    ocr = ocr_options() if extractor.holds_pictures else None
+    kind = format_of(media_type)
+    if kind.is_harmless:
+        return reader_for(media_type, encoding=encoding).extract_file(file, name=name)
+    ocr = ocr_options() if kind.holds_pictures else None
     return shared_sandbox_worker().extract(
         file, media_type=media_type, name=name, ocr=ocr, encoding=encoding
     )
@@ -76,7 +76,7 @@ class SandboxWorker:
     module: str = "documents.extractors.sandbox_worker"
     sandbox: dict[str, Any] = field(
         default_factory=dict
-    )  # see documents/extractors/confinement/confinement.py
+    )  # see documents/extractors/confinement/sandbox.py
     peak_bytes: int = 0  # of the last file: all memory of the process that read it
     protection: dict[str, Any] = field(default_factory=dict)  # which layers of the sandbox hold
     _process: subprocess.Popen[bytes] | None = None

@@ -7,7 +7,7 @@ from itertools import islice
 from django.conf import settings
 from django.db import connection
 
-from documents.extractors import extractor_for
+from documents.extractors import format_of
 from documents.models import Document, DocumentVersion, Fact
 from documents.passages import Extracted, RowFact
 
@@ -28,7 +28,7 @@ def record_rows(
     document: Document, version: DocumentVersion, extracted: Extracted
 ) -> tuple[str, ...]:
     """Store the version's rows as facts if the document asks for that; return warnings."""
-    if not (document.given.get("rows_as_facts") and extractor_for(version.media_type).has_rows):
+    if not (document.given.get("rows_as_facts") and format_of(version.media_type).has_rows):
         return ()
     limit = settings.FACTS_PER_DOCUMENT
     found = row_facts(extracted, title=document.title)

@@ -12,7 +12,7 @@ from django.db.models.functions import MD5, Now
 
 from documents.accounts import quotas
 from documents.errors import EmptyFile, TooLarge
-from documents.extractors import CHARSET, extractor_for
+from documents.extractors import CHARSET, format_of
 from documents.extractors.encodings import encoding_named
 from documents.ingestion.editing import update_description
 from documents.intake import media_types
@@ -97,8 +97,8 @@ def _check(submission: Submission) -> _Checked:
     media_type = media_types.detect(
         submission.content, file_name=submission.file_name, declared=declared
     )
-    extractor = extractor_for(media_type)
-    _check_size(size, extractor.source_type)
+    kind = format_of(media_type)
+    _check_size(size, kind.source_type)
     submission.content.seek(0)
     sha256 = originals.digest_of(submission.content)
     return _Checked(
@@ -106,10 +106,10 @@ def _check(submission: Submission) -> _Checked:
         # Text without a source or a name is identified by its content.
         source_uri=identity(submission) or f"text:{sha256[:32]}",
         media_type=media_type,
-        source_type=extractor.source_type,
+        source_type=kind.source_type,
         sha256=sha256,
         size=size,
-        has_rows=extractor.has_rows,
+        has_rows=kind.has_rows,
         charset=_charset(submission.media_type),
     )
 
@@ -155,7 +155,7 @@ def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Recei
         file_name=checked.submission.file_name,
         encoding=checked.submission.encoding,
     )
-    quotas.require_kept(namespace_id, documents=is_new, bytes=checked.size)
+    quotas.require_not_exceeded(namespace_id, documents=is_new, bytes=checked.size)
     job = queue.add_job(document, version)
     receipt = Receipt(
         document.pk,

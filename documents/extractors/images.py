@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 # The formats' own modules too: Pillow imports all forty where one that is asked for is missing.
 from PIL import (  # noqa: F401
@@ -99,7 +99,7 @@ class ImageExtractor(FileExtractor):
 def plain(image: Image.Image) -> Image.Image:
     """Converted to RGB, rotated as its EXIF data say, with transparency on white."""
     image.load()
-    turned: Any = image
+    turned = image
     with suppress(Exception):  # a broken EXIF block costs the turn, not the picture
         turned = ImageOps.exif_transpose(image)
     if turned.mode.startswith("I") or turned.mode == "F":

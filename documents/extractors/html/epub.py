@@ -12,11 +12,9 @@ from zipfile import ZipFile
 
 from lxml import etree
 
-from documents.errors import EmptyFile, NoText, ParseError
+from documents.errors import EmptyFile, Encrypted, NoText, ParseError, XmlForbidden
 from documents.extractors.archives import (
     MEGABYTE,
-    Encrypted,
-    XmlForbidden,
     check_zip,
     parse_xml,
     read_member,

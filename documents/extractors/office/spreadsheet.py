@@ -7,14 +7,12 @@ from typing import Any, BinaryIO, NamedTuple
 
 from python_calamine import CalamineWorkbook, PasswordError, SheetTypeEnum
 
-from documents.errors import EmptyFile, NoText
+from documents.errors import EmptyFile, Encrypted, NoText, TooComplex
 from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.data.tables import (
     GROUP_CHARACTERS,
     OLE2,
-    Encrypted,
     Table,
-    TooComplex,
     as_table,
     check_office,
     holds_any,

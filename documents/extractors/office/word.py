@@ -9,10 +9,9 @@ from docx import Document
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.oxml.parser import parse_xml
 
-from documents.errors import NoText
+from documents.errors import NoText, TooComplex
 from documents.extractors.base import FileExtractor
 from documents.extractors.data.tables import (
-    TooComplex,
     office_metadata,
     office_title,
     open_office,

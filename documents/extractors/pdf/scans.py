@@ -101,4 +101,5 @@ def _drawn(page: Any) -> "Image | None":
         return None
     scale = min(DOTS_PER_INCH / 72, MAX_SIDE / longest)
     with closing(page.render(scale=scale)) as bitmap:
-        return bitmap.to_pil().convert("RGB")
+        picture: Image = bitmap.to_pil().convert("RGB")
+        return picture

@@ -89,7 +89,7 @@ def engine_class(entry: Mapping[str, Any]) -> type[OcrEngine]:
     try:
         found: type[OcrEngine] = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise OcrUnavailable(f"OCR_BACKEND cannot be imported: {error}") from error
+        raise OcrUnavailable(f"OCR_BACKEND names nothing that is there: {error}") from error
     return found
 
 

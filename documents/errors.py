@@ -1,18 +1,18 @@
-"""What can go wrong between a file and its chunks: whose fault it is, and a stable code."""
+"""Errors between a file and its chunks. Each says whose fault it is and has a stable code."""
 
 from typing import Any
 
 
 class IngestError(Exception):
-    """Ours: worth another try. str(error) is a sentence a person understands."""
+    """Our fault, and worth a retry. str(error) is a sentence for people."""
 
     code = "ingest_failed"
-    is_final = False  # True: the same attempt would only fail again
+    is_final = False  # True: a retry would fail again
     details: dict[str, Any] | None = None  # for programs, where the sentence has figures
 
 
 class BadFile(IngestError):
-    """Theirs: only a different file will help."""
+    """The file's fault: only a different file will help."""
 
     code = "bad_file"
     is_final = True

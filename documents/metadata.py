@@ -1,4 +1,4 @@
-"""What PostgreSQL can keep of the values people put into metadata."""
+"""Makes the metadata that people submit storable in PostgreSQL."""
 
 import math
 from typing import Any
@@ -8,8 +8,8 @@ MAX_METADATA_CHARACTERS = 64 * 1024  # of JSON
 
 
 def storable(value: Any, depth: int = 0) -> Any:
-    """The value with what jsonb cannot hold taken out: NULs, lone surrogates, NaN, bottomless
-    nesting, keys that are no strings."""
+    """The value without what jsonb cannot hold: NULs, lone surrogates, NaN, nesting deeper than
+    MAX_METADATA_DEPTH, keys that are not strings."""
     if isinstance(value, str):
         return text(value)
     if isinstance(value, bool | int | None):

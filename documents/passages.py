@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 BlockKind = Literal["heading", "text", "list", "code", "table"]
 PassageKind = Literal["text", "code", "table", "image"]  # image: read from a picture
-MAX_FACT_NAME = 500  # characters of a fact's subject or predicate; what is longer names nothing
+MAX_FACT_NAME = 500  # characters of a fact's subject or predicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Passage:
     language: str = ""
     part: int = 0  # of a code block or table too long for one passage: 1, 2, …; 0 = whole
     attributes: Mapping[str, Any] = field(default_factory=dict)  # of the blocks it is made of
-    # As a model should read it, where that is not as it is written: rows with their columns' names.
+    # The text to embed where it differs from `text`: table rows with their columns' names.
     readable: str = ""
 
     @property
@@ -69,7 +69,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class RowFact:
-    """What one cell of a table says: extracted.text[start:end] is the row it stands in."""
+    """The statement of one table cell. extracted.text[start:end] is the row it stands in."""
 
     subject: str
     predicate: str

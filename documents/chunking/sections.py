@@ -41,7 +41,7 @@ class Run:
 
     @property
     def sections(self) -> tuple[Path, ...]:
-        """Of the blocks that say something, each once, in order."""
+        """The paths of its blocks other than headings, each once, in order."""
         paths = (member.path for member in self.members if member.block.kind != "heading")
         return tuple(dict.fromkeys(paths)) or (self.section,)
 
@@ -59,7 +59,7 @@ class Run:
 
     @property
     def passage_kind(self) -> PassageKind:
-        """Nothing leaves its page, and a page is read from a picture as a whole or not at all."""
+        """The first block decides: a run is on one page, and OCR reads a page as a whole."""
         is_read = self.kind == "text" and "ocr_confidence" in self.members[0].block.attributes
         return "image" if is_read else self.kind
 
@@ -69,7 +69,7 @@ class Run:
         return head, Run(self.kind, self.members[-1:], self.page)
 
     def attributes_in(self, start: int, end: int) -> dict[str, Any]:
-        """What its blocks between the two say for citations; the first to name a thing counts.
+        """What the blocks between `start` and `end` say for citations; the first value wins.
 
         Boxes are the exception: all of them together show where the text stands on its page.
         """
@@ -156,12 +156,12 @@ def _all_blocks(extracted: Extracted) -> Iterator[Block]:
 
 
 def _says_something(text: str, block: Block) -> bool:
-    """Neither a heading nor a mere rule such as "---", which would make a silly passage."""
+    """Neither a heading nor a mere rule such as "---", which is no passage on its own."""
     return block.kind != "heading" and bool(WORD.search(text, block.start, block.end))
 
 
 def _is_caption(text: str, members: list[Member]) -> bool:
-    """A line such as "And then:" between two code blocks: alone it tells nobody anything."""
+    """A line such as "And then:" between two code blocks, which means nothing alone."""
     if len(members) != 1 or members[0].block.kind != "text":
         return False
     block = members[0].block

@@ -12,7 +12,7 @@ from documents.passages import Block, Extracted, Passage
 def readable_tables(
     extracted: Extracted, passages: Sequence[Passage], *, count_tokens: CountTokens, limit: int
 ) -> list[Passage]:
-    """The passages; those with rows get a form for the model, and a header that stands elsewhere.
+    """The passages; those with table rows get `readable`, and a header that stands elsewhere.
 
     The form names the column of each cell, unless the model could not read all of that.
     """

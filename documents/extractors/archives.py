@@ -49,7 +49,7 @@ def check_zip(
     max_total: int = MAX_TOTAL,
     max_ratio: int = MAX_RATIO,
 ) -> zipfile.ZipFile:
-    """The archive, opened, if its directory promises nothing outrageous.
+    """Open the archive if its directory announces nothing excessive.
 
     Only the directory is looked at, and directories lie: read members by `read_member`.
     """
@@ -71,7 +71,7 @@ def check_zip(
     if packed > size:  # members that share their bytes: each is counted, all are unpacked
         raise DecompressionBomb("The files in the archive overlap.")
     pairs = [(total, packed), *((m.file_size, m.compress_size) for m in members)]
-    if any(_is_outrageous(*pair, max_ratio) for pair in pairs):
+    if any(_is_excessive(*pair, max_ratio) for pair in pairs):
         raise DecompressionBomb(f"The archive unpacks to more than {max_ratio} times its size.")
     return archive
 
@@ -88,7 +88,7 @@ def _check_directory_size(file: BinaryIO, size: int, *, max_members: int) -> Non
         raise DecompressionBomb(f"The archive holds more than {max_members} files.")
 
 
-def _is_outrageous(size: int, packed: int, max_ratio: int) -> bool:
+def _is_excessive(size: int, packed: int, max_ratio: int) -> bool:
     return size > RATIO_MATTERS_FROM and size > max_ratio * packed
 
 

@@ -72,7 +72,7 @@ class ImageExtractor(FileExtractor):
                 raise ParseError(DAMAGED) from error
 
     def _pictures(self, image: Image.Image) -> Iterator[Image.Image | None]:
-        """The pages upright and in plain colours; None for one that cannot be decoded."""
+        """The pages, upright and in RGB; None for one that cannot be decoded."""
         last = self.max_pages if image.format == "TIFF" else 1
         for number in range(last):
             with warnings.catch_warnings():
@@ -97,7 +97,7 @@ class ImageExtractor(FileExtractor):
 
 
 def plain(image: Image.Image) -> Image.Image:
-    """In red, green and blue, turned as its camera says, on white where it is transparent."""
+    """Converted to RGB, rotated as its EXIF data say, with transparency on white."""
     image.load()
     turned = image
     with suppress(Exception):  # a broken EXIF block costs the turn, not the picture
@@ -111,7 +111,7 @@ def plain(image: Image.Image) -> Image.Image:
 
 
 def _in_eight_bits(image: Image.Image) -> Image.Image:
-    """From 16 or 32 bits: what is darkest becomes black, what is lightest white."""
+    """From 16 or 32 bits, scaled so that the darkest is black and the lightest white."""
     whole = image if image.mode == "F" else image.convert("I")
     darkest, lightest = (float(end) for end in whole.getextrema())  # type: ignore[arg-type]
     scale = 255 / max(lightest - darkest, 1e-9)

@@ -67,7 +67,7 @@ def boxed(
 ) -> Line:
     height = top - bottom
     height = height if height > MIN_HEIGHT else MIN_HEIGHT
-    # Not by Line(): a function of Python's that says the same in half a microsecond more.
+    # Not Line(…), which is half a microsecond slower.
     return _new_tuple(Line, (text, left, right, bottom, top, height, None, None, bold, italic))
 
 
@@ -83,7 +83,7 @@ def tidy(text: str) -> str:
 
 
 def merged(lines: Sequence[Line]) -> list[Line]:
-    """A superscript ends a line for PDFium: what stands on one baseline is one line again."""
+    """Lines on one baseline joined again: for PDFium a superscript ends a line."""
     whole: list[Line] = []
     for line in lines:
         if whole and _goes_on(whole[-1], line):
@@ -122,7 +122,7 @@ def _with(line: Line, piece: Line) -> Line:
 
 
 def hull(lines: Sequence[Line]) -> Box | None:
-    """The box around all that were read from a picture."""
+    """The box around all lines that were read from a picture."""
     boxes = [line.box for line in lines if line.box]
     if not boxes:
         return None
@@ -131,7 +131,7 @@ def hull(lines: Sequence[Line]) -> Box | None:
 
 
 def confidence(lines: Sequence[Line]) -> float | None:
-    """How sure the reader of a picture is, on average of the characters; None of other lines."""
+    """The OCR engine's mean confidence per character; None for lines not read by OCR."""
     read = [(line.confidence, len(line.text)) for line in lines if line.confidence is not None]
     characters = sum(count for _, count in read)
     return sum(sure * count for sure, count in read) / characters if characters else None

@@ -28,7 +28,7 @@ class OutlineEntry:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Which of a page's lines are one: lines[start:end]. Of level 0 it opens no section."""
+    """A heading at lines[start:end] of a page. One of level 0 opens no section."""
 
     start: int
     end: int
@@ -37,7 +37,7 @@ class Heading:
 
 
 class TableLines(Protocol):
-    """Which of a page's lines are a table: lines[start:end], of which `head` name its columns."""
+    """A table at lines[start:end] of a page; its first `head` lines name the columns."""
 
     @property
     def start(self) -> int: ...
@@ -136,7 +136,7 @@ def outlined(pages: Sequence[Sequence[Line]], entries: Sequence[OutlineEntry]) -
 
 
 def is_usable(outline: Headings, entries: Sequence[OutlineEntry]) -> bool:
-    """Whether an outline names lines that are there: some are the maker's notes to itself."""
+    """Whether enough of the outline's titles are found in the text; some outlines are junk."""
     found = sum(map(len, outline.values()))
     return found > 1 and found * 3 >= len(entries)  # one alone is the title again
 

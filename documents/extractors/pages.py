@@ -1,4 +1,4 @@
-"""How warnings speak of pages."""
+"""Page numbers as warnings list them."""
 
 from collections.abc import Sequence
 

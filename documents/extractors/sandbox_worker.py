@@ -51,17 +51,17 @@ def serve(parent: socket.socket) -> None:
         request = json.loads(message)
         result = os.memfd_create("extracted")
         try:
-            report = _answered(request, files[0], result, sandboxes)
+            report = _handle(request, files[0], result, sandboxes)
             socket.send_fds(parent, [json.dumps(report).encode()], [result])
         finally:
             os.close(files[0])
             os.close(result)
 
 
-def _answered(
+def _handle(
     request: dict[str, Any], file: int, result: int, sandboxes: dict[str, Sandbox]
 ) -> dict[str, Any]:
-    """What is reported about the answer; the answer itself is in `result`."""
+    """Write the answer into `result`; return the report that goes with it."""
     _prepare(request, file)
     sandbox = _sandbox(request, sandboxes)
     try:
@@ -69,37 +69,37 @@ def _answered(
     except SandboxFailed as error:
         os.pwrite(result, _broken(str(error)), 0)
         return _usage(resource.getrusage(resource.RUSAGE_SELF)) | {"protection": {}}
-    if "survey" in request:  # only what holds here was asked
+    if "survey" in request:  # asks only which layers of the sandbox hold
         os.pwrite(result, b"{}", 0)
         return _usage(resource.getrusage(resource.RUSAGE_SELF)) | protection
     return _in_a_fork(request, file, result, sandbox) | protection
 
 
 def _sandbox(request: dict[str, Any], sandboxes: dict[str, Sandbox]) -> Sandbox:
-    """One for each way of reading: with and without an engine for pictures."""
+    """One sandbox per set of options: with and without an OCR engine."""
     options, ocr = request.get("sandbox", {}), request["ocr"]
     key = json.dumps([options, ocr])
     if key not in sandboxes:
         runs_programs = False
-        with suppress(OcrUnavailable):  # the fork finds out, and says so
+        with suppress(OcrUnavailable):  # the fork reports it
             runs_programs = bool(ocr and engine_class(ocr).runs_programs)
         sandboxes[key] = Sandbox(SandboxOptions.of(options), ocr=ocr, runs_programs=runs_programs)
     return sandboxes[key]
 
 
 def _prepare(request: dict[str, Any], file: int) -> None:
-    """Import here what the forks would each import anew: half a second for some libraries."""
-    if _may_need_a_guess(request["media_type"], file):
+    """Import once what each fork would import again: half a second for some libraries."""
+    if _may_need_encoding_guess(request["media_type"], file):
         languages.load()  # a fork may open no file of its own
-    with suppress(UnsupportedType, ImportError):  # the fork finds out, and says so
+    with suppress(UnsupportedType, ImportError):  # the fork reports it
         loaded = len(sys.modules)
         extractor_for(request["media_type"])
         if len(sys.modules) > loaded:
             gc.freeze()  # the forks' collector need not look at it, nor copy its pages
 
 
-def _may_need_a_guess(media_type: str, file: int) -> bool:
-    """Whether the encoding of some text may have to be guessed, which needs to know languages."""
+def _may_need_encoding_guess(media_type: str, file: int) -> bool:
+    """Whether an encoding may have to be guessed, for which the language model must be loaded."""
     if media_type in MAILS:
         return True
     decoder, place = codecs.getincrementaldecoder("utf-8")(), 0
@@ -120,12 +120,12 @@ def _in_a_fork(
     server = os.getpid()
     child = os.fork()
     if child == 0:
-        _work(request, file, result, sandbox, server)
-    # Its own clock ends it; this one is for what does not heed that.
+        _run_fork(request, file, result, sandbox, server)
+    # Its own timer ends it; this one is for a fork that blocks that signal.
     status, usage = _wait(child, _ceiling(request).wall_seconds + 1)
     if status != 0 or not os.lseek(result, 0, os.SEEK_END):
         os.ftruncate(result, 0)
-        os.pwrite(result, _post_mortem(status), 0)
+        os.pwrite(result, _failure_of(status), 0)
     return _usage(usage)
 
 
@@ -133,8 +133,10 @@ def _usage(usage: resource.struct_rusage) -> dict[str, float]:
     return {"peak_bytes": usage.ru_maxrss * 1024, "cpu_seconds": usage.ru_utime + usage.ru_stime}
 
 
-def _work(request: dict[str, Any], file: int, result: int, sandbox: Sandbox, server: int) -> None:
-    """Runs in the fork, and ends there."""
+def _run_fork(
+    request: dict[str, Any], file: int, result: int, sandbox: Sandbox, server: int
+) -> None:
+    """Runs in the fork and never returns."""
     code = 1
     try:
         _confine(request, sandbox, server)
@@ -152,7 +154,7 @@ def _work(request: dict[str, Any], file: int, result: int, sandbox: Sandbox, ser
 
 
 def _confine(request: dict[str, Any], sandbox: Sandbox, server: int) -> None:
-    # The socket is the sandbox worker's.
+    # The socket belongs to the sandbox worker.
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
@@ -171,7 +173,7 @@ def _confine(request: dict[str, Any], sandbox: Sandbox, server: int) -> None:
 
 
 def _ceiling(request: dict[str, Any]) -> Limits:
-    """OCR takes longer than anything else; a file gets its limits when it turns out to need it."""
+    """Limits that also allow for OCR, which a file gets when it turns out to need it."""
     usual = Limits.of(request)
     return usual.and_then(Limits.of(request["ocr"])) if request["ocr"] else usual
 
@@ -199,7 +201,7 @@ def _read(request: dict[str, Any], file: int) -> bytes:
 
 
 def _broken(message: str) -> bytes:
-    """Ours, not the file's."""
+    """A failure that is our fault, not the file's."""
     return json.dumps({"broken": message}).encode()
 
 
@@ -208,7 +210,7 @@ def _failure(code: str, message: str) -> bytes:
 
 
 def _wait(child: int, seconds: float) -> tuple[int | None, resource.struct_rusage]:
-    """The child's wait status and what it used; None, and no child any more, after the time."""
+    """The child's wait status and resource usage. None if it had to be killed after `seconds`."""
     handle = os.pidfd_open(child)
     try:
         ended, _, _ = select.select([handle], [], [], seconds)
@@ -222,7 +224,7 @@ def _wait(child: int, seconds: float) -> tuple[int | None, resource.struct_rusag
         os.close(handle)
 
 
-def _post_mortem(status: int | None) -> bytes:
+def _failure_of(status: int | None) -> bytes:
     if status is None:
         return _failure("resource_limit", TOO_LONG)
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:

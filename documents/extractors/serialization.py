@@ -1,4 +1,4 @@
-"""Extracted texts as JSON, for the way out of the sandbox worker where they were read."""
+"""Extracted texts as JSON: how they leave the sandbox worker."""
 
 import json
 from typing import Any

@@ -13,7 +13,7 @@ GAP = "\n\n"
 
 @dataclass(slots=True)
 class TextWriter:
-    """Takes the blocks in their order; `text` is all of them, a blank line between two."""
+    """Takes blocks in order; `text` is all of them with blank lines between."""
 
     blocks: list[Block] = field(default_factory=list)
     _pieces: list[str] = field(default_factory=list)

@@ -1,1 +1,6 @@
-"""Reading pictures of text: engines behind one interface, and the reader that rations them."""
+"""Reading pictures of text.
+
+In: a picture. Out: its lines in reading order. base.py is what every engine implements, reader.py
+keeps to the limits on pages and time. Plain Python: may import documents.extractors' lines,
+cleaning and limits.
+"""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class OcrUnavailable(IngestError):
-    """Ours: the engine that the settings name cannot be had here."""
+    """Our fault: the engine named in the settings is not available."""
 
     code = "ocr_unavailable"
 

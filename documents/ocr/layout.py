@@ -8,10 +8,10 @@ from documents.extractors.lines import CELL, Box, Line, merged
 
 Quad = Sequence[tuple[float, float]]  # upper left, upper right, lower right, lower left
 
-MIN_ROWS = 4  # what is less is no column
+MIN_ROWS = 4  # of a column
 MAX_CROSSING = 0.2  # of the pieces: titles and figures over several columns
-NEXT_COLUMN = 12  # at most; a page with more is no page
-LIKE_THE_OTHERS = 1.35  # times higher, or lower: letters with and without tails, not another size
+MAX_COLUMNS = 12
+SAME_SIZE = 1.35  # times higher or lower: letters with and without tails, not another size
 MIN_ASPECT_RATIO = 3.0  # times as wide as high: what is shorter tells nothing about the angle
 
 
@@ -36,7 +36,7 @@ def upright(quad: Quad, angle: float) -> Box:
 
 def in_reading_order(pieces: Sequence[Line]) -> list[Line]:
     """Row by row, but column by column where there are columns of text."""
-    return merged(list(_ordered(_of_even_height(pieces), NEXT_COLUMN)))
+    return merged(list(_ordered(_of_even_height(pieces), MAX_COLUMNS)))
 
 
 def _of_even_height(pieces: Sequence[Line]) -> list[Line]:
@@ -46,7 +46,7 @@ def _of_even_height(pieces: Sequence[Line]) -> list[Line]:
     usual = median(piece.height for piece in pieces)
     even = []
     for piece in pieces:
-        if usual / LIKE_THE_OTHERS < piece.height < usual * LIKE_THE_OTHERS:
+        if usual / SAME_SIZE < piece.height < usual * SAME_SIZE:
             centre = (piece.top + piece.bottom) / 2
             low, high = centre - usual / 2, centre + usual / 2
             piece = piece._replace(bottom=low, top=high, height=usual)

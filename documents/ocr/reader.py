@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 
 MIN_SIDE = 8  # pixels; no letter is smaller
 MIN_CONTRAST = 16  # of 255: a picture whose lightest and darkest points are closer is blank
-# The next picture may be this much slower than the slowest so far ...
-SLOWER = 2.0
-# ... and so much time is left for what comes after the last one.
-RESERVE_SECONDS = 5.0
+SLOWDOWN = 2.0  # how much slower than the slowest so far the next picture may be
+RESERVE_SECONDS = 5.0  # for what comes after the last picture
 
 
 class PictureReader:
@@ -49,7 +47,7 @@ class PictureReader:
             return str(self.entry["BACKEND"])
 
     def read(self, picture: "Image") -> list[Line] | None:
-        """Lines in reading order, none where there is nothing to read; None: it was not read."""
+        """Lines in reading order, [] for a blank picture; None if it was not read (`stopped`)."""
         if is_blank(picture):
             return []
         if self.stopped or not self._may_go_on():
@@ -69,9 +67,9 @@ class PictureReader:
         return not self.stopped
 
     def _has_time(self) -> bool:
-        """Better to stop in time and keep what was read than to be stopped and lose it."""
-        cpu = cpu_seconds_used() + SLOWER * self._slowest_cpu
-        wall = time.monotonic() - self._began + SLOWER * self._slowest_wall
+        """Stop in time and keep what was read, rather than be killed and lose it."""
+        cpu = cpu_seconds_used() + SLOWDOWN * self._slowest_cpu
+        wall = time.monotonic() - self._began + SLOWDOWN * self._slowest_wall
         limits = self.limits
         return max(cpu - limits.cpu_seconds, wall - limits.wall_seconds) < -RESERVE_SECONDS
 

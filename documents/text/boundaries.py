@@ -15,7 +15,7 @@ BLANK_LINE = re.compile(r"\n\s*\n")
 LIST_ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])(?=[ \t])", re.MULTILINE)
 WORD = re.compile(r"\S+")
 GRAPHEME = regex.compile(r"\X")
-MAX_GRAPHEME = 64  # code points; what is longer is decoration that may be cut
+MAX_GRAPHEME = 64  # code points; longer ones are decoration and may be cut
 
 
 def trimmed(text: str, start: int, end: int) -> Span:

@@ -1,4 +1,4 @@
-"""What characters are to a search: which of them part words, and which mean the same."""
+"""Characters as search sees them: which separate words, and which mean the same."""
 
 import unicodedata
 from functools import lru_cache

@@ -47,7 +47,7 @@ CONFIGURATIONS = {
 
 
 SAMPLE = 1000  # characters, from the beginning and from the middle
-MIN_LETTERS = 12  # fewer tell names from no language
+MIN_LETTERS = 12  # fewer are not enough to tell a language
 SURE = 0.5
 
 # One letter of these is worth two or three of an alphabet, and none of them borrows the others.

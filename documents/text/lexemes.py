@@ -94,7 +94,7 @@ def prepare(text: str, *, query: bool = False) -> Words:
 
 @lru_cache(maxsize=32768)
 def _prepared(token: str) -> Words:
-    """Of what stands between two spaces: no word reaches over one, and most are met again."""
+    """Cached per token between spaces: no word spans two, and most tokens come again."""
     found = list(analysed(token))
     return Words(
         " ".join(word.text for word in found if not word.extra),

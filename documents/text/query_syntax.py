@@ -60,7 +60,7 @@ class ParsedQuery:
 
 
 def parse_query(query: str) -> ParsedQuery:
-    """Never an error: what is no syntax is text. A query of exclusions only excludes nothing."""
+    """Never fails: what is not syntax is text. A query of exclusions alone excludes nothing."""
     phrases: list[str] = []
     excluded: list[str] = []
     kept: list[str] = []

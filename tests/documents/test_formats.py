@@ -1,6 +1,8 @@
 """Every format from upload to citation: what is found can be checked against the text."""
 
 import io
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +10,8 @@ import docx
 import pptx
 import pytest
 
+from documents.extractors import Extractor, extractor_for
+from documents.extractors.formats import FORMATS
 from documents.intake.media_types import BY_SUFFIX
 
 from ..client import Api
@@ -124,7 +128,16 @@ def test_a_broken_file_fails_alone_with_its_code(api: Api, work: Callable[[], in
     assert (bad["status"], bad["error"]["code"]) == ("failed", "parse_error")
 
 
-def test_every_suffix_that_is_taken_has_a_reader():
-    from documents.extractors import extractor_for
+def test_every_suffix_that_is_taken_has_an_extractor():
+    assert set(BY_SUFFIX.values()) <= FORMATS.keys()
+    assert all(isinstance(extractor_for(media_type), Extractor) for media_type in FORMATS)
 
-    assert {extractor_for(media_type) for media_type in BY_SUFFIX.values()}
+
+def test_looking_a_format_up_imports_no_library():
+    program = "from documents.extractors import format_of; import sys; print(format_of({!r}))"
+    for media_type in ("application/pdf", "text/html", "image/png"):
+        code = f"{program.format(media_type)}; print(*sys.modules)"
+        out = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        assert not {"pypdfium2", "lxml", "trafilatura", "PIL", "docx"} & set(out.stdout.split())

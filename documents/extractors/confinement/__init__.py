@@ -1,3 +1,5 @@
-"""What a process gives up before it reads an untrusted file: its user, the network, the file
-system and most of the kernel. Linux only, standard library only, and honest about what is missing.
+"""The sandbox: what a process gives up before it reads an untrusted file.
+
+In: options. Out: a process without another user's rights, network, file system and most of the
+kernel, and a report of the layers that are missing. Linux only; imports the standard library only.
 """

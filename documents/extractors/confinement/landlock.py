@@ -1,4 +1,4 @@
-"""Landlock: the files that this process and its children may still open, in the kernel's own hands.
+"""Landlock: the kernel restricts which files this process and its children may still open.
 
 See https://docs.kernel.org/userspace-api/landlock.html. What is already open stays open.
 """
@@ -51,7 +51,7 @@ class Ruleset:
         self.descriptor = kernel.syscall(CREATE_RULESET, attributes, size, ctypes.c_uint32(0))
 
     def allow(self, rights: int, paths: Iterable[str]) -> None:
-        """Below these paths; one that is not there is left out."""
+        """Below these paths; paths that do not exist are skipped."""
         for path in paths:
             try:
                 descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)

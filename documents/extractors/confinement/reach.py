@@ -1,5 +1,5 @@
-"""Which files a reader still needs: Python's own, those of its libraries, a few of the system's.
-Nothing of the service's data, settings or secrets is among them."""
+"""Files that a confined process may still read: Python's, its libraries', a few of the system's.
+None of the service's data, settings or secrets."""
 
 import os
 import sys
@@ -39,7 +39,7 @@ def paths_in(options: Any) -> list[str]:
 
 
 def first_unreadable(paths: Iterable[str], files: Sequence[str]) -> str | None:
-    """Asked by the process as it is now. A folder must be open to listing, too."""
+    """With the rights that this process has now. Folders must be listable, too."""
     for path in paths:
         rights = os.R_OK | (os.X_OK if os.path.isdir(path) else 0)
         if not os.access(path, rights):
@@ -48,6 +48,6 @@ def first_unreadable(paths: Iterable[str], files: Sequence[str]) -> str | None:
 
 
 def loaded_files() -> list[str]:
-    """Of the modules that are imported: where these can be read, their neighbours can."""
+    """Of the imported modules: where these can be read, their neighbours can be, too."""
     files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     return [file for file in files if file and os.path.isabs(file)]

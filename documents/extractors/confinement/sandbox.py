@@ -1,4 +1,4 @@
-"""Puts the layers together: tried once in a fork, then imposed on each fork that reads a file."""
+"""All layers together: tried once in a fork, then imposed on each fork that reads a file."""
 
 import json
 import os
@@ -19,7 +19,7 @@ UNREADABLE = "unreadable"
 
 
 class SandboxFailed(Exception):
-    """A layer that held before, or that is required, cannot be had."""
+    """A layer that is required, or that worked before, is not available."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class SandboxOptions:
 
 @dataclass(slots=True)
 class Protection:
-    """What holds here. `missing` says of each layer that does not hold why."""
+    """The layers that work on this machine. `missing` says why each of the others does not."""
 
     user: str = ""  # the one that files are read as; "" where it is the worker's
     capabilities: bool = False  # all given up
@@ -47,12 +47,12 @@ class Protection:
 
     @property
     def is_complete(self) -> bool:
-        """As far as a process without rights of its own can be confined."""
+        """Everything that a process without special rights can have."""
         return self.seccomp and self.landlock > 0
 
 
 class Sandbox:
-    """Of one server: its forks `enter`. Programs may be run where an OCR engine is one."""
+    """Confines the forks of one sandbox worker. Only an OCR engine may start programs."""
 
     def __init__(
         self, options: SandboxOptions, *, ocr: dict[str, Any] | None, runs_programs: bool
@@ -66,7 +66,7 @@ class Sandbox:
 
     @cached_property
     def protection(self) -> Protection:
-        """Tried for real, in a fork. With `required`, a layer that is missing is an error."""
+        """The layers that work, tried in a fork. Raises SandboxFailed if a required one fails."""
         if self.options.mode == OFF:
             return Protection(missing={"all": "EXTRACT_SANDBOX is off"})
         found = Protection()
@@ -82,7 +82,7 @@ class Sandbox:
         return found
 
     def enter(self) -> None:
-        """In the fork, for good. Open descriptors stay open."""
+        """Confine this process for good. Open descriptors stay open."""
         found = self.protection
         if self.options.mode == OFF:
             return
@@ -121,7 +121,7 @@ class Sandbox:
         seccomp.install(program)
 
     def _with_least_rights(self, found: Protection) -> dict[str, str]:
-        """Settles who reads files; what is wrong with the other layers then."""
+        """Decide which user reads files; return what is wrong with the other layers then."""
         if not can_change_user():
             found.missing["user"] = "only root can read files as somebody else"
             found.capabilities = True  # an ordinary user has none to begin with
@@ -150,7 +150,7 @@ class Sandbox:
         return (None, f"{name!r} is root") if identity.uid == 0 else (identity, "")
 
     def _problems(self, become: Callable[[], None]) -> dict[str, str]:
-        """By layer, with the rights that `become` leaves; found out in a fork."""
+        """Problems by layer, with the rights that `become` leaves. Tried in a fork."""
         with suppress(OSError):
             self._ruleset  # noqa: B018  # made here, for all forks; those find out if it cannot be
         return _in_fork(lambda: self._attempt(become))
@@ -171,7 +171,7 @@ class Sandbox:
 
 @cache
 def _leave_network() -> str | None:
-    """Once, for the server and all forks that come from it. What stood in the way, if anything."""
+    """Once, for the worker and all its forks. Returns what prevented it, if anything."""
     try:
         kernel.leave_network()
     except OSError as error:
@@ -180,7 +180,7 @@ def _leave_network() -> str | None:
 
 
 def _in_fork(attempt: Callable[[], dict[str, str]]) -> dict[str, str]:
-    """What it returns, without its effects on this process."""
+    """Call it in a fork, so that it has no effect on this process, and return its result."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,4 +1,4 @@
-"""Numbers of the system calls that a process reading a file has no business with."""
+"""Numbers of the system calls that a process reading a file does not need."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Becoming somebody with no rights: possible for root, and only where the code stays readable."""
+"""Changing to a user without rights: for root only, and only if that user can read the code."""
 
 import os
 import pwd

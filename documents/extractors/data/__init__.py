@@ -1,1 +1,1 @@
-"""Readers of tables and structured data: CSV, JSON, notebooks."""
+"""Tables and structured data: CSV, JSON, notebooks, and the tables of Office files."""

@@ -1,1 +1,1 @@
-"""HTML and EPUB: the main content as blocks."""
+"""Web pages and EPUB books. In: HTML. Out: the main content as text and blocks."""

@@ -47,7 +47,7 @@ def decode_page(data: bytes, *, declared: Declared | None = None) -> tuple[str, 
 
 
 def _is_western(data: bytes, *, guess: str) -> bool:
-    """A page that declares no encoding is read as browsers read it, where the guess is as near."""
+    """Whether to read a page without a declared encoding as browsers do, instead of the guess."""
     language = PAGE_LANGUAGE.search(data[:SNIFFED_BYTES])
     if not language or OTHER_LANGUAGES.fullmatch(language[1].decode("ascii").lower()):
         return False
@@ -79,7 +79,7 @@ def parse_page(source: str) -> tuple[HtmlElement, tuple[str, ...]]:
 
 
 def drop_hidden(tree: HtmlElement) -> None:
-    """Take out what no reader sees, unless it is the page itself: a script may show it later."""
+    """Remove hidden elements, unless they are most of the page: a script may show them later."""
     hidden = list(_hidden_elements(tree))
     unseen = sum(len(flat_text(element)) for element in hidden)
     if not hidden or len(flat_text(tree)) - unseen < max(SHORT_PAGE, unseen // MAX_HIDDEN_RATIO):

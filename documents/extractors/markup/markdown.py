@@ -16,8 +16,6 @@ from documents.extractors.writer import MAX_TITLE_CHARACTERS
 from documents.passages import Block, BlockKind, Extracted
 from documents.text.boundaries import Span, trimmed
 
-# Characters. What is longer is a paragraph that happens to stand above a rule, and a title is
-# repeated in every passage of its section.
 # Each line or table cell becomes tokens of 1 to 3 KB: more of them would eat the worker's memory.
 MAX_PIECES = 200_000
 

@@ -1,1 +1,1 @@
-"""PDF: text, layout, headings, tables, scans."""
+"""PDF files. extractor.py puts the steps together: lines, layout, headings, tables, scans."""

@@ -1,1 +1,1 @@
-"""Readers of plain text: prose, source code, transcripts."""
+"""Plain text: prose, source code, transcripts."""

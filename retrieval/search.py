@@ -18,7 +18,7 @@ from documents.models import Chunk, IndexProfile, Namespace
 from documents.profiles import profiles
 from documents.text.lexemes import ParsedQuery, parse_query
 from ragsite.database import replica
-from ragsite.database.tenancy import looked_up_in, namespace
+from ragsite.database.tenancy import namespace, query_in_namespace
 from ragsite.web.threads import release_connections
 from retrieval.cache.results import State, search_cached
 from retrieval.candidates.legs import NO_LEGS, Legs, Words, find_candidates
@@ -130,7 +130,7 @@ def search_under(
 
 def _tenant(namespace_id: uuid.UUID) -> Namespace:
     """By hand: for Django to put this statement together takes longer than to run it."""
-    found = looked_up_in(namespace_id, _TENANT, {"namespace": namespace_id})
+    found = query_in_namespace(namespace_id, _TENANT, {"namespace": namespace_id})
     (revision, chunk_count, language, profile_id, written) = found[0]
     return Namespace(
         pk=namespace_id,

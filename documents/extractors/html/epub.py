@@ -10,13 +10,9 @@ from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 from zipfile import ZipFile
 
-<<<<<<< HEAD
-from documents.errors import EmptyFile, Encrypted, NoText, ParseError, XmlForbidden
-=======
 from lxml import etree
 
-from documents.errors import EmptyFile, NoText, ParseError
->>>>>>> main
+from documents.errors import EmptyFile, Encrypted, NoText, ParseError, XmlForbidden
 from documents.extractors.archives import (
     MEGABYTE,
     check_zip,

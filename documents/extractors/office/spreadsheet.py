@@ -5,13 +5,9 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any, BinaryIO, NamedTuple
 
-<<<<<<< HEAD
-from documents.errors import EmptyFile, Encrypted, NoText, TooComplex
-=======
 from python_calamine import CalamineWorkbook, PasswordError, SheetTypeEnum
 
-from documents.errors import EmptyFile, NoText
->>>>>>> main
+from documents.errors import EmptyFile, Encrypted, NoText, TooComplex
 from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.data.tables import (
     GROUP_CHARACTERS,

@@ -5,15 +5,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-<<<<<<< HEAD
-from documents.errors import NoText, TooComplex
-=======
 from docx import Document
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.oxml.parser import parse_xml
 
-from documents.errors import NoText
->>>>>>> main
+from documents.errors import NoText, TooComplex
 from documents.extractors.base import FileExtractor
 from documents.extractors.data.tables import (
     office_metadata,

@@ -31,8 +31,8 @@ def tidy() -> None:
     heartbeat.delete_stale()
     rate_counters.delete_old_counts()
     audit.prune()
-    login_throttle.forget_the_old()
-    namespace_removal.resume()
+    login_throttle.delete_stale()
+    namespace_removal.requeue_stalled()
     too_old = Now() - timedelta(days=settings.EMBEDDING_CACHE_DAYS)
     with connection.cursor() as cursor:
         cursor.execute("SELECT namespace_id FROM ragsite.namespace_ids()")

@@ -115,7 +115,7 @@ def publish(
         is_stale = terms.record_growth(
             version.namespace_id, profile, chunks=added, language=document.language
         )
-        quotas.require_kept(version.namespace_id, chunks=added)
+        quotas.require_not_exceeded(version.namespace_id, chunks=added)
         return is_stale
 
 

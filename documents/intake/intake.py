@@ -155,7 +155,7 @@ def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Recei
         file_name=checked.submission.file_name,
         encoding=checked.submission.encoding,
     )
-    quotas.require_kept(namespace_id, documents=is_new, bytes=checked.size)
+    quotas.require_not_exceeded(namespace_id, documents=is_new, bytes=checked.size)
     job = queue.add_job(document, version)
     receipt = Receipt(
         document.pk,

@@ -118,7 +118,7 @@ def switch(namespace_id: uuid.UUID, *, accept_failures: bool = False) -> Reindex
         )
         if left:
             raise Behind(
-                f"Some documents are not indexed under {reindex.profile.name!r} yet: try again soon."
+                f"Some documents are not indexed under {reindex.profile.name!r} yet. Try again."
             )
         live = DocumentVersion.objects.filter(state=DocumentVersion.State.LIVE)
         failed = live.filter(pk__in=list(reindex.failures)).count()

@@ -114,7 +114,7 @@ def test_the_deploy_check_asks_a_real_worker():
 
 def test_a_mode_that_does_not_exist_is_refused_at_start(settings: Any):
     settings.EXTRACTION = {**settings.EXTRACTION, "sandbox": {"mode": "on"}}
-    assert [message.id for message in checks.sandbox_can_be_had(None)] == ["ragsite.E030"]
+    assert [message.id for message in checks.sandbox_is_available(None)] == ["ragsite.E030"]
 
 
 HEADERS = {

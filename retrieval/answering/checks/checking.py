@@ -43,7 +43,8 @@ _BLOCK_END = regex.compile(r"\n(?![ ]{0,3}>)")
 _BLOCK_LINE = regex.compile(r"^[ ]{0,3}>[ ]?", regex.MULTILINE)
 _DOUBLE = "".join(map(regex.escape, sorted(DOUBLE_MARKS)))
 _INNER_MARKS = regex.compile(f"[{_DOUBLE}]")
-_CODE_QUOTATION = regex.compile(rf"[{_DOUBLE}]([^{_DOUBLE}\n]+)[{_DOUBLE}]")
+_CURVED = "".join(map(regex.escape, sorted(set(DOUBLE_MARKS) - {'"'})))
+_CODE_QUOTATION = regex.compile(rf"[{_CURVED}]([^{_CURVED}\n]+)[{_CURVED}]")
 
 
 class AnswerChecker:
@@ -179,7 +180,8 @@ class AnswerChecker:
         return end
 
     def _in_fence(self, final: bool) -> int:
-        """A line of code. Its quotations must be exact too, but no marker is put into code."""
+        """A line of code. Straight quotation marks belong to the code; between others, words must
+        be exact like everywhere, but no marker is put into code."""
         text = self._buffer
         end = text.find("\n", 0, MAX_CODE_LINE) + 1
         if not end and len(text) < MAX_CODE_LINE and not final:

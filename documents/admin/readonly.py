@@ -23,7 +23,8 @@ class ReadOnly:
 
 
 class ReadOnlyAdmin(Audited, ReadOnly, admin.ModelAdmin):
-    """Lists are titled by what they hold, not "Select … to view". Actions with `permissions=["operate"]` need the model's change permission."""
+    """Actions with `permissions=["operate"]` need the model's change permission. Lists are titled
+    by what they hold, not "Select … to view"."""
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         title = capfirst(self.opts.verbose_name_plural)

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Warning, register
 
-from documents.extractors.confinement.confinement import MODES, REQUIRED
+from documents.extractors.confinement.sandbox import MODES, REQUIRED
 from documents.ingestion.extraction import SandboxWorker, SandboxWorkerFailed, ocr_options
 
 

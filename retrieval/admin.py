@@ -1,4 +1,4 @@
-"""Reindexing by hand: begin one, watch it, compare, switch, go back, reclaim."""
+"""Reindexes in the admin: start one, watch it, compare, switch, roll back, reclaim."""
 
 from collections.abc import Callable
 from typing import Any
@@ -50,7 +50,7 @@ class ReindexForm(forms.ModelForm):
 
 @admin.register(Reindex)
 class ReindexAdmin(ReadOnlyAdmin):
-    audits_additions = False  # reindexing.start does
+    audits_additions = False  # switching.start audits
     form = ReindexForm
     list_display = ("namespace", "replaces", "profile", "state", "bar", "left", "alike")
     list_filter = ("state", "namespace", "profile")
@@ -66,16 +66,16 @@ class ReindexAdmin(ReadOnlyAdmin):
 
     @admin.display(description="comparison")
     def comparison(self, reindex: Reindex) -> SafeString | str:
-        told = reindex.parity
-        if not told:
+        report = reindex.parity
+        if not report:
             return "not compared yet"
-        lines = [f"{told['questions']} questions of {told['by']}"]
-        lines += [f"passages in common: {told['overlap_at_10']:.0%} of the first ten"]
-        lines += [f"documents in common: {told['documents_overlap_at_10']:.0%}"]
-        lines += [f"best similarity: {told['score_shift']:+.3f}"]
-        for name, values in told.get("measures", {}).items():
+        lines = [f"{report['questions']} questions of {report['by']}"]
+        lines += [f"passages in common: {report['overlap_at_10']:.0%} of the first ten"]
+        lines += [f"documents in common: {report['documents_overlap_at_10']:.0%}"]
+        lines += [f"best similarity: {report['score_shift']:+.3f}"]
+        for name, values in report.get("measures", {}).items():
             lines.append(f"{name}: {values['before']:.3f} → {values['after']:.3f}")
-        for least in told.get("least_alike", ()):
+        for least in report.get("least_alike", ()):
             lines.append(f"{least['overlap']:.0%} in common: {least['question']}")
         return format_html_join(mark_safe("<br>"), "{}", ((line,) for line in lines))
 

@@ -19,7 +19,7 @@ from documents.intake import originals
 from documents.models import ApiKey, DocumentVersion, Namespace, NamespaceRemoval
 from ragsite.access.actor import current_actor
 from ragsite.database.tenancy import operator
-from ragsite.platform.cache_clearing import forget_namespace
+from ragsite.platform.cache_clearing import clear_namespace
 
 from . import audit, keys
 
@@ -153,7 +153,7 @@ def _remove_namespace_row(namespace_id: UUID) -> Removed:
     rows = _delete_last_rows(namespace_id)
     # An upload may have stored its file just before its row was refused.
     files, left = originals.remove_all(namespace_id)
-    forget_namespace(namespace_id)
+    clear_namespace(namespace_id)
     return rows, files, left
 
 

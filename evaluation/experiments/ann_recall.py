@@ -16,6 +16,7 @@ from evaluation.models import GoldenQuery
 from ragsite.database.tenancy import current_connection, namespace
 from retrieval.candidates import dense
 from retrieval.candidates.scope import Scope, passing
+from retrieval.search_context import SearchedIndex
 
 MIN_GOLDEN_QUERIES = 20  # golden queries; with fewer, chunks are asked for their neighbours instead
 EVERYTHING = 10**12  # rows: more than any namespace has, so that all is scanned
@@ -98,7 +99,7 @@ def _measured(
     scope = Scope(chunks=tenant.chunk_count)
     if share < 1:
         with namespace(tenant.pk):
-            scope = passing(CONDITION, {"share": share}, tenant, few=rule)
+            scope = passing(CONDITION, {"share": share}, SearchedIndex.of(tenant), few=rule)
     plans: Counter[str] = Counter()
     recalls, times, exact_times = [], [], []
     for vector in vectors:

@@ -123,7 +123,7 @@ def test_a_deletion_that_was_cut_short_is_taken_up_again(
 ):
     bulk_removal.request(tenant.pk, [document.pk for document in many])
     with operator():
-        OrmQ.objects.using("default").all().delete()  # the bell is lost
+        OrmQ.objects.using("default").all().delete()  # the wake-up is lost
     remove = removal.remove
     calls = 0
 

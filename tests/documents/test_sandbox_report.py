@@ -10,7 +10,7 @@ import pytest
 
 from documents import checks
 from documents.extractors.confinement import kernel, landlock, reach, seccomp, syscalls
-from documents.extractors.confinement.confinement import Options, Sandbox, SandboxFailed
+from documents.extractors.confinement.sandbox import Sandbox, SandboxFailed, SandboxOptions
 from documents.ingestion.extraction import SandboxWorker, SandboxWorkerFailed
 
 from .test_extraction import order
@@ -25,9 +25,9 @@ def sandbox_here(monkeypatch: pytest.MonkeyPatch, **options: Any) -> Sandbox:
 
     monkeypatch.setattr(kernel, "leave_network", refuse)
     monkeypatch.setattr(
-        "documents.extractors.confinement.confinement._leave_network", lambda: "not allowed"
+        "documents.extractors.confinement.sandbox._leave_network", lambda: "not allowed"
     )
-    return Sandbox(Options(**options), ocr=None, runs_programs=False)
+    return Sandbox(SandboxOptions(**options), ocr=None, runs_programs=False)
 
 
 def test_a_kernel_without_landlock_is_reported_and_the_rest_holds(monkeypatch: pytest.MonkeyPatch):

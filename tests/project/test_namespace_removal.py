@@ -21,7 +21,7 @@ from documents.jobs import queue
 from documents.models import Namespace, NamespaceRemoval
 from documents.profiles import profiles
 from ragsite.database.tenancy import operator
-from ragsite.platform.cache_clearing import forget_namespace
+from ragsite.platform.cache_clearing import clear_namespace
 from retrieval import query_log
 
 from ..client import Api
@@ -243,7 +243,7 @@ def redis(settings: Any) -> Iterator[None]:
 def test_cached_answers_in_redis_are_forgotten(tenant: Namespace, other_tenant: Namespace):
     for owner in (tenant, other_tenant):
         caches["results"].set(f"{owner.pk}:1:abc", "an answer")
-    assert forget_namespace(tenant.pk) == 1
+    assert clear_namespace(tenant.pk) == 1
     assert caches["results"].get(f"{tenant.pk}:1:abc") is None
     assert caches["results"].get(f"{other_tenant.pk}:1:abc") == "an answer"
 

@@ -216,7 +216,7 @@ def test_work_that_takes_long_in_a_command_has_no_timeout_in_its_way(tenant: Nam
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ann_methods, "_nearest", look)
-        patch.setattr(ann_methods, "FEWEST", 0)
+        patch.setattr(ann_methods, "MIN_VECTORS", 0)
         with pytest.raises(Stop):
             ann_methods.measure_methods(tenant, [[0.0] * 256])
     assert seen == ["0"]

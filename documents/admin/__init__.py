@@ -1,4 +1,8 @@
-"""The admin pages: mostly read-only lists with filters, and actions that call the pipelines."""
+"""The admin pages of documents, jobs, namespaces, keys and profiles.
+
+In: clicks of operators. Out: mostly read-only lists with filters, and actions that call the
+pipelines. May import everything in `documents` and `ragsite` but the API.
+"""
 
 from . import audit, audited, documents, facts, jobs, namespaces, profiles, removals, usage
 

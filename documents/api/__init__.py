@@ -1,3 +1,5 @@
-"""The REST API of documents, jobs, namespaces, profiles and usage: thin doors that validate, call
-and serialise.
+"""The REST API of documents, jobs, namespaces, profiles and usage.
+
+In: requests of API keys. Out: JSON. Views validate, call the pipelines and serialise. May import
+everything in `documents` and `ragsite` but the admin.
 """

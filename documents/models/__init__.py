@@ -1,6 +1,6 @@
 """The tables: whose (namespaces), what (documents), what they say (facts), how indexed (indexing,
-terms, reindexing), what work (jobs), what it costs (usage), who did what (audit), who
-may not try again yet (logins), what is being deleted (removals), what belongs to the
+terms, reindexing), what work (jobs), what it costs (usage), who did what (audit), which
+logins are locked (logins), what is being deleted (removals), what belongs to the
 whole installation (operators)."""
 
 from .audit import AuditEvent

@@ -1,4 +1,8 @@
-"""The operator's pages: curate golden sets, search and judge, feedback, runs and comparing them."""
+"""The admin pages of golden sets, feedback, the query log and runs.
+
+In: clicks of operators. Out: lists, judgements, started and compared runs. May import everything in
+`evaluation` but the API.
+"""
 
 from . import feedback, golden, query_log, runs
 

@@ -1,5 +1,6 @@
 """Evaluation runs: search every query of a golden set, measure, compare, and gate.
 
-In: a golden set and options. Out: a run with its measures. May import retrieval, documents and the
-other packages of evaluation except its API, admin and commands.
+In: a golden set and the options of a search. Out: a stored run with a score for each query,
+comparisons of two runs, and gates. May import golden, measures, models, retrieval and documents;
+never reports, experiments, or the API, admin and commands.
 """

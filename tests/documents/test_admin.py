@@ -224,7 +224,7 @@ def test_documents_of_several_tenants_are_removed_with_everything(
     api_of(other_tenant).upload(("harbour.md", HARBOUR))
     everything = rows(Document)
     assert len(everything) == 4
-    assert "4 documents are being deleted" in run_confirmed(boss, "remove", everything).text
+    assert "Deleting 4 documents" in run_confirmed(boss, "remove", everything).text
     assert len(rows(Document)) == 4
     while bulk_removal.work():
         pass

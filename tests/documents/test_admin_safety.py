@@ -72,7 +72,7 @@ def test_confirmed_deletion_runs_in_the_background_and_is_traced(
     everything = {"action": "remove", "select_across": "1", "_selected_action": [str(many[0].pk)]}
     fingerprint = boss.post(address(Document), everything).context["fingerprint"]
     done = boss.post(address(Document), {**everything, "confirmed": fingerprint}, follow=True)
-    assert "30 documents are being deleted" in done.text
+    assert "Deleting 30 documents" in done.text
     assert len(rows(Document)) == 30  # nothing yet: the workers do it
     (asked,) = events("document.delete_many")
     assert (asked.actor_kind, asked.actor, asked.count) == ("user", "boss", 30)

@@ -252,7 +252,7 @@ def _state_of_connections() -> int:
 
 def test_a_look_at_a_job_leaves_its_connection_clean(tenant: Namespace, api: Api):
     job_id = uuid.UUID(queue(api))
-    assert events._look(tenant.pk, job_id)["state"] == "queued"
+    assert events._job_data(tenant.pk, job_id)["state"] == "queued"
     assert not connection.in_atomic_block
     assert IngestJob.objects.filter(pk=job_id).first() is None  # no tenant any more
     with namespace(tenant.pk):  # and the transaction of whoever calls next is its own
@@ -262,7 +262,7 @@ def test_a_look_at_a_job_leaves_its_connection_clean(tenant: Namespace, api: Api
 def test_a_stream_ends_after_its_longest_time(
     tenant: Namespace, api: Api, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(events, "LONGEST", 0.2)
+    monkeypatch.setattr(events, "MAX_SECONDS", 0.2)
     told = read_events(api.get(f"jobs/{queue(api)}/events").body)
     assert [name for name, _ in told] == ["progress", "end"]
     assert told[-1][1]["state"] == "queued"

@@ -153,7 +153,7 @@ def test_the_command_says_it_in_sentences_and_gates_on_it(
     assert code == 2
     with pytest.raises(CommandError, match="There is no language model 'nobody'"):
         evaluate("--answers", "--model=nobody")
-    with pytest.raises(CommandError, match="add --answers"):
+    with pytest.raises(CommandError, match="needs --answers"):
         evaluate("--model=scripted")
     told, _ = evaluate()
     assert "Answer correctness" not in told

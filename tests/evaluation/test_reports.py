@@ -27,7 +27,7 @@ def test_a_report_has_the_figures_every_query_and_the_charts(
     call_command("evaluation_report", "both <b>", "--compare=words", f"--out={tmp_path}")
     page = (tmp_path / "report.html").read_text()
     assert "how hot must the kiln be?" in page
-    assert "1 queries got better" in page
+    assert "1 query got better" in page
     assert "both &lt;b&gt;" in page
     assert "<b>)" not in page
     assert page.count("data:image/svg+xml;base64,") == 6

@@ -163,7 +163,7 @@ def test_in_the_web_process_a_sleep_is_cut_by_the_environments_setting(api: Api)
 from django.db import connection
 from django.test import Client
 from documents.api.profiles import ProfileListView
-from retrieval import side_thread
+from retrieval.candidates import side_thread
 def slow(self, request):
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_sleep(30)")
@@ -216,7 +216,7 @@ def test_work_that_takes_long_in_a_command_has_no_timeout_in_its_way(tenant: Nam
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ann_methods, "_nearest", look)
-        patch.setattr(ann_methods, "FEWEST", 0)
+        patch.setattr(ann_methods, "MIN_VECTORS", 0)
         with pytest.raises(Stop):
             ann_methods.measure_methods(tenant, [[0.0] * 256])
     assert seen == ["0"]

@@ -290,10 +290,10 @@ def test_the_admin_shows_what_goes_and_deletes_it_after_confirmation(
     api.upload(("a.md", "# A\n\nText."))
     page = address(Namespace, "delete", tenant.pk)
     assert onlooker.get(page).status_code == 403
-    assert "1 documents" in boss.get(page).content.decode()
+    assert "1 document" in boss.get(page).content.decode()
     assert rows_of(tenant)
     done = boss.post(page, {"post": "yes"}, follow=True)
-    assert "1 files removed" in done.content.decode()
+    assert "1 file removed" in done.content.decode()
     assert rows_of(tenant) == {}
     (removal,) = rows("SELECT slug, requested_by FROM documents_namespaceremoval")
     assert removal == ("tenant", "boss")

@@ -1,6 +1,6 @@
-"""A cache in the process's own memory that keeps what it is given, where Django's keeps a copy.
+"""An in-process cache that keeps the objects themselves, where Django's keeps pickled copies.
 
-Only for what nobody changes afterwards: everybody gets the same object.
+Only for objects that are never changed: every reader gets the same one.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from django.core.cache.backends.locmem import LocMemCache
 
 
 class MemoryCache(LocMemCache):
-    # Its parent's, which the types of Django leave out.
+    # Attributes of the parent class that Django's type stubs leave out.
     _lock: Any
     _cache: Any
     _set: Any

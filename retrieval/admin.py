@@ -1,4 +1,4 @@
-"""Reindexing by hand: begin one, watch it, compare, switch, go back, reclaim."""
+"""Reindexes in the admin: start one, watch it, compare, switch, roll back, reclaim."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from documents.admin.asking import asks_first
-from documents.admin.readonly import LookOnlyAdmin
+from documents.admin.confirmation import confirm_first
+from documents.admin.readonly import ReadOnlyAdmin
 from documents.errors import IngestError
 from documents.models import Reindex
 from documents.reindex import switching
@@ -49,8 +49,8 @@ class ReindexForm(forms.ModelForm):
 
 
 @admin.register(Reindex)
-class ReindexAdmin(LookOnlyAdmin):
-    audits_additions = False  # reindexing.start does
+class ReindexAdmin(ReadOnlyAdmin):
+    audits_additions = False  # switching.start audits
     form = ReindexForm
     list_display = ("namespace", "replaces", "profile", "state", "bar", "left", "alike")
     list_filter = ("state", "namespace", "profile")
@@ -66,16 +66,16 @@ class ReindexAdmin(LookOnlyAdmin):
 
     @admin.display(description="comparison")
     def comparison(self, reindex: Reindex) -> SafeString | str:
-        told = reindex.parity
-        if not told:
+        report = reindex.parity
+        if not report:
             return "not compared yet"
-        lines = [f"{told['questions']} questions of {told['by']}"]
-        lines += [f"passages in common: {told['overlap_at_10']:.0%} of the first ten"]
-        lines += [f"documents in common: {told['documents_overlap_at_10']:.0%}"]
-        lines += [f"best similarity: {told['score_shift']:+.3f}"]
-        for name, values in told.get("measures", {}).items():
+        lines = [f"{report['questions']} questions of {report['by']}"]
+        lines += [f"passages in common: {report['overlap_at_10']:.0%} of the first ten"]
+        lines += [f"documents in common: {report['documents_overlap_at_10']:.0%}"]
+        lines += [f"best similarity: {report['score_shift']:+.3f}"]
+        for name, values in report.get("measures", {}).items():
             lines.append(f"{name}: {values['before']:.3f} → {values['after']:.3f}")
-        for least in told.get("least_alike", ()):
+        for least in report.get("least_alike", ()):
             lines.append(f"{least['overlap']:.0%} in common: {least['question']}")
         return format_html_join(mark_safe("<br>"), "{}", ((line,) for line in lines))
 
@@ -135,16 +135,18 @@ class ReindexAdmin(LookOnlyAdmin):
         self._each(request, queryset, lambda r: switching.roll_back(r.namespace_id), "rolled back")
 
     @admin.action(description="Reclaim: remove the old chunks", permissions=["operate"])
-    @asks_first(
-        "Reclaim {count} reindexes?",
+    @confirm_first(
+        "Reclaim {rows}?",
+        noun="reindex",
         consequence="The chunks of the old profile are deleted. There is no way back to it.",
     )
     def reclaim(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
         self._each(request, queryset, lambda r: switching.reclaim(r.namespace_id), "reclaimed")
 
     @admin.action(description="Cancel: remove the new chunks", permissions=["operate"])
-    @asks_first(
-        "Cancel {count} reindexes?",
+    @confirm_first(
+        "Cancel {rows}?",
+        noun="reindex",
         consequence="The chunks built under the new profile are deleted.",
     )
     def cancel(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:

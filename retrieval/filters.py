@@ -1,6 +1,6 @@
-"""Which documents and chunks may answer: read from JSON into frozen values, compiled to SQL.
+"""Which documents and chunks are searched: parsed from JSON into frozen values, compiled to SQL.
 
-What the language means, corner by corner, is in docs/filters.md.
+docs/filters.md describes the language in detail.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from documents.metadata import MAX_METADATA_CHARACTERS, MAX_METADATA_DEPTH, storable
 
-DEEPEST_NESTING = 8
+MAX_NESTING = 8
 MAX_CONDITIONS = 100
 MAX_VALUES = 1000  # of one $in
 
@@ -71,7 +71,7 @@ Condition: TypeAlias = Exists | OneOf | Contains | Compares | Not | All | Some
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What may answer. Empty means everything; several conditions mean all of them."""
+    """What to search. Empty means everything; several conditions must all hold."""
 
     tags: tuple[str, ...] = ()  # any of them
     tags_all: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class Filters:
     date_to: datetime | None = None
     metadata: Condition | None = None
     kinds: tuple[str, ...] = ()  # of the chunk, not of its document: compile_filters leaves it out
-    matches_nothing: bool = False  # an empty list was given where one of its values must match
+    matches_nothing: bool = False  # one of the lists is empty, and one of its values had to match
 
     @property
     def is_empty(self) -> bool:
@@ -143,8 +143,8 @@ class _Reader:
             raise InvalidFilter(at, "Must be a JSON object.")
         if not data:
             raise InvalidFilter(at, "Must hold at least one condition.")
-        if depth > DEEPEST_NESTING:
-            raise InvalidFilter(at, f"Nested more than {DEEPEST_NESTING} levels deep.")
+        if depth > MAX_NESTING:
+            raise InvalidFilter(at, f"Nested more than {MAX_NESTING} levels deep.")
         return _joined(
             All, [self.entry(key, value, path, (*at, key), depth) for key, value in data.items()]
         )
@@ -255,7 +255,7 @@ def _require_storable(value: Any, at: Path) -> None:
 
 
 def _refuse_operators(value: Any, at: Path) -> None:
-    """Inside a list everything is data; what looks like an operator there is a mistake."""
+    """Inside a list everything is data; an operator there is a mistake."""
     pending = [(value, at)]
     while pending:
         item, place = pending.pop()
@@ -301,8 +301,8 @@ def compile_filters(filters: Filters, *, alias: str = "document") -> tuple[str, 
 
 
 def indexed(filters: Filters) -> tuple[str, list[str]] | None:
-    """A call of the function that finds by an index what may pass, and what to call it with. What
-    it finds is some of the filter's conditions, never the whole of it."""
+    """An SQL function that finds by an index the documents that may pass, and its argument. It
+    checks one of the filter's conditions, never all of them."""
     if filters.tags:
         return "ragsite.documents_tagged({}::text[])", list(filters.tags)
     if filters.tags_all:
@@ -357,7 +357,7 @@ class _Sql:
 
 
 def _shapes(condition: Contains | OneOf) -> list[Json]:
-    """What metadata must contain, any of them."""
+    """JSON of which metadata must contain any."""
     if isinstance(condition, Contains):
         return [_within(condition.path, condition.value)]
     wanted = (v for value in condition.values for v in (value, f"[{value}]"))

@@ -1,4 +1,4 @@
-"""Two profiles side by side: do they find the same, and how do their scores differ?"""
+"""Compares two profiles: do they find the same, and how do their scores differ?"""
 
 import random
 import uuid
@@ -18,7 +18,7 @@ from .requests import Hit, SearchRequest
 from .search import search_under
 
 QUESTIONS = 50
-MIN_QUESTIONS = 10  # of the log; fewer say nothing
+MIN_QUESTIONS = 10  # from the log; fewer are not representative
 TOP = 10
 MIN_WORDS, MAX_WORDS = 6, 12
 
@@ -34,7 +34,7 @@ class Compared:
 
 
 def compare(reindex: Reindex) -> dict[str, Any]:
-    """The first report in PARITY_REPORTS that has something to go by; the reindex keeps it."""
+    """Store and return the first report of PARITY_REPORTS that has questions to compare by."""
     reports = (import_string(source)(reindex) for source in settings.PARITY_REPORTS)
     report = next(filter(None, reports), None) or {**report_on(reindex, []), "by": "nothing"}
     with namespace(reindex.namespace_id):
@@ -43,7 +43,7 @@ def compare(reindex: Reindex) -> dict[str, Any]:
 
 
 def on_logged_questions(reindex: Reindex) -> dict[str, Any] | None:
-    """By what people have asked lately."""
+    """By what was asked lately; None if that is too little."""
     with namespace(reindex.namespace_id):
         latest = QueryLog.objects.values_list("query", flat=True).order_by("-created_at")
         asked = list(dict.fromkeys(latest[: 4 * QUESTIONS]))[:QUESTIONS]
@@ -53,7 +53,7 @@ def on_logged_questions(reindex: Reindex) -> dict[str, Any] | None:
 
 
 def on_sampled_passages(reindex: Reindex) -> dict[str, Any] | None:
-    """By words of the namespace's own texts, where nobody has written down what people ask."""
+    """By words of the namespace's own texts, where there is no query log."""
     sampled = sampled_questions(reindex.namespace_id, QUESTIONS)
     return {**report_on(reindex, sampled), "by": "sampled passages"} if sampled else None
 
@@ -93,7 +93,7 @@ def compare_one(
 
 
 def sampled_questions(namespace_id: uuid.UUID, number: int) -> list[str]:
-    """Some words in a row out of passages of the live profile, the same ones each time."""
+    """Consecutive words out of passages of the live profile; the same ones each time."""
     chance = random.Random(str(namespace_id))  # noqa: S311
     with namespace(namespace_id):
         profile_id = Namespace.objects.values_list("active_profile_id", flat=True).get()
@@ -114,7 +114,7 @@ def sampled_questions(namespace_id: uuid.UUID, number: int) -> list[str]:
 
 
 def _same_place(one: Hit, other: Hit) -> bool:
-    """Chunks of two profiles never have the same id; what they quote may be the same text."""
+    """Whether both quote overlapping text: chunks of two profiles never have the same id."""
     return (
         one.candidate.document_id == other.candidate.document_id
         and one.document_version == other.document_version

@@ -1,4 +1,4 @@
-"""Writing down what was asked, beside the request: the answer does not wait for it."""
+"""The log of queries, written in the background: responses do not wait for it."""
 
 import json
 import logging
@@ -26,15 +26,15 @@ from .requests import SearchRequest, SearchResult
 
 logger = logging.getLogger(__name__)
 
-MAX_WAITING = 1000  # lines; beyond, they are dropped: a log must not eat the memory
-GATHERING = 1.0  # seconds that lines are gathered for, to be written at once
-ON_ITS_WAY = 2 * GATHERING  # seconds after which a line is written, or never will be
-LOOK_AGAIN = 0.1  # seconds
+MAX_WAITING = 1000  # rows; more are dropped, so that the log cannot fill the memory
+BATCH_SECONDS = 1.0  # rows are gathered so long and written together
+MAX_DELAY = 2 * BATCH_SECONDS  # seconds after which a row is written, or never will be
+POLL_SECONDS = 0.1
 
 LogRow = dict[str, Any]  # by the table's columns
 
-# From one parameter, as JSON: for Django to put hundreds of rows into a statement takes as long as
-# it takes to answer that many questions from the cache.
+# One JSON parameter: building a statement for hundreds of rows in Django takes as long as answering
+# that many queries from the cache.
 _INSERT = """
     INSERT INTO retrieval_querylog
     SELECT * FROM jsonb_populate_recordset(NULL::retrieval_querylog, %s::jsonb)
@@ -42,39 +42,39 @@ _INSERT = """
 
 _waiting: list[LogRow] = []
 _lock = threading.Lock()
-_hurry = threading.Event()
+_flush_now = threading.Event()
 
 
 def note(
     namespace_id: uuid.UUID, request: SearchRequest, result: SearchResult, *, filters: Any
 ) -> uuid.UUID | None:
-    """Leave the line for the one thread that writes. `filters`: as they were sent.
+    """Queue a row for the thread that writes. `filters`: as the client sent them.
 
-    Returns the id that the line will have, for the client to come back with; none without a line.
+    Returns the id that the row will have, which feedback refers to; None if no row is written.
     """
     if settings.QUERY_LOG_DAYS <= 0:
         return None
-    line = _line(namespace_id, current_request_id(), request, result, filters)
+    row = _row(namespace_id, current_request_id(), request, result, filters)
     with _lock:
         if len(_waiting) == MAX_WAITING:
             return None
-        _waiting.append(line)
+        _waiting.append(row)
         is_first = len(_waiting) == 1
     if is_first:
         _writer().submit(_write_all)
-    query_id: uuid.UUID = line["id"]
+    query_id: uuid.UUID = row["id"]
     return query_id
 
 
 def find(namespace_id: uuid.UUID, query_id: uuid.UUID) -> QueryLog | None:
-    """The namespace's line of that id, also while it is on its way: one that waits here is written
-    now, one that another process has noted is waited for, as long as its id is that young."""
-    if line := _written(namespace_id, query_id):
-        return line
+    """The namespace's row of that id, even if it is not written yet: rows queued here are written
+    now, and one that another process has queued is waited for, while its id is recent enough."""
+    if row := _written(namespace_id, query_id):
+        return row
     flush()
-    while (line := _written(namespace_id, query_id)) is None and _is_young(query_id):
-        time.sleep(LOOK_AGAIN)
-    return line
+    while (row := _written(namespace_id, query_id)) is None and _is_recent(query_id):
+        time.sleep(POLL_SECONDS)
+    return row
 
 
 def _written(namespace_id: uuid.UUID, query_id: uuid.UUID) -> QueryLog | None:
@@ -83,26 +83,26 @@ def _written(namespace_id: uuid.UUID, query_id: uuid.UUID) -> QueryLog | None:
 
 
 def _new_id() -> uuid.UUID:
-    """A version 7 UUID (RFC 9562): it begins with the millisecond it was made in, so that an id
-    tells whether its line can still be on its way."""
+    """A version 7 UUID (RFC 9562): it begins with its time in milliseconds, so that the id tells
+    whether its row may still be unwritten."""
     milliseconds = time.time_ns() // 1_000_000
     return uuid.UUID(int=milliseconds << 80 | 7 << 76 | uuid.uuid4().int & (1 << 76) - 1)
 
 
-def _is_young(query_id: uuid.UUID) -> bool:
-    """Made within the last moments; or in the next ones, by another machine's clock."""
+def _is_recent(query_id: uuid.UUID) -> bool:
+    """Made within the last seconds; or the next ones, by another machine's clock."""
     age = time.time() - (query_id.int >> 80) / 1000
-    return query_id.version == 7 and -ON_ITS_WAY < age < ON_ITS_WAY
+    return query_id.version == 7 and -MAX_DELAY < age < MAX_DELAY
 
 
-def _line(
+def _row(
     namespace_id: uuid.UUID,
     request_id: str,
     request: SearchRequest,
     result: SearchResult,
     filters: Any,
 ) -> LogRow:
-    told = result.diagnostics
+    diagnostics = result.diagnostics
     return {
         "id": _new_id(),
         "namespace_id": namespace_id,
@@ -113,14 +113,14 @@ def _line(
             "k": request.k,
             "mode": request.mode,
             "fusion": request.fusion,
-            "reranker": told.reranker,
+            "reranker": diagnostics.reranker,
         },
         "hits": len(result.hits),
         "best_vector": _best(hit.candidate.similarity for hit in result.hits),
         "best_lexical": _best(hit.candidate.lexical for hit in result.hits),
         "cache": result.cache,
-        "fallbacks": told.fallbacks,
-        "times_ms": told.times_ms,
+        "fallbacks": diagnostics.fallbacks,
+        "times_ms": diagnostics.times_ms,
         "created_at": timezone.now(),
     }
 
@@ -131,30 +131,30 @@ def _best(scores: Any) -> float | None:
 
 
 def flush() -> None:
-    """Return when what was noted so far is written, which is now begun with."""
-    _hurry.set()
+    """Write what is queued now, and return when it is written."""
+    _flush_now.set()
     _writer().submit(lambda: None).result()
 
 
 def _write_all() -> None:
-    _hurry.wait(GATHERING)
-    _hurry.clear()
+    _flush_now.wait(BATCH_SECONDS)
+    _flush_now.clear()
     with _lock:
-        lines = list(_waiting)
+        rows = list(_waiting)
         _waiting.clear()
     try:
-        for namespace_id in dict.fromkeys(line["namespace_id"] for line in lines):
-            _write(namespace_id, [line for line in lines if line["namespace_id"] == namespace_id])
+        for namespace_id in dict.fromkeys(row["namespace_id"] for row in rows):
+            _write(namespace_id, [row for row in rows if row["namespace_id"] == namespace_id])
     finally:
-        connection.close()  # back to the pool: it is there for requests
+        connection.close()  # back to the pool, for requests
 
 
-def _write(namespace_id: uuid.UUID, lines: Sequence[LogRow]) -> None:
+def _write(namespace_id: uuid.UUID, rows: Sequence[LogRow]) -> None:
     try:
         with namespace(namespace_id), connection.cursor() as cursor:
-            # A line that a power cut loses was not worth waiting for the disk.
+            # Losing a row in a power cut is better than waiting for the disk.
             cursor.execute("SET LOCAL synchronous_commit = off")
-            cursor.execute(_INSERT, [json.dumps(lines, default=str)])
+            cursor.execute(_INSERT, [json.dumps(rows, default=str)])
     except DatabaseError:
         logger.warning("query_log.failed", exc_info=True)
 
@@ -165,7 +165,7 @@ def _writer() -> ThreadPoolExecutor:
 
 
 def forget_the_old() -> None:
-    """Somebody has to call this now and then."""
+    """Remove rows older than QUERY_LOG_DAYS; called by housekeeping."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT namespace_id FROM ragsite.namespace_ids()")
         tenants = [row[0] for row in cursor.fetchall()]

@@ -1,4 +1,4 @@
-"""What a search is asked and what it answers, shared by every door."""
+"""The values that a search takes and returns, whoever calls it."""
 
 import uuid
 from collections.abc import Mapping
@@ -30,39 +30,39 @@ class SearchRequest:
     lexical_weight: float = 0.5
     rrf_k: int = 60
     min_relevance: float = 0.0
-    thresholds: tuple[tuple[Stage, float], ...] = ()  # lowest score of a stage to go on
+    thresholds: tuple[tuple[Stage, float], ...] = ()  # (stage, lowest score of it)
     rerank: str = "auto"
-    fast: bool = False  # speed before quality: auto never reranks
-    max_per_document: int | None = None  # None: several documents are preferred, k comes first
-    mmr_lambda: float = 1.0  # 1: by score alone; towards 0: unlike what is there already
+    fast: bool = False  # `auto` never reranks
+    max_per_document: int | None = None  # None: prefers several documents, but fills k
+    mmr_lambda: float = 1.0  # 1: by score alone; lower: prefers passages unlike those chosen
     expand: Expansion = "none"
     highlight: bool = False
     token_budget: int | None = None  # None: the setting's
     context_format: str = "plain"  # a name of retrieval.context.assembly.FORMATS
     explain: bool = False
-    for_answer: bool = False  # somebody will answer from it: `auto` reranks if it can
+    for_answer: bool = False  # an answer is written from it: `auto` reranks if it can
 
 
 @dataclass(slots=True)
 class Candidate:
-    """A chunk on its way through the stages: each leg and stage writes down what it thinks."""
+    """A chunk on its way through the stages; each leg and stage adds its score and rank."""
 
     chunk_id: uuid.UUID
     document_id: uuid.UUID
-    packed: bytes = b""  # its own vector, on the way only: answers are kept, and it is large
+    packed: bytes = b""  # its own vector, removed from results: they are cached, and it is large
     similarity: float | None = None  # cosine
     similarity_normal: float | None = None  # 0…1 among the candidates
     similarity_rank: int | None = None
     lexical: float | None = None  # BM25
     lexical_normal: float | None = None
     lexical_rank: int | None = None
-    support: float | None = None  # mean of what its neighbours among the candidates are worth
+    support: float | None = None  # weighted mean score of the candidates most like it
     fused: float = 0.0
     fused_rank: int = 0
     rerank: float | None = None
     rerank_rank: int | None = None
-    relevance: float | None = None  # 0…1 across questions; None: nothing to judge it by
-    dropped: str = ""  # why it did not make it into the answer
+    relevance: float | None = None  # 0…1, comparable between questions; None: cannot be judged
+    dropped: str = ""  # why it is not among the hits; "" if it is
 
     @property
     def final(self) -> float:
@@ -86,7 +86,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage in the answer, with all a client needs to show and to check it."""
+    """A passage found, with everything a client needs to show and to check it."""
 
     candidate: Candidate
     document_version: int
@@ -105,14 +105,14 @@ class Hit:
     language: str
     ordinal: int = 0  # of the chunk in its document
     media_type: str = ""
-    created_at: datetime | None = None  # when the document came in
-    dated_at: datetime | None = None  # the date it gives itself, else when it came in
+    created_at: datetime | None = None  # when the document was first ingested
+    dated_at: datetime | None = None  # the document's own date, else created_at
     page_end: int | None = None
-    tokens: int = 0  # of its chunk, counted when that was indexed
-    table_header: str = ""  # of rows whose header stands in another chunk: for reading, not cited
-    uncounted: str = ""  # what stands before and after the chunk in a passage put together
+    tokens: int = 0  # of its chunk, counted at ingestion
+    table_header: str = ""  # of table rows whose header is in another chunk; shown, not cited
+    uncounted: str = ""  # text around the chunk that `tokens` does not count
     highlights: tuple[Span, ...] = ()  # in the document's text, like start and end
-    merged: tuple[uuid.UUID, ...] = ()  # neighbours that became one passage with it
+    merged: tuple[uuid.UUID, ...] = ()  # neighbouring chunks that are part of the passage
 
     @property
     def relevance(self) -> float | None:
@@ -120,14 +120,14 @@ class Hit:
 
     @property
     def collection(self) -> str | None:
-        """As the document's metadata names it."""
+        """The `collection` of the document's metadata."""
         name = self.metadata.get("collection")
         return name if isinstance(name, str) else None
 
 
 @dataclass(frozen=True, slots=True)
 class TermMatch:
-    """A word of the question in a candidate, and what it adds to its BM25 score."""
+    """A word of the question that a candidate has, and what it adds to the BM25 score."""
 
     term: str
     score: float
@@ -152,7 +152,7 @@ class Diagnostics:
     notes: tuple[str, ...]  # what a person should know about the question
     dropped: tuple[Mapping[str, Any], ...]
     times_ms: Mapping[str, float] = field(default_factory=dict)
-    is_explained: bool = False  # only then is there anything in the following
+    is_explained: bool = False  # the fields below are empty otherwise
     filters: Mapping[str, Any] = field(default_factory=dict)
     terms: tuple[Mapping[str, Any], ...] = ()
     candidates: tuple[Explanation, ...] = ()

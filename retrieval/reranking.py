@@ -1,4 +1,4 @@
-"""Whether the best candidates are read again, by which reranker — and what if it does not work."""
+"""Whether the best candidates are reranked, by which reranker, and what happens if it fails."""
 
 import logging
 import time
@@ -30,20 +30,25 @@ logger = logging.getLogger(__name__)
 
 Choice = Literal["auto", "none", "cosine", "cross-encoder", "remote", "llm"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
-BY_AUTO = ("cross-encoder", "remote", "llm")  # the first that is configured
-FAILURES, PAUSE_SECONDS = 3, 60.0  # in a row; then `auto` leaves a reranker alone
+AUTO_ORDER = ("cross-encoder", "remote", "llm")  # `auto` takes the first that is configured
+FAILURES, PAUSE_SECONDS = 3, 60.0  # after so many in a row `auto` pauses a reranker
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    reranker: str  # "none" if nobody is asked
-    reason: str  # "named", or the line of the table in rerankers/auto.py
+class ChosenReranker:
+    name: str  # "none" if none is used
+    reason: str  # "named", or the rule of the table in rerankers/auto.py
     fallback: str = ""
+
+    @property
+    def reads_passages(self) -> bool:
+        """Whether it needs the passages' texts, and time outside of a transaction."""
+        return self.name not in ("none", "cosine")
 
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    reranker: str  # who gave the scores; "none" if nobody did
+    reranker: str  # that gave the scores; "none" without scores
     scores: tuple[float, ...] | None  # of the first RERANK_TOP passages, in their order
     reason: str
     fallback: str = ""  # "fused_order: rerank_timeout" and the like
@@ -52,51 +57,49 @@ class Reranked:
 
 def choose(
     query: str, *, choice: str = "auto", speed: Speed = "balanced", for_answer: bool = False
-) -> Chosen:
-    """Cheap, and refuses a reranker that is not there: ask before the candidates are read."""
+) -> ChosenReranker:
+    """Decide once for a search: between two calls a breaker may open or close. Raises ApiError
+    for a reranker that is not configured."""
     if choice == "none":
-        return Chosen("none", "named")
+        return ChosenReranker("none", "named")
     if choice != "auto":
         _require(choice)
-        return Chosen(choice, "named")
-    name = next((name for name in BY_AUTO if name in settings.RERANKERS), "none")
+        return ChosenReranker(choice, "named")
+    name = next((name for name in AUTO_ORDER if name in settings.RERANKERS), "none")
     decision: Decision = decide(Situation(query, name != "none", speed, for_answer))
     if not decision.reranks:
-        return Chosen("none", decision.reason)
+        return ChosenReranker("none", decision.reason)
     if _breaker(name).is_open:
-        return Chosen("none", decision.reason, _fallback(RerankUnavailable.code))
-    return Chosen(name, decision.reason)
+        return ChosenReranker("none", decision.reason, _fallback(RerankUnavailable.code))
+    return ChosenReranker(name, decision.reason)
 
 
 def rerank(
     query: str,
     passages: Sequence[RerankPassage],
+    chosen: ChosenReranker,
     *,
-    choice: str = "auto",
-    speed: Speed = "balanced",
-    for_answer: bool = False,
     deadline_ms: float | None = None,
     namespace_id: uuid.UUID | None = None,
 ) -> Reranked:
-    """Scores for the best passages, or none and the reason: a reranker never fails a search.
+    """Scores for the best passages, or none and the fallback: a reranker never fails a search.
 
     What a language model takes for it is booked to the namespace.
     """
-    chosen = choose(query, choice=choice, speed=speed, for_answer=for_answer)
     head = passages[: settings.RERANK["top"]]
-    if chosen.reranker == "none" or not head:
+    if chosen.name == "none" or not head:
         return Reranked("none", None, chosen.reason, chosen.fallback)
     started = time.monotonic()
     budget = settings.RERANK["deadline_ms"] if deadline_ms is None else deadline_ms
     try:
-        scores = _scores(chosen.reranker, query, head, started + budget / 1000, namespace_id)
+        scores = _scores(chosen.name, query, head, started + budget / 1000, namespace_id)
     except RerankFailed as error:
-        _breaker(chosen.reranker).failed()
-        fields = {"reranker": chosen.reranker, "code": error.code, "ms": _since(started)}
+        _breaker(chosen.name).failed()
+        fields = {"reranker": chosen.name, "code": error.code, "ms": _since(started)}
         logger.warning("rerank.fallback", extra=fields, exc_info=True)
         return Reranked("none", None, chosen.reason, _fallback(error.code), _since(started))
-    _breaker(chosen.reranker).worked()
-    return Reranked(chosen.reranker, tuple(scores), chosen.reason, ms=_since(started))
+    _breaker(chosen.name).worked()
+    return Reranked(chosen.name, tuple(scores), chosen.reason, ms=_since(started))
 
 
 def warm() -> None:
@@ -135,8 +138,8 @@ def _scores(
             scores = reranker.rerank(query, passages, deadline=deadline)
     except RerankFailed:
         raise
-    except Exception as error:  # a backend of someone's own, with errors of its own
-        raise RerankFailed(f"The reranker {name} broke.") from error
+    except Exception as error:  # a user's own backend may raise anything
+        raise RerankFailed(f"The reranker {name} failed.") from error
     return checked(scores, len(passages))
 
 
@@ -151,7 +154,7 @@ def _paid_scores(
         require_room(reranker.language_model, namespace_id)
     except LanguageModelCostCap as error:
         raise RerankUnavailable(str(error)) from None
-    release_connections()  # none is held while the model reads
+    release_connections()  # none is held while the model runs
     scores, usage = reranker.rerank_metered(query, passages, deadline=deadline)
     book_usage(reranker.language_model, namespace_id, usage)
     return scores
@@ -169,7 +172,7 @@ def _load(name: str) -> Reranker:
     try:
         reranker: Reranker = load_backend("RERANKERS", name)
     except Exception as error:  # a missing package, a folder without a model, a misspelt setting
-        raise RerankUnavailable(f"The reranker {name} cannot be made.") from error
+        raise RerankUnavailable(f"The reranker {name} cannot be loaded.") from error
     return reranker
 
 

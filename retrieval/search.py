@@ -1,4 +1,4 @@
-"""From a question to cited passages: prepare → candidates → score → fuse → rerank → diversify →
+"""From a question to cited passages: prepare → cached → candidates → fuse → rerank → diversify →
 read → assemble."""
 
 import logging
@@ -6,59 +6,42 @@ import unicodedata
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, replace
-from functools import lru_cache
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
 
 from django.conf import settings
 
 from documents.errors import IngestError
-from documents.models import Chunk, IndexProfile, Namespace
+from documents.models import Chunk, IndexProfile
 from documents.profiles import profiles
 from documents.text.lexemes import ParsedQuery, parse_query
 from ragsite.database import replica
-from ragsite.database.tenancy import namespace, query_in_namespace
+from ragsite.database.tenancy import namespace
 from ragsite.web.threads import release_connections
-from retrieval.cache.results import State, search_cached
-from retrieval.candidates.legs import NO_LEGS, Legs, Words, find_candidates
-from retrieval.candidates.scoring import matches
-from retrieval.context.assembly import CountTokens, assemble
-from retrieval.context.highlights import highlighted
-from retrieval.context.hits import contents, read
-from retrieval.context.notes import notes_for
-from retrieval.ranking.diversity import Pick
-from retrieval.ranking.vectors import Vector, vectors_of
-from retrieval.reranking import Chosen, Reranked
 
 from . import reranking
+from .cache.results import State, search_cached
+from .candidates.legs import FoundCandidates, find_candidates, start_legs
+from .candidates.scoring import matches
 from .context import selection
+from .context.assembly import CountTokens, assemble
+from .context.diagnostics import diagnostics_of, explain
+from .context.highlights import highlighted
+from .context.hits import contents, read
+from .context.notes import notes_for
 from .ranking import fusion, relevance
-from .requests import (
-    Candidate,
-    Diagnostics,
-    Explanation,
-    SearchRequest,
-    SearchResult,
-    TermMatch,
-)
+from .ranking.diversity import Pick
+from .ranking.thresholds import split_by_thresholds
+from .ranking.vectors import Vector, vectors_of
+from .requests import Candidate, Hit, SearchRequest, SearchResult, TermMatch
 from .rerankers.base import RerankPassage
+from .reranking import ChosenReranker, Reranked
+from .search_context import SearchContext, read_index
 from .timing import Clock
 
 logger = logging.getLogger(__name__)
 
-MOST_TRIES = 3
-
-# A row's place and the transaction that wrote it: together they change whenever it does.
-_TENANT = """
-    SELECT namespace.revision, namespace.chunk_count, namespace.language, profile.id,
-           profile.ctid::text || profile.xmin::text
-    FROM documents_namespace namespace
-    JOIN documents_indexprofile profile ON profile.id = namespace.active_profile_id
-    WHERE namespace.id = %(namespace)s
-"""
-
-NO_WORDS = "no_words: the question holds no letter and no digit, so nothing can be looked for"
+MAX_TRIES = 3
 
 # Since this process began, by the fallback's name.
 fallback_counts: Counter[str] = Counter()
@@ -68,27 +51,57 @@ class _Outdated(Exception):
     """Documents were replaced between finding their chunks and reading them."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Fused:
+    candidates: list[Candidate]  # best first
+    vectors: Mapping[uuid.UUID, Vector]
+    notes: tuple[str, ...]  # about their relevance
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    candidates: list[Candidate]  # best first
+    reranked: Reranked
+
+
+@dataclass(frozen=True, slots=True)
+class _Passages:
+    hits: list[Hit]
+    picks: list[Pick]
+    weak: list[Candidate]  # below a threshold
+    crowded: list[Candidate]  # dropped for the sake of others
+    term_matches: Mapping[uuid.UUID, tuple[TermMatch, ...]]
+    is_current: bool  # False: a document was replaced before its chunks were read
+
+
 def search(namespace_id: uuid.UUID, request: SearchRequest) -> SearchResult:
     """Answer a question with passages. The number of SQL statements does not grow with hits."""
     clock = Clock()
     with clock("total"):
         query = parse_query(prepare(request.query))
-        chosen = reranking.choose(
-            query.text,
-            choice=request.rerank,
-            speed="fast" if request.fast else "balanced",
-            for_answer=request.for_answer,
-        )
+        reranker = _choose_reranker(query, request)
         (result, cache), fallback = replica.read(
-            lambda: _known_or_answered(namespace_id, query, request, chosen, clock)
+            partial(_cached_or_searched, namespace_id, query, request, reranker, clock)
         )
     uncached = "uncached: cache_unavailable" if cache == "down" else ""
     fallbacks = (*result.diagnostics.fallbacks, *filter(None, [fallback, uncached]))
     fallback_counts.update(name.partition(":")[0] for name in fallbacks)
-    told = {"hits": len(result.hits), "cache": cache, "fallbacks": fallbacks}
-    logger.info("search.done", extra={**told, "times_ms": clock.times_ms})
+    fields = {"hits": len(result.hits), "cache": cache, "fallbacks": fallbacks}
+    logger.info("search.done", extra={**fields, "times_ms": clock.times_ms})
     diagnostics = replace(result.diagnostics, times_ms=clock.times_ms, fallbacks=fallbacks)
     return replace(result, cache="hit" if cache == "hit" else "miss", diagnostics=diagnostics)
+
+
+def search_under(
+    namespace_id: uuid.UUID, profile: IndexProfile, request: SearchRequest
+) -> SearchResult:
+    """Search under a profile that is kept beside the live one; nothing is cached."""
+    query = parse_query(prepare(request.query))
+    with namespace(namespace_id):
+        chunk_count = Chunk.objects.filter(namespace=namespace_id, profile=profile).count()
+    index = replace(read_index(namespace_id), profile=profile, chunk_count=chunk_count)
+    reranker = _choose_reranker(query, request)
+    return _search_until_current(SearchContext(index, query, request, reranker, Clock()))
 
 
 def prepare(query: str) -> str:
@@ -96,234 +109,174 @@ def prepare(query: str) -> str:
     return " ".join(unicodedata.normalize("NFC", query).split())
 
 
-def _known_or_answered(
-    namespace_id: uuid.UUID,
-    query: ParsedQuery,
-    request: SearchRequest,
-    chosen: Chosen,
-    clock: Clock,
-) -> tuple[SearchResult, State]:
-    tenant = _tenant(namespace_id)
-    return search_cached(
-        namespace_id,
-        tenant.revision,
-        tenant.active_profile_id,
-        request,
-        lambda: _answer_of_one_moment(tenant, query, request, chosen, clock),
-    )
-
-
-def search_under(
-    namespace_id: uuid.UUID, profile: IndexProfile, request: SearchRequest
-) -> SearchResult:
-    """The same under a profile that is kept beside the live one; nothing is cached."""
-    query = parse_query(prepare(request.query))
-    with namespace(namespace_id):
-        chunks = Chunk.objects.filter(namespace=namespace_id, profile=profile).count()
-    tenant = _tenant(namespace_id)
-    tenant.active_profile, tenant.chunk_count = profile, chunks
-    chosen = reranking.choose(
-        query.text, choice=request.rerank, speed="balanced", for_answer=request.for_answer
-    )
-    return _answer_of_one_moment(tenant, query, request, chosen, Clock())
-
-
-def _tenant(namespace_id: uuid.UUID) -> Namespace:
-    """By hand: for Django to put this statement together takes longer than to run it."""
-    found = query_in_namespace(namespace_id, _TENANT, {"namespace": namespace_id})
-    (revision, chunk_count, language, profile_id, written) = found[0]
-    return Namespace(
-        pk=namespace_id,
-        revision=revision,
-        chunk_count=chunk_count,
-        language=language,
-        active_profile=_profile(namespace_id, profile_id, written),
-    )
-
-
-@lru_cache(maxsize=4096)  # one for each namespace
-def _profile(namespace_id: uuid.UUID, profile_id: uuid.UUID, written: str) -> IndexProfile:
-    with namespace(namespace_id):
-        return IndexProfile.objects.get(pk=profile_id)
-
-
-def _answer_of_one_moment(
-    tenant: Namespace, query: ParsedQuery, request: SearchRequest, chosen: Chosen, clock: Clock
-) -> SearchResult:
-    """Again, if documents were replaced between finding their chunks and reading them."""
-    for _ in range(MOST_TRIES - 1):
-        try:
-            return _answer(tenant, query, request, chosen, clock)
-        except _Outdated:
-            logger.info("search.again")
-    return _answer(tenant, query, request, chosen, clock, is_last=True)
-
-
-def _answer(
-    tenant: Namespace,
-    query: ParsedQuery,
-    request: SearchRequest,
-    chosen: Chosen,
-    clock: Clock,
-    *,
-    is_last: bool = False,
-) -> SearchResult:
-    with ExitStack() as transaction:
-        if any(character.isalnum() for character in query.text):
-            legs = find_candidates(tenant, query, request, clock, transaction)
-        else:
-            legs = replace(NO_LEGS, words=Words(notes=(NO_WORDS,)))
-            transaction.enter_context(namespace(tenant.pk))
-        if not legs.is_current and not is_last:
-            raise _Outdated
-        question, refused = legs.words.question, legs.scored.refused
-        count_tokens = _token_counter(tenant.active_profile)
-        with clock("fuse"):
-            vectors = vectors_of(legs.scored.candidates)
-            fused = _fuse(legs, vectors, request)
-            about_relevance = relevance.judge(
-                fused,
-                terms=question.terms if question else (),
-                model_identity=tenant.active_profile.model_identity,
-                min_relevance=request.min_relevance,
-            )
-        with clock("rerank"):
-            ranked, reranked = _rerank(tenant, query, fused, request, chosen, transaction)
-        good, weak = _above(request, ranked)
-        with clock("read"):
-            picks, crowded, rows = selection.choose(good, vectors, request, count_tokens)
-            hits = read(picks, rows)
-            if request.highlight and question:
-                hits = highlighted(hits, question)
-            terms = matches(ranked, question) if request.explain else {}
-    if any(candidate.chunk_id not in rows for candidate in good[: len(rows)]) and not is_last:
-        raise _Outdated
-    budget = selection.token_budget(request)
-    with clock("assemble"):
-        context = assemble(
-            hits, budget=budget, count_tokens=count_tokens, layout=request.context_format
-        )
-    dropped = [*context.dropped, *crowded, *weak, *refused]
-    notes = notes_for(
-        query,
-        request,
-        shown=context.hits,
-        dropped=dropped,
-        budget=budget,
-        chunks=tenant.chunk_count,
-    )
-    if context.hits or weak:
-        notes += about_relevance
-    for candidate in (*ranked, *refused):
-        candidate.packed = b""
-    diagnostics = replace(
-        _diagnostics(tenant, request, legs, reranked),
-        notes=(*legs.words.notes, *notes),
-        dropped=tuple({"chunk_id": c.chunk_id, "reason": c.dropped} for c in dropped),
-        **_explained(request, legs, [*ranked, *refused], (picks, dropped), terms),
-    )
-    return SearchResult(
-        request.query,
-        context.hits,
-        context.text,
-        context.tokens,
-        diagnostics,
-        relevance.best_of(hit.candidate for hit in context.hits),
-    )
-
-
-def _diagnostics(
-    tenant: Namespace, request: SearchRequest, legs: Legs, reranked: Reranked
-) -> Diagnostics:
-    """How the candidates were found and ranked."""
-    return Diagnostics(
-        profile=tenant.active_profile.name,
-        mode=request.mode,
-        fusion=request.fusion,
-        ann_k=len(legs.near),
-        lexical_k=len(legs.words.candidates),
-        dense_plan=legs.plan,
-        reranker=reranked.reranker,
-        fallbacks=(*legs.fallbacks, *filter(None, [reranked.fallback])),
-        notes=(),
-        dropped=(),
-    )
-
-
-def _fuse(
-    legs: Legs, vectors: Mapping[uuid.UUID, Vector], request: SearchRequest
-) -> list[Candidate]:
-    """A leg that did not run has no say, whatever the weights are."""
-    candidates = legs.scored.candidates
-    if request.fusion == "rrf":
-        return fusion.rrf(candidates, k=request.rrf_k)
-    semantic, lexical = request.semantic_weight, request.lexical_weight
-    if request.mode == "lexical" or legs.vector is None:
-        semantic, lexical = 0.0, 1.0
-    elif request.mode == "semantic":
-        semantic, lexical = 1.0, 0.0
-    fused = fusion.weighted(candidates, semantic=semantic, lexical=lexical)
-    if not semantic or not lexical:
-        return fused  # the order of one leg is what was asked for
-    return fusion.supported(fused, vectors)
-
-
-def _rerank(
-    tenant: Namespace,
-    query: ParsedQuery,
-    fused: Sequence[Candidate],
-    request: SearchRequest,
-    chosen: Chosen,
-    transaction: ExitStack,
-) -> tuple[list[Candidate], Reranked]:
-    """The best of the fused order in the reranker's order; the rest stays behind them as it was."""
-    best = fused[: settings.RERANK["top"]]
-    texts: Mapping[uuid.UUID, str] = {}
-    is_at_once = chosen.reranker in ("none", "cosine")  # neither of them reads
-    if not is_at_once:
-        texts = contents([candidate.chunk_id for candidate in best])
-        transaction.close()  # nobody waits for a model inside one
-        release_connections()
-    result = reranking.rerank(
+def _choose_reranker(query: ParsedQuery, request: SearchRequest) -> ChosenReranker:
+    return reranking.choose(
         query.text,
-        [RerankPassage(texts.get(c.chunk_id, ""), c.similarity) for c in best],
         choice=request.rerank,
         speed="fast" if request.fast else "balanced",
         for_answer=request.for_answer,
-        namespace_id=tenant.pk,
     )
-    if not is_at_once:
-        transaction.enter_context(namespace(tenant.pk))
+
+
+def _cached_or_searched(
+    namespace_id: uuid.UUID,
+    query: ParsedQuery,
+    request: SearchRequest,
+    reranker: ChosenReranker,
+    clock: Clock,
+) -> tuple[SearchResult, State]:
+    index = read_index(namespace_id)
+    context = SearchContext(index, query, request, reranker, clock)
+    return search_cached(
+        namespace_id,
+        index.revision,
+        index.profile.pk,
+        request,
+        partial(_search_until_current, context),
+    )
+
+
+def _search_until_current(context: SearchContext) -> SearchResult:
+    """Retry when a document changed between finding and reading its chunks."""
+    for _ in range(MAX_TRIES - 1):
+        try:
+            return _search_once(context)
+        except _Outdated:
+            logger.info("search.again")
+    return _search_once(context, is_last_try=True)
+
+
+def _search_once(context: SearchContext, *, is_last_try: bool = False) -> SearchResult:
+    started = start_legs(context)
+    with namespace(context.namespace_id):
+        found = find_candidates(context, started)
+        if not found.is_current and not is_last_try:
+            raise _Outdated
+        count_tokens = _token_counter(context.index.profile)
+        fused = _fuse(context, found)
+        if context.reranker.reads_passages:
+            texts = contents([candidate.chunk_id for candidate in _to_rerank(fused)])
+        else:
+            ranked = _rerank(context, fused, texts={})
+            passages = _read(context, found, fused, ranked, count_tokens)
+    if context.reranker.reads_passages:
+        release_connections()  # no transaction and no connection is held while a model reads
+        ranked = _rerank(context, fused, texts)
+        with namespace(context.namespace_id):
+            passages = _read(context, found, fused, ranked, count_tokens)
+    if not passages.is_current and not is_last_try:
+        raise _Outdated
+    return _assemble(context, found, fused, ranked, passages, count_tokens)
+
+
+def _fuse(context: SearchContext, found: FoundCandidates) -> _Fused:
+    """One order out of both legs, with the relevance of each candidate."""
+    query, candidates = found.lexical_query, found.scored.candidates
+    with context.clock("fuse"):
+        vectors = vectors_of(candidates)
+        fused = fusion.fuse(
+            candidates, vectors, context.request, has_similarities=found.vector is not None
+        )
+        notes = relevance.judge(
+            fused,
+            terms=query.terms if query else (),
+            model_identity=context.index.profile.model_identity,
+            min_relevance=context.request.min_relevance,
+        )
+    return _Fused(fused, vectors, notes)
+
+
+def _to_rerank(fused: _Fused) -> list[Candidate]:
+    return fused.candidates[: settings.RERANK["top"]]
+
+
+def _rerank(context: SearchContext, fused: _Fused, texts: Mapping[uuid.UUID, str]) -> _Ranked:
+    """The best candidates in the reranker's order; the others stay behind them as they were."""
+    best = _to_rerank(fused)
+    with context.clock("rerank"):
+        result = reranking.rerank(
+            context.query.text,
+            [RerankPassage(texts.get(c.chunk_id, ""), c.similarity) for c in best],
+            context.reranker,
+            namespace_id=context.namespace_id,
+        )
     if result.scores is None:
-        return list(fused), result
+        return _Ranked(fused.candidates, result)
     for candidate, score in zip(best, result.scores, strict=True):
         candidate.rerank = score
     ranked = sorted(best, key=lambda c: (-(c.rerank or 0.0), c.fused_rank))
     for rank, candidate in enumerate(ranked, start=1):
         candidate.rerank_rank = rank
-    return [*ranked, *fused[len(best) :]], result
+    return _Ranked([*ranked, *fused.candidates[len(best) :]], result)
 
 
-def _above(
-    request: SearchRequest, candidates: Sequence[Candidate]
-) -> tuple[list[Candidate], list[Candidate]]:
-    """By the stage's own score: a threshold on one says nothing about another."""
-    good, weak = [], []
+def _read(
+    context: SearchContext,
+    found: FoundCandidates,
+    fused: _Fused,
+    ranked: _Ranked,
+    count_tokens: CountTokens,
+) -> _Passages:
+    """Diversify, and read what is left. Inside namespace()."""
+    request, query = context.request, found.lexical_query
+    good, weak = split_by_thresholds(ranked.candidates, request)
+    with context.clock("read"):
+        selected = selection.select(good, fused.vectors, request, count_tokens)
+        hits = read(selected.picks, selected.rows)
+        if request.highlight and query:
+            hits = highlighted(hits, query)
+        term_matches = matches(ranked.candidates, query) if request.explain else {}
+    rows = selected.rows
+    is_current = all(candidate.chunk_id in rows for candidate in good[: len(rows)])
+    return _Passages(hits, selected.picks, weak, selected.dropped, term_matches, is_current)
+
+
+def _assemble(
+    context: SearchContext,
+    found: FoundCandidates,
+    fused: _Fused,
+    ranked: _Ranked,
+    passages: _Passages,
+    count_tokens: CountTokens,
+) -> SearchResult:
+    request, refused = context.request, found.scored.refused
+    budget = selection.token_budget(request)
+    with context.clock("assemble"):
+        text = assemble(
+            passages.hits, budget=budget, count_tokens=count_tokens, layout=request.context_format
+        )
+    dropped = [*text.dropped, *passages.crowded, *passages.weak, *refused]
+    notes = notes_for(
+        context.query,
+        request,
+        shown=text.hits,
+        dropped=dropped,
+        budget=budget,
+        chunks=context.index.chunk_count,
+    )
+    if text.hits or passages.weak:
+        notes += fused.notes
+    candidates = [*ranked.candidates, *refused]
     for candidate in candidates:
-        short = [
-            stage
-            for stage, least in request.thresholds
-            if (own := candidate.score(stage)) is None or own < least
-        ]
-        if short:
-            candidate.dropped = f"threshold: {short[0]}"
-            weak.append(candidate)
-        elif candidate.relevance is not None and candidate.relevance < request.min_relevance:
-            candidate.dropped = "min_relevance"
-            weak.append(candidate)
-        else:
-            good.append(candidate)
-    return good, weak
+        candidate.packed = b""  # results are cached, and vectors are large
+    explanation = explain(
+        context,
+        found,
+        candidates,
+        picks=passages.picks,
+        dropped=dropped,
+        term_matches=passages.term_matches,
+    )
+    return SearchResult(
+        query=request.query,
+        hits=text.hits,
+        context=text.text,
+        context_tokens=text.tokens,
+        diagnostics=diagnostics_of(
+            context, found, ranked.reranked, notes=notes, dropped=dropped, explanation=explanation
+        ),
+        relevance=relevance.best_of(hit.candidate for hit in text.hits),
+    )
 
 
 def _token_counter(profile: IndexProfile) -> CountTokens:
@@ -331,36 +284,8 @@ def _token_counter(profile: IndexProfile) -> CountTokens:
     try:
         return profiles.embedder_of(profile).count_tokens
     except IngestError:
-        return lambda texts: [len(text) // 3 + 1 for text in texts]
+        return _guess_tokens
 
 
-def _explained(
-    request: SearchRequest,
-    legs: Legs,
-    candidates: Sequence[Candidate],
-    outcome: tuple[Sequence[Pick], Sequence[Candidate]],
-    terms: Mapping[uuid.UUID, tuple[TermMatch, ...]],
-) -> dict[str, Any]:
-    """Every candidate with its fate, the words with their worth, the filters as understood."""
-    if not request.explain:
-        return {}
-    picks, dropped = outcome
-    fates = {merged: "merged" for pick in picks for merged in pick.merged}
-    fates |= {pick.candidate.chunk_id: "" for pick in picks}
-    fates |= {candidate.chunk_id: candidate.dropped for candidate in dropped}
-    asked = legs.words.question.terms if legs.words.question else ()
-    return {
-        "is_explained": True,
-        "filters": {k: v for k, v in asdict(request.filters).items() if v},
-        "terms": tuple(
-            {"term": term.label, "weight": round(term.weight, 4), "chunks": term.chunks}
-            for term in asked
-        ),
-        "candidates": tuple(
-            Explanation(
-                replace(candidate, dropped=fates.get(candidate.chunk_id, "beyond_k")),
-                terms.get(candidate.chunk_id, ()),
-            )
-            for candidate in candidates
-        ),
-    }
+def _guess_tokens(texts: Sequence[str]) -> list[int]:
+    return [len(text) // 3 + 1 for text in texts]

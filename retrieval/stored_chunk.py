@@ -13,7 +13,7 @@ class StoredChunk:
     document_version: int
     title: str
     source_uri: str
-    document_metadata: str  # JSON, read only for those who are shown
+    document_metadata: str  # JSON, parsed only for chunks that are shown
     tags: list[str]
     language: str
     chunk_metadata: str
@@ -33,20 +33,20 @@ class StoredChunk:
 
     @property
     def stretch(self) -> tuple[object, ...]:
-        """Within which neighbours read on: one section, on one page."""
+        """Chunks with an equal value are consecutive text: one section, on one page."""
         return (self.version_id, self.section, self.page)
 
     @property
     def table_header(self) -> str:
-        """Of rows whose header stands in another chunk."""
-        if "table_header" not in self.chunk_metadata:  # most: JSON is not read for them
+        """The header of table rows, where it is in another chunk; else ""."""
+        if "table_header" not in self.chunk_metadata:  # most chunks: skip parsing the JSON
             return ""
         header: str = json.loads(self.chunk_metadata).get("table_header", "")
         return header
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The document's own: what filters on metadata see."""
+        """The document's, which metadata filters apply to."""
         return dict(json.loads(self.document_metadata))
 
     @property

@@ -48,9 +48,10 @@ class Bench:
 
         from retrieval.candidates.scope import resolve
         from retrieval.requests import Filters
+        from retrieval.search_context import SearchedIndex
 
         few = settings.SEARCH["exact_scan_rows"]
-        return resolve(Filters(tags=tuple(tags)), self.corpus.tenant, few=few)
+        return resolve(Filters(tags=tuple(tags)), SearchedIndex.of(self.corpus.tenant), few=few)
 
     def near(self, vector: Sequence[float], scope: Any, *, exact_up_to: int | None = None) -> Any:
         from django.conf import settings

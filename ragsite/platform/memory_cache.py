@@ -1,6 +1,6 @@
-"""An in-process cache that keeps the objects themselves, where Django's keeps pickled copies.
+"""A cache in the process's own memory that keeps objects as they are, where Django's pickles them.
 
-Only for objects that are never changed: every reader gets the same one.
+Only for values that are never changed afterwards: every caller gets the same object.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from django.core.cache.backends.locmem import LocMemCache
 
 
 class MemoryCache(LocMemCache):
-    # Attributes of the parent class that Django's type stubs leave out.
+    # Attributes of the parent that Django's type stubs leave out.
     _lock: Any
     _cache: Any
     _set: Any

@@ -368,7 +368,7 @@ def _cache(name: str, entries: int) -> dict[str, Any]:
         "LOCATION": CACHE_URL,
         "KEY_PREFIX": f"ragsite-{name}",
         "OPTIONS": {
-            "serializer": "ragsite.platform.signed_pickle.SignedPickle",
+            "serializer": "ragsite.platform.signed_bytes.SignedBytes",
             "socket_connect_timeout": 0.25,
             "socket_timeout": 0.25,
         },

@@ -122,10 +122,10 @@ def status_of(namespace_id: uuid.UUID) -> dict[str, Any]:
     with namespace(namespace_id):
         tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
         reindex = switching.current(namespace_id)
-        told = None
+        current = None
         if reindex is not None:
             error = {"code": reindex.error_code, "message": reindex.error_message}
-            told = {
+            current = {
                 "profile": reindex.profile.name,
                 "replaces": reindex.replaces.name,
                 "state": reindex.state,
@@ -138,7 +138,7 @@ def status_of(namespace_id: uuid.UUID) -> dict[str, Any]:
                 "built_at": reindex.built_at,
                 "switched_at": reindex.switched_at,
             }
-    return {"active_profile": tenant.active_profile.name, "reindex": told}
+    return {"active_profile": tenant.active_profile.name, "reindex": current}
 
 
 def act(namespace_id: uuid.UUID, wish: dict[str, Any]) -> dict[str, Any]:

@@ -264,26 +264,26 @@ def answer_of(result: SearchResult, query_id: uuid.UUID | None = None) -> dict[s
     }
 
 
-def diagnostics_of(told: Diagnostics, *, cache: str) -> dict[str, Any]:
-    diagnostics = {
-        "profile": told.profile,
-        "mode": told.mode,
-        "fusion": told.fusion,
-        "ann_k": told.ann_k,
-        "lexical_k": told.lexical_k,
-        "dense_plan": told.dense_plan,
-        "reranker": told.reranker,
-        "fallbacks": told.fallbacks,
-        "notes": told.notes,
+def diagnostics_of(diagnostics: Diagnostics, *, cache: str) -> dict[str, Any]:
+    shown = {
+        "profile": diagnostics.profile,
+        "mode": diagnostics.mode,
+        "fusion": diagnostics.fusion,
+        "ann_k": diagnostics.ann_k,
+        "lexical_k": diagnostics.lexical_k,
+        "dense_plan": diagnostics.dense_plan,
+        "reranker": diagnostics.reranker,
+        "fallbacks": diagnostics.fallbacks,
+        "notes": diagnostics.notes,
         "cache": cache,
-        "times_ms": told.times_ms,
-        "dropped": told.dropped,
+        "times_ms": diagnostics.times_ms,
+        "dropped": diagnostics.dropped,
     }
-    if told.is_explained:
-        diagnostics["filters"] = told.filters
-        diagnostics["terms"] = told.terms
-        diagnostics["candidates"] = [_candidate(e) for e in told.candidates]
-    return diagnostics
+    if diagnostics.is_explained:
+        shown["filters"] = diagnostics.filters
+        shown["terms"] = diagnostics.terms
+        shown["candidates"] = [_candidate(e) for e in diagnostics.candidates]
+    return shown
 
 
 def _hit(hit: Hit) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The same short text for the same value, in every process and whatever the hash seed."""
+"""Cache keys: the same short text for equal values, in every process and with any hash seed."""
 
 import hashlib
 import json

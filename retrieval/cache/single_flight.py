@@ -1,4 +1,4 @@
-"""Many who want the same thing at once: one does the work, the others get its outcome."""
+"""Many callers that want the same at once: one does the work, the others get its result."""
 
 import threading
 from collections.abc import Callable
@@ -18,9 +18,9 @@ class SingleFlight:
         self._flights: dict[str, Future[Any]] = {}
 
     def do(self, name: str, work: Callable[[], T], *, wait: float) -> tuple[T, bool]:
-        """The outcome, and whether it was somebody else's work. An error is everybody's too.
+        """The result, and whether another caller's work gave it. An error is raised in all of them.
 
-        Who has waited too long, or for somebody who was stopped, does the work alone.
+        A caller that has waited too long, or for a thread that was stopped, does the work itself.
         """
         with self._lock:
             flight = self._flights.get(name)
@@ -36,7 +36,7 @@ class SingleFlight:
         except CancelledError:
             return work(), False
         except TimeoutError:
-            if flight.done():  # it is the work that ran into a timeout, not our patience
+            if flight.done():  # the work raised it, not our waiting
                 raise
             return work(), False
 
@@ -47,7 +47,7 @@ class SingleFlight:
             self._land(name)
             if isinstance(error, Exception):
                 flight.set_exception(error)
-            else:  # this thread is being stopped, which is nobody else's business
+            else:  # this thread is being stopped, which does not concern the others
                 flight.cancel()
             raise
         self._land(name)
@@ -55,6 +55,6 @@ class SingleFlight:
         return value
 
     def _land(self, name: str) -> None:
-        """Before the outcome is told: who comes later finds it in the cache, or begins anew."""
+        """Before the result is handed out: later callers find it in the cache, or start again."""
         with self._lock:
             del self._flights[name]

@@ -1,7 +1,6 @@
-"""Django's cache as caching.py uses it: bounded entries, locks, and failures that are misses."""
+"""Django's cache with bounded entries, locks, and failures that count as misses."""
 
 import logging
-import pickle
 import secrets
 import threading
 from collections import Counter
@@ -9,6 +8,7 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
 
+import orjson
 from django.conf import settings
 from django.core.cache import caches
 from django.core.cache.backends.base import BaseCache
@@ -18,11 +18,13 @@ from django.core.cache.backends.locmem import LocMemCache
 from ragsite.platform.breaker import Breaker
 from ragsite.platform.memory_cache import MemoryCache
 
+from .codec import encoded
+
 logger = logging.getLogger(__name__)
 
-MAX_ENTRY_BYTES = 256 * 1024  # bytes of one entry: their number is limited, so their size must be
-LOCK_SECONDS = 15  # a process that dies while computing holds up the others no longer
-PAUSE_SECONDS = 5.0  # a cache that failed is left alone so long
+MAX_ENTRY_BYTES = 256 * 1024  # the number of entries is limited, so their size must be as well
+LOCK_SECONDS = 15  # a process that dies while computing holds the others up no longer than this
+PAUSE_SECONDS = 5.0  # that a cache which failed is left alone
 MISSING: Any = object()
 
 counts: Counter[str] = Counter()  # "results.hit", "queries.down", …: since the process began
@@ -35,33 +37,43 @@ def _breaker(alias: str) -> Breaker:
 
 
 class CacheStore:
-    """One request's view of a cache: made for a single lookup, and remembers whether it failed."""
+    """One request's view of a cache: made for a single lookup, and remembers whether it failed.
 
-    def __init__(self, alias: str) -> None:
+    In the process's own memory values are kept as they are, elsewhere as JSON; `decode` makes the
+    value of what JSON gives back.
+    """
+
+    def __init__(self, alias: str, decode: Callable[[Any], Any] = lambda value: value) -> None:
         self.alias = alias
+        self.decode = decode
         self.is_down = _breaker(alias).is_open
-        self._token = secrets.token_hex(8)
+        self._token = secrets.token_bytes(8)
         self._holds_lock = False
 
     def get(self, key: str) -> Any:
         """MISSING also for an entry that belongs to another key, whoever put it there."""
         kept = self._try(lambda: self._cache.get(key))
-        try:
-            if isinstance(kept, bytes):
-                kept = pickle.loads(kept)  # noqa: S301  (signed where it leaves the process)
-            own, value = kept
-        except Exception:  # nothing there, or written by a release that pickled otherwise
+        if kept is None:
             return MISSING
-        return value if own == key else MISSING
+        try:
+            if not isinstance(kept, bytes):
+                own, value = kept
+                return value if own == key else MISSING
+            own, data = orjson.loads(kept)
+            return self.decode(data) if own == key else MISSING
+        except Exception:  # written by another release
+            return MISSING
 
     def set(self, key: str, value: Any, ttl: float) -> None:
-        packed = pickle.dumps((key, value), pickle.HIGHEST_PROTOCOL)
+        """Keeps nothing that is too large, or that JSON cannot hold."""
+        packed = encoded(key, value)
+        if packed is None or len(packed) > MAX_ENTRY_BYTES:
+            return
         kept = (key, value) if isinstance(self._cache, MemoryCache) else packed
-        if len(packed) <= MAX_ENTRY_BYTES:
-            self._try(lambda: self._cache.set(key, kept, ttl))
+        self._try(lambda: self._cache.set(key, kept, ttl))
 
     def lock(self, key: str) -> bool:
-        """Whether it is for us to compute; where the cache is ours alone, it always is."""
+        """Whether this process computes the value; it always does where the cache is its own."""
         if self.is_down or isinstance(self._cache, LocMemCache | DummyCache):
             return True
         added = self._try(lambda: self._cache.add(_lock(key), self._token, LOCK_SECONDS))
@@ -78,7 +90,7 @@ class CacheStore:
 
     @property
     def _cache(self) -> BaseCache:
-        return _client(self.alias, AsItIs(settings.CACHES[self.alias]))
+        return _client(self.alias, ByIdentity(settings.CACHES[self.alias]))
 
     def _try(self, act: Callable[[], Any]) -> Any:
         """What `act` gives, or None if the cache is down."""
@@ -86,10 +98,10 @@ class CacheStore:
             return None
         try:
             done = act()
-        except Exception as error:  # a driver has many; none of them is the caller's business
+        except Exception as error:  # a driver has many; none of them concerns the caller
             self.is_down = True
             _breaker(self.alias).failed()
-            # Not the error's own words: they may hold the server's address and password.
+            # Not the error's message: it may hold the server's address and password.
             fields = {"cache": self.alias, "error": type(error).__name__}
             logger.warning("cache.down", extra=fields)
             return None
@@ -97,9 +109,9 @@ class CacheStore:
         return done
 
 
-class AsItIs:
-    """A setting to remember something by. It is the same while it is the same object: nobody
-    changes one in place, and to write it out for each request takes longer than the rest."""
+class ByIdentity:
+    """A setting as a cache key, equal while it is the same object: settings are never changed in
+    place, and hashing their contents for each request would take longer than the rest."""
 
     __slots__ = ("setting",)
 
@@ -110,13 +122,13 @@ class AsItIs:
         return id(self.setting)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, AsItIs) and self.setting is other.setting
+        return isinstance(other, ByIdentity) and self.setting is other.setting
 
 
 @lru_cache(maxsize=8)
-def _client(alias: str, described: AsItIs) -> BaseCache:
-    """One for all threads. Django makes one per thread, and a thread here lives for a request:
-    each would connect to Redis anew."""
+def _client(alias: str, described: ByIdentity) -> BaseCache:
+    """One client for all threads. Django makes one per thread, and a thread here lives for one
+    request: each would connect to Redis anew."""
     return caches.create_connection(alias)
 
 

@@ -1,5 +1,6 @@
-"""Finding candidates: the vector leg and the lexical leg, under the same filters, scored by both.
+"""Finding candidates: the dense and the lexical leg, under the same filters, scored by both.
 
-In: a parsed query, filters, a profile. Out: candidates with both scores. Reads the database inside
-namespace().
+In: a SearchContext (the parsed query, the request with its filters, the index). Out: candidates
+with both scores. Reads the database inside namespace(). May import documents, ragsite and
+retrieval's values and cache; never ranking, context or search.
 """

@@ -1,17 +1,17 @@
-"""BM25 as a question for PostgreSQL: which chunks to look at, and what each word is worth.
+"""BM25 as a PostgreSQL query: which chunks to score, and the weight of each word.
 
 A question's common words match nearly everything and decide nearly nothing. So only chunks are
-looked at that hold a share of what the words are worth together, a share that is chosen to leave
-about as many chunks as there is time to score. docs/decisions/0015-retrieval.md has the figures.
+scored that have a certain share of the words' total weight; the share is chosen so that about as
+many chunks are left as there is time to score. docs/decisions/0015-retrieval.md has the figures.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# A boolean tree over more words than these makes the index slower than what it saves.
+# A boolean tree over more words would cost more in the index than it saves.
 MAX_PRUNING_TERMS = 6
-# Of a known word's weight, for one that is only a guess at what a misspelt word means.
+# Factor on the weight of a word that is only a guess at what a misspelt word means.
 GUESS_WEIGHT = 0.8
 SHARES = (0.0, 0.15, 0.25, 0.35, 0.42, 0.5, 0.6, 0.7, 0.85, 0.999)
 
@@ -23,13 +23,13 @@ class Term:
     lexemes: tuple[str, ...]
     dimensions: tuple[int, ...]
     chunks: int
-    weight: float  # inverse document frequency, times how often the question says it
-    is_prefix: bool = False  # then its one lexeme is how the words begin
-    is_guess: bool = False  # for a word that is in no document; weighs less
+    weight: float  # inverse document frequency, times its occurrences in the question
+    is_prefix: bool = False  # its one lexeme is the beginning of words
+    is_guess: bool = False  # stands for a misspelt word; weighs less
 
     @property
     def worth(self) -> float:
-        """Its weight, had it been typed so: a guess never earns all of it."""
+        """Its weight if it were not a guess."""
         return self.weight / GUESS_WEIGHT if self.is_guess else self.weight
 
     @property
@@ -44,7 +44,7 @@ class Term:
 
 
 def weight(chunks: int, *, total: int) -> float:
-    """The rarer, the more it says. Never negative, whatever stale statistics claim."""
+    """Higher for rarer words. Never negative, even with stale statistics."""
     chunks = min(chunks, total)
     return math.log(1 + (total - chunks + 0.5) / (chunks + 0.5))
 
@@ -69,16 +69,16 @@ def choose_share(terms: Sequence[Term], *, total: int, budget: int) -> int:
 
 
 def expected(terms: Sequence[Term], *, step: int, total: int) -> float:
-    """About so many chunks hold the share that stands there in SHARES."""
+    """About how many chunks have the share SHARES[step] of the weight."""
     rare = _for_pruning(terms)
     need = SHARES[step] * sum(term.weight for term in rare)
     return _chance(rare, terms, need, total) * total
 
 
 def candidates_query(terms: Sequence[Term], *, share: float) -> str:
-    """A tsquery for chunks that hold at least `share` of the words' worth.
+    """A tsquery for chunks that have at least `share` of the words' total weight.
 
-    Words that nobody has counted yet always count: a chunk that came in a moment ago must be found.
+    Words without a count always match: a chunk that was just ingested must be found.
     """
     if share == 0:
         return " | ".join(term.as_query() for term in terms)
@@ -94,7 +94,7 @@ def _for_pruning(terms: Sequence[Term]) -> list[Term]:
 
 
 def _at_least(terms: Sequence[Term], need: float) -> str:
-    """Any combination of words that together are worth `need`."""
+    """Any combination of words whose weights add up to `need`."""
     first, rest = terms[0], terms[1:]
     left = sum(term.weight for term in rest)
     ways = []
@@ -108,7 +108,7 @@ def _at_least(terms: Sequence[Term], need: float) -> str:
 
 
 def _chance(rare: Sequence[Term], terms: Sequence[Term], need: float, total: int) -> float:
-    """Of a chunk to be looked at, as if words fell independently of one another."""
+    """The chance that a chunk matches, as if words occurred independently of one another."""
     if need == 0:
         missed = math.prod(1 - min(1.0, term.chunks / max(total, 1)) for term in terms)
         return 1 - missed

@@ -1,4 +1,4 @@
-"""The dense leg: chunks whose vectors lie nearest to the question's."""
+"""The dense leg: chunks whose vectors are nearest to the question's."""
 
 import uuid
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from retrieval.requests import Candidate
 from .lexical import LexicalQuery
 from .scope import Scope
 
-# Where a filter takes some of what the index finds, it looks for so many times as much at first:
-# going on for want of results finds some, but not always the nearest.
-WIDER = 4
-MAX_EF_SEARCH = 1000  # that pgvector takes
+# With a filter, ef_search is raised by this factor from the start: an iterative scan that continues
+# for want of results finds some, but not always the nearest.
+FILTERED_EF_FACTOR = 4
+MAX_EF_SEARCH = 1000  # pgvector's limit
 
 Plan = str  # "exact", the profile's method, or "…, then exact"
 
-# The distance stands there once, or it would be worked out twice for every row.
+# The distance is written once: twice, it would be computed twice for every row.
 _EXACT = """
     SELECT id, document_id, 1 - distance AS similarity FROM (
         SELECT chunk.id, chunk.document_id, chunk.embedding <=> %(vector)s::halfvec AS distance
@@ -31,8 +31,8 @@ _EXACT = """
     ) near
 """
 
-# Document by document: for some thousands of ids the planner takes milliseconds to think about
-# "= ANY", and then reads the whole namespace's entries of another index beside them.
+# Document by document: with "= ANY" and some thousands of ids, planning takes milliseconds, and the
+# plan also reads all of the namespace's entries in another index.
 _OF_DOCUMENTS = """
     SELECT id, document_id, 1 - distance AS similarity FROM (
         SELECT chunk.id, chunk.document_id, chunk.embedding <=> %(vector)s::halfvec AS distance
@@ -61,7 +61,7 @@ _APPROXIMATE = """
     SELECT id, document_id, 1 - distance AS similarity FROM near ORDER BY distance + 0, id
 """
 
-# The nearest with their vectors, and with what the words say of them, while we are at it.
+# The nearest with their vectors and, in the same statement, their lexical scores.
 _RANKED = """
     WITH nearest AS MATERIALIZED ({nearest})
     SELECT nearest.id, nearest.document_id, nearest.similarity, halfvec_send(chunk.embedding)
@@ -78,12 +78,12 @@ _WORDS = "JOIN documents_chunkterms terms ON terms.chunk_id = nearest.id"
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The statement that the rule chose."""
+    """The statement chosen by how many chunks there are, and its parameters."""
 
     statement: str
     parameters: dict[str, Any]
     plan: Plan
-    exact_statement: str  # for when the index gives up too early
+    exact_statement: str  # for when the index returns too few
 
 
 def prepared(
@@ -95,9 +95,9 @@ def prepared(
     limit: int,
     exact_up_to: int,
 ) -> Prepared:
-    """Where few chunks are left they are scanned exactly by rule: that is right and fast, and the
-    planner, left to itself, prefers the shared index, which then has to step over everybody
-    else's rows. Which few that is, for a filter, scope.py says."""
+    """Few chunks are always scanned exactly, which is correct and fast: the planner would prefer
+    the shared index, which then has to step over all other tenants' rows. scope.py decides how
+    many are few under a filter."""
     parameters = {
         **scope.parameters,
         "vector": as_text(vector),
@@ -133,8 +133,9 @@ def find(
     ef_search: int,
     question: LexicalQuery | None = None,
 ) -> tuple[list[Candidate], Plan]:
-    """Candidates with similarity and rank, and the plan taken. Inside namespace(). With the
-    question's words, each has its lexical score, too, and is marked if it is not wanted."""
+    """Candidates with similarity and rank, and the plan taken. Inside namespace(). With `question`
+    each also gets its lexical score, and `dropped` is set if it lacks a phrase or has an excluded
+    word."""
     query = prepared(
         vector,
         namespace_id=namespace_id,
@@ -149,7 +150,7 @@ def find(
     found = _run(query.statement, query.parameters, question)
     if len(found) == limit:
         return found, query.plan
-    # The scan gave up before it had enough, which a selective filter can make it do.
+    # The scan stopped before it had enough, which a selective filter can cause.
     found = _run(query.exact_statement, query.parameters, question)
     return found, f"{query.plan}, then exact"
 
@@ -179,16 +180,16 @@ def _run(
 
 
 def allow_iterative_scan(profile: IndexProfile, ef_search: int, scope: Scope) -> None:
-    """Without it a filter, or rows deleted and not yet vacuumed, can empty the result."""
+    """Else a filter, or deleted rows that are not vacuumed yet, can empty the result."""
     if profile.ann_method == IndexProfile.Ann.HNSW:
         if scope.share < 1:
-            ef_search = min(MAX_EF_SEARCH, WIDER * ef_search)
+            ef_search = min(MAX_EF_SEARCH, FILTERED_EF_FACTOR * ef_search)
         wanted = {"hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": str(ef_search)}
     elif profile.ann_method == IndexProfile.Ann.IVFFLAT:
         probes = ann_methods.probes(profile.ann_options, profile.index_facts)
         wanted = {"ivfflat.iterative_scan": "relaxed_order", "ivfflat.probes": str(probes)}
     else:
-        return  # the other methods go on by themselves
+        return  # the other methods continue by themselves
     with current_connection().cursor() as cursor:
         cursor.execute(
             "SELECT " + ", ".join(["set_config(%s, %s, true)"] * len(wanted)),

@@ -1,4 +1,4 @@
-"""The documents that pass a filter, for acts on documents and not on passages."""
+"""The documents that pass a filter, for operations on documents instead of passages."""
 
 import uuid
 
@@ -8,7 +8,7 @@ from retrieval.filters import Filters, compile_filters
 
 
 def documents_passing(filters: Filters) -> list[uuid.UUID]:
-    """Their ids, in order; all of them for an empty filter. Inside namespace()."""
+    """Their ids, sorted; all documents for an empty filter. Inside namespace()."""
     condition, parameters = compile_filters(filters)
     # Only our own text is in the statement; what somebody wrote is among the parameters.
     statement = f"SELECT id FROM documents_document document WHERE {condition or 'true'}"  # noqa: S608

@@ -1,5 +1,4 @@
-"""How PostgreSQL would answer: the plans of both legs, for operators and for the tests that pin
-them."""
+"""The query plans of both legs, for operators and for the tests that pin them."""
 
 import re
 import uuid

@@ -1,11 +1,9 @@
-"""Both legs at once: the words' search runs in the database while the question is embedded. Then
-both are asked about what either has found."""
+"""Both legs at once: the lexical search runs in the database while the question is embedded. Then
+every candidate gets the scores of both legs, whichever found it."""
 
 import logging
-import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -13,13 +11,12 @@ from typing import TypeVar
 from django.conf import settings
 
 from documents.errors import IngestError
-from documents.models import Namespace
-from documents.text.lexemes import ParsedQuery
 from ragsite.database.tenancy import namespace
 from retrieval.requests import Candidate, SearchRequest
-from retrieval.timing import Clock
+from retrieval.search_context import SearchContext
 
 from . import dense, lexical, side_thread
+from .lexical import LexicalQuery
 from .query_embedding import embed_question
 from .scope import Scope, resolve
 from .scoring import NOTHING, Scored, compare, score, union
@@ -28,213 +25,225 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+NO_PHRASE = "phrase_not_found: no passage has the quoted words as they stand, so each by itself"
+NO_WORDS = "no_words: the question holds no letter and no digit, so nothing can be looked for"
+
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class LexicalResult:
     """What the lexical leg found, and the question as it understood it."""
 
-    candidates: Sequence[Candidate] = ()
-    question: lexical.LexicalQuery | None = None
+    hits: Sequence[Candidate] = ()
+    query: LexicalQuery | None = None
     fallbacks: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Legs:
-    near: Sequence[Candidate]
-    words: Words
-    scored: Scored  # the candidates of both with the scores of both
-    vector: Sequence[float] | None  # None: not asked for, or nobody could embed the question
+class StartedLegs:
+    """The question's vector, and the lexical leg where it is already on its way."""
+
+    lexical_task: "_LexicalTask | None" = None
+    vector: Sequence[float] | None = None  # None: not asked for, or nobody could embed the question
+    fallbacks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCandidates:
+    dense_hits: Sequence[Candidate]
+    lexical: LexicalResult
+    scored: Scored  # the candidates of both legs with the scores of both
+    vector: Sequence[float] | None
     plan: str = "none"
     fallbacks: tuple[str, ...] = ()
-    is_current: bool = True  # False: some of it was replaced before it could be scored
+    is_current: bool = True  # False: a document was replaced before its chunks were scored
+
+    @property
+    def lexical_query(self) -> LexicalQuery | None:
+        return self.lexical.query
 
 
-NO_LEGS = Legs((), Words(), NOTHING, None)
-NO_PHRASE = "phrase_not_found: no passage has the quoted words as they stand, so each by itself"
+_NO_CANDIDATES = FoundCandidates((), LexicalResult(notes=(NO_WORDS,)), NOTHING, None)
 
 
-def find_candidates(
-    tenant: Namespace,
-    query: ParsedQuery,
-    request: SearchRequest,
-    clock: Clock,
-    transaction: ExitStack,
-) -> Legs:
-    """Candidates of the legs that the mode asks for; the words alone if nothing can embed. What it
-    reads after the question is embedded is read in `transaction`, which goes on."""
+def start_legs(context: SearchContext) -> StartedLegs:
+    """Begin the lexical search in another thread while the question is embedded here.
+
+    Call it outside of transactions: embedding may wait for a provider.
+    """
+    mode, query = context.request.mode, context.query
+    if mode == "lexical" or not context.has_words:
+        return StartedLegs()
     # Phrases and exclusions are matters of words, whatever the mode.
-    wants_words = request.mode != "semantic" or bool(query.phrases or query.excluded)
-    beside: _Beside | None = None
-    vector: Sequence[float] | None = None
-    fallbacks: tuple[str, ...] = ()
-    if request.mode != "lexical":
-        if wants_words:
-            beside = _Beside(tenant, query, request, clock)
-        vector, fallbacks = _embed(tenant, query.text, clock)
-        if beside is not None:
-            vector = beside.vector = _respelt(tenant, vector, beside.question.result(), clock)
-    transaction.enter_context(namespace(tenant.pk))
-    scope = beside.scope.result() if beside else _scope(tenant, request)
-    question = beside.question.result() if beside else None
-    near, plan = _near(tenant, vector, question, scope, request, clock)
-    if beside is not None:
-        words = beside.words.result()
+    needs_words = mode != "semantic" or bool(query.phrases or query.excluded)
+    task = _LexicalTask(context) if needs_words else None
+    vector, fallbacks = _embed(context, query.text)
+    if task is not None:
+        vector = task.query_vector = _respelt(context, vector, task.query.result())
+    return StartedLegs(task, vector, fallbacks)
+
+
+def find_candidates(context: SearchContext, started: StartedLegs) -> FoundCandidates:
+    """Candidates of the legs that the mode asks for; of the lexical leg alone if nothing can
+    embed. Inside namespace()."""
+    if not context.has_words:
+        return _NO_CANDIDATES
+    task, vector = started.lexical_task, started.vector
+    scope = task.scope.result() if task else _scope(context)
+    query = task.query.result() if task else None
+    dense_hits, plan = _dense_hits(context, vector, query, scope)
+    if task is not None:
+        lexical_result = task.result.result()
     elif vector is None:
-        words = _words(tenant, query, scope, request, clock)
+        lexical_result = _lexical_hits(context, scope)
     else:
-        words = Words()
-    with clock("score"):
-        found = union(near, words.candidates)
+        lexical_result = LexicalResult()
+    with context.clock("score"):
+        found = union(dense_hits, lexical_result.hits)
         scored = score(found, vector=vector)
-    is_current = len(scored.candidates) + len(scored.refused) == len(found)
-    return Legs(near, words, scored, vector, plan, fallbacks + words.fallbacks, is_current)
+    return FoundCandidates(
+        dense_hits,
+        lexical_result,
+        scored,
+        vector,
+        plan,
+        fallbacks=started.fallbacks + lexical_result.fallbacks,
+        is_current=len(scored.candidates) + len(scored.refused) == len(found),
+    )
 
 
-class _Beside:
-    """The lexical leg on its way, in another thread. Where it looks and how it understands the
-    question is known before it has found anything."""
+class _LexicalTask:
+    """The lexical leg in another thread. Its scope and how it understood the question are known
+    before it has found anything."""
 
-    def __init__(
-        self, tenant: Namespace, query: ParsedQuery, request: SearchRequest, clock: Clock
-    ) -> None:
+    def __init__(self, context: SearchContext) -> None:
         self.scope: Future[Scope] = Future()
-        self.question: Future[lexical.LexicalQuery | None] = Future()
-        self.vector: Sequence[float] | None = None  # as soon as it is known
+        self.query: Future[LexicalQuery | None] = Future()
+        self.query_vector: Sequence[float] | None = None  # set as soon as it is known
+        self.result = side_thread.start(self._find, context)
+        self.result.add_done_callback(self._ended)
 
-        def find() -> Words:
-            with namespace(tenant.pk):
-                scope = _scope(tenant, request)
-                _settle(self.scope, scope)
-                words = _words(tenant, query, scope, request, clock, self._understood)
-                if self.vector is not None:  # whoever asked for it looks for what is near it now
-                    compare(words.candidates, self.vector)
-                return words
+    def _find(self, context: SearchContext) -> LexicalResult:
+        with namespace(context.namespace_id):
+            scope = _scope(context)
+            _settle(self.scope, scope)
+            found = _lexical_hits(context, scope, self._understood)
+            if self.query_vector is not None:  # the dense leg is searching meanwhile
+                compare(found.hits, self.query_vector)
+            return found
 
-        self.words = side_thread.start(find)
-        self.words.add_done_callback(self._ended)
+    def _understood(self, query: LexicalQuery | None) -> None:
+        _settle(self.query, query)
 
-    def _understood(self, question: lexical.LexicalQuery | None) -> None:
-        _settle(self.question, question)
-
-    def _ended(self, words: "Future[Words]") -> None:
-        error = words.exception()
+    def _ended(self, result: "Future[LexicalResult]") -> None:
+        error = result.exception()
         if error is None:
-            return self._understood(words.result().question)
-        for waited_for in (self.scope, self.question):
+            return self._understood(result.result().query)
+        for waited_for in (self.scope, self.query):
             if not waited_for.done():
                 waited_for.set_exception(error)
 
 
 def _settle(future: "Future[T]", value: T) -> None:
-    if not future.done():  # it is, if the work had to begin again
+    if not future.done():  # it is when the work was repeated on a new connection
         future.set_result(value)
 
 
 def _candidates_for(request: SearchRequest) -> int:
-    """That each leg brings."""
+    """How many candidates each leg brings."""
     return max(settings.SEARCH["candidates"], request.k)
 
 
-def _scope(tenant: Namespace, request: SearchRequest) -> Scope:
+def _scope(context: SearchContext) -> Scope:
     """Inside namespace()."""
-    if request.filters.is_empty:
-        return Scope(chunks=tenant.chunk_count)
-    return resolve(request.filters, tenant, few=settings.SEARCH["exact_scan_rows"])
+    filters = context.request.filters
+    if filters.is_empty:
+        return Scope(chunks=context.index.chunk_count)
+    return resolve(filters, context.index, few=settings.SEARCH["exact_scan_rows"])
 
 
-def _words(
-    tenant: Namespace,
-    query: ParsedQuery,
+def _lexical_hits(
+    context: SearchContext,
     scope: Scope,
-    request: SearchRequest,
-    clock: Clock,
-    tell: Callable[[lexical.LexicalQuery | None], None] = lambda question: None,
-) -> Words:
-    profile_id = tenant.active_profile.pk
-    with clock("lexical"):
-        question = lexical.analyse(query, namespace_id=tenant.pk, profile_id=profile_id)
-        if question is None or not question.phrases:  # else they may yet be given up
-            tell(question)
-        if question is not None:
-            return _counted_words(question, query, profile_id, scope, request)
-        if not tenant.chunk_count:
-            return Words()
+    understood: Callable[[LexicalQuery | None], None] = lambda query: None,
+) -> LexicalResult:
+    """`understood` is called with the query before the search for it begins."""
+    index = context.index
+    profile_id = index.profile.pk
+    with context.clock("lexical"):
+        query = lexical.analyse(
+            context.query, namespace_id=index.namespace_id, profile_id=profile_id
+        )
+        if query is None or not query.phrases:  # phrases may yet be given up
+            understood(query)
+        if query is not None:
+            return _bm25_hits(context, query, scope)
+        if not index.chunk_count:
+            return LexicalResult()
         found = lexical.find_plainly(
-            query,
+            context.query,
             profile_id=profile_id,
             scope=scope,
-            limit=_candidates_for(request),
-            language=tenant.language,
+            limit=_candidates_for(context.request),
+            language=index.language,
         )
-        return Words(found, None, ("plain_full_text: words_not_counted",))
+        return LexicalResult(found, None, ("plain_full_text: words_not_counted",))
 
 
-def _counted_words(
-    question: lexical.LexicalQuery,
-    query: ParsedQuery,
-    profile_id: uuid.UUID,
-    scope: Scope,
-    request: SearchRequest,
-) -> Words:
-    """A phrase nobody wrote, beside other words, should not leave the question without answer."""
+def _bm25_hits(context: SearchContext, query: LexicalQuery, scope: Scope) -> LexicalResult:
+    """Without its phrases if no chunk has them and the question holds other words as well."""
     find = partial(
         lexical.find,
-        profile_id=profile_id,
+        profile_id=context.index.profile.pk,
         scope=scope,
-        limit=_candidates_for(request),
+        limit=_candidates_for(context.request),
         budget=settings.SEARCH["lexical_budget"],
-        enough=request.k,
+        enough=context.request.k,
     )
-    found = find(question)
-    if found or not question.phrases or query.is_all_phrases:
-        return Words(found, question, notes=question.notes)
-    question = replace(question, phrases="")
-    return Words(find(question), question, notes=(*question.notes, NO_PHRASE))
+    found = find(query)
+    if found or not query.phrases or context.query.is_all_phrases:
+        return LexicalResult(found, query, notes=query.notes)
+    query = replace(query, phrases="")
+    return LexicalResult(find(query), query, notes=(*query.notes, NO_PHRASE))
 
 
-def _embed(
-    tenant: Namespace, text: str, clock: Clock
-) -> tuple[Sequence[float] | None, tuple[str, ...]]:
-    """The question's vector; without one, and saying so, if the embedder does not work."""
+def _embed(context: SearchContext, text: str) -> tuple[Sequence[float] | None, tuple[str, ...]]:
+    """The text's vector; None and the fallback taken if the embedder does not work."""
     try:
-        with clock("embed"):
-            return embed_question(tenant, text), ()
+        with context.clock("embed"):
+            return embed_question(context.index, text), ()
     except IngestError as error:
         logger.warning("search.fallback", extra={"code": error.code}, exc_info=True)
         return None, (f"lexical_only: {error.code}",)
 
 
 def _respelt(
-    tenant: Namespace,
-    vector: Sequence[float] | None,
-    question: lexical.LexicalQuery | None,
-    clock: Clock,
+    context: SearchContext, vector: Sequence[float] | None, query: LexicalQuery | None
 ) -> Sequence[float] | None:
     """The vector of the question without its spelling mistakes, which are known by now."""
-    if vector is None or question is None or not question.respelt:
+    if vector is None or query is None or not query.respelt:
         return vector
-    return _embed(tenant, question.respelt, clock)[0] or vector
+    return _embed(context, query.respelt)[0] or vector
 
 
-def _near(
-    tenant: Namespace,
+def _dense_hits(
+    context: SearchContext,
     vector: Sequence[float] | None,
-    question: lexical.LexicalQuery | None,
+    query: LexicalQuery | None,
     scope: Scope,
-    request: SearchRequest,
-    clock: Clock,
 ) -> tuple[Sequence[Candidate], str]:
+    """The candidates and the plan that found them."""
     if vector is None:
         return (), "none"
-    with clock("vector"):
+    limit = _candidates_for(context.request)
+    with context.clock("vector"):
         return dense.find(
             vector,
-            namespace_id=tenant.pk,
-            profile=tenant.active_profile,
+            namespace_id=context.namespace_id,
+            profile=context.index.profile,
             scope=scope,
-            limit=_candidates_for(request),
+            limit=limit,
             exact_up_to=settings.SEARCH["exact_scan_rows"],
-            ef_search=max(settings.SEARCH["ef_search"], _candidates_for(request)),
-            question=question,
+            ef_search=max(settings.SEARCH["ef_search"], limit),
+            question=query,
         )

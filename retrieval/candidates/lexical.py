@@ -15,8 +15,8 @@ from . import bm25, spelling
 from .bm25 import Term
 from .scope import Scope
 
-# What the words of the question become under each configuration the namespace is indexed with,
-# and in how many chunks each stands. No row at all: its words have not been counted.
+# The question's lexemes under each configuration that the namespace is indexed with, and how many
+# chunks have each. No row at all: the namespace's words have not been counted.
 _ANALYSE = """
     WITH counted AS (
         SELECT chunks, configurations FROM documents_termstatistics
@@ -65,8 +65,8 @@ _PLAIN = """
     ORDER BY found.score DESC, found.chunk_id LIMIT %(limit)s
 """
 
-# All that few documents, or the few chunks of a kind, have of the words.
-_LOOKED_THROUGH = """
+# For few documents, or few chunks of a kind: every chunk of them that has any of the words.
+_SCAN = """
     SELECT found.chunk_id, found.document_id, -(found.impacts <#> %(weights)s::sparsevec)
     FROM {few} passing (id) CROSS JOIN LATERAL (
         SELECT terms.chunk_id, terms.document_id, terms.impacts FROM documents_chunkterms terms
@@ -84,27 +84,27 @@ _CHUNKS_OF_KINDS = """
      AND profile_id = %(profile)s AND kind = ANY (%(kinds)s::text[]))
 """
 
-WORTH_WHILE = 4  # times the budget, for candidates beyond those that were asked for
-# Times the budget, for what a filter leaves to be as much as there is without one.
+EXTRA_BUDGET_FACTOR = 4  # on the budget, to find more candidates than `enough`
+# Limit of the factor on the budget that makes up for what a filter removes.
 MAX_WIDENING = 4
-FEW_OF_MANY = 0.13  # of the namespace: its words would find mostly what does not pass
-# A filter that is joined to what the function returns sees so many times as many as should do. If
-# that does not leave enough, it sees everything.
+SMALL_SHARE = 0.13  # of the namespace: the words would mostly find chunks that do not pass
+# A filter is joined to what the function returns, which is this many times as much as should do. If
+# that does not leave enough, everything is returned.
 DEPTH = 2
 EVERYTHING = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class LexicalQuery:
-    """The question's words as the index knows them."""
+    """The question's words as they are indexed."""
 
     terms: tuple[Term, ...]
-    phrases: str  # a tsquery that all of them match; "" if there are none
-    exclusions: str  # a tsquery that nothing excluded matches
-    chunks: int  # in the namespace, when they were counted
-    configurations: tuple[str, ...]  # that it is indexed under
-    notes: tuple[str, ...] = ()  # about words that were looked for as others
-    respelt: str = ""  # the question with those others in their place
+    phrases: str  # a tsquery of all quoted phrases; "" if there are none
+    exclusions: str  # a tsquery that excluded words do not match; "" if there are none
+    chunks: int  # in the namespace, when words were last counted
+    configurations: tuple[str, ...]  # text search configurations of the namespace
+    notes: tuple[str, ...] = ()  # about corrected words
+    respelt: str = ""  # the question with its corrections; "" if there are none
 
     @property
     def weights(self) -> str:
@@ -160,7 +160,7 @@ def analyse(
         if position in by_word and word in corrected:
             reached = min(total, reach[position])
             by_word[position] = _guessed(corrected[word], reached, times[position])
-    # Other ways to write the words are guesses: one that nobody has ever used says nothing.
+    # Other spellings of the words are guesses: one that no document uses is left out.
     terms = [term for position, term in by_word.items() if term.chunks or position in typed]
     for prefix in query.prefixes:
         terms.append(_expanded(prefix, namespace_id, profile_id, total))
@@ -188,14 +188,14 @@ def find(
 ) -> list[Candidate]:
     """Candidates with lexical score and rank. Inside namespace().
 
-    Looks at about `budget` chunks first. If too few are left of them, because the words hardly
-    ever stand together or because a filter takes most away, it looks at more: at however many
-    for the sake of `enough`, and at a few times the budget for the rest.
+    Scores about `budget` chunks first. If that gives too few, because the words rarely occur
+    together or a filter removes most, it scores more: as many as it takes to find `enough`, and
+    up to a few times the budget to reach `limit`.
     """
     if not question.terms:
         return []
-    if is_looked_through(scope, budget):
-        return _found(*look_through(question, profile_id=profile_id, scope=scope, limit=limit))
+    if scans_each_chunk(scope, budget):
+        return _found(*scan_each_chunk(question, profile_id=profile_id, scope=scope, limit=limit))
     budget = wider(budget, scope)
     step = bm25.choose_share(question.terms, total=question.chunks, budget=budget)
     depth = int(limit * DEPTH / max(scope.share, 0.001))
@@ -209,31 +209,31 @@ def find(
             return found
         step, depth = max(0, step - 2), EVERYTHING
         more = bm25.expected(question.terms, step=step, total=question.chunks)
-        if len(found) >= (enough or limit) and more > WORTH_WHILE * budget:
+        if len(found) >= (enough or limit) and more > EXTRA_BUDGET_FACTOR * budget:
             return found
 
 
-def is_looked_through(scope: Scope, budget: int) -> bool:
-    """Few chunks, or few of many: going to each costs less than finding them by their words."""
+def scans_each_chunk(scope: Scope, budget: int) -> bool:
+    """Whether the chunks are so few that reading each costs less than finding them by words."""
     if scope.documents is None and (not scope.kinds or scope.through_index):
         return False
-    return scope.chunks <= 2 * budget or scope.share < FEW_OF_MANY
+    return scope.chunks <= 2 * budget or scope.share < SMALL_SHARE
 
 
 def wider(budget: int, scope: Scope) -> int:
-    """As many to look at as leave the budget after the filter; not without end."""
+    """The budget before the filter that leaves `budget` after it, up to a limit."""
     return int(budget / max(scope.share, 1 / MAX_WIDENING))
 
 
 def restricted(question: LexicalQuery, wanted: str) -> str:
-    """Only chunks that also hold the phrases, and nothing that is excluded."""
+    """Only chunks that also have the phrases and nothing that is excluded."""
     return f"({wanted}) & {question.required}" if question.required else wanted
 
 
 def find_plainly(
     query: ParsedQuery, *, profile_id: uuid.UUID, scope: Scope, limit: int, language: str
 ) -> list[Candidate]:
-    """PostgreSQL's own ranking, for a namespace whose words nobody has counted."""
+    """PostgreSQL's own ranking, for a namespace whose words have not been counted."""
     words = prepare(query.text, query=True)
     stems = _fetch(
         "SELECT lexeme FROM unnest(to_tsvector(%(configuration)s::regconfig, %(words)s))",
@@ -259,7 +259,7 @@ def find_plainly(
 
 
 def _term(forms: Sequence[tuple[str, int, int]], total: int, times: int = 1) -> Term:
-    """A word said twice in the question counts twice: long questions repeat what they mean."""
+    """A word that occurs twice in the question counts twice: long questions repeat what matters."""
     chunks = sum(count for *_, count in forms)
     return Term(
         lexemes=tuple(lexeme for lexeme, *_ in forms),
@@ -287,7 +287,7 @@ def _guessed(correction: spelling.Correction, total: int, times: int) -> Term:
 
 
 def _expanded(prefix: str, namespace_id: uuid.UUID, profile_id: uuid.UUID, total: int) -> Term:
-    """The beginning of a word: all words that begin so, as one."""
+    """A prefix: all words that begin with it, as one term."""
     start = prepare(prefix).running.replace(" ", "")
     forms = _fetch(_EXPAND, {"namespace": namespace_id, "profile": profile_id, "prefix": start})
     term = _term(forms, total)
@@ -295,22 +295,22 @@ def _expanded(prefix: str, namespace_id: uuid.UUID, profile_id: uuid.UUID, total
 
 
 def _either(queries: Sequence[str], forms: int) -> list[str]:
-    """Each phrase under any of the configurations; one of stop words alone asks for nothing."""
+    """Each phrase under any of the configurations; without those that are only stop words."""
     phrases = (queries[start : start + forms] for start in range(0, len(queries), forms or 1))
     each = ([text for text in phrase if text] for phrase in phrases)
     return ["(" + " | ".join(f"({text})" for text in texts) + ")" for texts in each if texts]
 
 
-def look_through(
+def scan_each_chunk(
     question: LexicalQuery, *, profile_id: uuid.UUID, scope: Scope, limit: int
 ) -> tuple[str, dict[str, Any]]:
-    """The statement that goes to each chunk, and its parameters."""
+    """The statement that reads each chunk of the scope, and its parameters."""
     few, key, join = _CHUNKS_OF_KINDS, "chunk_id", scope.join("found")
     if scope.documents is not None:
         few, key, join = "unnest(%(documents)s::uuid[])", "document_id", ""
     wanted = bm25.candidates_query(question.terms, share=0)
     parameters = _parameters(question, wanted, profile_id, scope, limit)
-    return _LOOKED_THROUGH.format(few=few, key=key, join=join), parameters
+    return _SCAN.format(few=few, key=key, join=join), parameters
 
 
 def _parameters(

@@ -1,37 +1,38 @@
-"""A question's vector, by the very model that its index was made with: cached, and asked for once
-by however many who ask the same."""
+"""A question's vector, by the model that its index was made with: cached, and computed once however
+many ask the same at the same time."""
 
 import uuid
-from functools import cache
+from functools import cache, partial
 
 from documents.embedders import Embedder
 from documents.errors import EmbeddingProviderFailed
 from documents.metering.embeddings import book_question
-from documents.models import Namespace
 from documents.profiles import profiles
 from documents.providers.errors import ProviderUnavailable
 from ragsite.platform.breaker import Breaker
 from ragsite.web.threads import release_connections
 from retrieval.cache.results import embed_query_cached
+from retrieval.search_context import SearchedIndex
 
 FAILURES, PAUSE_SECONDS = 3, 30.0  # in a row; then a provider is left alone
 
 
-def embed_question(tenant: Namespace, text: str) -> list[float]:
+def embed_question(index: SearchedIndex, text: str) -> list[float]:
     """Raises IngestError where the model is not there, or is not the index's own."""
-    profile = tenant.active_profile
-    embedder = profiles.embedder_of(profile)
+    embedder = profiles.embedder_of(index.profile)
     vector, _ = embed_query_cached(
         embedder.identity,
         text,
-        lambda: _ask(profile.embedder, embedder, text, tenant.pk),
-        namespace_id=tenant.pk,
+        partial(_ask_embedder, index.profile.embedder, embedder, text, index.namespace_id),
+        namespace_id=index.namespace_id,
     )
     return vector
 
 
-def _ask(alias: str, embedder: Embedder, text: str, namespace_id: uuid.UUID) -> list[float]:
-    """Not a provider that keeps failing: every search would wait for its deadline."""
+def _ask_embedder(
+    alias: str, embedder: Embedder, text: str, namespace_id: uuid.UUID
+) -> list[float]:
+    """Raises at once for a provider that keeps failing: else every search would wait for it."""
     breaker = _breaker(alias)
     if breaker.is_open:
         raise EmbeddingProviderFailed(

@@ -1,12 +1,12 @@
-"""Where to look: the whole namespace, or what passes a filter, and how much of it that is."""
+"""What to search: the whole namespace or what passes a filter, and about how much that is."""
 
 import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from documents.models import Namespace
 from ragsite.database.tenancy import current_connection
 from retrieval.filters import Filters, compile_filters, indexed
+from retrieval.search_context import SearchedIndex
 
 # Up to so many chunks of a large namespace it is quicker to look at each than to go through the
 # vector index, which has to step over all that do not pass, everybody's: for a hundred candidates
@@ -62,21 +62,21 @@ _KINDS_BY_STATISTICS = """
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a filter leaves of a namespace, the same for both legs."""
+    """What a filter leaves of a namespace; the same for both legs."""
 
-    chunks: int  # about so many are left
+    chunks: int  # about how many are left
     share: float = 1.0  # of the namespace's chunks; 1 without a filter
     kinds: tuple[str, ...] = ()
     condition: str = ""  # SQL over `document`
     parameters: dict[str, Any] = field(default_factory=dict)
     # What passes the condition, if it is few: the ids of documents, as PostgreSQL writes an array.
     documents: str | None = None
-    # Too much to look at each, though it may be less than SEARCH_EXACT_SCAN_ROWS.
+    # Too many to read each, though they may be fewer than SEARCH_EXACT_SCAN_ROWS.
     through_index: bool = False
 
     def join(self, row: str) -> str:
         """The filter as a join, for statements that do not take the documents' ids. It names the
-        namespace though row-level security does: said once, it need not be asked of every row."""
+        namespace although row-level security does: as a join condition it is cheaper per row."""
         if not self.condition:
             return ""
         return (
@@ -85,49 +85,50 @@ class Scope:
         )
 
 
-def resolve(filters: Filters, tenant: Namespace, *, few: int) -> Scope:
-    """Inside namespace()."""
-    scope = Scope(chunks=tenant.chunk_count, parameters={"tenant": tenant.pk})
+def resolve(filters: Filters, index: SearchedIndex, *, few: int) -> Scope:
+    """What the filters leave of the index. Inside namespace()."""
+    scope = Scope(chunks=index.chunk_count, parameters={"tenant": index.namespace_id})
     condition, parameters = compile_filters(filters)
     if condition:
         # Documents by name are found by their keys: there is nothing to guess.
         sample = 0 if filters.document_ids else SAMPLE
-        index = indexed(filters)
-        scope = passing(condition, parameters, tenant, few=few, sample=sample, index=index)
+        lookup = indexed(filters)
+        scope = passing(condition, parameters, index, few=few, sample=sample, lookup=lookup)
     if filters.kinds:
-        scope = _of_kinds(replace(scope, kinds=tuple(filters.kinds)), tenant, few)
+        scope = _of_kinds(replace(scope, kinds=tuple(filters.kinds)), index, few)
     return scope
 
 
 def passing(
     condition: str,
     parameters: dict[str, Any],
-    tenant: Namespace,
+    index: SearchedIndex,
     *,
     few: int,
     sample: int = SAMPLE,
-    index: tuple[str, list[str]] | None = None,
+    lookup: tuple[str, list[str]] | None = None,
 ) -> Scope:
     """A filter that leaves few chunks is turned into its documents: then each leg can look at
-    exactly those, by rule instead of by the planner's guess. Inside namespace()."""
-    function, wanted = index or ("", None)
+    exactly those, by rule instead of by the planner's guess. `lookup`: an SQL function that finds
+    documents by an index, and its argument. Inside namespace()."""
+    function, wanted = lookup or ("", None)
     own = {"sample": sample, "wanted": wanted}
     guessed, counted, documents = _row(
-        statement(condition, function), tenant, few, **parameters, **own
+        statement(condition, function), index, few, **parameters, **own
     )
     chunks = counted if documents is not None else max(guessed, counted)
     return Scope(
         chunks,
-        _share(chunks, tenant),
+        _share(chunks, index),
         condition=condition,
-        parameters={**parameters, "tenant": tenant.pk},
+        parameters={**parameters, "tenant": index.namespace_id},
         documents=documents,
         through_index=documents is None,
     )
 
 
 def statement(condition: str, function: str) -> str:
-    """With a function that finds by an index, only what that finds is looked at."""
+    """With a function that uses an index, only the documents it finds are checked."""
     return _DOCUMENTS.format(
         condition=condition,
         bound=_BOUND,
@@ -136,28 +137,28 @@ def statement(condition: str, function: str) -> str:
     )
 
 
-def _of_kinds(scope: Scope, tenant: Namespace, few: int) -> Scope:
-    """With the chunk's own kind asked for, too."""
+def _of_kinds(scope: Scope, index: SearchedIndex, few: int) -> Scope:
+    """The scope narrowed to chunks of its kinds."""
     if scope.documents is not None:
         return scope
-    kinds = {"kinds": list(scope.kinds), "profile": tenant.active_profile_id}
-    chunks, bound = _row(_OF_KINDS.format(bound=_BOUND), tenant, few, **kinds)
+    kinds = {"kinds": list(scope.kinds), "profile": index.profile.pk}
+    chunks, bound = _row(_OF_KINDS.format(bound=_BOUND), index, few, **kinds)
     if chunks <= bound:
-        return replace(scope, chunks=chunks, share=_share(chunks, tenant), through_index=False)
-    (plan,) = _row(_KINDS_BY_STATISTICS, tenant, few, **kinds)
+        return replace(scope, chunks=chunks, share=_share(chunks, index), through_index=False)
+    (plan,) = _row(_KINDS_BY_STATISTICS, index, few, **kinds)
     believed = json.loads(plan) if isinstance(plan, str) else plan
-    of_kinds = _share(max(chunks, believed[0]["Plan"]["Plan Rows"]), tenant)
+    of_kinds = _share(max(chunks, believed[0]["Plan"]["Plan Rows"]), index)
     share = scope.share * of_kinds
-    return replace(scope, chunks=int(tenant.chunk_count * share), share=share, through_index=True)
+    return replace(scope, chunks=int(index.chunk_count * share), share=share, through_index=True)
 
 
-def _row(asked: str, tenant: Namespace, few: int, **parameters: Any) -> tuple[Any, ...]:
-    common: dict[str, Any] = {"tenant": tenant.pk, "chunks": tenant.chunk_count, "few": few}
+def _row(asked: str, index: SearchedIndex, few: int, **parameters: Any) -> tuple[Any, ...]:
+    common: dict[str, Any] = {"tenant": index.namespace_id, "chunks": index.chunk_count, "few": few}
     with current_connection().cursor() as cursor:
         cursor.execute(asked, {**parameters, **common})
         row: tuple[Any, ...] = cursor.fetchone()
         return row
 
 
-def _share(chunks: int, tenant: Namespace) -> float:
-    return min(1.0, chunks / max(tenant.chunk_count, 1))
+def _share(chunks: int, index: SearchedIndex) -> float:
+    return min(1.0, chunks / max(index.chunk_count, 1))

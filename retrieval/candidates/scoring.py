@@ -1,4 +1,4 @@
-"""What both legs would say of every candidate, whichever of them found it."""
+"""The scores of both legs for every candidate, whichever leg found it."""
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -29,16 +29,16 @@ class Scored:
     """The candidates of both legs with both scores."""
 
     candidates: tuple[Candidate, ...]
-    refused: tuple[Candidate, ...] = ()  # lack a phrase, or hold an excluded word
+    refused: tuple[Candidate, ...] = ()  # lack a quoted phrase, or have an excluded word
 
 
 NOTHING = Scored(())
 
 
-def union(near: Iterable[Candidate], wordy: Iterable[Candidate]) -> list[Candidate]:
+def union(dense_hits: Iterable[Candidate], lexical_hits: Iterable[Candidate]) -> list[Candidate]:
     """Every candidate of either leg once, by its id, with its rank in each."""
-    merged: dict[uuid.UUID, Candidate] = {hit.chunk_id: hit for hit in near}
-    for hit in wordy:
+    merged: dict[uuid.UUID, Candidate] = {hit.chunk_id: hit for hit in dense_hits}
+    for hit in lexical_hits:
         other = merged.get(hit.chunk_id)
         if other is None:
             merged[hit.chunk_id] = hit
@@ -48,10 +48,12 @@ def union(near: Iterable[Candidate], wordy: Iterable[Candidate]) -> list[Candida
 
 
 def score(candidates: Sequence[Candidate], *, vector: Sequence[float] | None) -> Scored:
-    """Inside namespace(). What the vector leg found was read under row-level security and has both
-    scores. What only the words have found is read so here, the second fence behind them, and
-    gets its similarity, unless it has been (`compare`). If it is not there any more it was
-    replaced a moment ago: it is left out."""
+    """Complete the scores. Inside namespace().
+
+    Dense hits were read under row-level security and have both scores. Chunks that only the
+    lexical leg found are read here, again under row-level security, and get their similarity
+    unless `compare` has already set it. A chunk that is gone was just replaced and is left out.
+    """
     unread = [candidate for candidate in candidates if candidate.similarity is None]
     there = compare(unread, vector)
     kept: list[Candidate] = []
@@ -69,7 +71,7 @@ def score(candidates: Sequence[Candidate], *, vector: Sequence[float] | None) ->
 def matches(
     candidates: Sequence[Candidate], question: LexicalQuery | None
 ) -> Mapping[uuid.UUID, tuple[TermMatch, ...]]:
-    """Which words of the question each candidate holds, and what each is worth there."""
+    """Which words of the question each candidate has, and what each adds to its score."""
     if question is None or not question.terms or not candidates:
         return {}
     with current_connection().cursor() as cursor:
@@ -92,13 +94,15 @@ def matches(
 
 
 def compare(candidates: Sequence[Candidate], vector: Sequence[float] | None) -> Set[uuid.UUID]:
-    """Give each its own vector, and its similarity to this one if there is one. Returns who is
-    there."""
+    """Set each candidate's own vector, and its similarity to `vector` unless that is None. Returns
+    the ids of those that still exist."""
     if not candidates:
         return frozenset()
-    told = None if vector is None else as_text(vector)
+    parameter = None if vector is None else as_text(vector)
     ids = id_array(candidate.chunk_id for candidate in candidates)
-    there = {row[0]: row[1:] for row in query_prepared(_SIMILARITIES, {"vector": told, "ids": ids})}
+    there = {
+        row[0]: row[1:] for row in query_prepared(_SIMILARITIES, {"vector": parameter, "ids": ids})
+    }
     for candidate in candidates:
         candidate.similarity, candidate.packed = there.get(candidate.chunk_id, (None, b""))
     return there.keys()

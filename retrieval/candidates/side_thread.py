@@ -1,8 +1,8 @@
 """A few threads with database connections of their own, for the half of a search that can run while
 the other half computes.
 
-Their connections do not come out of the pool: a request holds one of those while it waits, so with
-many requests at once everybody would wait for everybody.
+Their connections are not from the pool: a request holds one of those while it waits, so many
+requests at once would deadlock.
 """
 
 import contextvars
@@ -23,16 +23,16 @@ T = TypeVar("T")
 
 
 def start(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
-    """Begin the work beside us. If every thread is busy it is done here and now instead."""
+    """Start the work in another thread; do it here and now if all of them are busy."""
     free = _free()
     if not free.acquire(blocking=False):
         return _done_here(work, *args, **kwargs)
     context = contextvars.copy_context()
 
-    def beside() -> T:
+    def run() -> T:
         return context.run(lambda: _with_live_connection(work, *args, **kwargs))
 
-    future = _threads().submit(beside)
+    future = _threads().submit(run)
     future.add_done_callback(lambda _: free.release())
     return future
 
@@ -69,7 +69,7 @@ def _own_connections() -> None:
 
 
 def _with_live_connection(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The connection may have died since it was last used: that is no reason to fail."""
+    """Retry on a new connection if the old one died since it was last used."""
     connection = current_connection()
     was_open = connection.connection is not None
     try:

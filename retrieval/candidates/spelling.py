@@ -1,4 +1,4 @@
-"""Misspelt words: a word that no document has is looked for as the known words closest to it.
+"""Misspelt words: a word that no document has is replaced by the known words closest to it.
 
 Every way to write it with one letter changed is stemmed and looked up in the namespace's own terms
 by key, so the cost does not grow with the vocabulary and needs neither an extension nor memory.
@@ -70,7 +70,7 @@ _IN_USE = """
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A known word close to one that nobody knows."""
+    """A known word close to an unknown one."""
 
     lexeme: str
     dimension: int
@@ -107,7 +107,7 @@ def corrections(
     profile_id: uuid.UUID,
     configurations: Sequence[str],
 ) -> dict[str, Correction]:
-    """What to look for instead of words that are in no document, by word. Inside namespace()."""
+    """By word: what to search for instead of words that no document has. Inside namespace()."""
     if not unknown:
         return {}
     typed = _correctable(query)

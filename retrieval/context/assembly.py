@@ -10,7 +10,7 @@ CountTokens = Callable[[Sequence[str]], list[int]]
 
 
 class Placed(Protocol):
-    """What is known of where a passage stands: a hit, or the row it is made of."""
+    """Where a passage is: a hit, or the row it is made of."""
 
     @property
     def title(self) -> str: ...
@@ -28,7 +28,7 @@ class Placed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ContextFormat:
-    """`head` is what stands before a passage, given its number; opening and closing frame all."""
+    """`head` makes the heading of a passage from its number; opening and closing go around all."""
 
     head: Callable[[int, Placed], str]
     opening: str = ""
@@ -49,7 +49,7 @@ class Context:
 def assemble(
     hits: Sequence[Hit], *, budget: int, count_tokens: CountTokens, layout: str = "plain"
 ) -> Context:
-    """Keep the best hits that fit. The number before each block is its citation's id."""
+    """Keep the best hits that fit. The number in each heading is the citation's id."""
     form = FORMATS[layout]
     costs = _costs(hits, form, count_tokens)
     kept: list[int] = []
@@ -74,8 +74,8 @@ def assemble(
 
 
 def _costs(hits: Sequence[Hit], form: ContextFormat, count_tokens: CountTokens) -> list[int]:
-    """Tokens of each block. A chunk's own were counted when it was indexed; only what stands above
-    it and around it is counted here, with a number of three digits, because the real one is not
+    """Tokens of each block. A chunk's own were counted at ingestion; only its heading and the text
+    around it are counted here, with a number of three digits, because the real number is not
     known yet."""
     texts = [form.head(999, hit) + hit.uncounted for hit in hits]
     return [
@@ -85,7 +85,7 @@ def _costs(hits: Sequence[Hit], form: ContextFormat, count_tokens: CountTokens) 
 
 
 def above(placed: Placed) -> str:
-    """What a reader needs to know first: where the passage stands, and what heads its rows."""
+    """The lines above a passage: its title, section and page, and its table header."""
     place = place_of(placed)
     return f"{place}\n{placed.table_header}" if placed.table_header else place
 

@@ -1,4 +1,4 @@
-"""The best candidates as they are stored: what each says, and where it stands."""
+"""The stored rows of the best candidates: their texts and where they are."""
 
 import uuid
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Where in a passage the question's words stand, in whatever form they are written there."""
+"""Where in a passage the question's words are, in any inflected form."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from ragsite.database.tenancy import current_connection
 from retrieval.candidates.lexical import LexicalQuery
 from retrieval.requests import Hit, Span
 
-# A stemmer changes how words end. Only words that begin like one of the question's are asked about.
+# A stemmer changes how words end: only words that begin like one of the question's can match.
 SAME_BEGINNING = 3
 
 _MATCHING = """
@@ -60,7 +60,7 @@ def _matching(
 
 
 def _spans(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """In order and apart: what overlaps (a compound and its part) becomes one."""
+    """In order, with overlapping ones (a compound and its part) merged."""
     merged: list[Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if merged and span.start < merged[-1].end:

@@ -1,4 +1,4 @@
-"""From picks to hits: what the chosen chunks say, and where it stands."""
+"""From picks to hits: the text of the chosen chunks and where it is in the document."""
 
 import hashlib
 import uuid
@@ -13,7 +13,7 @@ from retrieval.ranking.diversity import Pick
 from retrieval.requests import Hit
 from retrieval.stored_chunk import StoredChunk
 
-MAX_SECTION_LENGTH = 6000  # characters; a longer one would push everything else out of the context
+MAX_SECTION_LENGTH = 6000  # characters; a longer one would fill the context alone
 
 _CUT = """
     SELECT pick.id, substr(version.text, pick.first + 1, pick.last - pick.first)
@@ -24,8 +24,8 @@ _CUT = """
 
 
 def read(picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]) -> list[Hit]:
-    """A plain chunk brings its own text; what was merged or widened is cut out of the version's,
-    in one statement. Inside namespace()."""
+    """A single chunk has its own text; a merged or expanded passage is cut out of the version's
+    text, in one statement for all. Inside namespace()."""
     cut = _cut([pick for pick in picks if not _is_whole(pick, rows)], rows)
     return [_hit(pick, rows, cut) for pick in picks]
 
@@ -49,12 +49,12 @@ def _cut(picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]) -> dict[u
 
 
 def contents(chunk_ids: Sequence[uuid.UUID]) -> Mapping[uuid.UUID, str]:
-    """Inside namespace()."""
+    """The texts of these chunks, by id. Inside namespace()."""
     return dict(Chunk.objects.filter(pk__in=chunk_ids).values_list("pk", "content"))
 
 
 def widen(picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]) -> None:
-    """Let each pick be the section around it, if that is not too long. Inside namespace()."""
+    """Expand each pick to the section around it, unless that is too long. Inside namespace()."""
     versions = {rows[pick.candidate.chunk_id].version_id for pick in picks}
     outlines = {
         pk: (outline.get("headings", []), length)
@@ -86,7 +86,7 @@ def _section(
 
 
 def _header(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk]) -> str:
-    """What heads the rows that the passage begins with."""
+    """The table header of the rows that the passage begins with."""
     first = min((rows[chunk_id] for chunk_id in pick.chunk_ids), key=lambda row: row.start)
     return first.table_header if first.start == pick.start else ""
 

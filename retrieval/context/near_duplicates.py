@@ -1,7 +1,7 @@
 """Which candidates say the same: by the hash of their words, else by vectors and words together.
 
-Near vectors alone would not do: two invoices that differ in their number and their sum are nearly
-one vector, and are not the same to anybody.
+Vectors alone are not enough: two invoices that differ only in number and amount have nearly the
+same vector, and are not duplicates.
 """
 
 import uuid
@@ -25,9 +25,9 @@ _WORDS = """
 
 
 class NearDuplicates:
-    """Knows of the candidates which of them say the same.
+    """Tells which of the candidates say the same.
 
-    Inside namespace(): the first two with near vectors cost a statement, and no others do.
+    Inside namespace(): takes one statement as soon as two candidates have near vectors, else none.
     """
 
     def __init__(
@@ -40,11 +40,11 @@ class NearDuplicates:
         self._rows = rows
         self._near = _near([chunk_id for chunk_id in ids if chunk_id in vectors], vectors)
         self._same: dict[int, list[uuid.UUID]] = {}
-        for chunk_id in ids:  # under other titles the same words embed differently
+        for chunk_id in ids:  # the same words embed differently under other titles
             self._same.setdefault(rows[chunk_id].words_hash, []).append(chunk_id)
 
     def any_among(self, chunk_id: uuid.UUID, among: Container[uuid.UUID]) -> bool:
-        """Whether any of those, of which it is none, says what this one says."""
+        """Whether this chunk is a near duplicate of any other one in `among`."""
         mine = self._rows[chunk_id]
         if any(other in among for other in self._same[mine.words_hash]):
             return True
@@ -61,7 +61,7 @@ class NearDuplicates:
 
     @cached_property
     def _words(self) -> dict[uuid.UUID, frozenset[str]]:
-        """Of all that have somebody near."""
+        """The words of every chunk that has a near one."""
         found = query_prepared(_WORDS, {"ids": id_array(self._near)})
         return {chunk_id: frozenset(lexemes) for chunk_id, lexemes in found}
 
@@ -69,7 +69,7 @@ class NearDuplicates:
 def _near(
     ids: Sequence[uuid.UUID], vectors: Mapping[uuid.UUID, Vector]
 ) -> dict[uuid.UUID, list[uuid.UUID]]:
-    """Of each that has others near it, those others."""
+    """For each chunk that has others near it, those others."""
     if not ids:
         return {}
     matrix = np.stack([vectors[chunk_id] for chunk_id in ids])

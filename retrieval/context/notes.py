@@ -1,5 +1,4 @@
-"""What a person should know about an answer: why it is empty, or why the question was read
-otherwise than it was typed."""
+"""Notes for people: why a result is empty, or how the question was interpreted."""
 
 from collections.abc import Sequence
 
@@ -19,7 +18,7 @@ def notes_for(
     budget: int,
     chunks: int,
 ) -> tuple[str, ...]:
-    """`dropped` says why it was; `chunks` is how many the namespace has."""
+    """`chunks`: how many the namespace has."""
     notes = list(query.notes)
     if request.filters.matches_nothing:
         notes.append(EMPTY_FILTER)

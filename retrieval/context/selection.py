@@ -1,8 +1,9 @@
-"""Which candidates are shown: the stored rows of the best, and of those k that add something."""
+"""Which candidates are shown: of the best, the k that add something to one another."""
 
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from django.conf import settings
 
@@ -16,17 +17,24 @@ from .assembly import FORMATS, ContextFormat, CountTokens
 from .chunk_rows import fetch_rows
 from .hits import widen
 
-SPARE = 10  # candidates to look at beyond those that are asked for
+SPARE = 10  # candidates to look at beyond k
 
 
-def choose(
+@dataclass(frozen=True, slots=True)
+class Selection:
+    picks: list[Pick]  # what is shown
+    dropped: list[Candidate]  # what is not, and why
+    rows: dict[uuid.UUID, StoredChunk]  # of all that were looked at
+
+
+def select(
     candidates: Sequence[Candidate],
     vectors: Mapping[uuid.UUID, Vector],
     request: SearchRequest,
     count_tokens: CountTokens,
-) -> tuple[list[Pick], list[Candidate], dict[uuid.UUID, StoredChunk]]:
-    """(what is shown, what is not and why, the rows that were looked at). Only the first few are
-    looked at, and more if those do not give enough; with MMR any candidate may come next."""
+) -> Selection:
+    """Look at the first few candidates, and at more if those do not give k passages; with MMR at
+    all, because any of them may come next. Inside namespace()."""
     looked_at = len(candidates) if request.mmr_lambda < 1 else _likely(candidates, request)
     form = FORMATS[request.context_format]
     room = token_budget(request) - form.frame_tokens(count_tokens)
@@ -53,7 +61,7 @@ def choose(
         looked_at *= 3
     if request.expand == "section":
         widen(picks, rows)
-    return picks, dropped, rows
+    return Selection(picks, dropped, rows)
 
 
 def token_budget(request: SearchRequest) -> int:
@@ -63,14 +71,14 @@ def token_budget(request: SearchRequest) -> int:
 def _overheads(
     rows: Mapping[uuid.UUID, StoredChunk], form: ContextFormat, count_tokens: CountTokens
 ) -> dict[uuid.UUID, int]:
-    """Tokens of what the context says above each."""
+    """Tokens of the heading that the context puts above each."""
     above = [form.head(99, row).rstrip() for row in rows.values()]
     return dict(zip(rows, count_tokens(above) if above else [], strict=True))
 
 
 def _likely(candidates: Sequence[Candidate], request: SearchRequest) -> int:
-    """How many to look at for k passages: others are too many of one document, which is known
-    already, or twins or neighbours, which is not."""
+    """How many to look at for k passages. Some will be too many of one document, which is known
+    already; others near duplicates or neighbours, which is not."""
     if request.max_per_document is None:
         return 2 * request.k + SPARE
     wanted, seen = request.k + SPARE, Counter[uuid.UUID]()

@@ -1,5 +1,5 @@
-"""Not ten times the same: twins out, several documents and pages before more of one, neighbours as
-one passage."""
+"""Varied results: near duplicates dropped, several documents and pages preferred to more of one,
+neighbouring chunks merged into one passage."""
 
 import math
 import uuid
@@ -16,11 +16,12 @@ from .vectors import Vector
 
 MAX_MERGED = 3  # chunks in one passage
 
-HasDuplicate = Callable[[uuid.UUID, Container[uuid.UUID]], bool]  # a candidate, those before it
+# Whether a candidate repeats one of those chosen before it.
+HasDuplicate = Callable[[uuid.UUID, Container[uuid.UUID]], bool]
 
 
-# Of a passage's score, for each other of its document beyond the first. A report of many pages may
-# well answer from several: there only another passage of the same page costs something.
+# Share of the score that a passage loses for each chosen passage of its document beyond the first.
+# A long report may well answer from several pages: there only the same page costs something.
 DOCUMENT_DISCOUNT = 0.1
 MAX_DISCOUNTS = 3
 PAGE_DISCOUNT = 0.2
@@ -28,7 +29,7 @@ PAGE_DISCOUNT = 0.2
 
 @dataclass(slots=True)
 class Pick:
-    """A candidate that stays, and the neighbours that became one passage with it."""
+    """A candidate that is shown, and the neighbours merged into its passage."""
 
     candidate: Candidate
     start: int
@@ -42,7 +43,7 @@ class Pick:
 
 @dataclass(slots=True)
 class Taken:
-    """What the answer has so far of each document and page."""
+    """How many passages are chosen so far, by document and page."""
 
     documents: Counter[uuid.UUID] = field(default_factory=Counter)
     pages: Counter[object] = field(default_factory=Counter)
@@ -65,7 +66,7 @@ class Taken:
 
 @dataclass(slots=True)
 class Budget:
-    """Tokens for the context: a passage costs its own and those of the lines above it."""
+    """Tokens for the context: a passage costs its own and those of its heading."""
 
     left: int
     overheads: Mapping[uuid.UUID, int] = field(default_factory=dict)
@@ -89,11 +90,11 @@ def diversify(
     mmr_lambda: float,
     budget: Budget,
 ) -> tuple[list[Pick], list[Candidate]]:
-    """(the best k that add something, what was dropped on the way and why). What is left over
-    after k is neither.
+    """(the best k that add something, what was dropped on the way). Candidates left over after k
+    are in neither.
 
-    A neighbour of a passage becomes part of it while the budget lasts: better candidates are
-    served before worse ones, whether they stand alone or beside another.
+    A neighbour of a passage is merged into it while the budget lasts: better candidates come
+    before worse ones, whether they are merged or not.
     """
     picks: dict[uuid.UUID, Pick] = {}
     by_stretch: dict[object, list[Pick]] = {}
@@ -133,8 +134,8 @@ def _next(
     vectors: Mapping[uuid.UUID, Vector],
     mmr_lambda: float,
 ) -> int:
-    """The one with the best score, less what its document and page have had already. With maximal
-    marginal relevance: less its likeness to what is there."""
+    """The place of the best score after the discount for its document and page. With maximal
+    marginal relevance, similarity to what is chosen is subtracted as well."""
     if not picks:
         return 0
     if mmr_lambda >= 1:
@@ -142,8 +143,9 @@ def _next(
     scores = [_discounted(candidate, rows, taken) for candidate in waiting]
     known = [n for n, candidate in enumerate(waiting) if candidate.chunk_id in vectors]
     there = np.stack([vectors[pick.candidate.chunk_id] for pick in picks])
-    everybody = [*scores, *(pick.candidate.final for pick in picks)]
-    low, width = min(everybody), (max(everybody) - min(everybody)) or 1.0  # to 0…1, like likeness
+    all_scores = [*scores, *(pick.candidate.final for pick in picks)]
+    low, high = min(all_scores), max(all_scores)
+    width = (high - low) or 1.0  # scales scores to 0…1, like similarities
     gains = [
         mmr_lambda * (scores[n] - low) / width
         - (1 - mmr_lambda) * float(np.max(there @ vectors[waiting[n].chunk_id]))
@@ -153,7 +155,7 @@ def _next(
 
 
 def _best(waiting: Sequence[Candidate], rows: Mapping[uuid.UUID, StoredChunk], taken: Taken) -> int:
-    """They come by their scores, and a discount never adds: most need not be looked at."""
+    """They are sorted by score, and a discount only lowers it: most need not be looked at."""
     best, place = -math.inf, 0
     for n, candidate in enumerate(waiting):
         if candidate.final <= best:
@@ -171,7 +173,7 @@ def _discounted(candidate: Candidate, rows: Mapping[uuid.UUID, StoredChunk], tak
 def _touching(
     own: StoredChunk, picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]
 ) -> Pick | None:
-    """The pick of the same running text that this one overlaps with or stands right beside."""
+    """The pick in the same stretch of text that this chunk overlaps or adjoins."""
     for pick in picks:
         if len(pick.merged) + 1 < MAX_MERGED:
             reach = [rows[chunk_id].ordinal for chunk_id in pick.chunk_ids]

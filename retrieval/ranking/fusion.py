@@ -6,16 +6,37 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retrieval.requests import Candidate
+from retrieval.requests import Candidate, SearchRequest
 
 from .vectors import Vector
 
 NEIGHBOURS = 10
-SUPPORT = 0.2  # of a score that is decided by its neighbours'
+SUPPORT = 0.2  # share of a score that comes from its neighbours
+
+
+def fuse(
+    candidates: Sequence[Candidate],
+    vectors: Mapping[uuid.UUID, Vector],
+    request: SearchRequest,
+    *,
+    has_similarities: bool,
+) -> list[Candidate]:
+    """Best first, as the request asks for. A leg that did not run has no weight."""
+    if request.fusion == "rrf":
+        return rrf(candidates, k=request.rrf_k)
+    semantic, lexical = request.semantic_weight, request.lexical_weight
+    if request.mode == "lexical" or not has_similarities:
+        semantic, lexical = 0.0, 1.0
+    elif request.mode == "semantic":
+        semantic, lexical = 1.0, 0.0
+    fused = weighted(candidates, semantic=semantic, lexical=lexical)
+    if not semantic or not lexical:
+        return fused  # the order of one leg is what was asked for
+    return supported(fused, vectors)
 
 
 def rrf(candidates: Iterable[Candidate], *, k: int) -> list[Candidate]:
-    """By ranks alone: 1 / (k + rank), summed over the legs that found it."""
+    """By ranks alone: the sum of 1 / (k + rank) over the legs that found it."""
 
     def score(candidate: Candidate) -> float:
         ranks = (candidate.similarity_rank, candidate.lexical_rank)
@@ -27,26 +48,27 @@ def rrf(candidates: Iterable[Candidate], *, k: int) -> list[Candidate]:
 def weighted(
     candidates: Sequence[Candidate], *, semantic: float, lexical: float
 ) -> list[Candidate]:
-    """By scores: each leg's stretched to 0…1 over all candidates, weighted and summed.
+    """By scores: those of each leg scaled to 0…1 over all candidates, weighted and summed.
 
     The weights are shares of one, so that fused scores stay within 0…1 whatever they add up to.
     """
     whole = semantic + lexical
-    of_vector = _stretched([c.similarity for c in candidates])
-    of_lexical = _stretched([c.lexical for c in candidates])
+    of_similarity = _min_max([c.similarity for c in candidates])
+    of_lexical = _min_max([c.lexical for c in candidates])
     fused = []
     for candidate in candidates:
-        near, wordy = of_vector(candidate.similarity), of_lexical(candidate.lexical)
-        score = (semantic * (near or 0.0) + lexical * (wordy or 0.0)) / whole
-        fused.append(_Fused(candidate, score, near, wordy))
+        similarity = of_similarity(candidate.similarity)
+        lexical_score = of_lexical(candidate.lexical)
+        score = (semantic * (similarity or 0.0) + lexical * (lexical_score or 0.0)) / whole
+        fused.append(_Fused(candidate, score, similarity, lexical_score))
     return _ordered(fused)
 
 
 def supported(fused: Sequence[Candidate], vectors: Mapping[uuid.UUID, Vector]) -> list[Candidate]:
-    """Each by its own score and, for a fifth, by the mean of the candidates most like it: what
-    answers a question lies close together, what only happens to resemble it lies apart."""
+    """By each candidate's own score and, for a fifth, the mean score of those most like it:
+    passages that answer a question are close together, chance matches are not."""
     known = [candidate for candidate in fused if candidate.chunk_id in vectors]
-    if len(known) <= NEIGHBOURS + 1:  # everybody would be everybody's neighbour
+    if len(known) <= NEIGHBOURS + 1:  # all would be neighbours of all
         return list(fused)
     # np.stack would take longer than the product.
     matrix = np.concatenate([vectors[c.chunk_id] for c in known]).reshape(len(known), -1)
@@ -60,11 +82,13 @@ def supported(fused: Sequence[Candidate], vectors: Mapping[uuid.UUID, Vector]) -
     means = shares @ scores / shares.sum(axis=1)
     for candidate, mean in zip(known, means.tolist(), strict=True):
         candidate.support = mean
-    return _ordered([_Fused(c, _leaning(c), c.similarity_normal, c.lexical_normal) for c in fused])
+    return _ordered(
+        [_Fused(c, _with_support(c), c.similarity_normal, c.lexical_normal) for c in fused]
+    )
 
 
-def _leaning(candidate: Candidate) -> float:
-    if candidate.support is None:  # gone since it was found
+def _with_support(candidate: Candidate) -> float:
+    if candidate.support is None:  # no vector: gone since it was found
         return candidate.fused
     return (1 - SUPPORT) * candidate.fused + SUPPORT * candidate.support
 
@@ -76,8 +100,8 @@ class _Fused(NamedTuple):
     lexical_normal: float | None = None
 
 
-def _stretched(scores: Sequence[float | None]) -> Callable[[float | None], float | None]:
-    """Min-max; where all are alike, all are best. A leg that did not run says nothing."""
+def _min_max(scores: Sequence[float | None]) -> Callable[[float | None], float | None]:
+    """Scales to 0…1; to 1 where all are equal. None stays None: that leg did not run."""
     known = [score for score in scores if score is not None]
     low, high = (min(known), max(known)) if known else (0.0, 0.0)
 
@@ -91,7 +115,7 @@ def _stretched(scores: Sequence[float | None]) -> Callable[[float | None], float
 
 def _ordered(fused: list[_Fused]) -> list[Candidate]:
     fused.sort(key=lambda f: (-f.score, f.candidate.chunk_id))  # ties always fall the same way
-    for rank, (candidate, score, near, wordy) in enumerate(fused, start=1):
+    for rank, (candidate, score, similarity, lexical_score) in enumerate(fused, start=1):
         candidate.fused, candidate.fused_rank = score, rank
-        candidate.similarity_normal, candidate.lexical_normal = near, wordy
+        candidate.similarity_normal, candidate.lexical_normal = similarity, lexical_score
     return [each.candidate for each in fused]

@@ -1,4 +1,4 @@
-"""What `rerank: "auto"` does: a table, read from the top; the first line that applies decides."""
+"""What `rerank: "auto"` does: a table of rules; the first that applies decides."""
 
 import re
 from collections.abc import Callable

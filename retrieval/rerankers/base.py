@@ -1,4 +1,4 @@
-"""What every reranker offers, what can go wrong with it, and the check of what it gives."""
+"""The interface of rerankers, their errors, and the check of their scores."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from documents.providers.errors import (
     ProviderUnavailable,
 )
 
-MAX_TEXT_LENGTH = 20_000  # characters a tokenizer is given; it keeps some hundred tokens of them
+MAX_TEXT_LENGTH = 20_000  # characters passed to a tokenizer, which keeps some hundred tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class RerankTimeout(RerankFailed, ProviderTimeout):
 
 
 class RerankBadResponse(RerankFailed, ProviderBadResponse):
-    """Something came back that is not one finite score for each passage."""
+    """The response is not one finite score for each passage."""
 
     code = "rerank_bad_response"
 
 
 class RerankUnavailable(RerankFailed, ProviderUnavailable):
-    """It cannot even be asked: not installed, not reachable, overloaded."""
+    """Not installed, not reachable, or overloaded."""
 
     code = "rerank_unavailable"
 
@@ -49,17 +49,17 @@ class Reranker(Protocol):
     def rerank(
         self, query: str, passages: Sequence[RerankPassage], *, deadline: float
     ) -> list[float]:
-        """One score for each passage, higher is better; back by `deadline` (time.monotonic())
-        or raising RerankTimeout. Every failure is a RerankFailed."""
+        """One score for each passage, higher is better. Returns by `deadline` (time.monotonic())
+        or raises RerankTimeout. Every failure is a RerankFailed."""
         ...
 
     def warm(self) -> None:
-        """Load what is heavy now, so that the first request does not wait for it."""
+        """Load the model now, so that the first request does not wait for it."""
         ...
 
 
 def pairs_of(query: str, passages: Sequence[RerankPassage]) -> list[tuple[str, str]]:
-    """As tokenizers take them: not endless, and without half surrogate pairs, which they refuse."""
+    """As tokenizers take them: bounded, and without lone surrogates, which they refuse."""
     return [(_readable(query), _readable(passage.text)) for passage in passages]
 
 
@@ -69,7 +69,7 @@ def _readable(text: str) -> str:
 
 def checked(scores: Sequence[object], count: int) -> list[float]:
     if len(scores) != count:
-        raise RerankBadResponse(f"Asked for {count} scores, the reranker gave {len(scores)}.")
+        raise RerankBadResponse(f"Asked for {count} scores, the reranker returned {len(scores)}.")
     return [finite(score) for score in scores]
 
 

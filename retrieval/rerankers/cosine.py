@@ -1,4 +1,4 @@
-"""The similarity itself: no model, no cost, and no more than the vectors already said."""
+"""Reranks by the cosine similarity itself: no model and no cost."""
 
 from collections.abc import Sequence
 

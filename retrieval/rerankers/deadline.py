@@ -1,4 +1,4 @@
-"""Reranking in a thread that is left at the deadline; batches that stop when it cannot be met."""
+"""Reranking in a thread that is abandoned at the deadline, in batches that stop before it."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -8,8 +8,8 @@ from documents.providers import deadline as deadlines
 from retrieval.rerankers.base import RerankFailed, RerankTimeout, RerankUnavailable
 
 T = TypeVar("T")
-JUDGED_AFTER = 0.25  # of the time: the first steps of a model are often its slowest
-HOPELESS = 2.0  # times the time that is left: then the rest is not even tried
+JUDGED_AFTER = 0.25  # of the time: a model's first batches are often its slowest
+HOPELESS = 2.0  # times the time that is left: the rest is not tried
 
 
 class RerankRunner:
@@ -32,7 +32,7 @@ class RerankRunner:
         except RerankFailed:
             raise
         except Exception as error:
-            raise RerankFailed(f"The reranker broke ({type(error).__name__}).") from error
+            raise RerankFailed(f"The reranker failed ({type(error).__name__}).") from error
 
 
 def batches(passages: Sequence[T], *, size: int, deadline: float) -> Iterator[Sequence[T]]:

@@ -94,12 +94,12 @@ class LlmReranker:
 def _scores(answer: str, count: int) -> list[float]:
     try:
         grades = json.loads(answer)["scores"]
-        given = [grades[str(number)] for number in range(1, count + 1)]
+        listed = [grades[str(number)] for number in range(1, count + 1)]
     except (KeyError, IndexError, TypeError, ValueError, RecursionError):
         raise RerankBadResponse("The model did not give a grade for every passage.") from None
     if len(grades) != count:
         raise RerankBadResponse("The model graded passages that were not there.")
-    scores = [finite(grade) / BEST for grade in given]
+    scores = [finite(grade) / BEST for grade in listed]
     if not all(0 <= score <= 1 for score in scores):
         raise RerankBadResponse(f"A grade is not between 0 and {BEST}.")
     return scores

@@ -84,10 +84,10 @@ class OnnxReranker:
         encodings = tokenizer.encode_batch(pairs)
         longest = max(len(encoding.ids) for encoding in encodings)
         width = next((w for w in self.widths if w >= longest), longest)
-        given = onnx_model.inputs(
+        inputs = onnx_model.inputs(
             session, encodings, width=width, blank=onnx_model.pad_id(tokenizer)
         )
-        (logits, *_) = session.run(None, given)
+        (logits, *_) = session.run(None, inputs)
         return [_probability(row) for row in logits.reshape(len(pairs), -1).tolist()]
 
     def _load(self) -> "tuple[InferenceSession, Tokenizer]":

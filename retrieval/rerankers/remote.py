@@ -38,7 +38,7 @@ class RemoteReranker:
 
 
 def _scores(answer: Any, count: int) -> list[float]:
-    """Every index exactly once: an answer with a hole in it would silently lose a passage."""
+    """Requires every index exactly once: a missing one would silently lose a passage."""
     results = answer.get("results") if isinstance(answer, dict) else None
     if not isinstance(results, list):
         raise RerankBadResponse("The provider's answer has no results.")
@@ -46,8 +46,8 @@ def _scores(answer: Any, count: int) -> list[float]:
     for result in results:
         index = result.get("index") if isinstance(result, dict) else None
         if type(index) is not int or not 0 <= index < count or index in scores:
-            raise RerankBadResponse("The provider's answer has an index that makes no sense.")
+            raise RerankBadResponse("The provider's answer has an invalid index.")
         scores[index] = finite(result.get("relevance_score"))
     if len(scores) != count:
-        raise RerankBadResponse(f"Asked for {count} scores, the provider gave {len(scores)}.")
+        raise RerankBadResponse(f"Asked for {count} scores, the provider returned {len(scores)}.")
     return [scores[index] for index in range(count)]

@@ -28,7 +28,7 @@ LIGHTS = "how many lights does the harbour have?"
 @pytest.fixture
 def asked(api: Api, library: dict[str, Document], monkeypatch: pytest.MonkeyPatch) -> Answer:
     """Its line waits to be written for longer than anything here takes."""
-    monkeypatch.setattr(query_log, "GATHERING", 30.0)
+    monkeypatch.setattr(query_log, "BATCH_SECONDS", 30.0)
     return api.query(LIGHTS, filters={"source_types": ["md"]})
 
 

@@ -163,7 +163,7 @@ def test_in_the_web_process_a_sleep_is_cut_by_the_environments_setting(api: Api)
 from django.db import connection
 from django.test import Client
 from documents.api.profiles import ProfileListView
-from retrieval import side_thread
+from retrieval.candidates import side_thread
 def slow(self, request):
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_sleep(30)")

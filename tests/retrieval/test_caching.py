@@ -14,7 +14,7 @@ from django.core.cache import caches
 from fakeredis import TcpFakeServer
 
 from ragsite.platform.memory_cache import MemoryCache
-from ragsite.platform.signed_pickle import SignedPickle
+from ragsite.platform.signed_bytes import SignedBytes
 from retrieval.cache import results
 from retrieval.cache import store as cache_store
 from retrieval.cache.results import embed_query_cached, get_or_compute, search_cached
@@ -40,7 +40,7 @@ def redis_at(settings: Any, port: int) -> None:
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": f"redis://:hidden@127.0.0.1:{port}/0",
         "OPTIONS": {
-            "serializer": "ragsite.platform.signed_pickle.SignedPickle",
+            "serializer": "ragsite.platform.signed_bytes.SignedBytes",
             "socket_connect_timeout": 0.25,
             "socket_timeout": 0.25,
         },
@@ -320,10 +320,22 @@ def test_nothing_planted_in_redis_is_unpickled(planted: bytes):
 
 
 def test_a_value_signed_with_another_secret_is_a_miss(settings: Any):
-    packed = SignedPickle().dumps({"a": 1})
-    assert SignedPickle().loads(packed) == {"a": 1}
+    packed = SignedBytes().dumps(b"a")
+    assert SignedBytes().loads(packed) == b"a"
     settings.SECRET_KEY = "another"
-    assert SignedPickle().loads(packed) is None
+    assert SignedBytes().loads(packed) is None
+
+
+@pytest.mark.usefixtures("redis")
+@pytest.mark.parametrize("planted", [pickle.dumps(Bomb()), b"", b"17", b'["k"]', b'["k", 1, 2]'])
+def test_signed_entries_of_another_release_are_misses(planted: bytes):
+    caches["results"].set("k", planted)
+    assert get_or_compute("results", "k", 60, Counting()) == (42, "miss")
+
+
+def test_what_json_cannot_hold_is_not_kept():
+    compute = Counting({"number": 2**70})
+    assert [get_or_compute("results", "k", 60, compute)[1] for _ in range(2)] == ["miss", "miss"]
 
 
 @pytest.mark.usefixtures("anywhere")

@@ -20,6 +20,7 @@ from retrieval.filters import (
     indexed,
     parse_metadata,
 )
+from retrieval.search_context import SearchedIndex
 
 DOCUMENTS, EACH = 1200, 3  # more than are sampled
 ROWS = DOCUMENTS * EACH
@@ -140,7 +141,7 @@ CASES = [
 def test_both_legs_find_what_is_best_among_what_passes(library: Namespace):
     for filters, left, expected in CASES:
         with namespace(library.pk):
-            scope = resolve(filters, library, few=FEW)
+            scope = resolve(filters, SearchedIndex.of(library), few=FEW)
             found, plan = near(library, scope)
             exact, _ = near(library, scope, exact=True)
             words = wordy(library, scope, budget=100)
@@ -158,7 +159,7 @@ def test_how_much_a_filter_leaves_decides_how_it_is_found(library: Namespace):
     vector = [0.1] * DIMENSIONS
     profile = library.active_profile
     with namespace(library.pk):
-        few = resolve(Filters(tags=("twentieth",)), library, few=FEW)
+        few = resolve(Filters(tags=("twentieth",)), SearchedIndex.of(library), few=FEW)
         query = dense.prepared(
             vector,
             namespace_id=library.pk,
@@ -169,11 +170,11 @@ def test_how_much_a_filter_leaves_decides_how_it_is_found(library: Namespace):
         )
         near_plan = explain.explain(query.statement, query.parameters)
         word_plan = explain.explain(
-            *lexical.look_through(question(), profile_id=profile.pk, scope=few, limit=LIMIT)
+            *lexical.scan_each_chunk(question(), profile_id=profile.pk, scope=few, limit=LIMIT)
         )
-        many = resolve(Filters(tags=("half",)), library, few=FEW)
+        many = resolve(Filters(tags=("half",)), SearchedIndex.of(library), few=FEW)
         # A namespace that is small as a whole is never looked at through the index.
-        small = resolve(Filters(tags=("half",)), library, few=ROWS)
+        small = resolve(Filters(tags=("half",)), SearchedIndex.of(library), few=ROWS)
         with connections["default"].cursor() as cursor:
             cursor.execute(
                 "SELECT array_agg(id) FROM (SELECT id FROM documents_document ORDER BY id LIMIT %s)"
@@ -181,7 +182,7 @@ def test_how_much_a_filter_leaves_decides_how_it_is_found(library: Namespace):
                 [FEW // EACH],
             )
             (sampled,) = cursor.fetchone()
-        named = resolve(Filters(document_ids=tuple(sampled)), library, few=FEW)
+        named = resolve(Filters(document_ids=tuple(sampled)), SearchedIndex.of(library), few=FEW)
     for plan, table in ((near_plan, "documents_chunk"), (word_plan, "documents_chunkterms")):
         assert f"Index Scan using {table}_document_id" in plan
         assert "Index Cond: (document_id = passing.id)" in plan
@@ -191,9 +192,9 @@ def test_how_much_a_filter_leaves_decides_how_it_is_found(library: Namespace):
     assert (many.documents, many.through_index) == (None, True)
     assert (small.chunks, small.documents.count(",")) == (1800, 599)
     assert named.chunks == FEW // EACH * EACH  # counted, though all of the sample pass
-    assert lexical.is_looked_through(few, 100)
-    assert not lexical.is_looked_through(many, 10**9)
-    assert not lexical.is_looked_through(small, 100)
+    assert lexical.scans_each_chunk(few, 100)
+    assert not lexical.scans_each_chunk(many, 10**9)
+    assert not lexical.scans_each_chunk(small, 100)
     assert lexical.wider(100, many) == pytest.approx(200, rel=0.2)
     assert lexical.wider(100, few) == 400
 

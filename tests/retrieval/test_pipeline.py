@@ -1,15 +1,22 @@
 """The stages together, through the API: cache, rerank, explain, expansion, and parts that fail."""
 
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, ClassVar
 
+import orjson
 import pytest
 from django.core.cache import caches
+from django.db import connections
 
 from documents.models import Namespace
 from ragsite.platform.backends import load_backend
+from retrieval import reranking
 from retrieval import search as pipeline
+from retrieval.cache.codec import encoded, search_result
+from retrieval.requests import Filters, SearchRequest
 
 from ..client import Api
 from ..threads import at_once
@@ -41,6 +48,22 @@ def test_the_same_question_is_answered_from_the_cache_until_something_changes(
     changed = library.query("when do boats leave?").body
     assert changed["diagnostics"]["cache"] == "miss"
     assert "News" in str(changed["results"])
+
+
+def test_a_result_comes_back_from_json_as_it_was(library: Api, tenant: Namespace):
+    filters = Filters(tags=("coast",), date_from=datetime(2019, 1, 1, tzinfo=UTC))
+    request = SearchRequest(
+        "lamp boats", explain=True, highlight=True, expand="section", filters=filters
+    )
+    result = pipeline.search(tenant.pk, request)
+    again = search_result(orjson.loads(encoded("key", result) or b"")[1])
+    shown = again.diagnostics.filters
+    assert shown == {"tags": ["coast"], "date_from": filters.date_from}
+    assert result.hits
+    assert result.hits[0].highlights
+    assert result.diagnostics.candidates
+    same = replace(again.diagnostics, filters=result.diagnostics.filters)
+    assert replace(again, diagnostics=same) == result
 
 
 def test_retagging_empties_the_cache_too(library: Api):
@@ -121,6 +144,64 @@ def test_a_broken_reranker_leaves_the_fused_order_and_says_so(library: Api, sett
     load_backend.cache_clear()
     assert body["diagnostics"]["fallbacks"] == ["fused_order: rerank_failed"]
     assert [hit["chunk_id"] for hit in body["results"]] == [hit["chunk_id"] for hit in plain]
+
+
+class Recording:
+    """Notes what it was asked to read, and whether a transaction was open meanwhile."""
+
+    name = "llm"
+    calls: ClassVar[list[tuple[list[str], bool]]] = []
+
+    def rerank(self, query: str, passages: Any, *, deadline: float) -> list[float]:
+        texts = [passage.text for passage in passages]
+        self.calls.append((texts, connections["default"].in_atomic_block))
+        return [1.0 - n / 100 for n in range(len(passages))]
+
+
+@pytest.fixture
+def recording(settings: Any) -> Iterator[list[tuple[list[str], bool]]]:
+    settings.RERANKERS = {"llm": {"BACKEND": f"{__name__}.Recording"}}
+    load_backend.cache_clear()
+    Recording.calls.clear()
+    yield Recording.calls
+    load_backend.cache_clear()
+
+
+def test_a_reranker_reads_the_passages_outside_of_transactions(
+    library: Api, tenant: Namespace, recording: list[tuple[list[str], bool]]
+):
+    result = pipeline.search(tenant.pk, SearchRequest("the lamp turned", rerank="llm"))
+    ((texts, in_transaction),) = recording
+    assert result.diagnostics.reranker == "llm"
+    assert texts
+    assert all(texts)
+    assert not in_transaction
+
+
+def test_a_pause_that_ends_in_the_middle_of_a_search_changes_nothing(
+    library: Api,
+    tenant: Namespace,
+    recording: list[tuple[list[str], bool]],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """The reranker is chosen once: chosen anew after the candidates were found, it would be given
+    passages without their texts, inside a transaction."""
+
+    class Pausing:
+        answers: ClassVar[list[bool]] = [True, False]
+
+        @property
+        def is_open(self) -> bool:
+            return self.answers.pop(0)
+
+        def worked(self) -> None:
+            return None
+
+    monkeypatch.setattr(reranking, "_breaker", lambda name: Pausing())
+    request = SearchRequest("What is the difference between a lamp and a boat?")
+    result = pipeline.search(tenant.pk, request)
+    assert recording == []
+    assert result.diagnostics.fallbacks == ("fused_order: rerank_unavailable",)
 
 
 def test_explain_shows_raw_and_normalised_scores_ranks_words_filters_and_fate(library: Api):

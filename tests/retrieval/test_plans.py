@@ -11,6 +11,7 @@ from ragsite.database.tenancy import namespace, operator
 from retrieval.candidates import bm25, dense, explain, lexical
 from retrieval.candidates.scope import Scope, resolve
 from retrieval.requests import Filters
+from retrieval.search_context import SearchedIndex
 
 ROWS = 3000
 DIMENSIONS = 384
@@ -80,7 +81,7 @@ def find(crowd: tuple[Namespace, IndexProfile], **options: object) -> tuple[list
     filters = options.pop("filters", Filters())
     vector = [((n * 37) % 11 - 5) / 7 + 0.01 for n in range(DIMENSIONS)]
     with namespace(tenant.pk):
-        scope = resolve(filters, tenant, few=options.get("exact_up_to", 0))
+        scope = resolve(filters, SearchedIndex.of(tenant), few=options.get("exact_up_to", 0))
         return dense.find(
             vector,
             namespace_id=tenant.pk,
@@ -113,7 +114,7 @@ def test_the_approximate_search_takes_the_profiles_own_vector_index(
 def test_a_broad_filter_keeps_the_vector_index(crowd: tuple[Namespace, IndexProfile]):
     tenant, profile = crowd
     with namespace(tenant.pk):
-        scope = resolve(Filters(tags=("odd",)), tenant, few=0)
+        scope = resolve(Filters(tags=("odd",)), SearchedIndex.of(tenant), few=0)
         query = dense.prepared(
             [0.1] * DIMENSIONS,
             namespace_id=tenant.pk,

@@ -14,6 +14,7 @@ from documents.models import IndexProfile, Namespace
 from ragsite.database.tenancy import namespace, operator
 from retrieval.candidates import query_embedding
 from retrieval.candidates.query_embedding import embed_question
+from retrieval.search_context import SearchedIndex
 
 from ..client import Api
 from ..embedding_server import MODEL, Handler
@@ -27,9 +28,11 @@ def fresh_breakers() -> None:
     query_embedding._breaker.cache_clear()
 
 
-def with_profile(tenant: Namespace) -> Namespace:
+def index_of(tenant: Namespace) -> SearchedIndex:
     with operator():
-        return Namespace.objects.select_related("active_profile").get(pk=tenant.pk)
+        return SearchedIndex.of(
+            Namespace.objects.select_related("active_profile").get(pk=tenant.pk)
+        )
 
 
 def asked(text: str) -> int:
@@ -37,7 +40,7 @@ def asked(text: str) -> int:
 
 
 def test_twenty_who_ask_the_same_at_once_make_one_call(behaving: Behaving):
-    tenant = with_profile(behaving("slow"))
+    tenant = index_of(behaving("slow"))
     vectors = at_once(20, lambda number: embed_question(tenant, "how hot?"))
     assert all(vector == pytest.approx(MODEL.embed_query("how hot?")) for vector in vectors)
     assert asked("how hot?") == 1
@@ -67,7 +70,7 @@ def test_one_search_asks_once(behaving: Behaving, api_of: Callable[..., Api]):
 def test_another_namespace_asks_for_itself(behaving: Behaving):
     """A quick answer must not tell one tenant what another has asked."""
     for tenant in (behaving("good"), behaving("good")):
-        embed_question(with_profile(tenant), "how hot?")
+        embed_question(index_of(tenant), "how hot?")
     assert asked("how hot?") == 2
 
 
@@ -101,24 +104,24 @@ def test_a_provider_that_keeps_failing_is_left_alone(
     ],
 )
 def test_a_question_is_never_embedded_by_another_model(behaving: Behaving, change: dict[str, Any]):
-    tenant = with_profile(behaving("good"))
-    embed_question(tenant, "how hot?")
+    tenant = behaving("good")
+    embed_question(index_of(tenant), "how hot?")
     with operator():
         assert IndexProfile.objects.get(name="remote").model_identity == "openai/m/256/normalized"
     behaving("good", **change)
     Handler.forget()
     with pytest.raises(IngestError) as caught:
-        embed_question(with_profile(tenant), "how hot?")  # not even from the cache
+        embed_question(index_of(tenant), "how hot?")  # not even from the cache
     assert caught.value.code == "profile_mismatch"
     assert Handler.seen == []
 
 
 def test_a_question_is_never_embedded_with_other_dimensions(behaving: Behaving):
-    tenant = with_profile(behaving("good"))
-    embed_question(tenant, "how hot?")
+    tenant = behaving("good")
+    embed_question(index_of(tenant), "how hot?")
     behaving("good", dimensions=64, shorten="here")
     with pytest.raises(IngestError) as caught:
-        embed_question(with_profile(tenant), "how cold?")
+        embed_question(index_of(tenant), "how cold?")
     assert caught.value.code == "profile_mismatch"
 
 
@@ -126,18 +129,18 @@ def test_a_question_that_costs_money_is_booked_once_and_never_refused(
     behaving: Behaving, settings: Any
 ):
     settings.EMBEDDING_CAPS = {**settings.EMBEDDING_CAPS, "month_tokens": 1}
-    tenant = with_profile(behaving("good", price=2.0))
+    tenant = index_of(behaving("good", price=2.0))
     for _ in range(2):  # the second time it is known
         embed_question(tenant, "how hot does it get?")
-    with namespace(tenant.pk):
-        tokens, cost = usage_in(tenant.pk, this_month())
+    with namespace(tenant.namespace_id):
+        tokens, cost = usage_in(tenant.namespace_id, this_month())
     assert tokens >= 5
     assert cost == Decimal(tokens) * 2 / 1_000_000
     embed_question(tenant, "and how cold?")
 
 
 def test_a_free_one_is_not(behaving: Behaving):
-    tenant = with_profile(behaving("good"))
+    tenant = index_of(behaving("good"))
     embed_question(tenant, "how hot does it get?")
-    with namespace(tenant.pk):
-        assert usage_in(tenant.pk, this_month()) == (0, 0)
+    with namespace(tenant.namespace_id):
+        assert usage_in(tenant.namespace_id, this_month()) == (0, 0)

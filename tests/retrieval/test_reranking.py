@@ -16,7 +16,7 @@ from ragsite.platform.errors import ApiError
 from ragsite.settings.rerank import LLM_BY_ALIAS
 from retrieval import reranking
 from retrieval.rerankers import RerankPassage
-from retrieval.reranking import choose, rerank
+from retrieval.reranking import choose
 
 from .. import chat_server
 from ..rerank_server import provider
@@ -27,6 +27,14 @@ PASSAGES = [
     RerankPassage("three boats", 0.1),
 ]
 COMPLEX = "What is the difference between a kiln and an oven?"
+
+
+def rerank(query: str, passages: Any, deadline_ms: float | None = None, **options: Any) -> Any:
+    namespace_id = options.pop("namespace_id", None)
+    chosen = choose(query, **options)
+    return reranking.rerank(
+        query, passages, chosen, deadline_ms=deadline_ms, namespace_id=namespace_id
+    )
 
 
 class Odd:
@@ -111,9 +119,9 @@ def test_auto_asks_nobody_when_nothing_is_configured(configure: Callable):
 
 def test_auto_takes_the_local_model_before_a_remote_one(configure: Callable, site: str):
     configure(llm=odd([]), remote=remote(site), cross_encoder=odd([]))
-    assert choose(COMPLEX).reranker == "cross-encoder"
-    assert choose("Where is the kiln?").reranker == "none"
-    assert choose(COMPLEX, speed="fast").reranker == "none"
+    assert choose(COMPLEX).name == "cross-encoder"
+    assert choose("Where is the kiln?").name == "none"
+    assert choose(COMPLEX, speed="fast").name == "none"
 
 
 @pytest.mark.parametrize(
@@ -164,7 +172,7 @@ def test_auto_leaves_a_reranker_alone_that_keeps_failing(configure: Callable):
     configure(llm=odd(TimeoutError()))
     for _ in range(reranking.FAILURES):
         assert rerank(COMPLEX, PASSAGES).fallback == "fused_order: rerank_failed"
-    assert choose(COMPLEX).reranker == "none"
+    assert choose(COMPLEX).name == "none"
     assert rerank(COMPLEX, PASSAGES).fallback == "fused_order: rerank_unavailable"
     assert rerank(COMPLEX, PASSAGES, choice="llm").fallback == "fused_order: rerank_failed"
 

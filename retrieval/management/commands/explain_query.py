@@ -16,6 +16,7 @@ from retrieval.candidates import bm25, dense, explain, lexical
 from retrieval.candidates.scope import Scope, resolve
 from retrieval.management.commands.search import add_filter_arguments, filters_from
 from retrieval.search import prepare
+from retrieval.search_context import SearchedIndex
 
 
 class Command(BaseCommand):
@@ -36,7 +37,9 @@ class Command(BaseCommand):
         with namespace(namespace_id):
             tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
             scope = resolve(
-                filters_of(form.validated_data), tenant, few=settings.SEARCH["exact_scan_rows"]
+                filters_of(form.validated_data),
+                SearchedIndex.of(tenant),
+                few=settings.SEARCH["exact_scan_rows"],
             )
         self._scope(tenant, scope)
         self._dense(tenant, options["question"], scope, limit)
@@ -83,9 +86,9 @@ class Command(BaseCommand):
         for note in asked.notes:
             self.stdout.write(f"  {note}")
         budget = settings.SEARCH["lexical_budget"]
-        if lexical.is_looked_through(scope, budget):
+        if lexical.scans_each_chunk(scope, budget):
             self._heading("Lexical leg: every chunk that passes")
-            query = lexical.look_through(asked, profile_id=profile_id, scope=scope, limit=limit)
+            query = lexical.scan_each_chunk(asked, profile_id=profile_id, scope=scope, limit=limit)
             with namespace(tenant.pk):
                 self.stdout.write(explain.explain(*query, analyse=True))
             return

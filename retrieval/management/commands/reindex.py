@@ -77,7 +77,7 @@ class Command(BaseCommand):
             except IngestError as error:
                 raise CommandError(f"{tenant.slug}: {error}") from None
             done = True
-            self._say(tenant, report, as_json=options["json"])
+            self._print(tenant, report, as_json=options["json"])
         if not done:
             raise CommandError("There was nothing to do: no namespace has such a reindex.")
 
@@ -125,7 +125,7 @@ class Command(BaseCommand):
         return {**status(tenant.pk), **report}
 
     def _build(self, namespace_id: uuid.UUID) -> None:
-        """Lend a hand until nothing is missing, beside any running workers."""
+        """Build until nothing is missing, alongside any running workers."""
         with namespace(namespace_id):
             reindex = switching.current(namespace_id)
             if reindex is None:
@@ -149,9 +149,9 @@ class Command(BaseCommand):
             while not is_done():
                 if job := queue.claim(group):
                     ingest(job)
-                elif at_hand := build.claim(group):
-                    build.build(at_hand, seconds=2)
-                else:  # others are at it, or it is put off for a while
+                elif claimed := build.claim(group):
+                    build.build(claimed, seconds=2)
+                else:  # other workers are building, or the next try is due later
                     queue.requeue_stalled()
                     time.sleep(0.5)
 
@@ -163,7 +163,7 @@ class Command(BaseCommand):
                 self.stderr.write(str(error))
                 time.sleep(5)
 
-    def _say(self, tenant: Namespace, report: dict[str, Any], *, as_json: bool) -> None:
+    def _print(self, tenant: Namespace, report: dict[str, Any], *, as_json: bool) -> None:
         if as_json:
             self.stdout.write(json.dumps({"namespace": tenant.slug, **report}, default=str))
             return
@@ -179,16 +179,16 @@ class Command(BaseCommand):
 def status(namespace_id: uuid.UUID) -> dict[str, Any]:
     with namespace(namespace_id):
         tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
-        told: dict[str, Any] = {"active_profile": tenant.active_profile.name}
+        report: dict[str, Any] = {"active_profile": tenant.active_profile.name}
         reindex = switching.current(namespace_id)
         if reindex is not None:
-            told |= {"reindex": f"{reindex.replaces.name} → {reindex.profile.name}"}
-            told |= {"state": reindex.state, "progress": asdict(switching.progress(reindex))}
+            report |= {"reindex": f"{reindex.replaces.name} → {reindex.profile.name}"}
+            report |= {"state": reindex.state, "progress": asdict(switching.progress(reindex))}
             if reindex.failures:
-                told["failures"] = reindex.failures
+                report["failures"] = reindex.failures
             if reindex.error_code:
-                told["error"] = f"{reindex.error_code}: {reindex.error_message}"
-    return told
+                report["error"] = f"{reindex.error_code}: {reindex.error_message}"
+    return report
 
 
 def _current(namespace_id: uuid.UUID) -> Reindex:
@@ -200,7 +200,7 @@ def _current(namespace_id: uuid.UUID) -> Reindex:
 
 
 def _is_live(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
-    """Then there is nothing to build, only to switch back to or to reclaim from."""
+    """Then there is nothing to build, only to roll back or to reclaim."""
     with namespace(namespace_id):
         reindex = switching.current(namespace_id)
     return reindex is not None and reindex.state == "switched" and reindex.profile == profile

@@ -57,7 +57,7 @@ class Command(BaseCommand):
             self.stdout.write("Nothing found.")
         for note in result.diagnostics.notes:
             if note == NO_RESULTS:
-                continue  # that has just been said
+                continue  # printed above
             self.stderr.write(self.style.WARNING(f"Note: {note}"))
         for fallback in result.diagnostics.fallbacks:
             self.stderr.write(self.style.WARNING(f"Fallback: {fallback}"))

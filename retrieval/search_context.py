@@ -1,0 +1,72 @@
+"""What one search works with: the question, how it is asked, and the index it is asked of."""
+
+import uuid
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Self
+
+from documents.models import IndexProfile, Namespace
+from documents.text.lexemes import ParsedQuery
+from ragsite.database.tenancy import namespace, query_in_namespace
+
+from .requests import SearchRequest
+from .reranking import ChosenReranker
+from .timing import Clock
+
+# A row's place and the transaction that wrote it: together they change whenever it does.
+_INDEX = """
+    SELECT namespace.revision, namespace.chunk_count, namespace.language, profile.id,
+           profile.ctid::text || profile.xmin::text
+    FROM documents_namespace namespace
+    JOIN documents_indexprofile profile ON profile.id = namespace.active_profile_id
+    WHERE namespace.id = %(namespace)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedIndex:
+    """The chunks of one namespace under one profile, as they were when the search began."""
+
+    namespace_id: uuid.UUID
+    revision: int
+    chunk_count: int
+    language: str
+    profile: IndexProfile
+
+    @classmethod
+    def of(cls, tenant: Namespace) -> Self:
+        """What searches of this namespace use now."""
+        return cls(
+            tenant.pk, tenant.revision, tenant.chunk_count, tenant.language, tenant.active_profile
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SearchContext:
+    index: SearchedIndex
+    query: ParsedQuery
+    request: SearchRequest
+    reranker: ChosenReranker
+    clock: Clock
+
+    @property
+    def namespace_id(self) -> uuid.UUID:
+        return self.index.namespace_id
+
+    @property
+    def has_words(self) -> bool:
+        return any(character.isalnum() for character in self.query.text)
+
+
+def read_index(namespace_id: uuid.UUID) -> SearchedIndex:
+    """By hand: for Django to put this statement together takes longer than to run it."""
+    found = query_in_namespace(namespace_id, _INDEX, {"namespace": namespace_id})
+    (revision, chunk_count, language, profile_id, written) = found[0]
+    profile = _profile(namespace_id, profile_id, written)
+    return SearchedIndex(namespace_id, revision, chunk_count, language, profile)
+
+
+@lru_cache(maxsize=4096)  # one for each namespace
+def _profile(namespace_id: uuid.UUID, profile_id: uuid.UUID, written: str) -> IndexProfile:
+    with namespace(namespace_id):
+        return IndexProfile.objects.get(pk=profile_id)

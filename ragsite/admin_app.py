@@ -1,4 +1,4 @@
-"""Django's admin, with our own frame around it (documents/accounts/operator_site.py)."""
+"""Django's admin with our own site class (documents/accounts/operator_site.py)."""
 
 from django.contrib.admin.apps import AdminConfig
 

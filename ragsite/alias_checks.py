@@ -1,5 +1,5 @@
-"""What `check` says of settings under the names of the owner's documents: which of two counts, and
-which cannot be followed."""
+"""System checks for settings under alternative names (EMBEDDING_MODEL_NAME, SUPABASE_…): which of
+two wins, and which cannot work."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ def supabase_database(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[
     if settings.SUPABASE.is_database_ignored:
         return [
             Warning(
-                "DATABASE_URL and SUPABASE_DB_URL name different databases: DATABASE_URL counts.",
+                "DATABASE_URL and SUPABASE_DB_URL name different databases: DATABASE_URL is used.",
                 id="ragsite.W020",
             )
         ]
@@ -36,8 +36,8 @@ def supabase_database(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[
 
 @register()
 def supabase_storage(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """The bucket cannot be opened with what the names give us: to say nothing would leave files on
-    a disk where nobody looks for them."""
+    """The Supabase settings do not suffice to open the bucket; without this error files would
+    silently be kept on disk."""
     bucket = settings.SUPABASE.bucket
     if not bucket or settings.STORAGES["default"]["BACKEND"] != FILES_ON_DISK:
         return []
@@ -66,7 +66,7 @@ def embedding_model(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
         return [
             Warning(
                 f"EMBEDDING_MODEL_NAME is {aliases.model!r}, and the embedder "
-                f"{aliases.embedder!r} has the model {own!r} by its own setting, which counts.",
+                f"{aliases.embedder!r} has the model {own!r} by its own setting, which is used.",
                 id="ragsite.W022",
             )
         ]

@@ -1,4 +1,4 @@
-"""Said at start-up, not at three in the morning: settings that cannot work together."""
+"""System checks: settings that cannot work together are reported at start-up."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -119,7 +119,7 @@ def _limits() -> list[float]:
 
 @register(deploy=True)
 def fit_for_others(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Only said by `check --deploy`."""
+    """Reported by `check --deploy` only."""
     if settings.BEHIND_TLS:
         return []
     return [
@@ -133,5 +133,5 @@ def fit_for_others(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
 
 
 def _longest_reading() -> float:
-    """A file is read up to the first limit, and from when it turns out to need OCR to the other."""
+    """A file is read up to the first limit; if it needs OCR, the second limit starts then."""
     return float(settings.EXTRACTION["wall_seconds"] + settings.OCR_LIMITS["wall_seconds"])

@@ -1,4 +1,4 @@
-"""Every address of the service."""
+"""Every URL of the service."""
 
 from django.contrib import admin
 from django.urls import include, path

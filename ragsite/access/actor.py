@@ -1,4 +1,4 @@
-"""Who is acting: set by each door (API, admin, command, worker), read by the audit log."""
+"""Who is acting: set by each entry point (API, admin, command, worker), read by the audit log."""
 
 import getpass
 import os
@@ -40,14 +40,14 @@ def acting_as(actor: Actor) -> Iterator[None]:
 
 
 def set_actor(kind: str, label: str) -> None:
-    """For a door that learns who is calling half-way; actor_middleware forgets it again."""
+    """Replace the actor once the caller is known; actor_middleware resets it after the request."""
     _actor.set(Actor(kind, label, current_actor().address))
 
 
 def actor_middleware(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Nobody in particular, at the request's address, until authentication says who it is."""
+    """Start each request with an anonymous actor at its address, until it is authenticated."""
 
     def answer(request: HttpRequest) -> HttpResponse:
         with acting_as(Actor(address=client_address(request))):
@@ -59,7 +59,7 @@ def actor_middleware(
 
 
 def command_actor(argv: Sequence[str]) -> Actor:
-    """Only the command's name: its arguments may hold anything."""
+    """The OS user and the command's name, without its arguments, which may hold secrets."""
     name = next((word for word in argv[1:] if not word.startswith("-")), "help")
     return Actor(COMMAND, f"{_os_user()}: manage.py {name}")
 

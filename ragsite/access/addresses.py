@@ -14,7 +14,7 @@ import psutil
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# Inside the ranges below or, as Azure's, among ordinary addresses. Named for the log's sake.
+# Within the ranges below or, like Azure's, among public addresses. Listed for the log.
 METADATA_SERVICES = (
     "169.254.169.254",  # AWS, Azure, Google Cloud, Oracle, DigitalOcean, OpenStack
     "169.254.170.2",  # AWS ECS
@@ -48,7 +48,7 @@ SPECIAL_IPV4 = {
     "240.0.0.0/4": "reserved",  # class E, the limited broadcast address included
 }
 
-# Within the one block that public addresses are given out from.
+# Special ranges within the block that public addresses are allocated from.
 IPV6_GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 SPECIAL_IPV6 = {
     "2001::/23": "IETF protocol assignments",  # Teredo, benchmarking, ORCHID and others
@@ -56,7 +56,7 @@ SPECIAL_IPV6 = {
     "2620:4f:8000::/48": "AS112",
     "3fff::/20": "documentation",
 }
-# Outside of it nothing is public; these only have names.
+# Nothing outside that block is public; these ranges are listed for their names.
 NAMED_IPV6 = {
     "::/128": "unspecified",
     "::1/128": "loopback",
@@ -85,9 +85,9 @@ _IPV6 = [
 
 
 def special_purpose(address: Address) -> str | None:
-    """Why nobody on the public internet has this address; None where it is a public one.
+    """Return why this address is not public, or None if it is.
 
-    An IPv6 address that carries an IPv4 one and leads to it is judged by what it carries.
+    An IPv6 address that leads to an embedded IPv4 address is judged by that one.
     """
     if address in _METADATA:
         return "cloud metadata service"
@@ -104,8 +104,10 @@ def special_purpose(address: Address) -> str | None:
 
 
 def embedded_ipv4(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
-    """IPv4 addresses that packets to this one may be carried on to. Teredo's and those of
-    deprecated forms are left out: the ranges they are in are refused as a whole."""
+    """Yield the IPv4 addresses that packets to this one may be forwarded to.
+
+    Teredo and deprecated forms are left out: their ranges are refused as a whole.
+    """
     number = int(address)
     if address in IPV4_MAPPED or address in NAT64:
         yield ipaddress.IPv4Address(number & 0xFFFFFFFF)
@@ -116,13 +118,15 @@ def embedded_ipv4(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Addr
 
 
 def parse_address(text: str) -> Address:
-    """As the system writes it, with or without a zone ("fe80::1%eth0")."""
+    """Parse an address, with or without a zone ("fe80::1%eth0")."""
     return ipaddress.ip_address(text.partition("%")[0])
 
 
 def own_addresses() -> frozenset[Address]:
-    """What this machine's interfaces have right now. Not its public address where a router or a
-    cloud translates to a private one."""
+    """Return the addresses of this machine's interfaces.
+
+    Behind NAT that does not include its public address.
+    """
     return frozenset(
         parse_address(entry.address)
         for entries in psutil.net_if_addrs().values()
@@ -133,14 +137,17 @@ def own_addresses() -> frozenset[Address]:
 
 @dataclass(frozen=True)
 class AddressPolicy:
-    """Public addresses that are not this machine's own. `allowed` makes exceptions, for tests that
-    serve from this machine; `find_own` is asked for every decision, since addresses come and go."""
+    """Allows public addresses that are not this machine's own.
+
+    `allowed` lists exceptions, for tests that serve from this machine. `find_own` is called for
+    every decision, because addresses change.
+    """
 
     allowed: tuple[Network, ...] = ()
     find_own: Callable[[], frozenset[Address]] = own_addresses
 
     def refusal(self, address: Address) -> str | None:
-        """Why the service may not connect there, for the log; None where it may."""
+        """Return why the service may not connect to an address, for the log; None if it may."""
         if self._is_exempt(address):
             return None
         if reason := special_purpose(address):
@@ -150,8 +157,8 @@ class AddressPolicy:
         return "this machine" if own.intersection((address, *carried)) else None
 
     def peer_refusal(self, peer: Address, *, local: Address) -> str | None:
-        """The same for a connection that is there. One from an address to itself never left this
-        machine, whatever its interfaces say."""
+        """The same for an open connection. One whose two ends have the same address never left this
+        machine, whatever its interfaces report."""
         if peer == local and not self._is_exempt(peer):
             return "this machine"
         return self.refusal(peer)

@@ -1,4 +1,4 @@
-"""`Authorization: Bearer rs_…`: the key names its caller, the caller's namespace and scopes."""
+"""`Authorization: Bearer rs_…`: a key identifies its caller, with a namespace and scopes."""
 
 import hashlib
 import hmac
@@ -28,12 +28,12 @@ if TYPE_CHECKING:  # DRF itself loads this module while it loads its views
     from rest_framework.views import APIView
 
 _KEY = re.compile(r"rs_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
-_USE_IS_WRITTEN_EVERY = timedelta(minutes=1)
+_LAST_USED_INTERVAL = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is calling, and what for they may."""
+    """Who is calling, for which namespace, and with which scopes."""
 
     key_id: UUID
     namespace_id: UUID
@@ -47,8 +47,8 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """Who is calling, and what their limit says to that; None where there is no limit."""
+class CountedCall:
+    """A caller, and whether their rate limit admits the call; None where there is no limit."""
 
     caller: Caller
     admission: Admission | None
@@ -60,54 +60,60 @@ class ApiKeyAuthentication(BaseAuthentication):
         if not header.strip():
             return None
         view = request.parser_context.get("view")
-        entry = enter(
+        call = authenticate(
             header,
             rate_class=rate_limits.rate_class_of(view, request.method),
             address=client_address(request._request),
         )
-        if entry.admission is not None:
-            # Where the middleware finds it: on Django's request, which DRF's wraps.
-            request._request.admission = entry.admission  # type: ignore[attr-defined]
-            rate_limits.require(entry.admission)
-        set_actor(KEY, entry.caller.prefix)
-        return entry.caller, entry.caller
+        if call.admission is not None:
+            # The middleware reads it from Django's request, which DRF's wraps.
+            request._request.admission = call.admission  # type: ignore[attr-defined]
+            rate_limits.require(call.admission)
+        set_actor(KEY, call.caller.prefix)
+        return call.caller, call.caller
 
     def authenticate_header(self, request: Request) -> str:
         return CHALLENGE
 
 
-def enter(authorization: str, *, rate_class: str, address: str) -> Entry:
+def authenticate(authorization: str, *, rate_class: str, address: str) -> CountedCall:
     """Look up the key of an Authorization header and count the request against its limit.
 
-    Raises ApiError for a key that is not valid, and RateLimited where too many of those have come
-    from one address. Whether the limit lets the request pass is for the caller to see to.
+    Raises ApiError for an invalid key, and RateLimited when too many of those came from one
+    address. The caller has to check whether the limit admits the request.
     """
-    return _enter(authorization, rate_class=rate_class, address=address, counts=True)
+    return _authenticate(authorization, rate_class=rate_class, address=address, counts=True)
 
 
 def find_caller(authorization: str, *, address: str) -> Caller:
-    """Whoever the header's key belongs to, before the request itself is read: it counts when it
-    enters. Raises as `enter` does, so that wrong keys are limited here too."""
-    return _enter(authorization, rate_class="read", address=address, counts=False).caller
+    """Return the caller of a header's key without counting the request.
+
+    Raises as `authenticate` does, so that wrong keys are limited here too.
+    """
+    return _authenticate(authorization, rate_class="read", address=address, counts=False).caller
 
 
 def is_well_formed(authorization: str) -> bool:
-    """Whether the header could hold a key of ours; nothing is looked up."""
+    """Whether the header has the form of an API key; nothing is looked up."""
     return _parse(authorization) is not None
 
 
-def _enter(authorization: str, *, rate_class: str, address: str, counts: bool) -> Entry:
+def _authenticate(
+    authorization: str, *, rate_class: str, address: str, counts: bool
+) -> CountedCall:
     match = _parse(authorization)
-    entry = _find(match[1], match[2], rate_class, counts=counts) if match else None
-    if entry is None:
+    call = _find(match[1], match[2], rate_class, counts=counts) if match else None
+    if call is None:
         count_wrong_key(address)
         raise _refused("invalid_key", "This API key is not valid.")
-    return entry
+    return call
 
 
 def count_call(key_id: UUID, namespace_id: UUID, *, rate_class: str) -> Admission | None:
-    """Count a call of a key that has entered under another class; None where it has no limit.
-    Raises RateLimited."""
+    """Count one more call of an authenticated key, under another rate class.
+
+    Returns None where there is no limit; raises RateLimited.
+    """
     usual: int = settings.RATE_LIMITS[rate_class]
     wanted = {"key": key_id, "class": rate_class, "usual": usual}
     rows = query_in_namespace(namespace_id, _LIMIT, wanted)
@@ -121,8 +127,10 @@ def count_call(key_id: UUID, namespace_id: UUID, *, rate_class: str) -> Admissio
 
 
 class HasScope(BasePermission):
-    """A view names the scope of each method in `scopes`; reading is the default for GET. None:
-    any key may call, and the view decides itself what for."""
+    """Checks the scope that a view lists for the method in `scopes`; the default for GET is read.
+
+    None means that any key may call, and the view checks the scope itself.
+    """
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         if not isinstance(request.auth, Caller):
@@ -151,7 +159,7 @@ def _parse(authorization: str) -> re.Match[str] | None:
 
 
 def count_wrong_key(address: str) -> None:
-    """Only wrong keys count, so that a valid one works from the same address all the while."""
+    """Count a wrong key against its address; valid keys from the same address keep working."""
     limit: int = settings.WRONG_KEYS_PER_MINUTE
     if limit <= 0:
         return
@@ -159,14 +167,13 @@ def count_wrong_key(address: str) -> None:
     if not count.is_allowed:
         seconds = rate_limits.admission("", limit, count).reset_seconds
         raise RateLimited(
-            f"Too many API keys that are not valid have come from your address. Try again in "
-            f"{seconds} s.",
+            f"Too many invalid API keys came from your address. Try again in {seconds} s.",
             retry_after=seconds,
         )
 
 
-# Past the tenant wall: no tenant is known before this answers. The request is counted in the same
-# trip to the database, unless Redis counts.
+# Reads across tenants, because the tenant is only known afterwards. The request is counted in the
+# same round trip, unless Redis counts.
 _OPEN = """
     SELECT key_id, namespace_id, secret_sha256, scopes, expires_at, revoked_at, last_used_at,
            request_limit, is_allowed, previous, current, elapsed
@@ -181,7 +188,7 @@ _LIMIT = """
 """
 
 
-def _find(prefix: str, secret: str, rate_class: str, *, counts: bool) -> Entry | None:
+def _find(prefix: str, secret: str, rate_class: str, *, counts: bool) -> CountedCall | None:
     digest = hashlib.sha256(secret.encode()).hexdigest()
     rows = query_prepared(
         _OPEN,
@@ -191,7 +198,7 @@ def _find(prefix: str, secret: str, rate_class: str, *, counts: bool) -> Entry |
             "rate_class": rate_class,
             "limit": settings.RATE_LIMITS[rate_class],
             "window": rate_limits.WINDOW_SECONDS,
-            "counts": counts and rate_counters.in_postgres(),
+            "counts": counts and rate_counters.uses_postgres(),
         },
     )
     if not rows:
@@ -204,10 +211,10 @@ def _find(prefix: str, secret: str, rate_class: str, *, counts: bool) -> Entry |
         raise _refused("key_revoked", "This API key has been revoked.")
     if expires_at and expires_at <= now:
         raise _refused("key_expired", "This API key has expired.")
-    if last_used_at is None or now - last_used_at > _USE_IS_WRITTEN_EVERY:
-        _note_use(key_id, namespace_id)
+    if last_used_at is None or now - last_used_at > _LAST_USED_INTERVAL:
+        _record_use(key_id, namespace_id)
     caller = Caller(key_id, namespace_id, frozenset(scopes), prefix)
-    return Entry(caller, _admission(key_id, rate_class, *rows[0][7:]) if counts else None)
+    return CountedCall(caller, _admission(key_id, rate_class, *rows[0][7:]) if counts else None)
 
 
 def _admission(
@@ -223,7 +230,7 @@ def _admission(
     return rate_limits.admission(rate_class, limit, count)
 
 
-def _note_use(key_id: UUID, namespace_id: UUID) -> None:
+def _record_use(key_id: UUID, namespace_id: UUID) -> None:
     with namespace(namespace_id), connection.cursor() as cursor:
         cursor.execute("UPDATE documents_apikey SET last_used_at = now() WHERE id = %s", [key_id])
 

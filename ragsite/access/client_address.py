@@ -1,4 +1,4 @@
-"""Where a request comes from, as far as that can be trusted."""
+"""The address a request comes from, as far as it can be trusted."""
 
 import ipaddress
 
@@ -11,23 +11,23 @@ UNKNOWN = "unknown"
 
 
 def client_address(request: HttpRequest) -> str:
-    """The address of the client: of the connection, or behind TRUSTED_PROXIES proxies the one that
-    the outermost of them saw. Whatever stands to the left of that was written by the client."""
+    """Return the connection's address or, behind TRUSTED_PROXIES proxies, the one that the
+    outermost proxy saw. What stands further left in X-Forwarded-For was written by the client."""
     forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "")
     return _trusted(forwarded, request.META.get("REMOTE_ADDR") or "")
 
 
 def address_of_scope(scope: Scope) -> str:
-    """The same at the ASGI layer, before Django has made a request of it."""
-    # Several headers are one list, as in Django: a client's own comes before its proxy's.
+    """The same at the ASGI layer, before there is a Django request."""
+    # Repeated headers form one list, as in Django: the client's comes before the proxy's.
     values = (value for name, value in scope["headers"] if name == b"x-forwarded-for")
     client = scope.get("client")
     return _trusted(str(b",".join(values), "latin-1"), client[0] if client else "")
 
 
 def network_of(address: str) -> str:
-    """What one client can be held to: an IPv4 address, or the /64 of an IPv6 address, since each
-    host has all addresses of its own."""
+    """Return what identifies one client: an IPv4 address, or the /64 of an IPv6 address, because a
+    host usually has a whole /64."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

@@ -1,5 +1,5 @@
-"""`Authorization: Bearer rsop_…`: keys of the whole installation, for the routes that manage
-namespaces and keys. With OPERATOR_API off these routes are closed and no key is even looked up."""
+"""`Authorization: Bearer rsop_…`: installation-wide keys, for the routes that manage namespaces and
+keys. With OPERATOR_API off these routes answer 404 and no key is looked up."""
 
 import hashlib
 import hmac
@@ -39,7 +39,7 @@ _NOTE_USE = """
 
 @dataclass(frozen=True, slots=True)
 class OperatorCaller:
-    """Whoever runs the installation. Has no namespace: nothing that reads content takes it."""
+    """Whoever runs the installation. Has no namespace, so it cannot read content."""
 
     key_id: UUID
     prefix: str
@@ -80,7 +80,7 @@ class IsOperator(BasePermission):
 
 
 def _limit(request: Request, caller: OperatorCaller) -> None:
-    """They have the installation's limits: there is no namespace that could have others."""
+    """Apply the installation's default limits; operator keys have no limits of their own."""
     rate_class = rate_limits.rate_class_of(request.parser_context.get("view"), request.method)
     limit: int = settings.RATE_LIMITS[rate_class]
     if limit:

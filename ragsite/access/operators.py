@@ -1,4 +1,4 @@
-"""Lets the Django admin, and nothing else on the web, run as the operator role."""
+"""Runs the Django admin, and no other route, as the operator role."""
 
 from collections.abc import Callable
 

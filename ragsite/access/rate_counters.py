@@ -1,5 +1,7 @@
-"""Where requests are counted, for all processes together: in Redis where CACHE_URL names one, else
-in PostgreSQL. While Redis is away they are counted in PostgreSQL, from zero."""
+"""Counts requests across all processes: in Redis if CACHE_URL is set, otherwise in PostgreSQL.
+
+While Redis is down, PostgreSQL counts, starting at zero.
+"""
 
 import logging
 import time
@@ -20,11 +22,11 @@ _breaker = Breaker(failures=1, pause=5.0)
 
 
 def count(bucket: str, limit: int) -> Count:
-    """Count a request, unless the bucket has had its limit."""
+    """Count a request, unless the bucket's limit is used up."""
     return count_in_redis(bucket, limit) or count_in_postgres(bucket, limit)
 
 
-def in_postgres() -> bool:
+def uses_postgres() -> bool:
     return not settings.CACHE_URL or _breaker.is_open
 
 
@@ -38,8 +40,8 @@ def count_in_postgres(bucket: str, limit: int) -> Count:
 
 
 def count_in_redis(bucket: str, limit: int) -> Count | None:
-    """None if there is no Redis, or it does not answer."""
-    if in_postgres():
+    """Return None if there is no Redis or it does not answer."""
+    if uses_postgres():
         return None
     windows = time.time() / WINDOW_SECONDS
     window = int(windows)
@@ -53,11 +55,11 @@ def count_in_redis(bucket: str, limit: int) -> Count | None:
             pipeline.get(f"{key}:{window - 1}")
             current, _, previous = pipeline.execute()
         is_allowed = fits(int(previous or 0), current, elapsed, limit)
-        if not is_allowed:  # a request that is turned away does not count
+        if not is_allowed:  # a refused request does not count
             current = client.decr(f"{key}:{window}")
-    except Exception as error:  # a driver has many; none of them is the caller's business
+    except Exception as error:  # a driver raises many kinds; callers need none of them
         _breaker.failed()
-        # Not the error's own words: they may hold the server's address and password.
+        # Not the error's message, which may hold the server's address and password.
         logger.warning("rate_limits.redis_down", extra={"error": type(error).__name__})
         return None
     _breaker.worked()
@@ -74,5 +76,5 @@ def _client(url: str) -> Any:
 
 
 def delete_old_counts() -> None:
-    """Somebody has to call this now and then; Redis forgets by itself."""
+    """Delete expired counts from PostgreSQL; called regularly. Redis expires its own."""
     query_prepared("SELECT ragsite.forget_request_counts()", {})

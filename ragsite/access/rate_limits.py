@@ -1,6 +1,6 @@
-"""How many requests a minute a caller may make: the classes of routes, and what a caller is told.
+"""How many requests a minute a caller may make, by class of route, and the headers that say so.
 
-Requests are counted in a sliding window: the present minute, plus what is left of the one before.
+Requests are counted in a sliding window: this minute plus the remaining share of the previous one.
 """
 
 import math
@@ -25,11 +25,11 @@ BY_METHOD: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Requests of one bucket: in this window, in the one before, and how far this window is."""
+    """Requests of one bucket in this window and the previous one, and how far this window is."""
 
     is_allowed: bool
     previous: int
-    current: int  # with this request, if it is allowed
+    current: int  # includes this request if it is allowed
     elapsed: float  # from 0 to 1
 
 
@@ -69,7 +69,7 @@ class RateLimited(ApiError):
 
 
 def fits(previous: int, current: int, elapsed: float, limit: int) -> bool:
-    """Whether the request that made it `current` is within the limit."""
+    """Whether the request that raised the count to `current` is within the limit."""
     return previous * (1 - elapsed) + current <= limit
 
 
@@ -89,15 +89,15 @@ def admission(rate_class: str, limit: int, count: Count) -> Admission:
 
 
 def _wait(limit: int, count: Count) -> float:
-    """In windows: until one more request fits."""
-    if count.current < limit:  # it is the window before that is in the way, and it fades
+    """Return the time until one more request fits, in windows."""
+    if count.current < limit:  # only the previous window's share exceeds the limit, and it shrinks
         at = 1 - (limit - count.current - 1) / max(count.previous, 1)
         return max(0.0, at - count.elapsed)
     return 1 - count.elapsed + max(0.0, 1 - (limit - 1) / count.current)
 
 
 def require(admitted: Admission) -> None:
-    """Raises RateLimited for a request that may not pass."""
+    """Raise RateLimited if the request is not allowed."""
     if not admitted.is_allowed:
         raise RateLimited(
             f"This key may make {admitted.limit} requests of the class {admitted.rate_class!r} "
@@ -109,7 +109,7 @@ def require(admitted: Admission) -> None:
 
 
 def rate_class_of(view: object, method: str | None) -> str:
-    """A view names its class in `rate_class`: one for all methods, or one for each."""
+    """Return a view's `rate_class`, which may be one for all methods or one for each."""
     named: str | Mapping[str, str] = getattr(view, "rate_class", BY_METHOD)
     if isinstance(named, str):
         return named
@@ -117,7 +117,7 @@ def rate_class_of(view: object, method: str | None) -> str:
 
 
 def checked_limits(limits: object) -> dict[str, int]:
-    """Requests a minute by class; 0 is no limit. Raises ValueError with what is wrong."""
+    """Validate limits in requests a minute by class; 0 is no limit. Raises ValueError."""
     if not isinstance(limits, Mapping):
         raise ValueError('Limits are an object such as {"search": 600}.')
     for name, value in limits.items():
@@ -134,7 +134,7 @@ def checked_limits(limits: object) -> dict[str, int]:
 def rate_limit_middleware(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Every answer to a key tells what is left of its limit, also one that is an error."""
+    """Add the RateLimit headers to every response to a key, errors included."""
 
     def answer(request: HttpRequest) -> HttpResponse:
         response = get_response(request)

@@ -1,6 +1,6 @@
 """The database as tenants see it: the wall between namespaces, roles, replicas and timeouts.
 
 In: a namespace or the operator role. Out: transactions that see that namespace and no other, and
-the migration operations that put tables behind the wall. Imports Django and ragsite.postgres,
-never an app.
+the migration operations that put tables behind the wall. May import ragsite.postgres and
+ragsite.platform, never an app.
 """

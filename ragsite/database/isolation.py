@@ -7,7 +7,7 @@ from django.db.migrations.state import ProjectState
 
 
 def role(kind: str) -> str:
-    """The database role's name: kind is app, operator or definer (ragsite/database/roles.py)."""
+    """Return a database role's name; kind is app, operator or definer (roles.py)."""
     return f"{settings.DATABASE_ROLE_PREFIX}_{kind}"
 
 
@@ -38,7 +38,7 @@ class IsolateTenants(Operation):
         return type(self).__name__, [self.table, self.column], options
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
-        pass  # nothing that models know of
+        pass  # no model changes
 
     def database_forwards(
         self,
@@ -88,10 +88,10 @@ class IsolateTenants(Operation):
 
 
 class DefinerFunction(Operation):
-    """A function that runs as the definer role, callable by the application role.
+    """Create a function that runs as the definer role and that the application role may call.
 
-    `signature` is "name(argument type, …)" inside schema ragsite; the body is in `language` and
-    only reads, unless `writes`; `options` are settings that hold while it runs.
+    `signature` is "name(argument type, …)" in the schema ragsite. The body is in `language` and
+    only reads, unless `writes` is set. `options` are settings that apply while it runs.
     """
 
     reversible = True
@@ -156,11 +156,11 @@ class DefinerFunction(Operation):
 
 
 class AppendOnly(Operation):
-    """Let the app and operator roles add rows and read them, and nobody but the owner change them.
+    """Let the app and operator roles add and read rows, and only the owner change them.
 
     Rows whose `column` is older than `days` may be deleted by the definer role, and so by a
-    definer function: whoever can run that function still cannot touch a younger row.
-    `roles.APPEND_ONLY` must name the table, too: `migrate` grants anew each time.
+    definer function; nobody who can run that function can delete a younger row.
+    `roles.APPEND_ONLY` must list the table, too, because every `migrate` grants all rights again.
     """
 
     reversible = True

@@ -1,4 +1,4 @@
-"""Reading from a replica where there is one, and from the primary when it does not answer."""
+"""Reads from the replica if there is one, and from the primary when the replica does not answer."""
 
 import logging
 from collections.abc import Callable
@@ -15,11 +15,11 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_breaker = Breaker(failures=1, pause=30.0)  # seconds in which nobody waits for it again
+_breaker = Breaker(failures=1, pause=30.0)  # seconds without another attempt
 
 
 def read(work: Callable[[], T]) -> tuple[T, str]:
-    """What the work gives, and the fallback taken ("" if none). The work must only read."""
+    """Return the result of `work`, which must only read, and the fallback taken ("" if none)."""
     if "replica" not in connections:
         return work(), ""
     if not _breaker.is_open:
@@ -28,7 +28,7 @@ def read(work: Callable[[], T]) -> tuple[T, str]:
                 result = work()
         except (OperationalError, InterfaceError) as error:
             if is_timeout(error):
-                raise  # it answers; the same statement would take as long on the primary
+                raise  # the replica is up; the statement would take as long on the primary
             _breaker.failed()
             connections["replica"].close()
             logger.warning("replica.fallback", exc_info=True)

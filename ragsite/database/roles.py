@@ -1,4 +1,4 @@
-"""The database roles, and whether this server is good enough to serve from.
+"""The database roles, and whether the server meets the requirements.
 
 owner     the user of DATABASE_URL: owns the tables, runs the migrations
 app       serves requests and jobs; owns nothing; row-level security shows it one namespace
@@ -13,12 +13,12 @@ from django.db.backends.utils import CursorWrapper
 from psycopg import sql
 
 from .isolation import role
-from .timeouts import give_to_roles
+from .timeouts import set_role_timeouts
 
 MIN_POSTGRES = 150000
 MIN_PGVECTOR = (0, 8, 4)
 
-# Tables of everybody's, without a tenant: the application role may not look into, or not change.
+# Tables without a tenant that the application role may not read, or may not change.
 OPERATORS_ONLY = {
     "auth_group",
     "auth_group_permissions",
@@ -33,12 +33,12 @@ OPERATORS_ONLY = {
     "documents_operatorkey",
 }
 READ_ONLY = {"documents_indexprofile", "django_content_type", "auth_permission"}
-# Rows that neither the application nor an operator changes or deletes once they are written.
+# Rows that neither the application nor an operator may change or delete.
 APPEND_ONLY = {"documents_auditevent"}
-# A row of django-q2's schedule names any function to be run: nobody who serves may write one.
+# A row of django-q2's schedule names a function to run, so no serving role may write one.
 OWNERS_ONLY = {"django_q_schedule"}
-# The queue is the application's; operators look at its length.
-OPERATORS_LOOK = {"django_q_ormq", "django_q_task"}
+# The queue belongs to the application; operators only read its length.
+OPERATORS_READ = {"django_q_ormq", "django_q_task"}
 
 
 class UnsuitableDatabase(Exception):
@@ -76,7 +76,7 @@ def require_supported(connection: BaseDatabaseWrapper) -> None:
 
 
 def require_row_security(alias: str) -> None:
-    """Refuse to serve as a role that row-level security does not bind."""
+    """Raise UnsuitableDatabase if row-level security does not apply to this connection's role."""
     with connections[alias].cursor() as cursor:
         cursor.execute(
             "SELECT rolname, rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
@@ -89,24 +89,24 @@ def require_row_security(alias: str) -> None:
         (owned,) = cursor.fetchone()
     if unbound or owned:
         raise UnsuitableDatabase(
-            f"The database role {name!r} is not held by row-level security (it is a superuser, "
+            f"Row-level security does not apply to the database role {name!r} (it is a superuser, "
             "has BYPASSRLS or owns tables). Leave DATABASE_APP_URL unset so that `migrate` makes "
-            "a fitting role, or point it at one that owns nothing."
+            "a suitable role, or point it at one that owns nothing."
         )
 
 
 def provision(connection: BaseDatabaseWrapper) -> None:
     """Create the roles, their passwords and their rights, before the tables. Safe to run again.
 
-    In one transaction with what is withheld again: no moment in which a role may do too much.
+    Grants and revocations share one transaction, so that no role ever has too many rights.
     """
     with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
         for kind, alias in (("app", "default"), ("operator", "operator"), ("definer", None)):
             _create_role(cursor, role(kind))
             if alias and settings.DATABASES[alias]["USER"] == role(kind):
-                _give_password(cursor, role(kind), settings.DATABASES[alias]["PASSWORD"])
-        give_to_roles(cursor)
-        # To hand a function over to a role one must be a member of it.
+                _set_password(cursor, role(kind), settings.DATABASES[alias]["PASSWORD"])
+        set_role_timeouts(cursor)
+        # Only a member of a role can make it the owner of a function.
         cursor.execute(_named("GRANT {definer} TO CURRENT_USER"))
         cursor.execute("CREATE SCHEMA IF NOT EXISTS ragsite")
         cursor.execute(_named("GRANT USAGE ON SCHEMA ragsite TO {app}, {operator}, {definer}"))
@@ -124,11 +124,11 @@ def provision(connection: BaseDatabaseWrapper) -> None:
                     f"GRANT {rights} ON {what} TO {{app}}, {{operator}}"
                 )
             )
-        withhold(connection)
+        revoke_excess_rights(connection)
 
 
-def withhold(connection: BaseDatabaseWrapper) -> None:
-    """Take away what a role does not need, once the tables are there."""
+def revoke_excess_rights(connection: BaseDatabaseWrapper) -> None:
+    """Revoke the rights that a role does not need, once the tables exist."""
     present = set(connection.introspection.table_names())
     with connection.cursor() as cursor:
         for table in sorted(OPERATORS_ONLY & present):
@@ -139,7 +139,7 @@ def withhold(connection: BaseDatabaseWrapper) -> None:
             cursor.execute(_named(f"REVOKE UPDATE, DELETE ON {table} FROM {{app}}, {{operator}}"))
         for table in sorted(OWNERS_ONLY & present):
             cursor.execute(_named(f"REVOKE ALL ON {table} FROM {{app}}, {{operator}}"))
-        for table in sorted(OPERATORS_LOOK & present):
+        for table in sorted(OPERATORS_READ & present):
             cursor.execute(_named(f"REVOKE INSERT, UPDATE, DELETE ON {table} FROM {{operator}}"))
 
 
@@ -149,7 +149,7 @@ def _create_role(cursor: CursorWrapper, name: str) -> None:
         cursor.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(name)))
 
 
-def _give_password(cursor: CursorWrapper, name: str, password: str) -> None:
+def _set_password(cursor: CursorWrapper, name: str, password: str) -> None:
     statement = sql.SQL("ALTER ROLE {} LOGIN PASSWORD {}")
     cursor.execute(statement.format(sql.Identifier(name), sql.Literal(password)))
 

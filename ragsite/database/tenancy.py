@@ -1,7 +1,7 @@
-"""The wall between tenants: the only door that lets a transaction see a namespace's rows.
+"""The wall between tenants: the only way for a transaction to see a namespace's rows.
 
 Every tenant table is under forced row-level security. As the application role a transaction
-sees nothing until `namespace()` names the tenant, and the name is gone when it ends.
+sees nothing until `namespace()` sets the tenant, which is reset when the transaction ends.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,9 +20,9 @@ _namespace: ContextVar[UUID | None] = ContextVar("namespace", default=None)
 _operator: ContextVar[bool] = ContextVar("operator", default=False)
 _alias: ContextVar[str] = ContextVar("alias", default="default")
 
-# The inner query depends on the outer, and OFFSET 0 keeps the planner from mixing them: nothing is
-# read before the name is set. Were it otherwise, no row would be seen.
-_NAMED_FIRST = """
+# The inner query depends on the outer one, and OFFSET 0 keeps the planner from merging them, so the
+# tenant is set before anything is read. Otherwise no row would be visible.
+_SET_TENANT_FIRST = """
     SELECT seen.*
     FROM (SELECT set_config('ragsite.namespace', %(tenant)s, true) AS tenant OFFSET 0) named
     CROSS JOIN LATERAL (
@@ -48,7 +48,7 @@ def namespace(namespace_id: UUID) -> Iterator[None]:
             _set_tenant(str(namespace_id))
             yield
             if nested and outer is None:
-                # SET LOCAL lasts until the outer transaction ends: take the name back.
+                # SET LOCAL lasts until the outer transaction ends, so reset it here.
                 _set_tenant("")
     finally:
         _namespace.reset(tenant)
@@ -67,17 +67,17 @@ def _set_tenant(value: str) -> None:
 
 
 def current_connection() -> BaseDatabaseWrapper:
-    """For SQL by hand inside namespace(): the connection whose transaction that is."""
+    """Return the connection of the current namespace() block, for handwritten SQL."""
     return connections[_alias.get()]
 
 
 def id_array(ids: Iterable[UUID]) -> str:
-    """As PostgreSQL reads it: for hundreds of ids many times faster than element by element."""
+    """Format ids as a PostgreSQL array: for hundreds of ids many times faster than a list."""
     return "{" + ",".join([id.hex for id in ids]) + "}"
 
 
 def query_prepared(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """The rows of a statement that finds them by their keys: it is planned once (prepared)."""
+    """Run a prepared statement, for lookups by key whose plan does not change; return its rows."""
     with cast(DatabaseWrapper, current_connection()).prepared_cursor() as cursor:
         cursor.execute(statement, parameters)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
@@ -87,18 +87,21 @@ def query_prepared(statement: str, parameters: dict[str, Any]) -> list[tuple[Any
 def query_in_namespace(
     namespace_id: UUID, statement: str, parameters: dict[str, Any]
 ) -> list[tuple[Any, ...]]:
-    """The same inside the namespace, in one trip to the server where namespace() takes four: the
-    statement names the tenant before it reads, and being a transaction by itself forgets it."""
+    """The same inside a namespace, in one round trip where namespace() takes four.
+
+    The statement sets the tenant before it reads. It is its own transaction, so the tenant is reset
+    when it ends.
+    """
     if current_connection().in_atomic_block:
         with namespace(namespace_id):
             return query_prepared(statement, parameters)
     named = {**parameters, "tenant": str(namespace_id)}
-    return query_prepared(_NAMED_FIRST.format(statement=statement), named)
+    return query_prepared(_SET_TENANT_FIRST.format(statement=statement), named)
 
 
 @contextmanager
 def reading_from(alias: str) -> Iterator[None]:
-    """Let the block's namespaces be opened on another server, such as a replica that only reads."""
+    """Open the block's namespaces on another server, such as a read-only replica."""
     token = _alias.set(alias)
     try:
         yield
@@ -110,8 +113,7 @@ def reading_from(alias: str) -> Iterator[None]:
 def operator() -> Iterator[None]:
     """Run the block's queries as the operator role, which sees every namespace.
 
-    For the admin, for commands typed by whoever runs the service and for the operator API, where
-    that is switched on; never for a client's call.
+    For the admin, management commands and the operator API; never for a client's request.
     """
     token = _operator.set(True)
     try:
@@ -121,7 +123,7 @@ def operator() -> Iterator[None]:
 
 
 def current_namespace() -> UUID | None:
-    """The one whose namespace() block this is, if any."""
+    """Return the namespace of the current namespace() block, if any."""
     return _namespace.get()
 
 

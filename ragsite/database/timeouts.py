@@ -1,5 +1,7 @@
-"""How long statements, waits for locks and idle transactions may take, and how to tell that one
-took too long. Connections carry the timeouts themselves (ragsite/settings/limits.py)."""
+"""Timeouts of statements, lock waits and idle transactions, and how to recognise them.
+
+Connections set the timeouts themselves (ragsite/settings/limits.py).
+"""
 
 import logging
 
@@ -21,16 +23,18 @@ _TIMEOUTS = (
 
 
 def is_timeout(error: BaseException | None) -> bool:
-    """Django's error, or psycopg's own that it stands for."""
+    """Whether an error, Django's or psycopg's, is a database timeout."""
     return isinstance(error, _TIMEOUTS) or (
         error is not None and isinstance(error.__cause__, _TIMEOUTS)
     )
 
 
-def give_to_roles(cursor: CursorWrapper) -> None:
-    """Let the roles have timeouts by themselves, for every connection that brings none: through a
-    pooler, or by psql. The application role gets those of the web, which are the shortest. Roles
-    that somebody else has made, and we may not change, keep what they have."""
+def set_role_timeouts(cursor: CursorWrapper) -> None:
+    """Set default timeouts on the roles, for connections that set none: through a pooler or psql.
+
+    The application role gets those of the web, which are the shortest. Roles that we may not change
+    keep what they have.
+    """
     cursor.execute("SELECT current_database()")
     (database,) = cursor.fetchone()
     for kind, timeouts in (("app", "web"), ("operator", "operator")):

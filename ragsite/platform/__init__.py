@@ -1,4 +1,5 @@
-"""What every app stands on and none of them owns: guards, limits, policies, and who is acting.
+"""Small parts that every app uses: errors, logs, plug-in loader, circuit breaker, private files.
 
-Modules here know nothing of documents, retrieval or evaluation.
+In: plain values and exceptions. Out: error envelopes, log records, configured backends. May import
+Django and ragsite.database, never an app.
 """

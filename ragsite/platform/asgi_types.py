@@ -1,4 +1,4 @@
-"""The types of an ASGI application, as our guards see them."""
+"""The types of an ASGI application."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def header_of(scope: Scope, name: bytes) -> str:
-    """The header's value, or an empty string. ASGI servers give names in lower case."""
+    """Return a header's value or an empty string; `name` is in lower case, as ASGI has it."""
     for key, value in scope["headers"]:
         if key == name:
             return str(value, "latin-1")

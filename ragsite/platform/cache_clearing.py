@@ -1,5 +1,7 @@
-"""Forgets a namespace's entries in every cache that this process can reach. Another process's own
-memory is out of reach: what it keeps expires, and no key leads to it any more."""
+"""Deletes a namespace's entries from every cache that this process can reach.
+
+Entries in another process's memory expire on their own; no key leads to them any more.
+"""
 
 import logging
 from uuid import UUID
@@ -13,19 +15,19 @@ logger = logging.getLogger(__name__)
 
 
 def clear_namespace(namespace_id: UUID) -> int:
-    """How many entries were forgotten; a cache that is down is logged and left to expire."""
-    forgotten = 0
+    """Return how many entries were deleted; a cache that is down is logged and left to expire."""
+    deleted = 0
     for alias in settings.CACHES:
         try:
-            forgotten += _forget(caches[alias], str(namespace_id))
-        except Exception as error:  # a driver has many; the rows are gone all the same
-            # Not the error's own words: they may hold the server's address and password.
+            deleted += _delete_entries(caches[alias], str(namespace_id))
+        except Exception as error:  # a driver raises many kinds; the rows are gone anyway
+            # Not the error's message, which may hold the server's address and password.
             logger.warning("cache.not_cleared", extra={"error": type(error).__name__})
-    return forgotten
+    return deleted
 
 
-def _forget(cache: object, part: str) -> int:
-    """Entries whose key holds the part."""
+def _delete_entries(cache: object, part: str) -> int:
+    """Delete the entries whose key contains `part`; return how many."""
     if isinstance(cache, LocMemCache):
         with cache._lock:  # type: ignore[attr-defined]
             names = [name for name in cache._cache if part in name]  # type: ignore[attr-defined]

@@ -56,12 +56,12 @@ def envelope(code: str, message: str, details: Any = None) -> dict[str, Any]:
 
 
 def flat_envelope(code: str, message: str) -> dict[str, Any]:
-    """The same for the routes under FLAT_PREFIX, whose clients expect another shape."""
+    """The envelope of the routes under FLAT_PREFIX, whose clients expect another shape."""
     return {"success": False, "error": message, "code": code, "requestId": current_request_id()}
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
-    """DRF's EXCEPTION_HANDLER: whatever a view raises leaves in the envelope."""
+    """DRF's EXCEPTION_HANDLER: turn whatever a view raises into an error envelope."""
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):
@@ -86,8 +86,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
 
 
 def envelope_of(error: Exception) -> dict[str, Any]:
-    """What the API would answer to this error, for a stream that has no status or headers left:
-    seconds to wait are among the details."""
+    """Return the error's envelope for a stream that has already sent its status and headers; the
+    seconds to wait are in the details."""
     response = exception_handler(error, {})
     body: dict[str, Any] = response.data
     if wait := response.headers.get("Retry-After"):
@@ -113,7 +113,7 @@ def _described(error: exceptions.APIException) -> tuple[str, str, Any]:
     if isinstance(error, ApiError):
         return error.code, str(error.detail), error.details
     if isinstance(error, exceptions.ValidationError):
-        # Well-formed but not acceptable; 400 is for what cannot even be parsed.
+        # Well-formed but not valid; 400 is for what cannot be parsed.
         error.status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
         return "invalid_request", describe(error), {"fields": flat_errors(error)}
     if isinstance(error, exceptions.NotFound):
@@ -158,7 +158,7 @@ def _is_leaf(details: Any) -> bool:
     return isinstance(details, dict) and isinstance(details.get("message"), str)
 
 
-# -- pages Django answers itself ---------------------------------------------------
+# -- errors outside of the API ---------------------------------------------------
 
 
 def _page(code: str, message: str, http_status: int) -> HttpResponse:
@@ -178,7 +178,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    if is_timeout(sys.exc_info()[1]):  # of a page that is not the API's, such as the admin's
+    if is_timeout(sys.exc_info()[1]):  # outside of the API, such as in the admin
         headers = {"Retry-After": "5"}
         return JsonResponse(_timeout_envelope(), status=503, headers=headers)
     return _page("internal_error", "Something went wrong on our side.", 500)

@@ -1,4 +1,4 @@
-"""Structured logs: one line per event with its fields, the request id on every one of them."""
+"""Structured logs: one line per event with its fields, each with the request id."""
 
 import logging
 import re
@@ -25,7 +25,7 @@ def current_request_id() -> str:
 
 @contextmanager
 def request_id(value: str) -> Iterator[None]:
-    """Trace a piece of work that no HTTP request carries: a job, a command."""
+    """Set the request id for work outside of an HTTP request: a job, a command."""
     token = _request_id.set(value)
     try:
         yield
@@ -33,9 +33,9 @@ def request_id(value: str) -> Iterator[None]:
         _request_id.reset(token)
 
 
-def accepted_request_id(given: str) -> str:
-    """The caller's own id where it can be used, otherwise a new one."""
-    return given if _ACCEPTED_ID.fullmatch(given) else str(uuid.uuid4())
+def accepted_request_id(submitted: str) -> str:
+    """Return the caller's id if it is acceptable, otherwise a new one."""
+    return submitted if _ACCEPTED_ID.fullmatch(submitted) else str(uuid.uuid4())
 
 
 def request_id_middleware(
@@ -53,7 +53,7 @@ def request_id_middleware(
 
 def _finished(request: HttpRequest, response: HttpResponse, started: float) -> HttpResponse:
     response["X-Request-ID"] = current_request_id()
-    if request.path not in ("/livez", "/readyz"):  # asked every few seconds, by machines
+    if request.path not in ("/livez", "/readyz"):  # requested every few seconds by monitors
         fields = {"method": request.method, "path": request.path, "status": response.status_code}
         took = round((time.perf_counter() - started) * 1000, 1)
         logger.info("request.done", extra={**fields, "ms": took})
@@ -61,7 +61,7 @@ def _finished(request: HttpRequest, response: HttpResponse, started: float) -> H
 
 
 class ReadinessFilter(logging.Filter):
-    """Django calls every 503 an error; /readyz's "not yet" is an answer."""
+    """Drops Django's error for a 503 of /readyz, which is a normal response."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return getattr(getattr(record, "request", None), "path", "") != "/readyz"
@@ -84,8 +84,8 @@ def json_formatter() -> logging.Formatter:
 class TextFormatter(logging.Formatter):
     """For a person at a terminal: time, level, what happened, then its fields.
 
-    Whatever a caller put into a path, a name or a file cannot begin a line, pass for another field
-    or command the terminal; only tracebacks have lines of their own, and those are indented.
+    Text from callers (paths, names, files) cannot start a line, look like another field or control
+    the terminal. Only tracebacks have lines of their own, and those are indented.
     """
 
     def __init__(self) -> None:
@@ -104,20 +104,20 @@ class TextFormatter(logging.Formatter):
         parts = [self.formatException(record.exc_info)] if record.exc_info else []
         if record.stack_info:
             parts.append(self.formatStack(record.stack_info))
-        # By "\n" alone: splitlines() would let other separators pass as ours.
+        # Split at "\n" only: splitlines() would also break at other separators.
         lines = [line for part in parts for line in part.split("\n")]
         return "".join(f"\n    {escaped(line)}" for line in lines)
 
 
 def escaped(value: str) -> str:
-    """With every character that is not printable as Python would write it: \\n, \\x1b, \\u2028."""
+    """Escape every non-printable character as Python does: \\n, \\x1b, \\u2028."""
     if value.isprintable():
         return value
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in value)
 
 
 def _quoted(value: str) -> str:
-    """In quotes where it could be taken for more than one field."""
+    """Quote a value that could be read as more than one field."""
     if value and not _AMBIGUOUS.search(value):
         return escaped(value)
     return '"' + escaped(value.replace("\\", "\\\\").replace('"', '\\"')) + '"'

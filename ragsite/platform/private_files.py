@@ -1,4 +1,4 @@
-"""What the service writes under RAGSITE_HOME can be read by its own user and nobody else."""
+"""Makes what the service writes under RAGSITE_HOME readable by its own user only."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ FILES = ("secret_key", "credentials.json")
 
 
 def make_folder(path: Path, *, mode: int = 0o700) -> None:
-    """With exactly this mode, whatever the umask; one that is there stays as it is."""
+    """Create a folder with exactly this mode, whatever the umask; an existing one is unchanged."""
     try:
         path.mkdir(parents=True)
     except FileExistsError:
@@ -22,7 +22,7 @@ def make_folder(path: Path, *, mode: int = 0o700) -> None:
 
 
 def keep_private(home: Path) -> None:
-    """For this process and its children from now on, and for what earlier releases left open."""
+    """Set the umask for this process and its children, and fix the modes of existing files."""
     os.umask(UMASK)
     for name in (*FOLDERS, *FILES):
         _close(home / name)

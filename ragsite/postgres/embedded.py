@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL server: found in a wheel, started on demand, stopped by the last out."""
+"""The embedded PostgreSQL server: from a wheel, started on demand, stopped by its last user."""
 
 import atexit
 import fcntl
@@ -20,8 +20,8 @@ from ragsite.postgres.account import Account
 
 MAJOR = "18"
 SOCKET_NAME = ".s.PGSQL.5432"
-MAX_SOCKET_PATH = 107  # bytes in sockaddr_un, less its closing zero
-SUPERVISED_SECONDS = 10  # a supervised process answers "database away" rather than hang
+MAX_SOCKET_PATH = 107  # bytes in sockaddr_un, without the final zero
+SUPERVISED_SECONDS = 10  # a supervised process reports an error rather than hang
 
 _held: dict[Path, int] = {}
 _mutex = threading.Lock()
@@ -29,12 +29,12 @@ _ending = threading.Event()
 
 
 class EmbeddedServerError(RuntimeError):
-    """The database cannot be had; the message says what to do."""
+    """The server cannot be started; the message says what to do."""
 
 
 def open_lock(path: Path) -> int:
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    if os.geteuid() == 0:  # one `sudo` must not lock the ordinary user out for good
+    if os.geteuid() == 0:  # running once with `sudo` must not lock the ordinary user out
         owner = path.parent.stat()
         os.fchown(lock, owner.st_uid, owner.st_gid)
     return lock
@@ -64,22 +64,24 @@ def _wait(seconds: float, *, until: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def _forget_in_child() -> None:
-    """A forked child holds nothing, and stops nothing, until it asks for the server itself."""
+def _drop_locks_in_child() -> None:
+    """Drop the locks in a forked child, until it asks for the server itself."""
     global _mutex
     _mutex = threading.Lock()
     while _held:
         os.close(_held.popitem()[1])
 
 
-os.register_at_fork(after_in_child=_forget_in_child)
+os.register_at_fork(after_in_child=_drop_locks_in_child)
 
 
 @dataclass(frozen=True)
 class EmbeddedServer:
-    """One server per home. Processes that use it hold run/server.lock, shared; the last one out
-    stops it. Starting and stopping happen under run/start.lock. Every process of the server
-    inherits postgres/alive.lock: while that is taken, something of it still runs.
+    """One server per home.
+
+    Processes that use it share run/server.lock, and the last one stops it. Starting and stopping
+    happen under run/start.lock. Every process of the server inherits postgres/alive.lock: while
+    that is locked, some of them still run.
     """
 
     home: Path
@@ -101,7 +103,7 @@ class EmbeddedServer:
         short = [p for p in places if len(os.fsencode(p / SOCKET_NAME)) <= MAX_SOCKET_PATH]
         if short[0] != private:
             for line in self._postmaster()[4:5]:
-                if Path(line).name == name:  # of a process with another TMPDIR than ours
+                if Path(line).name == name:  # started with another TMPDIR than ours
                     return Path(line)
         return short[0]
 
@@ -109,7 +111,7 @@ class EmbeddedServer:
         return bool(self._postmaster())
 
     def ensure_running(self) -> None:
-        """Cheap while we hold a server that is well: this is called for every new connection."""
+        """Start the server if needed. Cheap otherwise, because every new connection calls it."""
         supervised = os.environ.get("RAGSITE_SUPERVISED") == "1"
         if (supervised or self.home in _held) and self._is_ready():
             return
@@ -118,7 +120,7 @@ class EmbeddedServer:
             return
         try:
             for folder in (self.home / "run", self._folder):
-                make_folder(folder, mode=0o711)  # the server's own user has to pass
+                make_folder(folder, mode=0o711)  # the server's user must be able to enter
             with _mutex, _exclusive(self.home / "run" / "start.lock"):
                 self._hold()
                 if not self._is_ready():
@@ -128,11 +130,11 @@ class EmbeddedServer:
             raise EmbeddedServerError(cluster.explain(str(error), self.home)) from error
 
     def release(self) -> None:
-        with _mutex, suppress(FileNotFoundError):  # the whole home may be gone by now
+        with _mutex, suppress(FileNotFoundError):  # the home may have been deleted
             held = _held.pop(self.home, None)
             if held is None:
                 return
-            fcntl.flock(held, fcntl.LOCK_UN)  # close() alone would leave it to forked children
+            fcntl.flock(held, fcntl.LOCK_UN)  # with close() alone, forked children would keep it
             os.close(held)
             with _exclusive(self.home / "run" / "start.lock"):
                 last = open_lock(self.home / "run" / "server.lock")
@@ -186,8 +188,8 @@ class EmbeddedServer:
             os.close(lock)
 
     def _hold(self) -> None:
-        if _ending.is_set():  # a thread that outlives us must not start it again
-            raise EmbeddedServerError("This process is about to end.")
+        if _ending.is_set():  # a late thread must not start it again
+            raise EmbeddedServerError("This process is ending.")
         if self.home not in _held:
             atexit.unregister(self._release_at_exit)
             atexit.register(self._release_at_exit)
@@ -197,23 +199,23 @@ class EmbeddedServer:
     def _start(self) -> None:
         alive = open_lock(self._folder / "alive.lock")
         try:
-            if not self._is_left_alone(alive):
+            if not self._wait_for_earlier_server(alive):
                 return
             self._spawn(self._prepare(alive), alive)
         finally:
-            os.close(alive)  # the server keeps its own
+            os.close(alive)  # the server has its own
         self._wait_until_ready(self.patience, hopeless=self._is_gone)
 
-    def _is_left_alone(self, alive: int) -> bool:
-        """Wait for the end of an earlier server; False if that turns out to be well."""
+    def _wait_for_earlier_server(self, alive: int) -> bool:
+        """Wait until an earlier server has ended; False if that one becomes ready instead."""
         now = orphaned = time.monotonic()
         deadline = now + self.patience
         while self._postmaster() or not try_lock(alive, fcntl.LOCK_EX):
             if self._is_ready():
                 return False
-            if self._postmaster():  # on its way up or down
+            if self._postmaster():  # starting or stopping
                 orphaned = now
-            elif now > orphaned + 2:  # backends go soon after the postmaster, unless busy
+            elif now > orphaned + 2:  # backends end soon after the postmaster, unless busy
                 self._kill_orphans()
             if now > deadline:
                 raise EmbeddedServerError(f"A server that does not answer uses {self._data}.")
@@ -233,18 +235,18 @@ class EmbeddedServer:
         sockets = self.socket_dir()
         account.own(self._folder / "log")
         account.own(sockets)
-        account = account.reaching(self._binary("initdb"), self._folder / "log", sockets)
+        account = account.with_access_to(self._binary("initdb"), self._folder / "log", sockets)
         if not self._data.exists():
             cluster.make_cluster(self._binary("initdb"), self._data, account, alive, self.fsync)
         made_by = (self._data / "PG_VERSION").read_text().strip()
         if made_by != MAJOR:
             raise EmbeddedServerError(
                 f"{self._data} was made by PostgreSQL {made_by}, and this is {MAJOR}. Dump it with"
-                f" a server of version {made_by} and load it here, or move it away to begin anew."
+                f" a server of version {made_by} and load it here, or move it away to start afresh."
             )
         account.own(self._data)
         cluster.configure(self._folder, self.fsync)
-        # Nothing runs, so these are stale; their process ids may be somebody else's by now.
+        # Nothing is running, so these are stale; their process ids may have been reused.
         for stale in (self._data / "postmaster.pid", *sockets.glob(f"{SOCKET_NAME}*")):
             stale.unlink(missing_ok=True)
         return account
@@ -262,7 +264,7 @@ class EmbeddedServer:
         argv = [self._binary("postgres"), "-D", str(self._data)]
         argv += [f"--{name}={value}" for name, value in forced.items()]
         started = self._folder / "startup.log"
-        started.unlink(missing_ok=True)  # it may be root's, from another day
+        started.unlink(missing_ok=True)  # it may belong to root, from an earlier start
         with started.open("wb") as log:
             account.start_detached(argv, alive, log)
 
@@ -270,8 +272,8 @@ class EmbeddedServer:
         _wait(seconds, until=lambda: self._is_ready() or hopeless())
         if not self._is_ready():
             late = "" if hopeless() else f"No answer within {seconds:g} seconds.\n"
-            words = late + cluster.last_words(self._folder)
-            raise EmbeddedServerError(cluster.explain(words, self.home))
+            trouble = late + cluster.recent_log(self._folder)
+            raise EmbeddedServerError(cluster.explain(trouble, self.home))
 
     def _create_database(self) -> None:
         import psycopg

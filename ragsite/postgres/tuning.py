@@ -1,4 +1,4 @@
-"""ragsite.conf: PostgreSQL's settings, fitted to this machine."""
+"""ragsite.conf: PostgreSQL's settings for this machine."""
 
 import os
 from contextlib import suppress
@@ -14,12 +14,12 @@ AUTOVACUUM = {
 LOGGING = {
     "logging_collector": "on",
     "log_directory": "../log",
-    "log_filename": "postgres-%a.log",  # one week: each day overwrites the one before
+    "log_filename": "postgres-%a.log",  # one week: each weekday's file is overwritten
     "log_rotation_age": "1d",
     "log_rotation_size": 0,
     "log_truncate_on_rotation": "on",
-    # Tenants' text stands in statements (Django binds on the client), in errors and in their
-    # details. Those go to the caller; what the log gets is too little to need a bound by size.
+    # Statements (Django binds parameters on the client), errors and their details contain tenants'
+    # text and go to the caller only. What is left to log needs no limit on size.
     "log_min_messages": "log",
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
@@ -31,12 +31,15 @@ LOGGING = {
 
 
 def memory_megabytes() -> int:
-    """What the machine has, or the cgroup around us allows."""
+    """Return the machine's memory, or what our cgroup allows."""
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
             _, controllers, group = line.split(":", 2)
-            if controllers not in ("", "memory"):  # version 2, or the one of version 1
+            if controllers not in (
+                "",
+                "memory",
+            ):  # cgroup version 2, or the memory controller of version 1
                 continue
             name = "memory.limit_in_bytes" if controllers else "memory.max"
             inner = Path("/sys/fs/cgroup", controllers, group.lstrip("/"))
@@ -55,7 +58,7 @@ def shm_megabytes() -> int:
 
 
 def tuning(*, memory: int, shm: int, cores: int, fsync: bool) -> str:
-    """ragsite.conf for so many megabytes of memory and of /dev/shm, and so many cores."""
+    """Return the text of ragsite.conf; `memory` and `shm` (/dev/shm) are in megabytes."""
     maintenance = min(max(memory // 16, 64), 1024)
     roomy = shm >= max(256, 2 * maintenance)  # a parallel HNSW build lives in /dev/shm
     values: dict[str, object] = {

@@ -38,7 +38,7 @@ HOME = Path(env.str("RAGSITE_HOME", default=str(BASE_DIR / "var"))).expanduser()
 
 
 def _kept_secret(name: str) -> str:
-    """A secret made at the first start and kept in HOME, readable by its owner only."""
+    """Return a secret that is created at the first start and kept in HOME, mode 0600."""
     path = HOME / name
     try:
         return path.read_text().strip()
@@ -47,7 +47,7 @@ def _kept_secret(name: str) -> str:
         draft = path.with_name(f".{name}.{os.getpid()}")
         draft.touch(mode=0o600)
         draft.write_text(secrets.token_urlsafe(50))
-        with suppress(FileExistsError):  # another process was first: then theirs counts
+        with suppress(FileExistsError):  # another process was first: use its secret
             os.link(draft, path)
         draft.unlink()
         return path.read_text().strip()
@@ -140,7 +140,7 @@ DATABASE_URL = aliases.database_url(env)
 SUPABASE = aliases.supabase(env)
 DATABASE_ROLE_PREFIX = env.str("DATABASE_ROLE_PREFIX", default="ragsite")
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=20)
-# After so many times a statement is planned once and kept; 0: never, for poolers that cannot.
+# A statement is prepared after this many uses; 0 is never, for poolers that do not support it.
 DATABASE_PREPARE_AFTER = env.int("DATABASE_PREPARE_AFTER", default=3)
 DATABASE_TIMEOUTS = limits.database_timeouts(env)
 # False for a pooler between us and the database that refuses startup options (docs/limits.md).
@@ -162,12 +162,12 @@ def _owner_database() -> dict[str, Any]:
 
 
 def _role_password(role: str) -> str:
-    """The same on every host that shares SECRET_KEY; `migrate` gives it to the role."""
+    """The same on every host with the same SECRET_KEY; `migrate` sets it on the role."""
     return hmac.new(SECRET_KEY.encode(), f"role:{role}".encode(), hashlib.sha256).hexdigest()
 
 
 def _timeouts_of(kind: str) -> dict[str, float]:
-    """Commands and jobs take their time, whoever they run as; those who wait for a page do not."""
+    """Commands and jobs get the long timeouts, whatever their role; web requests the short ones."""
     if env.str("RAGSITE_PROCESS", default="") != "web":
         return DATABASE_TIMEOUTS["worker"]
     return DATABASE_TIMEOUTS["operator" if kind == "operator" else "web"]
@@ -183,11 +183,11 @@ def _role_database(kind: str, own_url: str) -> dict[str, Any]:
     options["prepare_threshold"] = DATABASE_PREPARE_AFTER or None
     if DATABASE_STARTUP_OPTIONS:
         options = limits.with_timeouts(options, _timeouts_of(kind))
-    # A pool only where threads come and go (ragsite/asgi.py); it does not survive the fork
-    # that django-q2 makes its workers with.
+    # A pool only in the web process, which has many threads; it would not survive the fork by which
+    # django-q2 starts its workers.
     if env.str("RAGSITE_PROCESS", default="") == "web":
         options["pool"] = {"min_size": 1, "max_size": DATABASE_POOL_SIZE, "timeout": 10}
-        database["CONN_HEALTH_CHECKS"] = False  # ragsite/postgres/base.py looks more quickly
+        database["CONN_HEALTH_CHECKS"] = False  # ragsite/postgres/base.py has a faster check
     else:
         database["CONN_MAX_AGE"] = 600
     return {**database, "OPTIONS": options}
@@ -213,7 +213,7 @@ if replica := env.str("DATABASE_REPLICA_URL", default=""):
 DATABASE_ROUTERS = ["ragsite.database.tenancy.RoleRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# Of each transaction, where a connection cannot carry them and the role's own are for the web.
+# Set in each transaction where connections cannot set them; the role's own are those of the web.
 TRANSACTION_TIMEOUTS: dict[str, str] = (
     {} if DATABASE_STARTUP_OPTIONS else limits.timeout_parameters(_timeouts_of("app"))
 )
@@ -237,7 +237,7 @@ FILE_UPLOAD_TEMP_DIR = str(HOME / "tmp")
 make_folder(Path(FILE_UPLOAD_TEMP_DIR))
 FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 INGEST_MAX_BYTES = env.int("INGEST_MAX_BYTES", default=50 * 1024 * 1024)
-# What is all text grows many times over while it is read; what is mostly pictures does not.
+# Text formats take many times their size in memory while they are read; images do not.
 INGEST_MAX_BYTES_BY_TYPE: dict[str, int] = {
     **dict.fromkeys(
         ("md", "rst", "html", "transcript", "org", "xml", "code", "config"), 10 * 1024 * 1024
@@ -252,7 +252,7 @@ INGEST_MAX_WAIT = env.int("INGEST_MAX_WAIT", default=60)
 FACTS_PER_DOCUMENT = env.int("FACTS_PER_DOCUMENT", default=50_000)
 DATA_UPLOAD_MAX_MEMORY_SIZE = REQUEST_MAX_BYTES  # ragsite/web/guards/bodies.py is the real guard
 DATA_UPLOAD_MAX_NUMBER_FILES = INGEST_MAX_BATCH
-# What a client may hold open (ragsite/platform/).
+# What a client may hold open (ragsite/web/guards/).
 STREAMS, BODIES = web.streams(env), web.bodies(env)
 ANSWER_RUNS = web.answer_runs(env)
 
@@ -274,7 +274,7 @@ OCR_LIMITS = {
     "max_pages": env.int("OCR_MAX_PAGES", default=200),
 }
 
-# -- jobs: our table is the truth, django-q2 the doorbell (documents/jobs/queue.py) -----
+# -- jobs: kept in our own table; django-q2 only wakes workers (documents/jobs/queue.py) -----
 JOB_WORKERS = env.int("JOB_WORKERS", default=2)
 JOB_TIMEOUT = env.int("JOB_TIMEOUT", default=3600)
 JOB_LEASE_SECONDS = env.int("JOB_LEASE_SECONDS", default=30)
@@ -285,21 +285,23 @@ Q_CLUSTER = {
     "workers": JOB_WORKERS,
     "timeout": JOB_TIMEOUT,
     "retry": JOB_TIMEOUT + 100,
-    "queue_limit": JOB_WORKERS,  # a bell taken early only waits longer
+    "queue_limit": JOB_WORKERS,  # a task taken early would only wait longer
     "bulk": 1,
     "ack_failures": True,
     "max_attempts": 1,
     "recycle": 1000,
     "save_limit": 100,
     "catch_up": False,
-    "scheduler": False,  # a schedule names any function to be run
+    "scheduler": False,  # a schedule could name any function
 }
 
 
 # -- embedding ---------------------------------------------------------------------
 def _threads() -> int:
-    """The workers share the cores. A question is too short to share: with two threads and one
-    core busy elsewhere its embedding took 200 ms instead of 18."""
+    """Divide the cores between the workers; the web process uses one.
+
+    A query is too short for two threads: with one core busy, its embedding took 200 ms, not 18.
+    """
     if env.str("RAGSITE_PROCESS", default="") == "web":
         return 1
     return max(1, len(os.sched_getaffinity(0)) // JOB_WORKERS)
@@ -315,9 +317,9 @@ REINDEX = {
     "share": env.float("REINDEX_SHARE", default=0.5),
     "builders": env.int("REINDEX_BUILDERS", default=1),
     "grace": env.int("REINDEX_GRACE_SECONDS", default=30),
-    "seconds": 20.0,  # at a time; then other work gets its turn
+    "seconds": 20.0,  # of building at a time; then other jobs get a turn
 }
-# What two profiles are compared by: the first that has something to go by.
+# How two profiles are compared: by the first of these that has data.
 PARITY_REPORTS = [
     "evaluation.experiments.parity.on_golden_set",
     "retrieval.parity.on_logged_questions",
@@ -374,7 +376,7 @@ def _cache(name: str, entries: int) -> dict[str, Any]:
 
 
 CACHES = {
-    # Django's own and django-q2's: never Redis, so that its absence is felt by ours alone.
+    # For Django and django-q2; not Redis, so that an outage of Redis affects our caches only.
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     "results": _cache("results", entries=400),  # each of at most 256 kB
     "queries": _cache("queries", entries=2000),  # one vector each

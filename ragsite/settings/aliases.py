@@ -1,25 +1,25 @@
-"""Names by which the owner's documents call settings of ours. Where both are set, ours counts, and
-ragsite/alias_checks.py says so."""
+"""Alternative names of settings (SUPABASE_…, EMBEDDING_MODEL_NAME, EMBEDDING_DIM). Where both names
+are set, the main one wins and ragsite/alias_checks.py reports it."""
 
 from dataclasses import dataclass
 
 import environ
 
 TRANSACTION_POOLER_PORT = 6543  # Supabase's
-BUNDLED = "all-minilm-l6-v2"  # the embedding model that is installed with us
+BUNDLED = "all-minilm-l6-v2"  # the embedding model that comes with the installation
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingAliases:
-    """What EMBEDDING_MODEL_NAME and EMBEDDING_DIM say, and of which embedder they say it: the one
-    API that has an address, else a local model, else the bundled one."""
+    """The values of EMBEDDING_MODEL_NAME and EMBEDDING_DIM, and the embedder they apply to: the API
+    that has an address, else a local model, else the bundled one."""
 
     embedder: str
     model: str = ""
     dimensions: int = 0
 
     def model_for(self, embedder: str, own: str) -> str:
-        """The embedder's own setting, else the alias where that is about this embedder."""
+        """Return the embedder's own setting, else the alias if it applies to this embedder."""
         return own or (self.model if self.embedder == embedder else "")
 
     def dimensions_for(self, embedder: str, own: int) -> int:
@@ -28,7 +28,7 @@ class EmbeddingAliases:
 
 @dataclass(frozen=True, slots=True)
 class SupabaseAliases:
-    """What the checks need to know of them; the secrets among them are not kept."""
+    """What the checks need to know about the SUPABASE_… settings, without the secrets."""
 
     is_database_ignored: bool
     is_transaction_pooler: bool

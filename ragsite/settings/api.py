@@ -1,4 +1,4 @@
-"""How the API speaks: settings that no environment changes, apart from those that it does."""
+"""Settings of Django REST framework and of the OpenAPI schema; none depends on the environment."""
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["ragsite.access.auth.ApiKeyAuthentication"],

@@ -1,4 +1,4 @@
-"""Which embedders there are: the bundled one always, others where the environment names them."""
+"""The configured embedders: the bundled one always, others if the environment names them."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ BACKENDS = {
 def embedders(
     env: environ.Env, *, home: Path, threads: int, aliases: EmbeddingAliases
 ) -> dict[str, Any]:
-    """Each by an alias that index profiles name: adding one changes no index that is there."""
+    """Return the embedders by the alias that index profiles use."""
     size = env.int("EMBEDDING_BATCH_SIZE", default=64)
     local = {
         "threads": env.int("EMBEDDING_THREADS", default=0) or threads,
@@ -66,7 +66,7 @@ def embedders(
 
 
 def caps(env: environ.Env) -> dict[str, float]:
-    """What embedding may take; 0 is no cap."""
+    """Caps on tokens and cost of embedding; 0 is no cap."""
     return {
         "job_tokens": env.int("EMBEDDING_JOB_MAX_TOKENS", default=0),
         "job_cost": env.float("EMBEDDING_JOB_MAX_COST", default=0.0),

@@ -1,4 +1,4 @@
-"""What one file may use and reach while it is read (documents/ingestion/extraction.py)."""
+"""Limits and sandbox for reading one file (documents/ingestion/extraction.py)."""
 
 from typing import Any
 

@@ -1,5 +1,4 @@
-"""Who writes answers: the built-in extractive writer always, models where the environment names
-them."""
+"""The configured answer writers: the extractive one always, models if they are set up."""
 
 from typing import Any
 
@@ -18,7 +17,7 @@ REMOTE = set(BACKENDS) - {"extractive"}
 
 
 def language_models(env: environ.Env) -> dict[str, Any]:
-    """By the alias that requests and namespaces name."""
+    """Return the models by the alias that requests and namespaces use."""
     found = {"extractive": _entry("extractive", {})}
     if url := env.str("LLM_OPENAI_URL", default=""):
         named = {
@@ -49,7 +48,7 @@ def language_models(env: environ.Env) -> dict[str, Any]:
 
 
 def caps(env: environ.Env) -> dict[str, float]:
-    """What language models may take for each namespace in a calendar month; 0 is no cap."""
+    """Caps on tokens and cost of language models, per namespace and calendar month; 0 is no cap."""
     return {
         "month_tokens": env.int("LLM_MONTH_MAX_TOKENS", default=0),
         "month_cost": env.float("LLM_MONTH_MAX_COST", default=0.0),
@@ -69,8 +68,8 @@ def answers(env: environ.Env) -> dict[str, Any]:
 
 
 def chunking(env: environ.Env) -> dict[str, Any]:
-    """Of the llm chunker: an alias of LANGUAGE_MODELS, blank where nobody may use it; and how long
-    one answer of the model may take."""
+    """Settings of the llm chunker: an alias of LANGUAGE_MODELS (blank: refused), and the seconds
+    for one response of the model."""
     return {
         "model": env.str("CHUNKING_MODEL", default=""),
         "seconds": env.float("CHUNKING_SECONDS", default=60.0),

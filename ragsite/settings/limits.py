@@ -18,18 +18,18 @@ DEFAULT_RATE_LIMITS = {
 
 
 def rate_limits(env: environ.Env) -> dict[str, int]:
-    given: dict[str, Any] = env.json("RATE_LIMITS", default={})
-    unknown = set(given) - set(DEFAULT_RATE_LIMITS)
-    if unknown or not all(type(n) is int and 0 <= n <= 1_000_000 for n in given.values()):
+    overrides: dict[str, Any] = env.json("RATE_LIMITS", default={})
+    unknown = set(overrides) - set(DEFAULT_RATE_LIMITS)
+    if unknown or not all(type(n) is int and 0 <= n <= 1_000_000 for n in overrides.values()):
         raise ImproperlyConfigured(
             'RATE_LIMITS is JSON such as {"search": 600}: whole numbers of requests a minute '
             f"for any of {', '.join(DEFAULT_RATE_LIMITS)}; 0 is no limit."
         )
-    return {**DEFAULT_RATE_LIMITS, **given}
+    return {**DEFAULT_RATE_LIMITS, **overrides}
 
 
 def quotas(env: environ.Env) -> dict[str, int]:
-    """Of namespaces that have none of their own; 0 is no quota."""
+    """Default quotas, for namespaces without their own; 0 is no quota."""
     return {
         "documents": env.int("QUOTA_DOCUMENTS", default=0),
         "bytes": env.int("QUOTA_BYTES", default=0),
@@ -38,7 +38,7 @@ def quotas(env: environ.Env) -> dict[str, int]:
 
 
 def database_timeouts(env: environ.Env) -> dict[str, dict[str, float]]:
-    """In seconds, by who is asking; 0 is no timeout. The owner, who migrates, has none."""
+    """Timeouts in seconds by kind of process; 0 is none. The owner, who migrates, has none."""
     return {
         "web": {
             "statement": env.float("DATABASE_WEB_STATEMENT_SECONDS", default=30.0),
@@ -58,7 +58,7 @@ def database_timeouts(env: environ.Env) -> dict[str, dict[str, float]]:
     }
 
 
-# How PostgreSQL calls them.
+# PostgreSQL's names for them.
 TIMEOUT_PARAMETERS = {
     "statement": "statement_timeout",
     "lock": "lock_timeout",
@@ -67,7 +67,7 @@ TIMEOUT_PARAMETERS = {
 
 
 def timeout_parameters(timeouts: dict[str, float]) -> dict[str, str]:
-    """By PostgreSQL's names, in milliseconds."""
+    """Return timeouts under PostgreSQL's names, in milliseconds."""
     return {
         parameter: str(round(timeouts[name] * 1000))
         for name, parameter in TIMEOUT_PARAMETERS.items()
@@ -75,7 +75,7 @@ def timeout_parameters(timeouts: dict[str, float]) -> dict[str, str]:
 
 
 def with_timeouts(options: dict[str, Any], timeouts: dict[str, float]) -> dict[str, Any]:
-    """Connection options that carry the timeouts from the first moment, without a statement of
-    their own. What the database's address says itself comes later, and so wins."""
+    """Add the timeouts to connection options, so that no extra statement is needed. Options in the
+    database's URL come later and so take precedence."""
     ours = " ".join(f"-c {name}={value}" for name, value in timeout_parameters(timeouts).items())
     return {**options, "options": f"{ours} {options.get('options', '')}".strip()}

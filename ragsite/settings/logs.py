@@ -1,4 +1,4 @@
-"""What is logged, how loudly and in which form."""
+"""Django's LOGGING setting."""
 
 from typing import Any
 
@@ -24,11 +24,11 @@ def logging(*, level: str, format_: str) -> dict[str, Any]:
         },
         "root": {"handlers": ["console"], "level": level},
         "loggers": {
-            # Both are chatty about every bell and every file; their warnings are still heard.
+            # Both log every task and every file at INFO; warnings are kept.
             "django-q": {"level": "WARNING"},
             "django.request": {"level": "ERROR", "filters": ["readiness"]},
             "httpx": {"level": "WARNING"},
-            # Its own handler would write what clients send as it comes.
+            # Its own handler would write what clients send without escaping.
             "uvicorn": {"handlers": ["console"], "level": "WARNING", "propagate": False},
             "matplotlib": {"level": "WARNING"},
             "sentence_transformers": {"level": "WARNING"},

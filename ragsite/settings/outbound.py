@@ -1,4 +1,4 @@
-"""What the service may fetch from the web on somebody's behalf (documents/intake/fetching.py)."""
+"""What the service may fetch from the web for a caller (documents/intake/fetching.py)."""
 
 from typing import Any
 

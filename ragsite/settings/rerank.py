@@ -1,4 +1,4 @@
-"""Rerankers as the environment configures them: only what is configured is there."""
+"""The rerankers that the environment configures."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from ragsite.platform.secret import Secret
 
-PRESETS = {  # the address that /rerank is added to, and the model
+PRESETS = {  # the URL that /rerank is appended to, and the model
     "together": ("https://api.together.xyz/v1", "mixedbread-ai/mxbai-rerank-large-v2"),
     "cohere": ("https://api.cohere.com/v2", "rerank-v3.5"),
     "jina": ("https://api.jina.ai/v1", "jina-reranker-v2-base-multilingual"),
@@ -45,7 +45,7 @@ def rerankers(env: environ.Env) -> dict[str, Any]:
 
 
 def _remote(env: environ.Env) -> dict[str, Any]:
-    """A preset knows address and model; what is named beside it counts more."""
+    """Options of the remote reranker; explicit settings override a preset's URL and model."""
     preset = env.str("RERANK_REMOTE_PRESET", default="")
     if preset and preset not in PRESETS:
         names = ", ".join(PRESETS)

@@ -1,4 +1,4 @@
-"""Settings that keep strangers out and the trace in; read by ragsite/settings/."""
+"""Settings for passwords, logins, the audit log, the operator API and TLS."""
 
 import environ
 
@@ -14,12 +14,12 @@ PASSWORD_VALIDATORS = [
 
 
 def operator_api(env: environ.Env) -> bool:
-    """Whether namespaces and keys can be managed over the API, by keys of the installation."""
+    """Whether operator keys can manage namespaces and keys over the API."""
     return bool(env.bool("OPERATOR_API", default=False))
 
 
 def audit_days(env: environ.Env) -> int:
-    """How long audit events are kept; the database keeps them for 30 days in any case."""
+    """How long audit events are kept; the database refuses to delete younger than 30 days."""
     return int(env.int("AUDIT_DAYS", default=365))
 
 
@@ -35,16 +35,16 @@ def login_throttle(env: environ.Env) -> dict[str, int]:
 
 
 class Tls:
-    """What holds where a proxy ends TLS before us (BEHIND_TLS), and what does not."""
+    """Settings that depend on whether a proxy terminates TLS in front of us (BEHIND_TLS)."""
 
     def __init__(self, env: environ.Env, *, behind: bool) -> None:
         year = 365 * 24 * 3600
         self.hsts_seconds = env.int("HSTS_SECONDS", default=year) if behind else 0
         self.hsts_subdomains = behind and env.bool("HSTS_INCLUDE_SUBDOMAINS", default=False)
         self.redirect = behind and env.bool("TLS_REDIRECT", default=True)
-        # Asked by machines on this host or in this cluster, without TLS.
+        # Requested by monitors on this host or in this cluster, without TLS.
         self.not_redirected = [r"^livez$", r"^readyz$"]
-        # W005 and W021: whether all hosts of the domain have TLS is not ours to say.
-        # The others all say "no TLS", which ragsite.W001 says once, with what to do.
+        # W005 and W021: we cannot know whether all hosts of the domain have TLS. The others all
+        # report missing TLS, which ragsite.W001 does once, with advice.
         without_tls = ["security.W004", "security.W008", "security.W012", "security.W016"]
         self.silenced = ["security.W005", "security.W021", *([] if behind else without_tls)]

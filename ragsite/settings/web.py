@@ -1,4 +1,4 @@
-"""What clients of the web process may hold open: streams, request bodies, half-sent headers."""
+"""Limits on what clients may hold open: streams, request bodies, incomplete headers."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def streams(env: environ.Env) -> dict[str, Any]:
 
 
 def answer_runs(env: environ.Env) -> dict[str, Any]:
-    """Answers being written in one web process, each in a thread of its own."""
+    """Limits on answers being written in one web process, each in its own thread."""
     return {
         "at_once": env.int("ANSWERS_AT_ONCE", default=32),
         "per_namespace": env.int("ANSWERS_PER_NAMESPACE", default=16),

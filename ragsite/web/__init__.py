@@ -1,5 +1,5 @@
 """How requests are run and answered: threads, streams, rendering, the OpenAPI schema, WebSockets.
 
-In: ASGI events and what views return. Out: responses. May import ragsite.platform, database and
-access, never an app.
+In: ASGI events and what views return. Out: responses. May import ragsite.platform, ragsite.database
+and ragsite.access, never an app.
 """

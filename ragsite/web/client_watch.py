@@ -1,4 +1,4 @@
-"""Lets a synchronous view that takes long notice that its client has left."""
+"""Lets a slow synchronous view notice that its client has disconnected."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ _watch: ContextVar["ClientWatch | None"] = ContextVar("client_watch", default=No
 
 
 class ClientWatch:
-    """One for each request, made by the handler. It costs nothing until a view asks for it."""
+    """Created by the handler for each request; costs nothing until a view starts it."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -22,7 +22,7 @@ class ClientWatch:
         self._is_over = False
 
     def start(self, *, on_leave: Callable[[], None], on_tick: Callable[[], object]) -> None:
-        """From the view's thread. Both are called in the event loop, so they must be quick."""
+        """Start watching, from the view's thread. The callbacks run in the event loop."""
         self._loop.call_soon_threadsafe(self._start, on_leave, on_tick)
 
     def _start(self, on_leave: Callable[[], None], on_tick: Callable[[], object]) -> None:
@@ -55,5 +55,5 @@ def watched(watch: ClientWatch) -> Iterator[None]:
 
 
 def current_watch() -> ClientWatch | None:
-    """None where no server of ours serves the request, as in tests of views."""
+    """Return this request's watch; None outside of our handler, as in tests of views."""
     return _watch.get()

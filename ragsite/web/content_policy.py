@@ -1,4 +1,4 @@
-"""Content-Security-Policy on every answer: pages run our scripts and styles, and no others."""
+"""Content-Security-Policy on every response: pages run only our own scripts and styles."""
 
 import secrets
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 
 HEADER = "Content-Security-Policy"
 NOT_A_PAGE = "default-src 'none'; frame-ancestors 'none'; sandbox"
-# A chart carries its styles inside; nothing in it runs.
+# A chart has inline styles and no scripts.
 CHART = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 PAGE = (
     "default-src 'none'; script-src 'self' 'nonce-{nonce}'; style-src 'self' 'nonce-{nonce}'; "

@@ -1,8 +1,8 @@
 """A synchronous generator whose items a coroutine reads.
 
-The generator runs in a thread of its own, with the context variables of whoever made it. It may be
-a few items ahead of its reader and then waits. A reader that stops, for whatever reason, sets
-`cancelled`; the generator is closed in its own thread.
+The generator runs in its own thread, with the context variables of its creator. It may be a few
+items ahead of its reader and then waits. When the reader stops, for whatever reason, `cancelled` is
+set and the generator is closed in its own thread.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from .threads import release_connections
 T = TypeVar("T")
 
 MAX_AHEAD = 64  # items
-LOOK_EVERY = 0.25  # seconds, at `cancelled`, while the queue is full
+POLL_SECONDS = 0.25  # how often `cancelled` is checked while the queue is full
 
 
 class _ReaderGone(Exception):
@@ -55,7 +55,7 @@ class GeneratorThread(Generic[T]):
             self._end()
 
     def iterate(self) -> Iterator[T]:
-        """In this thread. No pooled database connection is kept from one item to the next."""
+        """Run the generator in this thread, without keeping a pooled connection between items."""
         if not self._begin():
             return
         try:
@@ -73,8 +73,11 @@ class GeneratorThread(Generic[T]):
             self._end()
 
     async def items(self, *, every: float) -> AsyncGenerator[T | None]:
-        """The items, and None whenever none has come for `every` seconds. Raises what the
-        generator raises. Always awaits: a generator that floods does not hold up the loop."""
+        """Yield the items, and None whenever none has come for `every` seconds.
+
+        Raises what the generator raises. Awaits before each item, so that a fast generator does not
+        block the event loop.
+        """
         changed = asyncio.Event()
         wake = partial(asyncio.get_running_loop().call_soon_threadsafe, changed.set)
         thread = threading.Thread(target=self._context.run, args=(self._fill, wake), daemon=True)
@@ -114,7 +117,7 @@ class GeneratorThread(Generic[T]):
         self._wake(wake)
 
     def _put(self, item: T) -> None:
-        while not self._room.acquire(timeout=LOOK_EVERY):
+        while not self._room.acquire(timeout=POLL_SECONDS):
             if self.cancelled.is_set():
                 raise _ReaderGone
         if self.cancelled.is_set():
@@ -124,13 +127,13 @@ class GeneratorThread(Generic[T]):
     def _wake(self, wake: Callable[[], object]) -> None:
         try:
             wake()
-        except RuntimeError:  # the loop is closed, and its reader with it
+        except RuntimeError:  # the loop is closed, so there is no reader
             self.cancelled.set()
 
     # -- its two ends ----------------------------------------------------------------------
 
     def _begin(self) -> bool:
-        """Whether it was the caller's to begin."""
+        """Mark the generator as begun; False if it already was."""
         with self._lock:
             was_begun, self._is_begun = self._is_begun, True
         return not was_begun
@@ -143,7 +146,7 @@ class GeneratorThread(Generic[T]):
 
 
 async def _is_set(event: asyncio.Event, seconds: float) -> bool:
-    """Within so many seconds; clears it."""
+    """Whether the event is set within so many seconds; clears it."""
     try:
         async with asyncio.timeout(seconds):
             await event.wait()

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol with deadlines it lacks: for headers, and for clients that never read.
+"""uvicorn's HTTP protocol with two deadlines added: for headers, and for clients that never read.
 
 uvicorn loads it by name (`--http`, see ragsite/service/programs.py).
 """
@@ -46,7 +46,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def _limit_socket(self, sock: Any) -> None:
         if sock is None or sock.family == socket.AF_UNIX:
             return
-        with suppress(OSError, AttributeError):  # not every system has them
+        with suppress(OSError, AttributeError):  # not available on every system
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_IN_KERNEL)
             # The kernel's own deadline, also for the last bytes of a connection we have closed.
             timeout = int(self._send_seconds * 1000)
@@ -79,7 +79,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def _refuse(self, status: int) -> None:
-        """Before there is a request that could be answered in the envelope."""
+        """Refuse a connection before there is a request, and so without an error envelope."""
         self.transport.write(
             STATUS_LINE[status] + b"content-length: 0\r\nconnection: close\r\n\r\n"
         )
@@ -101,20 +101,20 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_response_complete()
         if self.transport.is_closing():
             self._close()
-        elif self.cycle.response_complete:  # else the next request is there already
+        elif self.cycle.response_complete:  # otherwise the next request has arrived
             self._await_headers()
 
     def timeout_keep_alive_handler(self) -> None:
         self._close()
 
     def _close(self) -> None:
-        """After what is still to be sent, but not for ever."""
+        """Close once everything is sent, or after the send timeout."""
         self.transport.close()
         if self._close_timer is None:
             self._close_timer = self.loop.call_later(self._send_seconds, self._abort)
 
     def _abort(self) -> None:
-        """Without waiting for the client to take the rest: the kernel drops it as well."""
+        """Close at once and let the kernel drop unsent data."""
         if (sock := self.transport.get_extra_info("socket")) is not None:
             with suppress(OSError):
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

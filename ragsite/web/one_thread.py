@@ -1,10 +1,9 @@
-"""Django's ASGI handler with the whole of a request in one thread.
+"""Django's ASGI handler, but each request runs in one thread.
 
-Asynchronous Django runs every hook of every synchronous middleware as a trip to a thread of its
-own, a dozen of them around each request, and one more each for what is done at its beginning and
-at its end. All our views and middleware are synchronous: one trip does for all of it. Streaming
-responses stay asynchronous, they are sent after that, and hold neither the thread nor its database
-connection: each of their steps borrows them (ragsite/web/threads.py).
+Django switches threads for every hook of every synchronous middleware. Our views and middleware are
+all synchronous, so one thread can run the whole request. Streaming responses are sent afterwards,
+asynchronously, and hold neither a thread nor a database connection: each step borrows both
+(ragsite/web/threads.py). Why this exists: docs/decisions/0003-asgi-on-uvicorn.md.
 """
 
 import asyncio
@@ -45,7 +44,7 @@ class OneThreadHandler(ASGIHandler):
                 response: HttpResponseBase = await self.threads.run(self._answer, scope, body)
             finally:
                 await watch.stop()
-        # A client that reads slowly does not keep what it has sent on our disk.
+        # The body is closed by now: a client that reads slowly must not keep it on our disk.
         if not response.streaming:
             await self.send_response(response, send)
             return
@@ -53,12 +52,11 @@ class OneThreadHandler(ASGIHandler):
             await self._stream(response, receive, send)
 
     def _answer(self, scope: Any, body: Any) -> Any:
-        """The request from its first signal to its last, in this thread. One that streams has its
-        end when all of it is sent."""
+        """Run the request from first to last signal; a streamed one ends when it is sent."""
         signals.request_started.send(sender=self.__class__, scope=scope)
         request, refused = self.create_request(scope, body)
         response: Any = refused if request is None else self.get_response(request)
-        response._handler_class = self.__class__  # whom the last signal names as its sender
+        response._handler_class = self.__class__  # the sender of the request_finished signal
         if isinstance(response, FileResponse):
             response.block_size = self.chunk_size
         if not response.streaming:
@@ -68,7 +66,7 @@ class OneThreadHandler(ASGIHandler):
         return response
 
     async def _stream(self, response: HttpResponseBase, receive: Any, send: Any) -> None:
-        """Until its end, or until the client goes."""
+        """Send the response until it ends or the client disconnects."""
         sending = asyncio.create_task(self.send_response(response, send))
         leaving = asyncio.create_task(receive())
         try:
@@ -83,7 +81,7 @@ class OneThreadHandler(ASGIHandler):
 
 
 def _send_part_by_part(response: StreamingHttpResponse) -> None:
-    """Django reads all of a synchronous iterator into memory before it sends the first part."""
+    """Send a synchronous iterator part by part; Django would read all of it into memory first."""
     parts: Iterator[bytes] = iter(response.streaming_content)  # type: ignore[arg-type]
     end = object()
 

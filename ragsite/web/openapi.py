@@ -1,11 +1,11 @@
-"""Completes the generated schema: what every operation can answer, and what every text can hold."""
+"""Completes the generated schema: the errors of every operation, the patterns of every text."""
 
 from collections.abc import Iterator
 from typing import Any
 
 Schema = dict[str, Any]
 
-RULES = "x-rules"  # of a component, until declare_rules has put them in
+RULES = "x-rules"  # key of a component's rules, until declare_rules applies them
 ERRORS = {
     "400": "The request cannot be parsed.",
     "401": "No valid API key was sent.",
@@ -49,12 +49,12 @@ ERROR_SCHEMA = {
     },
 }
 
-# What str.strip() takes away, written out: regular expressions differ about \\s.
+# What str.strip() removes, spelled out because regular expressions differ about \\s.
 _BLANKS = r"\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 NO_NUL = r"^[^\u0000]*$"
 NOT_BLANK = rf"^[^\u0000]*[^\u0000{_BLANKS}][^\u0000]*$"
-LONG_TEXT = 1000  # tools that make texts up from a pattern take for ever over long ones
-ANY_TEXT = r"^[\s\S]*$"  # for those that take NULs, too: a text with a pattern is left alone
+LONG_TEXT = 1000  # tools that generate texts from a pattern are very slow for long ones
+ANY_TEXT = r"^[\s\S]*$"  # for texts that may contain NUL: those with a pattern are not changed
 
 JSON_OBJECT, JSON_VALUE = "#/components/schemas/JsonObject", "#/components/schemas/JsonValue"
 JSON_SCHEMAS: dict[str, Schema] = {
@@ -104,8 +104,8 @@ def _can_happen(code: str, path: str, method: str) -> bool:
 
 
 def declare_rules(result: Schema, **kwargs: Any) -> Schema:
-    """Rules between fields are put in last: other hooks would take them for fields. They demand
-    some field, so there has to be a body."""
+    """Add rules between fields last, because other hooks would read them as fields. They require
+    some field, so the body becomes required."""
     ruled = set()
     for name, schema in result["components"]["schemas"].items():
         if rules := schema.pop(RULES, {}):
@@ -122,7 +122,7 @@ def declare_rules(result: Schema, **kwargs: Any) -> Schema:
 
 
 def declare_texts(result: Schema, **kwargs: Any) -> Schema:
-    """No text that is sent may hold a NUL, and those that must not be empty must not be blank."""
+    """Forbid NUL in every submitted text, and blank values where a text must not be empty."""
     result["components"]["schemas"].update(JSON_SCHEMAS)
     for schema in _sent(result):
         if schema.get("type") == "string" and not schema.keys() & {"enum", "format", "pattern"}:
@@ -132,7 +132,7 @@ def declare_texts(result: Schema, **kwargs: Any) -> Schema:
 
 
 def _sent(result: Schema) -> Iterator[Schema]:
-    """Every schema of a request, each once."""
+    """Yield every schema of a request once."""
     seen: set[str] = set()
     pending: list[Any] = []
     for operations in result["paths"].values():

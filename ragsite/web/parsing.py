@@ -1,4 +1,4 @@
-"""JSON bodies, read with one more error in mind."""
+"""JSON request bodies."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from rest_framework.parsers import JSONParser
 
 
 class ShallowJSONParser(JSONParser):
-    """A body nested deeper than Python can follow is malformed, not our fault."""
+    """Rejects a body that is nested too deeply for Python as malformed."""
 
     def parse(self, *args: Any, **kwargs: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""JSON answers, written by a library that is several times faster than Python's own."""
+"""JSON responses by orjson, which is several times faster than Python's json."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,7 @@
-"""Whether this web process has been asked to stop, so that streams can end with a last word.
+"""Whether this web process is shutting down, so that streams can send a last event.
 
-The server's own protocol announces it (http_protocol.py); under another server nobody does, and
-streams are cut when the server cuts them.
+http_protocol.py announces it. Under another server nothing does, and streams end when that
+cuts them.
 """
 
 import time
@@ -15,11 +15,11 @@ def begin() -> None:
 
 
 def seconds_since() -> float | None:
-    """Since the process was asked to stop; None if it was not."""
+    """Return the seconds since the shutdown began; None if it has not."""
     return None if _began is None else time.monotonic() - _began
 
 
 def reset() -> None:
-    """For a server that starts again in the same process."""
+    """Reset, for a server that starts again in the same process."""
     global _began
     _began = None

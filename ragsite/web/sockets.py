@@ -1,4 +1,4 @@
-"""WebSocket applications by their path, beside Django, which has everything else."""
+"""Routes WebSockets by path; Django handles everything else."""
 
 import logging
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from ragsite.platform.asgi_types import Application, Receive, Scope, Send, heade
 
 logger = logging.getLogger(__name__)
 
-# How a socket is closed (RFC 6455; from 4000 on they are ours).
+# Close codes (RFC 6455; those from 4000 on are ours).
 NORMAL, POLICY, TOO_BIG, INTERNAL, TRY_LATER = 1000, 1008, 1009, 1011, 1013
 NOT_AUTHENTICATED, FORBIDDEN = 4401, 4403
 
@@ -27,15 +27,17 @@ class SocketRoutes:
         socket = self.sockets.get(scope["path"])
         if socket is None or not _is_trusted(scope):
             await receive()
-            # Before it is accepted: the server answers 403.
+            # Closed before it is accepted, so the server answers 403.
             await send({"type": "websocket.close", "code": POLICY})
             return
         await socket(scope, receive, send)
 
 
 def _is_trusted(scope: Scope) -> bool:
-    """Addressed to one of our names, and not from another site's page: a browser always names the
-    origin, and lets any page open a socket to anywhere."""
+    """Whether the request is for one of our host names and not from another site's page.
+
+    Browsers let any page open a socket to any host, but always send the page's origin.
+    """
     allowed = settings.ALLOWED_HOSTS
     hosts = [str(value, "latin-1") for name, value in scope["headers"] if name == b"host"]
     if len(hosts) != 1 or not validate_host(split_domain_port(hosts[0])[0], allowed):

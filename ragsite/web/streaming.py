@@ -1,8 +1,8 @@
-"""Responses that go on after the view has returned, and so outside its transaction.
+"""Responses that continue after the view has returned, and so outside of its transaction.
 
-Whatever they still need from the database, each step fetches in a namespace() of its own: no
-transaction, and no tenant, stays open while a client reads. The connection goes back to the pool
-after each step too, if the step runs by sync_to_async (ragsite/web/threads.py).
+Each step that needs the database opens its own namespace(), so that no transaction stays open while
+a client reads. If a step runs by sync_to_async, its connection also returns to the pool afterwards
+(ragsite/web/threads.py).
 """
 
 import json
@@ -21,14 +21,14 @@ _ENCODER = JSONEncoder()
 
 
 def file_response(file: File, *, name: str, media_type: str, size: int) -> StreamingHttpResponse:
-    """A download that never holds the whole file, and that no browser will run as a page."""
+    """A download that is sent in blocks and that no browser runs as a page."""
 
     async def blocks() -> AsyncIterator[bytes]:
         while block := await sync_to_async(file.read)(BLOCK):
             yield block
 
     response = StreamingHttpResponse(blocks(), content_type=media_type)
-    # Not in the generator: one that is refused is closed before its first block.
+    # Not in the generator, which never starts if the response is refused.
     response._resource_closers.append(file.close)  # type: ignore[attr-defined]
     response.headers["Content-Length"] = str(size)
     response.headers["Content-Security-Policy"] = "sandbox"
@@ -37,7 +37,7 @@ def file_response(file: File, *, name: str, media_type: str, size: int) -> Strea
 
 
 def as_line(data: Any) -> str:
-    """As JSON, which escapes every line break that could end an event early."""
+    """Encode as one line of JSON, so that no line break ends an event early."""
     return json.dumps(data, ensure_ascii=True, default=_ENCODER.default)
 
 

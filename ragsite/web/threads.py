@@ -1,7 +1,7 @@
-"""The threads that requests run in, and the database connections those threads give back.
+"""The threads that requests run in, and the release of their database connections.
 
 A thread takes a pooled connection with its first query and keeps it. A request must not keep one
-while it waits for somebody else: for a client to read, for a job to end, for a slow web site.
+while it waits: for a client to read, a job to end, or a slow web site.
 """
 
 import asyncio
@@ -31,10 +31,9 @@ def release_connections() -> None:
 
 
 class RequestThreads(Executor):
-    """Runs each piece of work in a free thread; there is always one, so nobody waits for another.
+    """Runs each call in a free thread, or a new one if none is free, so that no call waits.
 
-    As an executor it serves asgiref's `sync_to_async`: a stream has no thread of its own, it
-    borrows one for each of its steps.
+    Also an executor for asgiref's `sync_to_async`: a stream borrows a thread for each step.
     """
 
     def __init__(self, *, max_idle: int = MAX_IDLE) -> None:
@@ -51,7 +50,7 @@ class RequestThreads(Executor):
             try:
                 return work(*args, **kwargs)
             finally:
-                # Also when nobody waits for the result any more because the client has gone.
+                # Also when the client has disconnected and nothing waits for the result.
                 try:
                     release_connections()
                 finally:
@@ -60,7 +59,7 @@ class RequestThreads(Executor):
         return thread.submit(run)
 
     async def run(self, work: Callable[..., T], *args: Any) -> T:
-        """In a thread, with this task's context variables."""
+        """Run `work` in a thread, with this task's context variables."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self, copy_context().run, work, *args)
 

@@ -9,7 +9,7 @@ import pytest
 
 from documents.accounts import keys
 from documents.models import Namespace
-from ragsite.access.auth import enter
+from ragsite.access.auth import authenticate
 from ragsite.access.client_address import address_of_scope
 from ragsite.database.tenancy import operator
 from ragsite.platform.asgi_types import Message, Receive, Scope, Send
@@ -297,7 +297,7 @@ def test_the_look_at_a_key_before_its_large_body_is_no_request(tenant: Namespace
     guard = guarded(reads_all, threads=RequestThreads())
     asyncio.run(guard(sent, client.receive, client.send))
     assert client.status == 200
-    entry = enter(f"Bearer {key}", rate_class="read", address="::1")
+    entry = authenticate(f"Bearer {key}", rate_class="read", address="::1")
     assert entry.admission is not None
     assert entry.admission.remaining == entry.admission.limit - 1
 

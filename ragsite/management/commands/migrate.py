@@ -1,4 +1,4 @@
-"""`migrate` as Django has it, but as the owner role, with the other roles made first."""
+"""Django's `migrate`, run as the owner role after the other roles have been created."""
 
 from typing import Any
 
@@ -24,4 +24,4 @@ class Command(migrate.Command):
             raise CommandError(str(error)) from None
         roles.provision(connection)
         super().handle(*args, **options)
-        roles.withhold(connection)
+        roles.revoke_excess_rights(connection)

@@ -112,8 +112,8 @@ class Command(BaseCommand):
 
 
 def _secrets(credentials: bootstrap.Credentials, *, to_a_person: bool) -> dict[str, str]:
-    """The login and key, at a terminal; anywhere else what is printed is kept, and read by others,
-    so there it is only said where they are."""
+    """Return the login and key to print. Output that is not a terminal may be kept and read by
+    others, so there only the path of the credentials file is printed."""
     if to_a_person:
         password = credentials.password or "(as you have set it)"
         key = bearer = credentials.api_key

@@ -1,8 +1,7 @@
-"""Decides from a request's headers whether its body is read at all, and then how long that takes.
+"""Limits the size and duration of request bodies, and decides by the headers whether one is read.
 
-Django's ASGI handler spools the whole body to disk before any middleware or view runs, so this
-is the only place where a limit limits anything. Nobody makes us store more than 64 kB before we
-know who it is: beyond that the key is looked up in the database first.
+Django's ASGI handler spools the whole body to disk before any middleware or view runs, so a limit
+must be applied here. Unknown callers may send up to 64 kB; for more, the key is looked up first.
 """
 
 import asyncio
@@ -30,12 +29,15 @@ from .routes import STRANGER_BYTES, Proof, body_rule
 from .slots import SlotResult, Slots
 
 RETRY_AFTER = 5  # seconds
-OPERATORS = "operators"  # who owns the large bodies that are sent to the admin
+OPERATORS = "operators"  # the owner of large bodies that are sent to the admin
 
 
 class MinimumRate:
-    """A body must keep up a minimum rate. Whoever is faster earns time, but never more than
-    `seconds` of it: a client that stops is cut off, however much it has sent before."""
+    """The deadline of a body that must arrive at a minimum rate.
+
+    A faster client earns time, but never more than `seconds`: one that stops is cut off, however
+    much it has sent.
+    """
 
     def __init__(
         self, *, seconds: float, min_rate: float, now: Callable[[], float] = time.monotonic
@@ -52,7 +54,7 @@ class MinimumRate:
 
 
 class BodyGuard:
-    """Wraps an application: only bodies that pass reach it."""
+    """Wraps an application, which only receives bodies that pass."""
 
     def __init__(self, application: Application, *, threads: RequestThreads) -> None:
         self.application, self.threads = application, threads
@@ -114,7 +116,7 @@ class _BodyExchange(Exchange):
 
     async def receive(self) -> Message:
         if self.body_is_complete:
-            return await self._receive()  # waits for the client to leave, as long as it takes
+            return await self._receive()  # waits for the client to disconnect
         try:
             async with asyncio.timeout(self.pace.remaining()):
                 message = await self._receive()
@@ -134,7 +136,7 @@ class _BodyExchange(Exchange):
         return message
 
     async def _admit_large(self) -> None:
-        """Only from somebody we know, and only so many at once."""
+        """Admit a large body from an authenticated caller, up to a number at the same time."""
         owner = await self._find_owner()
         taken = self.slots.take(owner)
         if taken is SlotResult.OWNER_FULL:
@@ -156,7 +158,7 @@ class _BodyExchange(Exchange):
                 return caller.namespace_id
             if await self.threads.run(_is_signed_in, header_of(self.scope, b"cookie")):
                 return OPERATORS
-        except ApiError as error:  # the key is not valid, or too many of those have come
+        except ApiError as error:  # the key is invalid, or there were too many of those
             wait = error.retry_after or 0
             refusal = Refusal(error.status_code, error.code, str(error.detail), retry_after=wait)
             self.refuse(refusal)

@@ -1,4 +1,4 @@
-"""All guards around an ASGI application, in their order. Whatever is mounted inside has them."""
+"""Wraps an ASGI application in all guards, in their order."""
 
 from django.conf import settings
 

@@ -1,4 +1,4 @@
-"""Refusing a request at the ASGI layer, in the same envelope that the API answers errors with."""
+"""Refuses a request at the ASGI layer, with the same error envelope as the API."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ LINGER_SECONDS = 2.0
 
 
 class Refusal(Exception):
-    """What to answer instead of what the application would."""
+    """The response to send instead of the application's."""
 
     def __init__(self, status: int, code: str, message: str, *, retry_after: int = 0) -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class Refusal(Exception):
         found = {
             "content-type": "application/json",
             "content-length": str(length),
-            "connection": "close",  # what is left of the body is not worth reading
+            "connection": "close",  # the rest of the body is not read
             "x-request-id": request_id,
         }
         if self.status == 401:
@@ -38,7 +38,7 @@ class Refusal(Exception):
 
 
 class Exchange:
-    """One request, and its answer as long as that can still be replaced by a refusal."""
+    """One request and its response, which can be replaced by a refusal until it has started."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope, self._receive, self._send = scope, receive, send
@@ -54,7 +54,7 @@ class Exchange:
         return await self._receive()
 
     async def send(self, message: Message) -> None:
-        if self.refusal is not None:  # the application has caught it and tries to answer itself
+        if self.refusal is not None:  # the application caught it and responds itself
             raise self.refusal
         self.started = True
         await self._send(message)
@@ -70,7 +70,7 @@ class Exchange:
 
     async def answer(self, refusal: Refusal) -> None:
         if self.started:
-            raise refusal  # too late for another status: the server hangs up
+            raise refusal  # the status is sent already: the server closes the connection
         trace = accepted_request_id(header_of(self.scope, b"x-request-id"))
         with request_id(trace):
             is_flat = self.scope["path"].startswith(FLAT_PREFIX)
@@ -94,8 +94,10 @@ class Exchange:
         await self._send({"type": "http.response.body"})
 
     async def _linger(self) -> None:
-        """Drop what the client is still sending for a moment, so that it gets to read the answer:
-        closing a socket with unread data resets the connection."""
+        """Drop what the client is still sending for a moment, so that it can read the response.
+
+        Closing a socket with unread data would reset the connection.
+        """
         if self.body_is_complete or header_of(self.scope, b"expect"):
             return
         deadline = time.monotonic() + LINGER_SECONDS

@@ -1,7 +1,7 @@
 """What each route accepts as a request body: how large, and from whom.
 
-A route that is not named here gets the rule of the API: a key, and a body of modest size. Routes
-that are added later are therefore guarded from their first day.
+A route that is not listed here gets the rule of the API: a key, and a body of moderate size. New
+routes are therefore guarded by default.
 """
 
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from enum import Enum
 
 from django.conf import settings
 
-STRANGER_BYTES = 64 * 1024  # what anybody may send before we know who it is
+STRANGER_BYTES = 64 * 1024  # what an unknown caller may send
 
 LARGE_BODY_PATHS = frozenset({"/api/v1/ingest", "/api/rag/index"})
 OPEN_PATHS = frozenset({"/", "/livez", "/readyz", "/api/schema", "/api/docs", "/admin/login/"})
 OPEN_PREFIXES = ("/static/",)
 ADMIN_PREFIX = "/admin/"
-# They judge their own keys (operator_auth.py); what they take is a few names.
+# They check their own keys (operator_auth.py) and take small bodies.
 OPERATOR_PREFIXES = ("/api/v1/namespaces", "/api/v1/namespace-removals")
 
 
 class Proof(Enum):
-    """What a larger body needs: an API key, an operator's session, or nothing helps."""
+    """What a larger body requires: an API key or a session; NONE if it is never allowed."""
 
     KEY = "key"
     SESSION = "session"

@@ -1,7 +1,7 @@
-"""Ends an answer whose client has stopped reading: no single `send` may take longer than N seconds.
+"""Ends a response whose client has stopped reading: no `send` may take longer than N seconds.
 
-For every kind of answer and every server. `http_protocol.py` is stricter where uvicorn serves:
-it also drops what a closed connection has not delivered.
+For every kind of response and every server. Under uvicorn, `http_protocol.py` is stricter: it also
+drops what a closed connection has not delivered.
 """
 
 import asyncio
@@ -37,5 +37,5 @@ class SendDeadline:
         except Exception:
             if not stopped:
                 raise
-            # The answer is incomplete, so the server closes the connection.
+            # The response is incomplete, so the server closes the connection.
             logger.info("stream.cut_off", extra={"path": scope.get("path", "")})

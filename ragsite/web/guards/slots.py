@@ -13,7 +13,7 @@ class SlotResult(Enum):
 
 
 class Slots:
-    """Safe to use from the event loop and from request threads. `None` means no limit."""
+    """Safe to use from the event loop and from request threads. A total of None is no limit."""
 
     def __init__(self, *, per_owner: int, total: int | None = None) -> None:
         self.per_owner, self.total = per_owner, total
@@ -33,7 +33,7 @@ class Slots:
         with self._lock:
             self._open[owner] -= 1
             if self._open[owner] <= 0:
-                del self._open[owner]  # owners come and go: keep none that has nothing open
+                del self._open[owner]  # keep no owner that has nothing open
 
     def count(self) -> int:
         with self._lock:

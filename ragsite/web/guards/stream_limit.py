@@ -1,7 +1,7 @@
-"""Limits how many answers a key may keep open at the same time: downloads, events, sockets.
+"""Limits how many streams a key may have open at the same time: downloads, events, sockets.
 
-An answer counts as a stream if its length is not known beforehand or is more than a megabyte.
-Whoever adds a route that streams gets the limit without asking for it.
+A response counts as a stream if its length is unknown or more than a megabyte, so new routes that
+stream are limited by default.
 """
 
 import hashlib
@@ -18,10 +18,10 @@ from .refusals import Exchange, Refusal
 from .routes import needs_key
 from .slots import SlotResult, Slots
 
-PLAIN_ANSWER_BYTES = 1024 * 1024
+MAX_PLAIN_BYTES = 1024 * 1024  # a longer response counts as a stream
 RETRY_AFTER = 5  # seconds
 CODE = "too_many_streams"
-TRY_AGAIN_LATER = 1013  # how a WebSocket is closed
+TRY_AGAIN_LATER = 1013  # WebSocket close code
 
 open_streams = Slots(per_owner=settings.STREAMS["per_key"])
 
@@ -66,7 +66,7 @@ class _StreamExchange(Exchange):
 class _HttpExchange(_StreamExchange):
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start" and _is_stream(self.scope, message):
-            self.body_is_complete = True  # of the request: the application has answered it
+            self.body_is_complete = True  # of the request: the application is responding
             self.take_slot()
         await super().send(message)
 
@@ -78,7 +78,7 @@ class _WebSocketExchange(_StreamExchange):
         await super().send(message)
 
     def find_owner(self) -> str:
-        """Always by address: nobody has looked at a key yet, whatever the headers say."""
+        """Always the address: no key has been checked yet, whatever the headers say."""
         return _address_owner(self.scope)
 
     async def answer(self, refusal: Refusal) -> None:
@@ -88,14 +88,14 @@ class _WebSocketExchange(_StreamExchange):
 
 @contextmanager
 def waiting(authorization: str) -> Iterator[None]:
-    """For a view that keeps its caller waiting: it counts as a stream for as long."""
+    """Count a view that keeps its caller waiting as a stream for that time."""
     with slot_of(_key_owner(authorization)):
         yield
 
 
 @contextmanager
 def slot_of(owner: str) -> Iterator[None]:
-    """The same for work that is known by its owner and not by a header."""
+    """The same for work whose owner is known without a header."""
     if open_streams.take(owner) is not SlotResult.TAKEN:
         raise ApiError(CODE, _message(open_streams), http_status=429, retry_after=RETRY_AFTER)
     try:
@@ -109,13 +109,13 @@ def _is_stream(scope: Scope, start: Message) -> bool:
     if not is_answer or scope["method"] == "HEAD":
         return False
     lengths = [v for name, v in start.get("headers", []) if name.lower() == b"content-length"]
-    return not lengths or int(lengths[0]) > PLAIN_ANSWER_BYTES
+    return not lengths or int(lengths[0]) > MAX_PLAIN_BYTES
 
 
 def _owner_of(scope: Scope) -> str:
     authorization = header_of(scope, b"authorization")
     if authorization and needs_key(scope["path"]):
-        return _key_owner(authorization)  # the application has answered, so the key is valid
+        return _key_owner(authorization)  # the application has responded, so the key is valid
     return _address_owner(scope)
 
 
@@ -124,7 +124,7 @@ def _address_owner(scope: Scope) -> str:
 
 
 def _key_owner(authorization: str) -> str:
-    """The same for the same key however its header is written; the key itself is not kept."""
+    """A hash of the key, so that the same key has one owner however its header is written."""
     token = authorization.partition(" ")[2].strip()
     return f"key:{hashlib.sha256(token.encode()).hexdigest()}"
 

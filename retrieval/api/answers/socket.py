@@ -16,7 +16,7 @@ from rest_framework.utils import json
 
 from ragsite.access import rate_limits
 from ragsite.access.actor import KEY, Actor, acting_as, set_actor
-from ragsite.access.auth import enter, find_caller, insufficient_scope
+from ragsite.access.auth import authenticate, find_caller, insufficient_scope
 from ragsite.access.client_address import address_of_scope
 from ragsite.platform.asgi_types import Message, Receive, Scope, Send, header_of
 from ragsite.platform.errors import ApiError, envelope_of
@@ -191,7 +191,7 @@ class _Conversation:
     def _admit(self, message: Fields) -> tuple[AnswerRequest, AnswerRun]:
         """As Django's middleware and views do for a request."""
         with acting_as(Actor(address=self._address)):
-            entry = enter(self._authorization, rate_class="answer", address=self._address)
+            entry = authenticate(self._authorization, rate_class="answer", address=self._address)
             if entry.admission is not None:
                 rate_limits.require(entry.admission)
             set_actor(KEY, entry.caller.prefix)

@@ -26,7 +26,7 @@ def matches(query: str, words: set[str]) -> bool:
     return bool(eval(expression.replace("&", " and ").replace("|", " or ")))
 
 
-counts = st.lists(st.integers(1, TOTAL), min_size=1, max_size=bm25.MOST_PRUNING_TERMS)
+counts = st.lists(st.integers(1, TOTAL), min_size=1, max_size=bm25.MAX_PRUNING_TERMS)
 shares = st.sampled_from(bm25.SHARES[1:])
 
 

@@ -1,4 +1,4 @@
-"""Said by `manage.py check --deploy`: how far the readers of untrusted files are confined here."""
+"""System checks: whether the sandbox for reading untrusted files works on this machine."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Warning, register
 
-from documents.extractors.confinement.confinement import MODES, REQUIRED
+from documents.extractors.confinement.sandbox import MODES, REQUIRED
 from documents.ingestion.extraction import SandboxWorker, SandboxWorkerFailed, ocr_options
 
 
 @register()
-def sandbox_can_be_had(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+def sandbox_is_available(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     mode = settings.EXTRACTION["sandbox"]["mode"]
     if mode not in MODES:
         names = ", ".join(MODES)
         return [Error(f"EXTRACT_SANDBOX must be one of: {names}.", id="ragsite.E030")]
-    if mode == REQUIRED:  # costs the start of a process: only where somebody insists
+    if mode == REQUIRED:  # starts a process, so only if the setting requires it
         try:
             _survey()
         except SandboxWorkerFailed as error:
@@ -36,8 +36,8 @@ def readers_are_confined(app_configs: Sequence[Any] | None, **kwargs: Any) -> li
     if not missing:
         return []
     sentence = f"Untrusted files are read without these layers of the sandbox: {missing}."
-    hint = "docs/security.md says what each of them is good for."
-    if protection["is_complete"]:  # the layers above are only for when one of the others fails
+    hint = "docs/security.md explains what each layer protects against."
+    if protection["is_complete"]:  # the missing layers are only a second line of defence
         return [Info(sentence, hint=hint, id="ragsite.I030")]
     return [Warning(sentence, hint=hint, id="ragsite.W030")]
 

@@ -1,5 +1,4 @@
-"""What somebody has to do now and then: forget what nobody asks for, remove what nobody owns,
-count what has changed."""
+"""Hourly chores: delete what has expired, remove what no document owns, recount words."""
 
 import logging
 import uuid
@@ -23,16 +22,17 @@ from .reindex import switching
 
 logger = logging.getLogger(__name__)
 
-# Days ago. The youngest are left alone: somebody may be about to record them.
+# How many days ago originals were stored. Younger ones may be about to be recorded.
 SWEPT_DAYS = range(2, 10)
 
 
 def tidy() -> None:
+    """Do all chores, for every namespace."""
     heartbeat.delete_stale()
-    rate_counters.forget_old_counts()
+    rate_counters.delete_old_counts()
     audit.prune()
-    login_throttle.forget_the_old()
-    namespace_removal.resume()
+    login_throttle.delete_stale()
+    namespace_removal.requeue_stalled()
     too_old = Now() - timedelta(days=settings.EMBEDDING_CACHE_DAYS)
     with connection.cursor() as cursor:
         cursor.execute("SELECT namespace_id FROM ragsite.namespace_ids()")
@@ -45,14 +45,14 @@ def tidy() -> None:
         if tenant is None:  # deleted, or about to be
             continue
         terms.count(namespace_id, tenant.active_profile)
-        _sweep(namespace_id)
+        _remove_orphaned_originals(namespace_id)
         switching.sweep(namespace_id)
     deletion.sweep()
     vector_indexes.sweep()
 
 
-def _sweep(namespace_id: uuid.UUID) -> None:
-    """Remove originals that were stored just before a crash, and so belong to no document."""
+def _remove_orphaned_originals(namespace_id: uuid.UUID) -> None:
+    """Remove originals that belong to no document because a crash came before the commit."""
     today = datetime.now(UTC).date()
     for days in SWEPT_DAYS:
         keys = _stored(originals.folder_of(namespace_id, today - timedelta(days=days)))
@@ -70,6 +70,9 @@ def _sweep(namespace_id: uuid.UUID) -> None:
 def _stored(folder: str) -> set[str]:
     try:
         _, names = default_storage.listdir(folder)
-    except (NotImplementedError, FileNotFoundError):  # it cannot tell, or there is nothing
+    except (
+        NotImplementedError,
+        FileNotFoundError,
+    ):  # the storage cannot list, or has no such folder
         return set()
     return {f"{folder}/{name}" for name in names}

@@ -14,7 +14,7 @@ from .models import Document
 
 
 class InvalidCursor(ValueError):
-    """Not a cursor that `page_of` gave out."""
+    """The cursor was not made by `page_of`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def documents_matching(
 
 
 def named_like(documents: QuerySet[Document], words: str) -> QuerySet[Document]:
-    """Documents whose title or source has each of the words, whatever their case."""
+    """Documents whose title or source contains every word, ignoring case."""
     for word in words.split():
         documents = documents.filter(Q(title__icontains=word) | Q(source_uri__icontains=word))
     return documents
@@ -46,7 +46,7 @@ def named_like(documents: QuerySet[Document], words: str) -> QuerySet[Document]:
 def page_of(
     documents: QuerySet[Document], *, limit: int, cursor: str | None = None
 ) -> DocumentPage:
-    """Newest first. A document that comes in meanwhile moves nothing. Raises InvalidCursor."""
+    """One page, newest first. New documents do not shift later pages. Raises InvalidCursor."""
     if cursor is not None:
         created_at, last_id = _decode(cursor)
         older = Q(created_at__lt=created_at) | Q(created_at=created_at, id__lt=last_id)

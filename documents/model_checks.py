@@ -1,4 +1,4 @@
-"""Said at start-up: models that the settings name and that cannot be what they say."""
+"""System checks: models named in the settings that do not exist or do not fit."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +12,7 @@ from .embedders.model_files import ModelFiles
 
 @register()
 def embedding_dimensions(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """EMBEDDING_DIM is held against the model. What a hub would have to be asked for is left to
-    whoever makes a profile of it."""
+    """Compare EMBEDDING_DIM with the model. A model on a hub is checked when a profile is made."""
     aliases = settings.EMBEDDING_ALIASES
     if not aliases.dimensions:
         return []

@@ -37,7 +37,7 @@ def sweep_reindexed(namespace_id: str) -> None:
 
 def remove_namespace(removal_id: str) -> None:
     heartbeat.beat(heartbeat.group())
-    namespace_removal.carry_out(uuid.UUID(removal_id), seconds=namespace_removal.TASK_SECONDS)
+    namespace_removal.run_removal(uuid.UUID(removal_id), seconds=namespace_removal.TASK_SECONDS)
 
 
 # Names before 0.2: a database may still hold queued tasks that call them.

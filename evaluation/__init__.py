@@ -1,1 +1,2 @@
-"""How good is it? Golden queries, metrics and runs will live here, above retrieval."""
+"""How good the search is: golden sets, measures and runs. Imports retrieval and documents, and is
+imported by neither."""

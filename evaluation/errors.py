@@ -4,7 +4,7 @@ from typing import Any
 
 
 class EvaluationError(Exception):
-    """The message says what to do."""
+    """The base of all; the message is for people."""
 
     code = "evaluation_failed"
     details: Any = None

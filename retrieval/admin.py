@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from documents.admin.asking import asks_first
-from documents.admin.readonly import LookOnlyAdmin
+from documents.admin.confirmation import confirm_first
+from documents.admin.readonly import ReadOnlyAdmin
 from documents.errors import IngestError
 from documents.models import Reindex
 from documents.reindex import switching
@@ -49,7 +49,7 @@ class ReindexForm(forms.ModelForm):
 
 
 @admin.register(Reindex)
-class ReindexAdmin(LookOnlyAdmin):
+class ReindexAdmin(ReadOnlyAdmin):
     audits_additions = False  # switching.start audits
     form = ReindexForm
     list_display = ("namespace", "replaces", "profile", "state", "bar", "left", "alike")
@@ -135,16 +135,18 @@ class ReindexAdmin(LookOnlyAdmin):
         self._each(request, queryset, lambda r: switching.roll_back(r.namespace_id), "rolled back")
 
     @admin.action(description="Reclaim: remove the old chunks", permissions=["operate"])
-    @asks_first(
-        "Reclaim {count} reindexes?",
+    @confirm_first(
+        "Reclaim {rows}?",
+        noun="reindex",
         consequence="The chunks of the old profile are deleted. There is no way back to it.",
     )
     def reclaim(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
         self._each(request, queryset, lambda r: switching.reclaim(r.namespace_id), "reclaimed")
 
     @admin.action(description="Cancel: remove the new chunks", permissions=["operate"])
-    @asks_first(
-        "Cancel {count} reindexes?",
+    @confirm_first(
+        "Cancel {rows}?",
+        noun="reindex",
         consequence="The chunks built under the new profile are deleted.",
     )
     def cancel(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:

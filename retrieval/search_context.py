@@ -7,7 +7,7 @@ from typing import Self
 
 from documents.models import IndexProfile, Namespace
 from documents.text.lexemes import ParsedQuery
-from ragsite.database.tenancy import looked_up_in, namespace
+from ragsite.database.tenancy import namespace, query_in_namespace
 
 from .requests import SearchRequest
 from .reranking import ChosenReranker
@@ -60,7 +60,7 @@ class SearchContext:
 
 def read_index(namespace_id: uuid.UUID) -> SearchedIndex:
     """By hand: for Django to put this statement together takes longer than to run it."""
-    found = looked_up_in(namespace_id, _INDEX, {"namespace": namespace_id})
+    found = query_in_namespace(namespace_id, _INDEX, {"namespace": namespace_id})
     (revision, chunk_count, language, profile_id, written) = found[0]
     profile = _profile(namespace_id, profile_id, written)
     return SearchedIndex(namespace_id, revision, chunk_count, language, profile)

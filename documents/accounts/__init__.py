@@ -1,4 +1,5 @@
 """Namespaces, keys, quotas, operators' logins and the audit log.
 
-In: acts of operators and keys. Out: rows that decide who may do what, and a trace of who did.
+In: what operators and API keys ask for. Out: rows that decide who may do what, and a record of who
+did it. May import the models and `ragsite`; nothing of retrieval or evaluation.
 """

@@ -1,4 +1,4 @@
-"""How a namespace wants its answers: model, prompt, language and least relevance."""
+"""A namespace's own answer settings: model, prompt, language and minimum relevance."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,14 +12,16 @@ from . import audit
 NAMES = ("model", "prompt", "language", "min_relevance")
 
 
-def shown(namespace: Namespace) -> dict[str, Any]:
-    """By name; blank or None where the installation's default applies."""
+def current(namespace: Namespace) -> dict[str, Any]:
+    """The settings by name; blank or None where the installation's default applies."""
     return {name: getattr(namespace, f"answer_{name}") for name in NAMES}
 
 
 def change(namespace: Namespace, changes: Mapping[str, Any]) -> None:
-    """Raises ValidationError. Inside namespace() or operator(). The audit log gets the names of
-    what changed, never the prompt itself."""
+    """Change some of the settings, inside namespace() or operator(). Raises ValidationError.
+
+    The audit log records which settings changed, never the prompt itself.
+    """
     if not changes:
         return
     fields = {f"answer_{name}": value for name, value in changes.items()}

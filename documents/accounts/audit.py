@@ -1,4 +1,4 @@
-"""The audit log: `record` writes down who did what to how many, in the deed's own transaction."""
+"""The audit log: `record` stores who did what to how many rows, in the same transaction."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -21,7 +21,7 @@ from ragsite.platform.logs import current_request_id
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What something was done to, where there is no row to name it by."""
+    """What an action was done to, where there is no model instance to pass."""
 
     kind: str
     id: str = ""
@@ -36,11 +36,11 @@ def record(
     target: Model | Target | None = None,
     details: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write one event down; whoever acts is known from the door (ragsite/access/actor.py).
+    """Store one event. The actor is the one that the entry point set (ragsite/access/actor.py).
 
-    Called inside namespace() or operator() it is part of that transaction: no deed without a
-    trace, no trace of what was rolled back. The namespace is the current one unless named.
-    `details`: counts, names of fields, ids; never content, never a secret.
+    Inside namespace() or operator() it joins that transaction: nothing is done without a record,
+    and nothing is recorded that was rolled back. `namespace` defaults to the current one.
+    `details` holds counts, field names and ids; never content, never a secret.
     """
     namespace_id = namespace.pk if isinstance(namespace, Namespace) else namespace
     namespace_id = namespace_id or tenancy.current_namespace()
@@ -63,7 +63,7 @@ def record(
 
 
 def prune() -> int:
-    """Forget events older than AUDIT_DAYS; how many. The database refuses younger than 30 days."""
+    """Delete events older than AUDIT_DAYS, which the database keeps above 30; return how many."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT ragsite.prune_audit_events(%s)", [settings.AUDIT_DAYS])
         pruned: int = cursor.fetchone()[0]

@@ -1,4 +1,4 @@
-"""Namespaces and API keys: made by operators, for clients."""
+"""Creating namespaces and issuing, limiting and revoking API keys."""
 
 import hashlib
 import secrets
@@ -41,7 +41,7 @@ def issue(
     expires_at: datetime | None = None,
     limits: Mapping[str, int] | None = None,
 ) -> tuple[ApiKey, str]:
-    """A new key and its plain text, which nobody can ever read again. Inside operator()."""
+    """Create a key and return it with its plain text, which is not stored. Inside operator()."""
     if namespace.deleting_since is not None:
         raise ValidationError("The namespace is being deleted.", code="being_deleted")
     prefix, secret = _new_secret()
@@ -63,7 +63,7 @@ def issue(
 
 
 def change_limits(key: ApiKey, changes: Mapping[str, int | None]) -> None:
-    """Requests a minute by class; None: the installation's own again. Inside operator()."""
+    """Set requests a minute by class; None restores the installation's limit. Inside operator()."""
     limits = {**key.limits, **changes}
     key.limits = {name: value for name, value in limits.items() if value is not None}
     key.full_clean()
@@ -76,7 +76,7 @@ def change_limits(key: ApiKey, changes: Mapping[str, int | None]) -> None:
 def issue_operator_key(
     *, name: str = "", expires_at: datetime | None = None
 ) -> tuple[OperatorKey, str]:
-    """A new key of the whole installation and its plain text. Inside operator()."""
+    """Create a key for the whole installation; return it with its plain text. Inside operator()."""
     prefix, secret = _new_secret()
     key = OperatorKey(name=name, prefix=prefix, secret_sha256=digest(secret), expires_at=expires_at)
     key.full_clean()
@@ -88,7 +88,7 @@ def issue_operator_key(
 
 
 def revoke_operator_keys(keys: QuerySet[OperatorKey]) -> int:
-    """How many were not revoked before. Inside operator()."""
+    """Revoke these keys; return how many were still active. Inside operator()."""
     with transaction.atomic(using="operator"):
         revoked = list(keys.filter(revoked_at=None).select_for_update())
         ids = [key.pk for key in revoked]
@@ -99,7 +99,7 @@ def revoke_operator_keys(keys: QuerySet[OperatorKey]) -> int:
 
 
 def revoke(keys: QuerySet[ApiKey]) -> int:
-    """Make these keys useless from now on; how many were not revoked before. Inside operator()."""
+    """Revoke these keys; return how many were still active. Inside operator()."""
     with transaction.atomic(using="operator"):
         active = keys.filter(revoked_at=None).select_for_update(of=("self",))
         revoked = list(active.select_related("namespace"))

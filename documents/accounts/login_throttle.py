@@ -1,9 +1,9 @@
-"""Guessing passwords takes too long: failures are counted, and enough of them lock for a while.
+"""Slows down password guessing: failed logins are counted, and too many of them lock for a while.
 
-Three counters, each in one row: user and address together (few failures), the user from anywhere
-and the address for anybody (many). Each lock in a row lasts twice as long, up to a maximum. Who
-has signed in from an address lately is held only by the first: a stranger elsewhere cannot lock
-the operator out.
+There are three counters, one row each: user and address together (few failures allowed), the user
+from any address, and the address for any user (many allowed). Each further lock lasts twice as
+long, up to a maximum. From an address where the user signed in recently only the first counter
+applies, so that a stranger elsewhere cannot lock the operator out.
 """
 
 from dataclasses import dataclass
@@ -23,9 +23,8 @@ from . import audit
 
 KNOWN_FOR = timedelta(days=30)  # an address that the user has signed in from
 
-# A slot is taken before the password is looked at, so that a hundred guesses at once count as a
-# hundred. Failures are forgotten after an hour, locks in a row after a day. No row comes back
-# while it is locked.
+# The attempt is counted before the password is checked, so that a hundred guesses at once count as
+# a hundred. Failures are reset after an hour, locks after a day. Returns no row while locked.
 _TAKE = """
     INSERT INTO documents_loginthrottle AS t (key, failures, locks, last_attempt_at)
     VALUES (%(key)s, 1, 0, now())
@@ -46,7 +45,7 @@ _LOCK = """
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Who tries to sign in, and from where; nobody knows yet whether there is such a user."""
+    """Who tries to sign in, and from where. The user may not exist."""
 
     username: str
     address: str
@@ -60,7 +59,7 @@ class Attempt:
         return f"pair:{self.user}@{self.address}"
 
     def limits(self) -> dict[str, int]:
-        """Failures each counter allows, the narrowest first."""
+        """The failures that each counter allows, the narrowest counter first."""
         limits = settings.LOGIN_THROTTLE
         return {
             self.pair_key: limits["failures"],
@@ -70,17 +69,17 @@ class Attempt:
 
 
 def take_slot(attempt: Attempt) -> bool:
-    """Count an attempt before its password is looked at; False if it is locked out."""
+    """Count an attempt before its password is checked; False if it is locked out."""
     with operator(), transaction.atomic(using="operator"):
         limits = attempt.limits()
         if _is_known(attempt):
             limits = {attempt.pair_key: limits[attempt.pair_key]}
-        # Whoever is locked out by the first counts nowhere else.
+        # An attempt that the first counter locks out is not counted by the others.
         return all(_take(key, limit) for key, limit in limits.items())
 
 
-def succeeded(attempt: Attempt) -> None:
-    """The password was right: the attempt was no failure, and this address is known."""
+def record_success(attempt: Attempt) -> None:
+    """Reset the counters after a correct password, and remember the address."""
     with operator(), transaction.atomic(using="operator"):
         LoginThrottle.objects.filter(pk=attempt.pair_key).update(
             failures=0, locks=0, locked_until=None, last_success_at=Now()
@@ -94,7 +93,7 @@ def succeeded(attempt: Attempt) -> None:
 
 
 def unlock(*, username: str = "", address: str = "", everything: bool = False) -> int:
-    """Forget the failures of a user, of an address, or all; how many locks that opened."""
+    """Reset the failures of a user, an address, or all; return how many locks that removed."""
     with operator(), transaction.atomic(using="operator"):
         user = Attempt(username, address).user
         chosen = Q()
@@ -113,8 +112,8 @@ def unlock(*, username: str = "", address: str = "", everything: bool = False) -
         return opened
 
 
-def forget_the_old() -> None:
-    """Somebody has to call this now and then."""
+def delete_stale() -> None:
+    """Delete counters that no longer matter. Called by housekeeping."""
     with operator():
         LoginThrottle.objects.filter(
             Q(last_success_at=None) | Q(last_success_at__lt=Now() - KNOWN_FOR),

@@ -1,5 +1,5 @@
-"""Deleting a namespace and everything in it: keys stop at once, the rest goes in small steps that
-can be interrupted and resumed, and a receipt stays."""
+"""Deleting a namespace and everything in it: its keys stop working at once, the rest is deleted in
+small steps that can be interrupted and resumed, and a receipt remains."""
 
 import logging
 import time
@@ -19,7 +19,7 @@ from documents.intake import originals
 from documents.models import ApiKey, DocumentVersion, Namespace, NamespaceRemoval
 from ragsite.access.actor import current_actor
 from ragsite.database.tenancy import operator
-from ragsite.platform.cache_clearing import forget_namespace
+from ragsite.platform.cache_clearing import clear_namespace
 
 from . import audit, keys
 
@@ -29,19 +29,19 @@ BATCH_ROWS = 2000
 BATCH_FILES = 200
 SMALL_ROWS = 5000  # chunks and documents that are deleted while the caller waits
 LEASE = timedelta(minutes=5)
-TASK_SECONDS = 240.0  # of one task; what is left is for the next
+TASK_SECONDS = 240.0  # of one task; the rest is left to the next task
 
 Progress = Callable[[NamespaceRemoval], None]
-Removed = tuple[Counter[str], int, list[str]]  # rows by kind, files, keys of files that stay
+Removed = tuple[Counter[str], int, list[str]]  # rows by kind, files, storage keys that remain
 
 
 class _OutOfTime(Exception):
-    """The rest is for the next task."""
+    """The rest is left to the next task."""
 
 
 def request_removal(namespace: Namespace) -> NamespaceRemoval:
-    """Close the namespace: from now on none of its keys works. Asked again, the same removal.
-    Raises Namespace.DoesNotExist if it is gone. Inside operator()."""
+    """Close the namespace: its keys stop working. A second request returns the same removal.
+    Raises Namespace.DoesNotExist if the namespace is gone. Inside operator()."""
     with transaction.atomic(using="operator"):
         held = Namespace.objects.select_for_update().get(pk=namespace.pk)
         removal, is_new = NamespaceRemoval.objects.get_or_create(
@@ -61,8 +61,8 @@ def remove_namespace(namespace: Namespace) -> NamespaceRemoval:
     """Delete a small namespace at once, a large one in the background. Inside operator()."""
     removal = request_removal(namespace)
     if _size(namespace) <= SMALL_ROWS:
-        return carry_out(removal.pk)
-    ring(removal.pk)
+        return run_removal(removal.pk)
+    queue_removal(removal.pk)
     return removal
 
 
@@ -71,26 +71,26 @@ def _size(namespace: Namespace) -> int:
     return namespace.chunk_count + documents
 
 
-def ring(removal_id: UUID) -> None:
+def queue_removal(removal_id: UUID) -> None:
     async_task("documents.tasks.remove_namespace", str(removal_id), save=False)
 
 
-def resume() -> None:
-    """Ring for removals that nobody is working on: their task was lost, or its worker died."""
+def requeue_stalled() -> None:
+    """Queue removals that no worker is running: their task was lost, or its worker died."""
     with operator():
         waiting = NamespaceRemoval.objects.filter(_is_free()).values_list("pk", flat=True)
         for removal_id in waiting:
-            ring(removal_id)
+            queue_removal(removal_id)
 
 
-def carry_out(
+def run_removal(
     removal_id: UUID,
     *,
     seconds: float | None = None,
     progress: Progress = lambda removal: None,
 ) -> NamespaceRemoval:
-    """Remove what is left of the namespace; after `seconds` the rest is left for another call.
-    Does nothing where somebody else is at it."""
+    """Delete what is left of the namespace; after `seconds` queue another task for the rest.
+    Does nothing if another worker is running this removal."""
     with operator():
         if not _claim(removal_id):
             return NamespaceRemoval.objects.get(pk=removal_id)
@@ -98,14 +98,14 @@ def carry_out(
         deadline = None if seconds is None else time.monotonic() + seconds
         try:
             for rows, files, files_left in _batches(removal.removed_namespace):
-                _note(removal, rows, files, files_left)
+                _record_step(removal, rows, files, files_left)
                 progress(removal)
                 if deadline is not None and time.monotonic() > deadline:
                     raise _OutOfTime
-            _note(removal, *_last_step(removal.removed_namespace))
+            _record_step(removal, *_remove_namespace_row(removal.removed_namespace))
             _finish(removal)
         except _OutOfTime:
-            ring(removal.pk)
+            queue_removal(removal.pk)
         finally:
             _release(removal)
     return removal
@@ -128,8 +128,10 @@ def _release(removal: NamespaceRemoval) -> None:
     removal.lease_until = None
 
 
-def _note(removal: NamespaceRemoval, rows: Counter[str], files: int, files_left: list[str]) -> None:
-    """Write down what a step has removed, and stay in charge."""
+def _record_step(
+    removal: NamespaceRemoval, rows: Counter[str], files: int, files_left: list[str]
+) -> None:
+    """Store what a step has removed, and extend the lease."""
     removal.rows = dict(Counter(removal.rows) + rows)
     removal.files += files
     removal.files_left = [*removal.files_left, *files_left]
@@ -142,21 +144,21 @@ def _note(removal: NamespaceRemoval, rows: Counter[str], files: int, files_left:
 
 
 def _batches(namespace_id: UUID) -> Iterator[Removed]:
-    """What each batch has removed; children before their parents."""
+    """Delete in batches, children before their parents; yield what each batch removed."""
     for model in owned_models():
-        yield from _emptied(model, namespace_id)
+        yield from _empty_table(model, namespace_id)
 
 
-def _last_step(namespace_id: UUID) -> Removed:
-    rows = _last_rows(namespace_id)
+def _remove_namespace_row(namespace_id: UUID) -> Removed:
+    rows = _delete_last_rows(namespace_id)
     # An upload may have stored its file just before its row was refused.
     files, left = originals.remove_all(namespace_id)
-    forget_namespace(namespace_id)
+    clear_namespace(namespace_id)
     return rows, files, left
 
 
-def _emptied(model: type[models.Model], namespace_id: UUID) -> Iterator[Removed]:
-    for column in _links_to_itself(model):
+def _empty_table(model: type[models.Model], namespace_id: UUID) -> Iterator[Removed]:
+    for column in _self_references(model):
         while _execute(
             f"UPDATE {_table(model)} SET {column} = NULL WHERE id IN (SELECT id FROM "  # noqa: S608
             f"{_table(model)} WHERE namespace_id = %s AND {column} IS NOT NULL LIMIT {BATCH_ROWS})",
@@ -164,7 +166,7 @@ def _emptied(model: type[models.Model], namespace_id: UUID) -> Iterator[Removed]
         ):
             yield Counter(), 0, []
     if model is DocumentVersion:
-        yield from _versions_with_files(namespace_id)
+        yield from _remove_versions(namespace_id)
     delete = (
         f"DELETE FROM {_table(model)} WHERE ctid = ANY (ARRAY(SELECT ctid FROM {_table(model)} "  # noqa: S608
         f"WHERE namespace_id = %s LIMIT {BATCH_ROWS}))"
@@ -173,8 +175,8 @@ def _emptied(model: type[models.Model], namespace_id: UUID) -> Iterator[Removed]
         yield Counter({_kind(model): deleted}), 0, []
 
 
-def _versions_with_files(namespace_id: UUID) -> Iterator[Removed]:
-    """Files first: a row that is still there says what has to be removed when this is resumed."""
+def _remove_versions(namespace_id: UUID) -> Iterator[Removed]:
+    """Delete files before their rows: the rows that remain say what is left when this resumes."""
     versions = DocumentVersion.objects.filter(namespace=namespace_id)
     while batch := list(versions.values_list("pk", "storage_key")[:BATCH_FILES]):
         left = [key for _, key in batch if not originals.remove(key)]
@@ -187,15 +189,15 @@ def _versions_with_files(namespace_id: UUID) -> Iterator[Removed]:
         yield Counter({kind: deleted}), len(batch) - len(left), left
 
 
-def _last_rows(namespace_id: UUID) -> Counter[str]:
-    """The namespace itself. While it is locked nobody can add to it; what somebody has added
-    since we were there goes with it."""
+def _delete_last_rows(namespace_id: UUID) -> Counter[str]:
+    """Delete the namespace itself, and what was added to it since its tables were emptied. The lock
+    keeps others from adding more."""
     rows: Counter[str] = Counter()
     with transaction.atomic(using="operator"):
         if not Namespace.objects.select_for_update().filter(pk=namespace_id).exists():
             return rows
         for model in owned_models():
-            for column in _links_to_itself(model):
+            for column in _self_references(model):
                 clear = f"UPDATE {_table(model)} SET {column} = NULL WHERE namespace_id = %s"  # noqa: S608
                 _execute(clear, namespace_id)
             delete = f"DELETE FROM {_table(model)} WHERE namespace_id = %s"  # noqa: S608
@@ -219,9 +221,9 @@ def _finish(removal: NamespaceRemoval) -> None:
 
 
 def owned_models() -> list[type[models.Model]]:
-    """Every table whose rows belong to a namespace, in all apps; those that refer to others first.
+    """Every model whose rows belong to a namespace, in all apps; referring models come first.
 
-    A table that only mentions a namespace, which may be null there, outlives it.
+    Models with a nullable namespace are not included: their rows outlive it.
     """
     waiting = [model for model in apps.get_models(include_auto_created=True) if _is_owned(model)]
     ordered: list[type[models.Model]] = []
@@ -250,7 +252,7 @@ def _targets(model: type[models.Model]) -> set[Any]:
     return {field.related_model for field in _foreign_keys(model)} - {model}
 
 
-def _links_to_itself(model: type[models.Model]) -> list[str]:
+def _self_references(model: type[models.Model]) -> list[str]:
     return [field.column for field in _foreign_keys(model) if field.related_model is model]
 
 

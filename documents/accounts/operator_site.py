@@ -1,4 +1,4 @@
-"""The admin's frame: its login, and on its first page how the service is."""
+"""The admin site: its login, and the state of the service on its index page."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +13,7 @@ from documents.jobs import status
 from . import audit
 from .signing_in import SignInForm
 
-# django-q2 brings pages of its own, and in one of them any function can be named to be run.
+# In one of django-q2's own pages any function could be named and run.
 WITHOUT_PAGES = {"django_q"}
 
 

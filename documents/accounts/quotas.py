@@ -25,7 +25,7 @@ class QuotaUsage:
 
 
 def usage_of(namespace_id: uuid.UUID) -> dict[str, QuotaUsage]:
-    """By name. Inside namespace() or operator()."""
+    """Usage and quota by name. Inside namespace() or operator()."""
     row = Namespace.objects.values(
         "max_documents",
         "max_bytes",
@@ -47,9 +47,10 @@ def _quota(name: str, own: int | None) -> int | None:
 
 
 def require_room(namespace_id: uuid.UUID, **asked: int) -> None:
-    """Raises QuotaExceeded if so many more (documents=, bytes=, chunks=) are too many.
+    """Raise QuotaExceeded if this many more (documents=, bytes=, chunks=) would be too many.
 
-    Nothing is held: it saves the work on what would be refused in the end. Inside namespace().
+    An early check that reserves nothing: it saves work that would be refused in the end. Inside
+    namespace().
     """
     usage = usage_of(namespace_id)
     for name, more in asked.items():
@@ -57,9 +58,12 @@ def require_room(namespace_id: uuid.UUID, **asked: int) -> None:
             raise _exceeded(name, usage[name].quota, used=usage[name].used, asked=more)
 
 
-def require_kept(namespace_id: uuid.UUID, **added: int) -> None:
-    """The same when they have been added, in the same transaction: whoever adds to a namespace has
-    locked its count until that ends, so that all of them together cannot exceed the quota."""
+def require_not_exceeded(namespace_id: uuid.UUID, **added: int) -> None:
+    """Raise QuotaExceeded if what was just added, in this transaction, is too much.
+
+    Adding locks the namespace's counts until the transaction ends, so that several writers together
+    cannot exceed the quota.
+    """
     usage = usage_of(namespace_id)
     for name, more in added.items():
         if more > 0 and usage[name].exceeds(0):
@@ -71,7 +75,7 @@ def _exceeded(name: str, quota: int | None, *, used: int, asked: int) -> QuotaEx
 
 
 def set_quotas(namespace: Namespace, quotas: dict[str, int | None]) -> None:
-    """None: the installation's own; 0: none. Inside operator()."""
+    """Set quotas by name; None: the installation's default, 0: no quota. Inside operator()."""
     if unknown := set(quotas) - set(NAMES):
         raise ValidationError(f"There is no quota of {', '.join(sorted(unknown))}.")
     fields = {f"max_{name}": value for name, value in quotas.items()}

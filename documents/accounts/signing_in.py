@@ -1,4 +1,4 @@
-"""Signing in to the admin: a throttled password check that leaves a trace of every attempt."""
+"""Signing in to the admin: a throttled password check that records every attempt."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ LOCKED = (
 
 
 class ThrottledBackend(ModelBackend):
-    """Looks at a password only if not too many wrong ones came before it."""
+    """Checks a password only if there were not too many failures before."""
 
     def authenticate(
         self,
@@ -38,7 +38,7 @@ class ThrottledBackend(ModelBackend):
             raise PermissionDenied
         user = super().authenticate(request, username=username, password=password, **kwargs)
         if user is not None:
-            login_throttle.succeeded(attempt)
+            login_throttle.record_success(attempt)
         return user
 
 
@@ -48,7 +48,7 @@ class SignInForm(AdminAuthenticationForm):
             fields = super().clean()
         except ValidationError:
             if self._is_locked():
-                # The same words whether there is such a user or not.
+                # The same message whether or not the user exists.
                 raise ValidationError(LOCKED, code="locked") from None
             self._record("login.fail")
             raise

@@ -1,4 +1,4 @@
-"""The operator's control panel: read-only facts, useful filters, actions that call pipelines."""
+"""The admin pages: mostly read-only lists with filters, and actions that call the pipelines."""
 
 from . import audit, audited, documents, facts, jobs, namespaces, profiles, removals, usage
 

@@ -1,4 +1,4 @@
-"""Who did what, to look at and to search."""
+"""The audit log, read-only and searchable."""
 
 import json
 from typing import Any
@@ -10,11 +10,11 @@ from django.utils.safestring import SafeString
 
 from documents.models import AuditEvent
 
-from .readonly import LookOnlyAdmin
+from .readonly import ReadOnlyAdmin
 
 
 @admin.register(AuditEvent)
-class AuditEventAdmin(LookOnlyAdmin):
+class AuditEventAdmin(ReadOnlyAdmin):
     list_display = (
         "created_at",
         "actor_kind",
@@ -63,7 +63,7 @@ class AuditEventAdmin(LookOnlyAdmin):
         return format_html("<pre>{}</pre>", json.dumps(event.details, indent=2, default=str))
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
-        return False  # nobody does anything to these
+        return False  # events never change
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         return {}

@@ -1,4 +1,4 @@
-"""What is added, changed or deleted by hand leaves a trace in the audit log."""
+"""Records what is added, changed or deleted in the admin in the audit log."""
 
 from collections import defaultdict
 from typing import Any
@@ -11,12 +11,12 @@ from django.http import HttpRequest
 
 from documents.accounts import audit
 
-from .parameters import RefusesOddFilters
+from .parameters import RejectsInvalidFilters
 
 LISTED_IDS = 100
 
 
-class Audited(RefusesOddFilters):
+class Audited(RejectsInvalidFilters):
     """Mixed into a ModelAdmin. `audits_additions = False` where the pipeline records them."""
 
     audits_additions = True
@@ -61,14 +61,14 @@ def _namespace(obj: Model) -> Any:
 
 
 def _target(obj: Model) -> audit.Target:
-    # Questions and comments are somebody's content: named by id alone.
+    # Questions and comments are users' content: recorded by id only.
     is_content = obj._meta.model_name in ("feedback", "goldenquery")
     label = "" if is_content else str(obj)
     return audit.Target(str(obj._meta.model_name), str(obj.pk), label)
 
 
 def _summary(message: Any) -> dict[str, Any]:
-    """Which fields, and how many rows below: Django's message names contents, too."""
+    """Changed fields and counts of inline rows; Django's message would name contents, too."""
     fields: list[str] = []
     below: dict[str, int] = defaultdict(int)
     for part in message if isinstance(message, list) else []:

@@ -17,18 +17,19 @@ from documents.accounts import audit
 from documents.ingestion import bulk_removal
 from documents.intake import intake
 from documents.models import Chunk, Document, DocumentVersion
+from ragsite.platform.wording import plural
 
-from .asking import asks_first, confirmation_page, seal_of
-from .readonly import LookOnly, LookOnlyAdmin
+from .confirmation import confirm_first, confirmation_page, fingerprint_of
+from .readonly import ReadOnly, ReadOnlyAdmin
 
-QUESTION = "Delete {count} documents?"
+QUESTION = "Delete {rows}?"
 CONSEQUENCE = (
     "Their versions, chunks, facts, jobs and stored files are deleted with them. This cannot be "
     "undone. The workers do it in the background."
 )
 
 
-class VersionInline(LookOnly, admin.TabularInline):
+class VersionInline(ReadOnly, admin.TabularInline):
     model = DocumentVersion
     fields = ("number", "state", "media_type", "byte_size", "created_at", "published_at")
     readonly_fields = fields
@@ -38,7 +39,7 @@ class VersionInline(LookOnly, admin.TabularInline):
 
 
 @admin.register(Document)
-class DocumentAdmin(LookOnlyAdmin):
+class DocumentAdmin(ReadOnlyAdmin):
     list_display = (
         "shown_title",
         "namespace",
@@ -78,7 +79,7 @@ class DocumentAdmin(LookOnlyAdmin):
             intake.resubmit(document.namespace_id, document.pk)
         for namespace_id, ids in _by_namespace(queryset).items():
             audit.record("document.reindex", namespace=namespace_id, count=len(ids))
-        self.message_user(request, f"{len(queryset)} documents queued.", messages.SUCCESS)
+        self.message_user(request, f"{plural(len(queryset), 'document')} queued.", messages.SUCCESS)
 
     @admin.display(description="delete")
     def delete_link(self, document: Document) -> SafeString:
@@ -91,7 +92,7 @@ class DocumentAdmin(LookOnlyAdmin):
         return [name for name in fields if may or name != "delete_link"]
 
     @admin.action(description="Delete, with chunks and stored files", permissions=["operate"])
-    @asks_first(QUESTION, consequence=CONSEQUENCE)
+    @confirm_first(QUESTION, noun="document", consequence=CONSEQUENCE)
     def remove(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
         self._request_removal(request, queryset)
 
@@ -101,21 +102,29 @@ class DocumentAdmin(LookOnlyAdmin):
             raise PermissionDenied
         queryset = Document.objects.filter(pk=pk)
         get_object_or_404(queryset)
-        seal = seal_of("remove", [pk])
-        if request.method == "POST" and request.POST.get("confirmed") == seal:
+        fingerprint = fingerprint_of("remove", [pk])
+        if request.method == "POST" and request.POST.get("confirmed") == fingerprint:
             self._request_removal(request, queryset)
             return HttpResponseRedirect(reverse("admin:documents_document_changelist"))
         return confirmation_page(
-            self, request, queryset, question=QUESTION, consequence=CONSEQUENCE, seal=seal
+            self,
+            request,
+            queryset,
+            question=QUESTION,
+            noun="document",
+            consequence=CONSEQUENCE,
+            fingerprint=fingerprint,
         )
 
     def _request_removal(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
         count = 0
         for namespace_id, ids in _by_namespace(queryset).items():
             count += bulk_removal.request(namespace_id, ids).total
-        done = '{} documents are being deleted. <a href="{}">See how far it is.</a>'
+        done = 'Deleting {}. <a href="{}">Show progress.</a>'
         address = reverse("admin:documents_documentremoval_changelist")
-        self.message_user(request, format_html(done, count, address), messages.SUCCESS)
+        self.message_user(
+            request, format_html(done, plural(count, "document"), address), messages.SUCCESS
+        )
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.remove_view)
@@ -133,7 +142,7 @@ def _by_namespace(queryset: QuerySet[Document]) -> dict[uuid.UUID, list[uuid.UUI
 
 
 @admin.register(Chunk)
-class ChunkAdmin(LookOnlyAdmin):
+class ChunkAdmin(ReadOnlyAdmin):
     list_display = ("document", "ordinal", "kind", "section", "tokens", "beginning")
     list_filter = ("kind", "namespace", "profile")
     list_select_related = ("document",)

@@ -1,4 +1,4 @@
-"""Facts, to look at."""
+"""Facts, read-only."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from django.http import HttpRequest
 
 from documents.models import Fact
 
-from .readonly import LookOnlyAdmin
+from .readonly import ReadOnlyAdmin
 
 
 @admin.register(Fact)
-class FactAdmin(LookOnlyAdmin):
+class FactAdmin(ReadOnlyAdmin):
     list_display = ("subject", "predicate", "beginning", "certainty", "source", "document")
     list_filter = ("source", "namespace", ("retracted_at", admin.EmptyFieldListFilter))
     list_select_related = ("document",)

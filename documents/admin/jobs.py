@@ -1,4 +1,4 @@
-"""What the workers are at, and what went wrong."""
+"""Ingest jobs: what the workers are doing, and what failed."""
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -11,13 +11,14 @@ from documents.intake import intake
 from documents.jobs import queue
 from documents.models import IngestJob
 from ragsite.database.tenancy import namespace
+from ragsite.platform.wording import plural
 
-from .asking import asks_first
-from .readonly import LookOnlyAdmin
+from .confirmation import confirm_first
+from .readonly import ReadOnlyAdmin
 
 
 @admin.register(IngestJob)
-class IngestJobAdmin(LookOnlyAdmin):
+class IngestJobAdmin(ReadOnlyAdmin):
     list_display = (
         "document",
         "namespace",
@@ -46,8 +47,9 @@ class IngestJobAdmin(LookOnlyAdmin):
         return f"{job.embedding_tokens:,} tokens{money}"
 
     @admin.action(description="Cancel", permissions=["operate"])
-    @asks_first(
-        "Cancel {count} jobs?",
+    @confirm_first(
+        "Cancel {rows}?",
+        noun="job",
         consequence="What waits is not indexed, and what is being indexed stops. Jobs that have "
         "ended are left alone.",
     )
@@ -58,7 +60,7 @@ class IngestJobAdmin(LookOnlyAdmin):
                 if queue.cancel(job.pk):
                     audit.record("job.cancel", target=audit.Target("ingestjob", str(job.pk)))
                     cancelled += 1
-        self.message_user(request, f"{cancelled} jobs cancelled.")
+        self.message_user(request, f"{plural(cancelled, 'job')} cancelled.")
 
     @admin.action(description="Try again", permissions=["operate"])
     def try_again(self, request: HttpRequest, queryset: QuerySet[IngestJob]) -> None:
@@ -66,4 +68,4 @@ class IngestJobAdmin(LookOnlyAdmin):
             intake.resubmit(job.namespace_id, job.document_id)
             again = audit.Target("document", str(job.document_id))
             audit.record("document.reindex", namespace=job.namespace_id, target=again)
-        self.message_user(request, f"{len(queryset)} documents queued.", messages.SUCCESS)
+        self.message_user(request, f"{plural(len(queryset), 'document')} queued.", messages.SUCCESS)

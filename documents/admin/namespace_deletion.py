@@ -1,5 +1,5 @@
-"""The admin's way to delete a namespace: Django's confirmation page, then documents/
-namespace_removal.py, at once or in the background."""
+"""Deleting a namespace in the admin: Django's confirmation page, then
+documents/accounts/namespace_removal.py, at once or in the background."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,12 +10,13 @@ from django.http import HttpRequest
 
 from documents.accounts import keys, namespace_removal
 from documents.models import Namespace, NamespaceRemoval, OperatorKey
+from ragsite.platform.wording import plural
 
-from .asking import asks_first
-from .readonly import LookOnlyAdmin
+from .confirmation import confirm_first
+from .readonly import ReadOnlyAdmin
 
 
-class DeletesNamespaces:
+class NamespaceDeletion:
     """Mixed into the namespaces' ModelAdmin. Django itself would load every row to show it."""
 
     def get_deleted_objects(
@@ -24,7 +25,8 @@ class DeletesNamespaces:
         found = list(objs)
         documents = [namespace.documents.count() for namespace in found]
         shown = [
-            f"Namespace {namespace.slug}: {count:,} documents, {namespace.chunk_count:,} chunks, "
+            f"Namespace {namespace.slug}: {plural(count, 'document')}, "
+            f"{plural(namespace.chunk_count, 'chunk')}, "
             "its keys, facts, golden sets, feedback and query log"
             for namespace, count in zip(found, documents, strict=True)
         ]
@@ -39,9 +41,10 @@ class DeletesNamespaces:
         removal = namespace_removal.remove_namespace(obj)
         if removal.state == NamespaceRemoval.State.FINISHED:
             rows = sum(removal.rows.values())
-            note = f"{removal.slug}: {rows:,} rows and {removal.files:,} files removed."
+            removed = f"{plural(rows, 'row')} and {plural(removal.files, 'file')}"
+            note = f"{removal.slug}: {removed} removed."
         else:
-            note = f"{removal.slug} is closed, and removed in the background."
+            note = f"{removal.slug} is closed and being removed in the background."
         messages.info(request, note)
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Namespace]) -> Any:
@@ -54,14 +57,14 @@ class DeletesNamespaces:
 
 
 @admin.register(NamespaceRemoval)
-class NamespaceRemovalAdmin(LookOnlyAdmin):
+class NamespaceRemovalAdmin(ReadOnlyAdmin):
     list_display = ("slug", "state", "requested_by", "created_at", "finished_at", "files")
     list_filter = ("state",)
     search_fields = ("slug",)
 
 
 @admin.register(OperatorKey)
-class OperatorKeyAdmin(LookOnlyAdmin):
+class OperatorKeyAdmin(ReadOnlyAdmin):
     """Made by `manage.py api_key create --scopes operator`; here they are seen and revoked."""
 
     list_display = ("shown", "name", "last_used_at", "expires_at", "active")
@@ -78,9 +81,10 @@ class OperatorKeyAdmin(LookOnlyAdmin):
         return key.is_active
 
     @admin.action(description="Revoke", permissions=["operate"])
-    @asks_first(
-        "Revoke {count} operator keys?",
-        consequence="Whoever uses one of them is refused from then on. This cannot be undone.",
+    @confirm_first(
+        "Revoke {rows}?",
+        noun="operator key",
+        consequence="Their clients are refused from then on. This cannot be undone.",
     )
     def revoke(self, request: HttpRequest, queryset: QuerySet[OperatorKey]) -> None:
-        self.message_user(request, f"{keys.revoke_operator_keys(queryset)} keys revoked.")
+        self.message_user(request, f"{plural(keys.revoke_operator_keys(queryset), 'key')} revoked.")

@@ -11,14 +11,15 @@ from django.utils.html import format_html
 
 from documents.accounts import keys, quotas
 from documents.models import ApiKey, Namespace
+from ragsite.platform.wording import plural
 
-from .asking import asks_first
 from .audited import Audited
-from .namespace_deletion import DeletesNamespaces
+from .confirmation import confirm_first
+from .namespace_deletion import NamespaceDeletion
 
 
 @admin.register(Namespace)
-class NamespaceAdmin(DeletesNamespaces, Audited, admin.ModelAdmin):
+class NamespaceAdmin(NamespaceDeletion, Audited, admin.ModelAdmin):
     list_display = ("slug", "name", "active_profile", "chunk_count", "created_at")
     fieldsets = (
         (None, {"fields": ("slug", "name", "language")}),
@@ -74,7 +75,7 @@ class NamespaceAdmin(DeletesNamespaces, Audited, admin.ModelAdmin):
         )
 
 
-# Of a key that is in use: whose it is and what it opens never changes.
+# Fields of an existing key that never change.
 FIXED_FIELDS = (
     "shown",
     "namespace",
@@ -88,7 +89,7 @@ FIXED_FIELDS = (
 
 
 class ApiKeyLimitsForm(forms.ModelForm):
-    """All that can be changed of a key that is in use."""
+    """The only field of an existing key that can be changed."""
 
     class Meta:
         model = ApiKey
@@ -169,9 +170,10 @@ class ApiKeyAdmin(Audited, admin.ModelAdmin):
         return request.user.has_perm("documents.change_apikey")
 
     @admin.action(description="Revoke", permissions=["operate"])
-    @asks_first(
-        "Revoke {count} API keys?",
-        consequence="Whoever uses one of them is refused from then on. This cannot be undone.",
+    @confirm_first(
+        "Revoke {rows}?",
+        noun="API key",
+        consequence="Their clients are refused from then on. This cannot be undone.",
     )
     def revoke(self, request: HttpRequest, queryset: Any) -> None:
-        self.message_user(request, f"{keys.revoke(queryset)} keys revoked.")
+        self.message_user(request, f"{plural(keys.revoke(queryset), 'key')} revoked.")

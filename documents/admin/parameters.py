@@ -1,4 +1,4 @@
-"""What addresses and hidden fields of the admin's own pages say, read without trusting it."""
+"""Untrusted values from URLs and hidden fields of the admin."""
 
 import uuid
 from typing import Any
@@ -8,9 +8,9 @@ from django.db import DataError
 from django.http import Http404, HttpRequest
 
 
-class RefusesOddFilters:
-    """Mixed into a ModelAdmin: a filter that the database cannot even compare with (the year 0, a
-    NUL) is a wrong filter, as Django treats others: the list is shown with a warning."""
+class RejectsInvalidFilters:
+    """Mixed into a ModelAdmin: a filter value that the database cannot compare with (the year 0, a
+    NUL) is treated like Django's other invalid filters: the list is shown with a warning."""
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         try:
@@ -19,8 +19,8 @@ class RefusesOddFilters:
             raise IncorrectLookupParameters from error
 
 
-def asked_uuid(value: str) -> uuid.UUID:
-    """404 for what is no id, as for an id that nobody has."""
+def uuid_or_404(value: str) -> uuid.UUID:
+    """Raises Http404 if the value is not a UUID."""
     try:
         return uuid.UUID(value)
     except ValueError:

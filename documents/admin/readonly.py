@@ -1,4 +1,4 @@
-"""Rows that the service writes and people only look at."""
+"""Admin classes for rows that only the service writes."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from .audited import Audited
 
 
-class LookOnly:
+class ReadOnly:
     """Mixed into a ModelAdmin or an inline: nothing can be added or changed by hand."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -21,8 +21,8 @@ class LookOnly:
         return False
 
 
-class LookOnlyAdmin(Audited, LookOnly, admin.ModelAdmin):
-    """With actions for those who may change such rows in principle: `permissions=["operate"]`."""
+class ReadOnlyAdmin(Audited, ReadOnly, admin.ModelAdmin):
+    """Actions with `permissions=["operate"]` need the model's change permission."""
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
         meta = self.model._meta

@@ -1,4 +1,4 @@
-"""Deletions of many documents: how far they are, and what they took along."""
+"""Deletions of many documents: their progress, and what was deleted with them."""
 
 from django.contrib import admin
 from django.utils.html import format_html
@@ -6,11 +6,11 @@ from django.utils.safestring import SafeString
 
 from documents.models import DocumentRemoval
 
-from .readonly import LookOnlyAdmin
+from .readonly import ReadOnlyAdmin
 
 
 @admin.register(DocumentRemoval)
-class DocumentRemovalAdmin(LookOnlyAdmin):
+class DocumentRemovalAdmin(ReadOnlyAdmin):
     list_display = (
         "created_at",
         "namespace",

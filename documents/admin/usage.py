@@ -4,18 +4,18 @@ from django.contrib import admin
 
 from documents.models import EmbeddingUsage, LanguageModelUsage
 
-from .readonly import LookOnlyAdmin
+from .readonly import ReadOnlyAdmin
 
 
 @admin.register(EmbeddingUsage)
-class EmbeddingUsageAdmin(LookOnlyAdmin):
+class EmbeddingUsageAdmin(ReadOnlyAdmin):
     list_display = ("month", "namespace", "model_identity", "tokens", "cost")
     list_filter = ("month", "namespace")
     list_select_related = ("namespace",)
 
 
 @admin.register(LanguageModelUsage)
-class LanguageModelUsageAdmin(LookOnlyAdmin):
+class LanguageModelUsageAdmin(ReadOnlyAdmin):
     list_display = (
         "month",
         "namespace",

@@ -1,4 +1,4 @@
-"""A namespace's documents: list, look into, retag, index again, delete."""
+"""A namespace's documents: list, read, change, reindex, delete."""
 
 import re
 import uuid
@@ -27,7 +27,7 @@ from ragsite.database.tenancy import namespace
 from ragsite.platform.errors import ApiError
 from ragsite.web.streaming import file_response
 
-from .pages import InTheirOrder
+from .pages import ByOrdinal
 from .serializers import (
     ChunkSerializer,
     DocumentChangeSerializer,
@@ -40,7 +40,7 @@ from .views import NamespacedListView, caller_of, check_parameters, in_namespace
 
 
 def find_document(pk: uuid.UUID) -> Document:
-    """Another tenant's id and one that nobody has get the very same answer."""
+    """Raises NotFound, for another tenant's id exactly as for an unknown one."""
     document = Document.objects.filter(pk=pk).first()
     if document is None:
         raise NotFound
@@ -48,12 +48,12 @@ def find_document(pk: uuid.UUID) -> Document:
 
 
 def find_version(request: Request, document: Document) -> DocumentVersion:
-    """The version asked for with ?version=N, else the one that search sees."""
+    """The version named by ?version=N, else the live one."""
     check_parameters(request, frozenset({"version"}))
     asked = request.query_params.get("version", document.live_version or document.document_version)
     if not re.fullmatch(r"-?[0-9]+", str(asked)):
         raise ValidationError({"version": "A version is a whole number."})
-    if len(str(asked)) > LONGEST_VERSION:
+    if len(str(asked)) > MAX_VERSION_DIGITS:
         raise NotFound
     try:
         return DocumentVersion.objects.get(document=document, number=int(asked))
@@ -61,7 +61,7 @@ def find_version(request: Request, document: Document) -> DocumentVersion:
         raise NotFound from None
 
 
-LONGEST_VERSION = 9  # digits; the database has no larger numbers
+MAX_VERSION_DIGITS = 9  # digits; the database has no larger numbers
 VERSION = OpenApiParameter(
     "version",
     int,
@@ -136,7 +136,7 @@ class DocumentView(APIView):
 
 class ChunkListView(NamespacedListView):
     serializer_class = ChunkSerializer
-    pagination_class = InTheirOrder
+    pagination_class = ByOrdinal
 
     def get_queryset(self) -> QuerySet[Chunk]:
         document = find_document(self.kwargs["pk"])

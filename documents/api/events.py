@@ -22,9 +22,9 @@ from .jobs import find_job
 from .serializers import JobSerializer
 from .views import caller_of
 
-LOOK_EVERY = 0.5
-HEARTBEAT_EVERY = 15.0
-LONGEST = 3600.0
+POLL_SECONDS = 0.5
+HEARTBEAT_SECONDS = 15.0
+MAX_SECONDS = 3600.0
 EVENT = {
     "type": "object",
     "properties": {
@@ -34,8 +34,8 @@ EVENT = {
 }
 
 
-class WhateverIsAccepted(DefaultContentNegotiation):
-    """The stream renders itself, and errors are JSON, also to those who accept only events."""
+class IgnoreAcceptHeader(DefaultContentNegotiation):
+    """The stream renders itself, and errors are JSON even for clients that accept only events."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
         return renderers[0], renderers[0].media_type
@@ -43,7 +43,7 @@ class WhateverIsAccepted(DefaultContentNegotiation):
 
 class JobEventsView(APIView):
     rate_class = "read"
-    content_negotiation_class = WhateverIsAccepted
+    content_negotiation_class = IgnoreAcceptHeader
 
     @extend_schema(
         operation_id="jobs_events",
@@ -59,23 +59,23 @@ class JobEventsView(APIView):
 
 async def follow(namespace_id: uuid.UUID, job_id: uuid.UUID) -> AsyncGenerator[tuple[str, Any]]:
     shown: dict[str, Any] | None = None
-    started = spoken = time.monotonic()
-    while time.monotonic() - started < LONGEST:
-        job = await sync_to_async(_look)(namespace_id, job_id)
+    started = last_sent = time.monotonic()
+    while time.monotonic() - started < MAX_SECONDS:
+        job = await sync_to_async(_job_data)(namespace_id, job_id)
         if job is None or job["state"] not in queue.OPEN_STATES:
             yield "end", job or {"id": str(job_id), "state": "deleted"}
             return
         if job != shown:
             yield "progress", job
-            shown, spoken = job, time.monotonic()
-        elif time.monotonic() - spoken > HEARTBEAT_EVERY:
+            shown, last_sent = job, time.monotonic()
+        elif time.monotonic() - last_sent > HEARTBEAT_SECONDS:
             yield "", None
-            spoken = time.monotonic()
-        await asyncio.sleep(LOOK_EVERY)
+            last_sent = time.monotonic()
+        await asyncio.sleep(POLL_SECONDS)
     yield "end", shown
 
 
-def _look(namespace_id: uuid.UUID, job_id: uuid.UUID) -> dict[str, Any] | None:
+def _job_data(namespace_id: uuid.UUID, job_id: uuid.UUID) -> dict[str, Any] | None:
     with namespace(namespace_id):
         job = IngestJob.objects.filter(pk=job_id).first()
     if job is None:

@@ -1,4 +1,4 @@
-"""What a namespace's documents say, one fact at a time: list and filter."""
+"""The facts in a namespace's documents: list and filter."""
 
 import hashlib
 import uuid
@@ -15,14 +15,14 @@ from rest_framework.response import Response
 from documents.models import Fact
 
 from .fields import MOMENT
-from .pages import ByTheirIds
+from .pages import ById
 from .serializers import FactSerializer
 from .views import NamespacedListView, uuid_in
 
 
 class FactListView(NamespacedListView):
     serializer_class = FactSerializer
-    pagination_class = ByTheirIds
+    pagination_class = ById
     filter_names = frozenset({"subject", "predicate", "object", "document_id", "as_of"})
 
     def get_queryset(self) -> QuerySet[Fact]:

@@ -16,7 +16,7 @@ from .json_types import type_errors
 
 
 class TextField(serializers.CharField):
-    """For values that no serializer has checked the JSON type of."""
+    """Accepts only strings, where no serializer has checked the JSON type."""
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -56,7 +56,7 @@ class TagsField(serializers.ListField):
         if isinstance(data, str):
             data = data.split(",")
         if isinstance(data, list):
-            self.run_validators(data)  # what is blank or there twice counts, too
+            self.run_validators(data)  # blank and repeated tags count towards the limit
             data = [tag for tag in data if not isinstance(tag, str) or tag.strip()]
         return list(dict.fromkeys(super().to_internal_value(data)))
 
@@ -72,14 +72,14 @@ class NamedChoiceField(serializers.ChoiceField):
         super().fail(key, choices=", ".join(map(str, self.choices)), **kwargs)
 
 
-class SaidOrNotField(serializers.BooleanField):
+class OptionalBooleanField(serializers.BooleanField):
     """A boolean that a form may leave out: DRF would read that as false."""
 
     default_empty_html = serializers.empty
 
 
 def _read_json(data: Any) -> Any:
-    """What a form's field says; JSON bodies are read already."""
+    """Parse the JSON in a form's field; values of a JSON body are already parsed."""
     if not isinstance(data, str):
         return data
     try:
@@ -90,7 +90,7 @@ def _read_json(data: Any) -> Any:
 
 @extend_schema_field({"$ref": JSON_OBJECT})
 class MetadataField(serializers.JSONField):
-    """A JSON object that the database can keep exactly as it is given."""
+    """A JSON object that the database can store unchanged."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         data = _read_json(data)
@@ -125,7 +125,7 @@ class ChunkingSerializer(serializers.Serializer):
 
 @extend_schema_field(ChunkingSerializer)
 class ChunkingField(serializers.Field):
-    """How one document is cut: an object, or its JSON in a form's field."""
+    """Chunking options of one document: an object, or its JSON in a form's field."""
 
     def to_internal_value(self, data: Any) -> ChunkingOptions:
         options = _read_json(data)
@@ -142,7 +142,7 @@ class ChunkingField(serializers.Field):
 
 @extend_schema_field({"type": "array", "items": {"type": "object"}})
 class FilesField(serializers.JSONField):
-    """A JSON list in a form's field; what it holds is checked file by file."""
+    """A JSON list in a form's field; its items are checked file by file."""
 
     def to_internal_value(self, data: Any) -> list[Any]:
         data = _read_json(data)
@@ -153,7 +153,7 @@ class FilesField(serializers.JSONField):
 
 @extend_schema_field({"type": "string", "format": "byte"})
 class Base64Field(serializers.Field):
-    """Bytes as JSON can carry them."""
+    """Bytes, as base64 in JSON."""
 
     def to_internal_value(self, data: Any) -> bytes:
         if not isinstance(data, str):

@@ -1,4 +1,4 @@
-"""The work a namespace has in hand: list, look at, cancel."""
+"""A namespace's ingest jobs: list, read, cancel."""
 
 import uuid
 from typing import Any

@@ -1,4 +1,4 @@
-"""JSON as the schema says: "5" is no number, and 5 is no text."""
+"""Strict JSON types, as in the schema: "5" is not a number, and 5 is not a string."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ _KINDS: tuple[tuple[type[serializers.Field], tuple[type, ...], str], ...] = (
 
 
 def type_errors(fields: Mapping[str, serializers.Field], data: Mapping[Any, Any]) -> dict[str, Any]:
-    """What is wrong with each field's type; DRF would take whatever it can turn into one."""
+    """Errors by field for values of the wrong JSON type, which DRF would silently convert."""
     found = {name: _error(fields[name], data[name]) for name in fields if name in data}
     return {name: error for name, error in found.items() if error}
 

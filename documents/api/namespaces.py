@@ -183,7 +183,7 @@ class NamespaceListView(OperatorListView):
         fields = dict(form.validated_data)
         slug, profile_name = fields.pop("slug"), fields.pop("profile")
         if Namespace.objects.filter(slug=slug).exists():
-            raise ApiError("slug_taken", "There is a namespace of this slug.", http_status=409)
+            raise ApiError("slug_taken", "This slug is taken.", http_status=409)
         try:
             profile = profiles.find_for_operator(profile_name)
         except profiles.UnknownProfile as error:

@@ -12,12 +12,12 @@ from rest_framework.request import Request
 
 from ragsite.web.openapi import ANY_TEXT
 
-LARGEST_ORDINAL = 2**31 - 1
+MAX_ORDINAL = 2**31 - 1
 INVALID_CURSOR = (
     "This is no cursor of this list. Take it from `next` or `previous` of a page, "
     "or leave it out to begin with the first page."
 )
-_NOWHERE = Cursor(offset=0, reverse=False, position=None)
+_EMPTY_CURSOR = Cursor(offset=0, reverse=False, position=None)
 _WHOLE_NUMBER = re.compile(r"0*[1-9][0-9]*")
 
 
@@ -31,14 +31,14 @@ class Pages(CursorPagination):
     page_size_query_param = "limit"
 
     def get_page_size(self, request: Request) -> int:
-        """DRF would take the default for whatever it cannot read."""
+        """Reject an invalid limit, where DRF would use the default."""
         asked = request.query_params.get("limit")
         if asked is None:
             return self.page_size
         if not _WHOLE_NUMBER.fullmatch(asked):
             raise ValidationError({"limit": f"A whole number from 1 to {self.max_page_size}."})
         digits = asked.lstrip("0")
-        # More is not refused: it never was, and `next` leads to the rest.
+        # A larger limit is capped, not rejected: `next` leads to the rest.
         return min(int(digits[:9]), self.max_page_size)
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
@@ -62,47 +62,47 @@ class Pages(CursorPagination):
         ]
 
     def decode_cursor(self, request: Request) -> Cursor | None:
-        """DRF checks a cursor's form; what it points to is checked here, not by the database."""
+        """Check the position, too: DRF checks only the form, and the database would fail."""
         try:
             cursor = super().decode_cursor(request)
         except NotFound:
             raise _invalid_cursor() from None
-        if cursor == _NOWHERE and request.query_params.get("cursor"):
-            # DRF takes what says nothing at all for the first page.
+        if cursor == _EMPTY_CURSOR and request.query_params.get("cursor"):
+            # DRF treats an empty cursor as the first page.
             raise _invalid_cursor()
         if cursor is not None and cursor.position is not None:
             try:
-                is_place = self.is_place(str(cursor.position))
+                is_valid_position = self.is_valid_position(str(cursor.position))
             except ValueError:
-                is_place = False
-            if not is_place:
+                is_valid_position = False
+            if not is_valid_position:
                 raise _invalid_cursor()
         return cursor
 
-    def is_place(self, position: str) -> bool:
+    def is_valid_position(self, position: str) -> bool:
         raise ValueError(position)
 
 
 class NewestFirst(Pages):
     ordering = ("-created_at", "-id")
 
-    def is_place(self, position: str) -> bool:
+    def is_valid_position(self, position: str) -> bool:
         moment = parse_datetime(position)
-        # Ours are in UTC; of zones 16 hours or more away from it the database knows nothing.
+        # Our cursors are in UTC; PostgreSQL rejects offsets of 16 hours or more.
         return moment is not None and moment.utcoffset() == timedelta(0)
 
 
-class InTheirOrder(Pages):
+class ByOrdinal(Pages):
     ordering = "ordinal"
 
-    def is_place(self, position: str) -> bool:
-        return 0 <= int(position) <= LARGEST_ORDINAL
+    def is_valid_position(self, position: str) -> bool:
+        return 0 <= int(position) <= MAX_ORDINAL
 
 
-class ByTheirIds(Pages):
-    """For rows that are written by the thousand in one moment, in the order of their ids."""
+class ById(Pages):
+    """For rows written by the thousand at the same moment: ordered by id."""
 
     ordering = "id"
 
-    def is_place(self, position: str) -> bool:
+    def is_valid_position(self, position: str) -> bool:
         return str(UUID(position)) == position

@@ -1,4 +1,4 @@
-"""The shapes of documents, versions, chunks, facts and jobs on the wire."""
+"""How the API represents documents, versions, chunks, facts and jobs."""
 
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ class StrictSerializer(serializers.Serializer):
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict) and (unknown := sorted(set(data) - set(self.fields))):
-            # Named as an answer can carry it: a lone surrogate could not be encoded.
+            # Cleaned, because a lone surrogate could not be encoded in the response.
             raise serializers.ValidationError(dict.fromkeys(map(text, unknown), "Unknown field."))
         is_form = isinstance(data, QueryDict)  # where everything is text
         if isinstance(data, dict) and not is_form and (wrong := type_errors(self.fields, data)):
@@ -32,7 +32,7 @@ class StrictSerializer(serializers.Serializer):
 
 
 class StrictSchema(OpenApiSerializerExtension):
-    """Says so in the schema, with the rules between fields that a serializer names."""
+    """Adds `additionalProperties: false` and the rules between fields to the schema."""
 
     target_class = "documents.api.serializers.StrictSerializer"
     match_subclasses = True

@@ -1,4 +1,4 @@
-"""What the API views of a namespace share: its transaction, its pages, its honest filters."""
+"""What the API views of a namespace share: the transaction, pagination and strict filters."""
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +49,7 @@ class NamespacedListView(ListAPIView):
 def check_parameters(
     request: Request, known: frozenset[str], choices: Mapping[str, Sequence[str]] | None = None
 ) -> None:
-    """Refuses what nobody would look at: unknown names, second values, values that cannot be."""
+    """Raise ValidationError for unknown parameters, repeated ones and invalid values."""
     unknown = set(request.query_params) - known
     if unknown:
         raise ValidationError(dict.fromkeys(sorted(unknown), "There is no such filter here."))
@@ -64,7 +64,7 @@ def check_parameters(
 
 
 def uuid_in(request: Request, name: str) -> uuid.UUID:
-    """A query parameter that has to be there, and a UUID."""
+    """A required query parameter as a UUID."""
     try:
         return uuid.UUID(request.query_params[name])
     except (KeyError, ValueError):

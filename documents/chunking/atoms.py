@@ -1,12 +1,12 @@
-"""From runs to atoms: cut each text only as finely as the passage size demands."""
+"""From runs to atoms: each run is cut only as finely as the passage size demands."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from documents.chunking import table_text
-from documents.chunking.packing import Atom, Sizes
 from documents.chunking.sections import Run
+from documents.chunking.sizes import CountTokens, Sizes
 from documents.passages import Block, BlockKind
 from documents.text.boundaries import (
     Span,
@@ -17,8 +17,6 @@ from documents.text.boundaries import (
     word_spans,
 )
 from documents.text.sentences import sentence_spans
-
-CountTokens = Callable[[Sequence[str]], list[int]]
 
 MANY_SENTENCES = 10_000
 SHORT_SENTENCE = 24  # characters
@@ -32,7 +30,7 @@ def _sentences(text: str, start: int, end: int) -> list[Span]:
 
 
 def _short_ones_joined(spans: Sequence[Span]) -> list[Span]:
-    """Five megabytes of "Ok!" in one paragraph would be a million atoms."""
+    """Joined to the next: five megabytes of "Ok!" in one paragraph would be a million atoms."""
     joined = [spans[0]]
     for start, end in spans[1:]:
         if joined[-1][1] - joined[-1][0] < SHORT_SENTENCE:
@@ -54,24 +52,35 @@ WAYS: Mapping[BlockKind, tuple[Callable[[str, int, int], list[Span]], ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of a block on its way to being an atom."""
+class Atom:
+    """A span of a block that stays in one piece: a heading, a sentence, a list item, a line, or a
+    fragment of one that was too long."""
 
     start: int
     end: int
-    run: int
-    unit: int
-    kind: BlockKind
-    ways_used: int = 0
+    unit: int = 0  # number of the paragraph, list or group of code lines it belongs to
+    kind: BlockKind = "text"  # of its block
+    ways_used: int = 0  # how many of WAYS it took to cut it out of the block
+    tokens: int = 0  # once they are counted
+
+    @property
+    def is_heading(self) -> bool:
+        return self.kind == "heading"
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is at least a sentence, not a line or some words: only then it is repeated."""
+        """At least a sentence, not a line or some words: only then may an overlap repeat it."""
         return self.ways_used < len(WAYS[self.kind])
+
+    def counted(self, tokens: int) -> "Atom":
+        return Atom(self.start, self.end, self.unit, self.kind, self.ways_used, tokens)
+
+    def cut_into(self, spans: Sequence[Span], *, ways_used: int) -> "Iterator[Atom]":
+        return (Atom(start, end, self.unit, self.kind, ways_used) for start, end in spans)
 
 
 class AtomCutter:
-    """Counts tokens in one batch per round, for all runs together; most texts need one round."""
+    """Counts the tokens of all runs together, in one batch per round; most texts need one round."""
 
     def __init__(
         self, count_tokens: CountTokens, *, sizes: Sizes, keeps_rows: bool = False
@@ -82,85 +91,85 @@ class AtomCutter:
 
     def cut(self, text: str, runs: Sequence[Run]) -> list[list[Atom]]:
         """The atoms of each run, in order, none above the target size."""
-        atoms: list[list[Atom]] = [[] for _ in runs]
-        cut = _row_pieces if self.keeps_rows else _pieces
-        pieces = [piece for number, run in enumerate(runs) for piece in cut(text, run, number)]
-        while pieces:
-            too_large: list[Piece] = []
-            counts = self.measure(text, ((piece.start, piece.end) for piece in pieces))
-            for piece, tokens in zip(pieces, counts, strict=True):
-                is_kept = tokens <= self.sizes.size or piece.end - piece.start == 1
-                if is_kept or self._is_readable_row(text, piece):
-                    atoms[piece.run].append(_atom(piece, int(tokens)))
+        of_runs: list[list[Atom]] = [[] for _ in runs]
+        first_cut = _row_atoms if self.keeps_rows else _atoms
+        waiting = [
+            (number, atom) for number, run in enumerate(runs) for atom in first_cut(text, run)
+        ]
+        while waiting:
+            smaller: list[tuple[int, Atom]] = []
+            counts = self.measure(text, ((atom.start, atom.end) for _, atom in waiting))
+            for (number, atom), tokens in zip(waiting, counts, strict=True):
+                is_kept = tokens <= self.sizes.size or atom.end - atom.start == 1
+                if is_kept or self._is_readable_row(text, atom):
+                    of_runs[number].append(atom.counted(int(tokens)))
                 else:
-                    too_large.extend(self._smaller(text, piece, tokens))
-            pieces = too_large
-        return [sorted(of_run, key=lambda atom: atom.start) for of_run in atoms]
+                    smaller.extend((number, part) for part in self._smaller(text, atom, tokens))
+            waiting = smaller
+        return [sorted(atoms, key=lambda atom: atom.start) for atoms in of_runs]
 
-    def _is_readable_row(self, text: str, piece: Piece) -> bool:
-        """A row that the model reads whole once links and markup are left out."""
-        is_row = self.keeps_rows and piece.kind == "table" and piece.ways_used == 1
-        if not is_row or piece.end - piece.start > self.sizes.characters:
+    def _is_readable_row(self, text: str, atom: Atom) -> bool:
+        """Whether it is a table's row that the model can read without its links and markup."""
+        is_row = self.keeps_rows and atom.kind == "table" and atom.ways_used == 1
+        if not is_row or atom.end - atom.start > self.sizes.characters:
             return False
-        (tokens,) = self.count_tokens([table_text.plain(text[piece.start : piece.end])])
+        (tokens,) = self.count_tokens([table_text.plain(text[atom.start : atom.end])])
         return tokens <= self.sizes.limit
 
     def measure(self, text: str, spans: Iterable[Span]) -> list[float]:
-        """Tokens of each span; infinite, and not worth counting, where it is too long anyway."""
-        pieces = [text[start:end] for start, end in spans]
-        countable = [piece for piece in pieces if len(piece) <= self.sizes.characters]
+        """Tokens of each span; infinite, without counting, where it has too many characters."""
+        texts = [text[start:end] for start, end in spans]
+        countable = [each for each in texts if len(each) <= self.sizes.characters]
         counts = iter(self.count_tokens(countable))
-        return [
-            next(counts) if len(piece) <= self.sizes.characters else math.inf for piece in pieces
-        ]
+        return [next(counts) if len(each) <= self.sizes.characters else math.inf for each in texts]
 
-    def _smaller(self, text: str, piece: Piece, tokens: float) -> Iterator[Piece]:
-        ways = WAYS[piece.kind]
-        for used, way in enumerate(ways[piece.ways_used :], start=piece.ways_used + 1):
-            spans = way(text, piece.start, piece.end)
+    def _smaller(self, text: str, atom: Atom, tokens: float) -> Iterator[Atom]:
+        ways = WAYS[atom.kind]
+        for used, way in enumerate(ways[atom.ways_used :], start=atom.ways_used + 1):
+            spans = way(text, atom.start, atom.end)
             if len(spans) > 1:
-                return _children(piece, spans, ways_used=used)
-        return _children(piece, self._fragments(text, piece, tokens), ways_used=len(ways) + 1)
+                return atom.cut_into(spans, ways_used=used)
+        return atom.cut_into(self._fragments(text, atom, tokens), ways_used=len(ways) + 1)
 
-    def _fragments(self, text: str, piece: Piece, tokens: float) -> list[Span]:
-        """Runs of words; or, of a single huge word, runs of characters."""
+    def _fragments(self, text: str, atom: Atom, tokens: float) -> list[Span]:
+        """Groups of words, or of characters where it is a single huge word."""
         passage = self.sizes.characters
         if math.isfinite(tokens):
-            passage = int((piece.end - piece.start) * self.sizes.size / tokens)
+            passage = int((atom.end - atom.start) * self.sizes.size / tokens)
         length = max(1, passage // FRAGMENTS_PER_PASSAGE)
-        words = word_spans(text, piece.start, piece.end, length=length)
+        words = word_spans(text, atom.start, atom.end, length=length)
         if len(words) > 1:
             return words
-        return character_spans(text, piece.start, piece.end, length=length)
+        return character_spans(text, atom.start, atom.end, length=length)
 
 
-def _pieces(text: str, run: Run, number: int) -> Iterator[Piece]:
-    """A run at its first cut: headings whole, text by sentences, lists by items, code by lines."""
+def _atoms(text: str, run: Run) -> Iterator[Atom]:
+    """The first cut: headings whole, text by sentences, lists by items, code by lines."""
     if run.kind != "text":
         for unit, group in enumerate(paragraph_spans(text, run.start, run.end)):
-            piece = Piece(*group, number, unit, run.kind)
-            yield from _children(piece, line_spans(text, *group), ways_used=1)
+            lines = line_spans(text, *group)
+            yield from Atom(*group, unit, run.kind).cut_into(lines, ways_used=1)
         return
     paragraphs = ((block.kind, span) for block in run.blocks for span in _paragraphs(text, block))
     for unit, (kind, span) in enumerate(paragraphs):
-        piece = Piece(*span, number, unit, kind)
+        whole = Atom(*span, unit, kind)
         if kind == "heading":
-            yield piece
+            yield whole
         else:
-            yield from _children(piece, WAYS[kind][0](text, *span), ways_used=1)
+            yield from whole.cut_into(WAYS[kind][0](text, *span), ways_used=1)
 
 
-def _row_pieces(text: str, run: Run, number: int) -> Iterator[Piece]:
-    """The same, with a table by its rows, the first of which is all of its header."""
+def _row_atoms(text: str, run: Run) -> Iterator[Atom]:
+    """As `_atoms`, but a table by its rows, the first of which is all of its header."""
     if run.kind != "table":
-        yield from _pieces(text, run, number)
+        yield from _atoms(text, run)
         return
     for unit, block in enumerate(run.blocks):
         spans = [(block.start, block.end)]
         if block.kind == "table":
             spans = table_text.row_spans(text, block)
         for span in spans:
-            yield Piece(*span, number, unit, block.kind, ways_used=int(block.kind == "table"))
+            yield Atom(*span, unit, block.kind, ways_used=int(block.kind == "table"))
 
 
 def _paragraphs(text: str, block: Block) -> list[Span]:
@@ -171,19 +180,3 @@ def _paragraphs(text: str, block: Block) -> list[Span]:
     lines = line_spans(text, *whole)
     is_wrapped = all(end - start <= MAX_WRAPPED_LINE for start, end in lines)
     return [whole] if is_wrapped else lines
-
-
-def _children(parent: Piece, spans: Sequence[Span], *, ways_used: int) -> Iterator[Piece]:
-    for start, end in spans:
-        yield Piece(start, end, parent.run, parent.unit, parent.kind, ways_used)
-
-
-def _atom(piece: Piece, tokens: int) -> Atom:
-    return Atom(
-        piece.start,
-        piece.end,
-        tokens=tokens,
-        unit=piece.unit,
-        is_heading=piece.kind == "heading",
-        is_whole=piece.is_whole,
-    )

@@ -2,57 +2,22 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import Any
 
-from documents.chunking.atoms import AtomCutter, CountTokens
+from documents.chunking.atoms import AtomCutter
 from documents.chunking.grouping import common_path, group
-from documents.chunking.packing import Atom, Draft, Packer, Sizes
+from documents.chunking.packing import UNCOUNTED, Draft, Packer
 from documents.chunking.sections import Run, outline
+from documents.chunking.sizes import CountTokens, Sizes, token_sizes
 from documents.chunking.table_passages import readable_tables
 from documents.passages import Extracted, Passage
-from documents.text.boundaries import Span
-
-CHARACTERS_PER_TOKEN = 12  # at most, on average; so that no passage is one endless word
-UNCOUNTED = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A draft with the atoms it is made of, and its exact tokens once they are counted."""
-
-    run: Run
-    atoms: Sequence[Atom]
-    draft: Draft
-    tokens: int = UNCOUNTED
-
-    @property
-    def span(self) -> Span:
-        return self.atoms[self.draft.lead].start, self.atoms[self.draft.stop - 1].end
-
-    @property
-    def repeated(self) -> Span:
-        return self.atoms[self.draft.lead].start, self.atoms[self.draft.first - 1].end
-
-    @property
-    def repeats(self) -> bool:
-        return self.draft.lead < self.draft.first
-
-    def without_overlap(self) -> "Cut":
-        draft = replace(self.draft, lead=self.draft.first)
-        return replace(self, draft=draft, tokens=UNCOUNTED) if self.repeats else self
-
-    def halves(self) -> tuple["Cut", "Cut"]:
-        first, stop = self.draft.first, self.draft.stop
-        middle = (first + stop) // 2
-        head, tail = Draft(first, first, middle), Draft(middle, middle, stop)
-        return Cut(self.run, self.atoms, head), Cut(self.run, self.atoms, tail)
 
 
 class Splitter(ABC):
-    """What every way of chunking shares; each says only where running text is cut.
+    """What every way of chunking shares; each decides only where running text is cut.
 
     Code and tables stay whole up to `limit`, and are cut at line ends beyond it.
     """
@@ -74,14 +39,14 @@ class Splitter(ABC):
         self.cutter = AtomCutter(count_tokens, sizes=sizes, keeps_rows=keeps_together)
 
     @abstractmethod
-    def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Cut]]:
-        """The cuts of each run of text, in order; what turns out too large is halved later."""
+    def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Draft]]:
+        """The drafts of each run of text, in order; what turns out too large is halved later."""
 
     def split(self, extracted: Extracted) -> list[Passage]:
         text = extracted.text
-        cuts = self._drafted(text, list(outline(extracted)))
-        cuts = self._within_limit(text, self._counted(text, cuts))
-        by_run = groupby(cuts, key=lambda cut: cut.run)
+        drafts = self._drafted(text, list(outline(extracted)))
+        drafts = self._within_limit(text, self._counted(text, drafts))
+        by_run = groupby(drafts, key=lambda draft: draft.run)
         passages = [passage for _, of_run in by_run for passage in _passages(text, list(of_run))]
         if self.keeps_together:
             return readable_tables(
@@ -89,30 +54,30 @@ class Splitter(ABC):
             )
         return passages
 
-    def _drafted(self, text: str, runs: Sequence[Run]) -> list[Cut]:
+    def _drafted(self, text: str, runs: Sequence[Run]) -> list[Draft]:
         items = self._grouped(text, runs) if self.keeps_together else self._keep_whole(text, runs)
         to_cut = [item for item in items if isinstance(item, Run)]
         prose = iter(self.draft(text, [run for run in to_cut if run.kind == "text"]))
         solid = iter(self.packed(text, [run for run in to_cut if run.kind != "text"]))
-        cuts: list[Cut] = []
+        drafts: list[Draft] = []
         for item in items:
-            if isinstance(item, Cut):
-                cuts.append(item)
+            if isinstance(item, Draft):
+                drafts.append(item)
             else:
-                cuts.extend(next(prose if item.kind == "text" else solid))
-        return cuts
+                drafts.extend(next(prose if item.kind == "text" else solid))
+        return drafts
 
-    def packed(self, text: str, runs: Sequence[Run]) -> Iterator[list[Cut]]:
+    def packed(self, text: str, runs: Sequence[Run]) -> Iterator[list[Draft]]:
         """Whole paragraphs, or whole groups of lines, up to the size."""
         for run, atoms in zip(runs, self.cutter.cut(text, runs), strict=True):
-            yield [Cut(run, atoms, draft) for draft in Packer(atoms, sizes=self.sizes).pack()]
+            yield Packer(run, atoms, sizes=self.sizes).pack()
 
-    def _grouped(self, text: str, runs: Sequence[Run]) -> list[Run | Cut]:
+    def _grouped(self, text: str, runs: Sequence[Run]) -> list[Run | Draft]:
         groups = group(runs, partial(self.cutter.measure, text), size=self.sizes.size)
-        return [_whole(each.run, each.tokens) if each.is_whole else each.run for each in groups]
+        return [run if tokens is None else Draft.whole(run, tokens) for run, tokens in groups]
 
-    def _keep_whole(self, text: str, runs: Sequence[Run]) -> list[Run | Cut]:
-        """Code and tables become cuts where they fit the limit; other runs are left to pack.
+    def _keep_whole(self, text: str, runs: Sequence[Run]) -> list[Run | Draft]:
+        """Code and tables become drafts where they fit the limit; other runs are left to pack.
 
         A bare heading, or a caption, goes with the code below it. Only where the code alone would
         fit and the two together do not are they apart; where it is cut anyway, its first part
@@ -120,52 +85,52 @@ class Splitter(ABC):
         """
         solid = [run for run in runs if run.kind != "text"]
         counts = iter(self.cutter.measure(text, [(run.start, run.end) for run in solid]))
-        items: list[Run | Cut] = []
+        items: list[Run | Draft] = []
         for run in runs:
             if run.kind == "text":
                 items.append(run)
             elif (tokens := next(counts)) <= self.sizes.limit:
-                items.append(_whole(run, tokens))
+                items.append(Draft.whole(run, int(tokens)))
             else:
                 items.extend(self._head_apart(text, run))
         return items
 
-    def _head_apart(self, text: str, run: Run) -> tuple[Run | Cut, ...]:
+    def _head_apart(self, text: str, run: Run) -> tuple[Run | Draft, ...]:
         head, body = run.head_and_body()
         (tokens,) = self.cutter.measure(text, [(body.start, body.end)])
         if head.members and tokens <= self.sizes.limit:
-            return head, _whole(body, tokens)
+            return head, Draft.whole(body, int(tokens))
         return (run,)
 
-    def _counted(self, text: str, cuts: Sequence[Cut]) -> list[Cut]:
-        texts = [text[slice(*cut.span)] for cut in cuts if cut.tokens == UNCOUNTED]
+    def _counted(self, text: str, drafts: Sequence[Draft]) -> list[Draft]:
+        texts = [text[slice(*draft.span)] for draft in drafts if draft.tokens == UNCOUNTED]
         counts = iter(self.count_tokens(texts))
         return [
-            replace(cut, tokens=next(counts)) if cut.tokens == UNCOUNTED else cut for cut in cuts
+            replace(draft, tokens=next(counts)) if draft.tokens == UNCOUNTED else draft
+            for draft in drafts
         ]
 
-    def _within_limit(self, text: str, cuts: list[Cut]) -> list[Cut]:
-        """Atoms together may count more than one by one: then the cut is halved, and recounted."""
-        while any(map(self._is_too_large, cuts)):
-            smaller: list[Cut] = []
+    def _within_limit(self, text: str, drafts: list[Draft]) -> list[Draft]:
+        """Halve drafts whose atoms together count more than one by one, and count again."""
+        while any(map(self._is_too_large, drafts)):
+            smaller: list[Draft] = []
             after_halves = False
-            for cut in cuts:
-                too_large = self._is_too_large(cut)
-                halve = too_large and not cut.repeats
+            for draft in drafts:
+                too_large = self._is_too_large(draft)
+                halve = too_large and not draft.repeats
                 if halve:
-                    smaller.extend(cut.halves())
+                    smaller.extend(draft.halves())
                 elif too_large or after_halves:
                     # After halves too: the second may begin later than the overlap does.
-                    smaller.append(cut.without_overlap())
+                    smaller.append(draft.without_overlap())
                 else:
-                    smaller.append(cut)
+                    smaller.append(draft)
                 after_halves = halve
-            cuts = self._counted(text, smaller)
-        return cuts
+            drafts = self._counted(text, smaller)
+        return drafts
 
-    def _is_too_large(self, cut: Cut) -> bool:
-        divisible = cut.repeats or cut.draft.stop - cut.draft.first > 1
-        return cut.tokens > self.sizes.limit and divisible
+    def _is_too_large(self, draft: Draft) -> bool:
+        return draft.tokens > self.sizes.limit and draft.is_divisible
 
 
 class StructureSplitter(Splitter):
@@ -183,58 +148,51 @@ class StructureSplitter(Splitter):
         sizes = token_sizes(size, overlap=overlap, limit=limit)
         super().__init__(count_tokens, sizes=sizes, keeps_together=keeps_together)
 
-    def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Cut]]:
+    def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Draft]]:
         drafted = list(self.packed(text, runs))
-        repeats = [text[slice(*cut.repeated)] for cuts in drafted for cut in cuts if cut.repeats]
+        repeats = [
+            text[slice(*draft.repeated)] for drafts in drafted for draft in drafts if draft.repeats
+        ]
         counts = iter(self.count_tokens(repeats))
-        return [[self._bounded(cut, counts) for cut in cuts] for cuts in drafted]
+        return [[self._bounded(draft, counts) for draft in drafts] for drafts in drafted]
 
-    def _bounded(self, cut: Cut, counts: Iterator[int]) -> Cut:
+    def _bounded(self, draft: Draft, counts: Iterator[int]) -> Draft:
         """Sentences together may count more than one by one: then nothing is repeated."""
-        if cut.repeats and next(counts) > self.sizes.overlap:
-            return cut.without_overlap()
-        return cut
+        if draft.repeats and next(counts) > self.sizes.overlap:
+            return draft.without_overlap()
+        return draft
 
 
-def token_sizes(size: int, *, overlap: int, limit: int) -> Sizes:
-    return Sizes(size, overlap, limit, characters=limit * CHARACTERS_PER_TOKEN)
-
-
-def _whole(run: Run, tokens: float) -> Cut:
-    atom = Atom(run.start, run.end, tokens=int(tokens), unit=0)
-    return Cut(run, (atom,), Draft(0, 0, 1), tokens=int(tokens))
-
-
-def _passages(text: str, cuts: Sequence[Cut]) -> Iterator[Passage]:
+def _passages(text: str, drafts: Sequence[Draft]) -> Iterator[Passage]:
     """The passages of one run; parts are numbered where code or a table is in several."""
-    in_parts = cuts[0].run.kind != "text" and len(cuts) > 1
-    for number, cut in enumerate(cuts, start=1):
-        start, end = cut.span
-        run = cut.run
+    in_parts = drafts[0].run.kind != "text" and len(drafts) > 1
+    for number, draft in enumerate(drafts, start=1):
+        start, end = draft.span
+        run = draft.run
         yield Passage(
             text=text[start:end],
             start=start,
             end=end,
-            tokens=cut.tokens,
+            tokens=draft.tokens,
             kind=run.passage_kind,
-            heading_path=_path(cut),
+            heading_path=_path(draft),
             language=run.members[-1].block.language,
             part=number if in_parts else 0,
-            attributes=_attributes(cut),
+            attributes=_attributes(draft),
         )
 
 
-def _attributes(cut: Cut) -> dict[str, Any]:
+def _attributes(draft: Draft) -> dict[str, Any]:
     """Those of its blocks, and the sections that share it where there are several."""
-    attributes = cut.run.attributes_in(*cut.span)
+    attributes = draft.run.attributes_in(*draft.span)
     attributes.pop("header_lines", None)
-    if len(cut.atoms) == 1 and len(cut.run.sections) > 1:
-        attributes["sections"] = [" > ".join(path) for path in cut.run.sections]
+    if len(draft.atoms) == 1 and len(draft.run.sections) > 1:
+        attributes["sections"] = [" > ".join(path) for path in draft.run.sections]
     return attributes
 
 
-def _path(cut: Cut) -> tuple[str, ...]:
+def _path(draft: Draft) -> tuple[str, ...]:
     """Of sections that share a passage, the headings they have in common."""
-    if len(cut.atoms) == 1:
-        return common_path(cut.run.sections)
-    return cut.run.path_at(cut.span[1])
+    if len(draft.atoms) == 1:
+        return common_path(draft.run.sections)
+    return draft.run.path_at(draft.span[1])

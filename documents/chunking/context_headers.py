@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from documents.chunking.atoms import CountTokens
+from documents.chunking.sizes import CountTokens
 from documents.passages import Passage
 
 

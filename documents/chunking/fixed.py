@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from documents.chunking.atoms import CountTokens
-from documents.chunking.base import Cut, Splitter, token_sizes
-from documents.chunking.packing import Atom, Draft
+from documents.chunking.atoms import Atom
+from documents.chunking.base import Splitter
+from documents.chunking.packing import Draft
 from documents.chunking.sections import Run
+from documents.chunking.sizes import CountTokens, token_sizes
 from documents.text.boundaries import Span, character_spans, word_spans
 
 GRAINS = 40  # to a chunk: a window begins and ends between words, this exactly
@@ -25,56 +26,56 @@ class FixedSplitter(Splitter):
             )
         super().__init__(count_tokens, sizes=token_sizes(limit, overlap=0, limit=limit))
         self.characters = min(size, self.sizes.characters)
-        self.longest = max(1, min(size, limit // MAX_WORD_DIVISOR))
+        self.max_grain = max(1, min(size, limit // MAX_WORD_DIVISOR))
         self.overlap = overlap
 
-    def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Cut]]:
+    def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Draft]]:
         for run in runs:
-            grains = self._grains(text, run)
-            atoms = [Atom(*grain, tokens=0, unit=0) for grain in grains]
+            atoms = [Atom(*span) for span in self._grains(text, run)]
             body = max((b.end for b in run.blocks if b.kind == "heading"), default=run.start)
-            yield [Cut(run, atoms, draft) for draft in self._windows(grains, body)]
+            yield self._windows(run, atoms, body)
 
     def _grains(self, text: str, run: Run) -> list[Span]:
-        length = min(self.longest, max(1, self.characters // GRAINS))
+        length = min(self.max_grain, max(1, self.characters // GRAINS))
         words = [
             part
             for some in word_spans(text, run.start, run.end, length=length)
-            for part in character_spans(text, *some, length=self.longest)
+            for part in character_spans(text, *some, length=self.max_grain)
         ]
         return [grain for word in words for grain in self._readable(text, word)]
 
     def _readable(self, text: str, span: Span) -> list[Span]:
         """A grapheme of many characters may be more than the model reads: then it is torn."""
         start, end = span
-        if end - start <= self.longest:
+        if end - start <= self.max_grain:
             return [span]
         (tokens,) = self.count_tokens([text[start:end]])
         is_readable = tokens <= self.sizes.limit
         return [span] if is_readable else [(place, place + 1) for place in range(start, end)]
 
-    def _windows(self, grains: Sequence[Span], body: int) -> list[Draft]:
+    def _windows(self, run: Run, atoms: Sequence[Atom], body: int) -> list[Draft]:
         """Headings, which end where the body begins, are not repeated."""
         windows: list[Draft] = []
         lead = first = 0
-        for stop in range(1, len(grains) + 1):
-            is_last = stop == len(grains)
-            if not is_last and grains[stop][1] - grains[lead][0] <= self.characters:
+        for stop in range(1, len(atoms) + 1):
+            is_last = stop == len(atoms)
+            if not is_last and atoms[stop].end - atoms[lead].start <= self.characters:
                 continue
-            windows.append(Draft(lead, first, stop))
-            lead = self._lead(grains, windows[-1], body)
+            windows.append(Draft(run, atoms, lead, first, stop))
+            lead = self._lead(windows[-1], body)
             first = stop
         return windows
 
-    def _lead(self, grains: Sequence[Span], before: Draft, body: int) -> int:
+    def _lead(self, before: Draft, body: int) -> int:
         """Where the next window begins, so that it has room for something new."""
+        atoms = before.atoms
         lead = end = before.stop
-        if end == len(grains):
+        if end == len(atoms):
             return end
         room = self.characters
         while lead - 1 > before.first:
-            start = grains[lead - 1][0]
-            is_long = grains[end - 1][1] - start > self.overlap or grains[end][1] - start > room
+            start = atoms[lead - 1].start
+            is_long = atoms[end - 1].end - start > self.overlap or atoms[end].end - start > room
             if is_long or start < body:
                 break
             lead -= 1

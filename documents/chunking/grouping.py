@@ -1,4 +1,4 @@
-"""From runs to groups: what belongs together and fits one chunk is not cut apart.
+"""Joins runs: what belongs together and fits one chunk is not cut apart.
 
 A table or code block stays with the sentences around it while the whole of them fits, keeps a short
 lead-in where it does not, and tiny neighbouring sections share a chunk under their common heading.
@@ -19,33 +19,37 @@ LEAD_IN = 0.3  # text up to this goes with the table or code below it
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Runs that become one chunk, or one run that is cut."""
+class _Group:
+    """Joined runs that become one passage, or one run that is cut."""
 
     run: Run
     tokens: float
-    is_whole: bool  # fits the size as it is
+    is_whole: bool  # it fits the size as it is
     is_section: bool = False  # all that stands under its heading, on its page
 
 
-def group(runs: Sequence[Run], measure: Measure, *, size: int) -> list[Group]:
-    """Groups in order; together they hold every member of every run once."""
-    packed: list[Group] = []
+def group(runs: Sequence[Run], measure: Measure, *, size: int) -> list[tuple[Run, int | None]]:
+    """Joined runs in order, which together hold every member of every run once.
+
+    Each comes with its tokens where it becomes one passage, and with None where it must be cut.
+    """
+    packed: list[_Group] = []
     for _, section in groupby(runs, key=lambda run: (run.page, run.section)):
         members = list(section)
         groups = list(_within_section(members, measure, size))
         if len(groups) == 1:
             groups = [replace(groups[0], is_section=True)]
         packed.extend(groups)
-    return list(_tiny_sections_joined(packed, measure, size))
+    joined = _tiny_sections_joined(packed, measure, size)
+    return [(each.run, int(each.tokens) if each.is_whole else None) for each in joined]
 
 
-def _within_section(runs: Sequence[Run], measure: Measure, size: int) -> Iterator[Group]:
+def _within_section(runs: Sequence[Run], measure: Measure, size: int) -> Iterator[_Group]:
     """Greedy and forward only, like packing."""
     tokens = iter(measure([(run.start, run.end) for run in runs]))
-    pending: Group | None = None
+    pending: _Group | None = None
     for run in runs:
-        own = Group(run, next(tokens), is_whole=False)
+        own = _Group(run, next(tokens), is_whole=False)
         own = replace(own, is_whole=own.tokens <= size)
         if pending is None:
             pending = own
@@ -58,9 +62,9 @@ def _within_section(runs: Sequence[Run], measure: Measure, size: int) -> Iterato
         (together,) = measure([(joined.start, joined.end)])
         is_lead_in = pending.run.kind == "text" and pending.tokens <= LEAD_IN * size
         if together <= size:
-            pending = Group(joined, together, is_whole=True)
+            pending = _Group(joined, together, is_whole=True)
         elif is_lead_in and run.kind != "text":
-            pending = Group(replace(joined, kind=run.kind), together, is_whole=False)
+            pending = _Group(replace(joined, kind=run.kind), together, is_whole=False)
         else:
             yield pending
             pending = own
@@ -68,14 +72,16 @@ def _within_section(runs: Sequence[Run], measure: Measure, size: int) -> Iterato
         yield pending
 
 
-def _tiny_sections_joined(groups: Sequence[Group], measure: Measure, size: int) -> Iterator[Group]:
-    pending: Group | None = None
+def _tiny_sections_joined(
+    groups: Sequence[_Group], measure: Measure, size: int
+) -> Iterator[_Group]:
+    pending: _Group | None = None
     for each in groups:
         if pending is not None and _may_share(pending, each, size):
             joined = _joined(pending.run, each.run)
             (together,) = measure([(joined.start, joined.end)])
             if together <= size:
-                pending = Group(joined, together, is_whole=True, is_section=True)
+                pending = _Group(joined, together, is_whole=True, is_section=True)
                 continue
         if pending is not None:
             yield pending
@@ -84,7 +90,7 @@ def _tiny_sections_joined(groups: Sequence[Group], measure: Measure, size: int) 
         yield pending
 
 
-def _may_share(before: Group, after: Group, size: int) -> bool:
+def _may_share(before: _Group, after: _Group, size: int) -> bool:
     tiny = TINY_SECTION * size
     return (
         before.is_section

@@ -6,11 +6,12 @@ answers, no character of the text can change.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from documents.chunking.atoms import CountTokens
-from documents.chunking.base import Cut, Splitter, token_sizes
-from documents.chunking.packing import TINY, Atom, Packer
+from documents.chunking.atoms import Atom
+from documents.chunking.base import Splitter
+from documents.chunking.packing import TINY, Draft, Packer
 from documents.chunking.sections import Run
 from documents.chunking.semantic import TurnPacker
+from documents.chunking.sizes import CountTokens, token_sizes
 from documents.language_models.base import LanguageModelBadResponse, LanguageModelFailed
 
 # Sentences in; out come the places of those at which a new topic begins, counted from 0.
@@ -35,15 +36,15 @@ class TopicSplitter(Splitter):
         super().__init__(count_tokens, sizes=token_sizes(size, overlap=0, limit=limit))
         self.find_topics = find_topics
 
-    def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Cut]]:
+    def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Draft]]:
         of_runs = self.cutter.cut(text, runs)
         by_model, starts = self._topics(text, of_runs)
         for number, (run, atoms) in enumerate(zip(runs, of_runs, strict=True)):
-            packer = Packer(atoms, sizes=self.sizes)
+            packer = Packer(run, atoms, sizes=self.sizes)
             if number in by_model:
                 turns = [float((number, place) in starts) for place in range(1, len(atoms))]
-                packer = TurnPacker(atoms, sizes=self.sizes, turns=turns, far=0.5)
-            yield [Cut(run, atoms, draft) for draft in packer.pack()]
+                packer = TurnPacker(run, atoms, sizes=self.sizes, turns=turns, far=0.5)
+            yield packer.pack()
 
     def _topics(self, text: str, of_runs: Sequence[Sequence[Atom]]) -> tuple[set[int], set[Place]]:
         """The runs that the model has gone through, and where it saw a new topic begin."""

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from documents.chunking.base import CHARACTERS_PER_TOKEN, Splitter, StructureSplitter
+from documents.chunking.base import Splitter, StructureSplitter
 from documents.chunking.fixed import FixedSplitter
 from documents.chunking.llm import FindTopics, TopicSplitter
 from documents.chunking.semantic import SemanticSplitter
+from documents.chunking.sizes import CHARACTERS_PER_TOKEN
 from documents.embedders import Embedder
 
 # Of chunk_size, in the chunker's own unit: below, passages say nothing; above, no model reads them.
@@ -74,9 +75,9 @@ def splitter_for(
     """Raises ValueError where the embedder cannot read passages of that size. `keeps_together` is
     False for profiles of ingestion version 1, whose chunks stay as they were. Without `find_topics`
     the llm chunker asks nobody and cuts between paragraphs."""
-    longest = embedder.max_tokens * embedder.max_windows
-    if chunker != "fixed" and size > longest:
-        raise ValueError(f"size must be from 1 to the limit of {longest} tokens, not {size}")
+    maximum = embedder.max_tokens * embedder.max_windows
+    if chunker != "fixed" and size > maximum:
+        raise ValueError(f"size must be from 1 to the limit of {maximum} tokens, not {size}")
     count = embedder.count_tokens
     limit = max(embedder.max_tokens, size)
     match chunker:
@@ -101,9 +102,9 @@ def chunking_errors(
     errors: dict[str, str] = {}
     if chunker not in SIZES:
         return errors
-    unit, (least, most) = UNITS[chunker], SIZES[chunker]
-    if size is not None and not least <= size <= most:
-        errors["chunk_size"] = f"With the {chunker} chunker, from {least} to {most} {unit}."
+    unit, (minimum, maximum) = UNITS[chunker], SIZES[chunker]
+    if size is not None and not minimum <= size <= maximum:
+        errors["chunk_size"] = f"With the {chunker} chunker, from {minimum} to {maximum} {unit}."
     if size is not None and overlap is not None and 2 * overlap >= size:
         errors["chunk_overlap"] = f"Less than half of the size of {size} {unit}."
     if chunker in WITHOUT_OVERLAP and overlap:
@@ -115,22 +116,22 @@ def chunking_errors(
 
 def size_limits(chunker: str, embedder: Embedder) -> tuple[int, int]:
     """The smallest and largest size, in the chunker's unit, that this embedder can read."""
-    least, most = SIZES[chunker]
+    minimum, maximum = SIZES[chunker]
     if chunker == "fixed":
-        return least, min(most, embedder.max_tokens * CHARACTERS_PER_TOKEN)
-    return least, min(most, embedder.max_tokens * embedder.max_windows)
+        return minimum, min(maximum, embedder.max_tokens * CHARACTERS_PER_TOKEN)
+    return minimum, min(maximum, embedder.max_tokens * embedder.max_windows)
 
 
 def misfit(settings: ChunkerSettings, embedder: Embedder) -> tuple[str, str] | None:
     """The first setting that this embedder cannot work with, and why; None if all is well."""
     if settings.chunker not in SIZES:
         return "method", f"There is no method {settings.chunker!r}: use one of {', '.join(SIZES)}."
-    least, most = size_limits(settings.chunker, embedder)
-    if not least <= settings.size <= most:
+    minimum, maximum = size_limits(settings.chunker, embedder)
+    if not minimum <= settings.size <= maximum:
         unit = UNITS[settings.chunker]
         return "size", (
             f"With the {settings.chunker} method and this namespace's embedding model, from "
-            f"{least} to {most} {unit}, not {settings.size}."
+            f"{minimum} to {maximum} {unit}, not {settings.size}."
         )
     wrong = chunking_errors(
         settings.chunker, size=settings.size, overlap=settings.overlap, options=settings.options

@@ -1,54 +1,78 @@
-"""From atoms to drafts of passages: greedy, forward only, so that a later edit moves nothing."""
+"""From atoms to drafts of passages. Greedy and forward only: an edit moves no cut before it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 
+from documents.chunking.atoms import Atom
+from documents.chunking.sections import Run
+from documents.chunking.sizes import Sizes
+from documents.text.boundaries import Span
+
 TINY = 5  # a fifth of the target size: too little to stand alone
-
-
-@dataclass(frozen=True, slots=True)
-class Atom:
-    """A piece of text that is not cut further: a heading, sentence, line, or part of a huge one."""
-
-    start: int
-    end: int
-    tokens: int
-    unit: int  # the paragraph, list or group of code lines it belongs to
-    is_heading: bool = False
-    is_whole: bool = True  # False for a part of a sentence: it is no good as an overlap
+UNCOUNTED = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A passage as a range of atoms: `lead` to `first` repeats the passage before it."""
+    """A passage in the making: a range of a run's atoms, and its exact tokens once counted.
 
+    `lead` to `first` repeats the end of the draft before it; `first` to `stop` is new.
+    """
+
+    run: Run
+    atoms: Sequence[Atom]
     lead: int
     first: int
     stop: int
+    tokens: int = UNCOUNTED
 
+    @classmethod
+    def whole(cls, run: Run, tokens: int) -> "Draft":
+        """A run that becomes one passage."""
+        return cls(run, (Atom(run.start, run.end, tokens=tokens),), 0, 0, 1, tokens)
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """`size`, `overlap` and `limit` are tokens: aimed at, repeated at most, and never exceeded."""
+    @property
+    def span(self) -> Span:
+        return self.atoms[self.lead].start, self.atoms[self.stop - 1].end
 
-    size: int
-    overlap: int
-    limit: int
-    characters: int  # of a passage at most: one token can be a very long word
+    @property
+    def repeated(self) -> Span:
+        return self.atoms[self.lead].start, self.atoms[self.first - 1].end
+
+    @property
+    def repeats(self) -> bool:
+        return self.lead < self.first
+
+    @property
+    def is_divisible(self) -> bool:
+        return self.repeats or self.stop - self.first > 1
+
+    def up_to(self, stop: int) -> "Draft":
+        return replace(self, stop=stop)
+
+    def without_overlap(self) -> "Draft":
+        return replace(self, lead=self.first, tokens=UNCOUNTED) if self.repeats else self
+
+    def halves(self) -> "tuple[Draft, Draft]":
+        first, stop = self.first, self.stop
+        middle = (first + stop) // 2
+        head = Draft(self.run, self.atoms, first, first, middle)
+        return head, Draft(self.run, self.atoms, middle, middle, stop)
 
 
 class Packer:
     """Packs the atoms of one run."""
 
-    def __init__(self, atoms: Sequence[Atom], *, sizes: Sizes) -> None:
+    def __init__(self, run: Run, atoms: Sequence[Atom], *, sizes: Sizes) -> None:
+        self.run = run
         self.atoms = atoms
         self.sizes = sizes
         self.tokens_before = [0, *accumulate(atom.tokens for atom in atoms)]
 
     def pack(self) -> list[Draft]:
         drafts = []
-        draft = Draft(0, 0, 0)
+        draft = self._draft(0, 0, 0)
         for unit_stop in self._unit_stops():
             while draft.stop < unit_stop:
                 stop = self._reach(draft, unit_stop)
@@ -56,8 +80,11 @@ class Packer:
                     drafts.append(draft)
                     draft = self._next_draft(draft, unit_stop)
                 else:
-                    draft = Draft(draft.lead, draft.first, stop)
+                    draft = draft.up_to(stop)
         return self._without_tiny_end([*drafts, draft])
+
+    def _draft(self, lead: int, first: int, stop: int) -> Draft:
+        return Draft(self.run, self.atoms, lead, first, stop)
 
     def _unit_stops(self) -> Iterator[int]:
         stop = 0
@@ -97,12 +124,12 @@ class Packer:
         """An empty draft that repeats the last whole sentences, if what comes next leaves room."""
         first = lead = draft.stop
         if not self.sizes.overlap or self.atoms[first].is_heading:
-            return Draft(first, first, first)
+            return self._draft(first, first, first)
         coming = unit_stop if self._fits(first, unit_stop, self.sizes.size) else first + 1
         # Never back to the draft's first: starts must increase even if its own overlap is dropped.
         while lead - 1 > draft.first and self._may_repeat(lead - 1, first, coming):
             lead -= 1
-        return Draft(lead, first, first)
+        return self._draft(lead, first, first)
 
     def _may_repeat(self, lead: int, first: int, coming: int) -> bool:
         atom = self.atoms[lead]
@@ -117,7 +144,7 @@ class Packer:
         *others, before, last = drafts
         is_tiny = self._tokens(last.first, last.stop) * TINY < self.sizes.size
         if is_tiny and self._fits(before.lead, last.stop, self.sizes.limit):
-            return [*others, Draft(before.lead, before.first, last.stop)]
+            return [*others, before.up_to(last.stop)]
         return drafts
 
     def _tokens(self, first: int, stop: int) -> int:

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
-from documents.chunking.atoms import CountTokens
-from documents.chunking.base import Cut, Splitter, token_sizes
-from documents.chunking.packing import TINY, Atom, Draft, Packer, Sizes
+from documents.chunking.atoms import Atom
+from documents.chunking.base import Splitter
+from documents.chunking.packing import TINY, Draft, Packer
 from documents.chunking.sections import Run
+from documents.chunking.sizes import CountTokens, Sizes, token_sizes
 
 EmbedTexts = Callable[[Sequence[str]], Iterable[Sequence[Sequence[float]]]]
 
@@ -31,13 +32,12 @@ class SemanticSplitter(Splitter):
         self.embed = embed
         self.percentile = percentile
 
-    def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Cut]]:
+    def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Draft]]:
         of_runs = self.cutter.cut(text, runs)
         distances = self._distances(text, of_runs)
         far = self._far([turn for of_run in distances for turn in of_run])
         for run, atoms, turns in zip(runs, of_runs, distances, strict=True):
-            packer = TurnPacker(atoms, sizes=self.sizes, turns=turns, far=far)
-            yield [Cut(run, atoms, draft) for draft in packer.pack()]
+            yield TurnPacker(run, atoms, sizes=self.sizes, turns=turns, far=far).pack()
 
     def _distances(self, text: str, of_runs: Sequence[Sequence[Atom]]) -> list[list[float]]:
         """From each sentence to the next one of its run; a lone sentence need not be embedded."""
@@ -64,9 +64,9 @@ class TurnPacker(Packer):
     """
 
     def __init__(
-        self, atoms: Sequence[Atom], *, sizes: Sizes, turns: Sequence[float], far: float
+        self, run: Run, atoms: Sequence[Atom], *, sizes: Sizes, turns: Sequence[float], far: float
     ) -> None:
-        super().__init__(atoms, sizes=sizes)
+        super().__init__(run, atoms, sizes=sizes)
         self.turns = turns  # turns[i] lies between atom i and atom i + 1
         self.far = far
 
@@ -75,7 +75,7 @@ class TurnPacker(Packer):
         first = 0
         while first < len(self.atoms):
             stop = self._stop(first)
-            drafts.append(Draft(first, first, stop))
+            drafts.append(self._draft(first, first, stop))
             first = stop
         return self._without_tiny_end(drafts)
 

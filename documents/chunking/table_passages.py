@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from documents.chunking import table_text
-from documents.chunking.atoms import CountTokens
+from documents.chunking.sizes import CountTokens
 from documents.passages import Block, Extracted, Passage
 
 

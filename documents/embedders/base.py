@@ -1,4 +1,4 @@
-"""What every embedder offers. The base batches, and refuses vectors that would spoil an index."""
+"""The interface of embedders. The base class batches texts and checks the vectors."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from documents.errors import (
 from documents.providers.errors import ProviderFailed
 
 Vectors = list[list[float]]
-Spend = Callable[[int], None]  # is told the tokens of each batch
+Spend = Callable[[int], None]  # called with the tokens of each batch
 
 
 def unmetered(tokens: int) -> None:
@@ -44,7 +44,7 @@ class Embedder(ABC):
         """
 
     def whole_windows(self, tokens: int) -> int:
-        """How many tokens are read with as many windows as so many need."""
+        """The tokens that fit into as many windows as this many tokens need."""
         return self.max_tokens * -(-tokens // self.max_tokens)
 
     @abstractmethod
@@ -72,11 +72,11 @@ class Embedder(ABC):
         """
         size = self.batch_size
         batches = [list(texts[start : start + size]) for start in range(0, len(texts), size)]
-        for vectors, tokens in self._under_way(batches):
+        for vectors, tokens in self._embed_batches(batches):
             spend(tokens)
             yield vectors
 
-    def _under_way(self, batches: Sequence[list[str]]) -> Iterator[tuple[Vectors, int]]:
+    def _embed_batches(self, batches: Sequence[list[str]]) -> Iterator[tuple[Vectors, int]]:
         if len(batches) < 2:  # not worth a thread
             yield from map(self._metered, batches)
             return
@@ -120,7 +120,9 @@ class Embedder(ABC):
         except Exception as error:
             # Without the error's own words: a provider's may hold its address and our key.
             name = type(self).__name__
-            raise EmbeddingFailed(f"{name} could not embed {len(texts)} texts.") from error
+            raise EmbeddingFailed(
+                f"{name} could not embed {len(texts)} text{'s'[: len(texts) != 1]}."
+            ) from error
         if len(vectors) != len(texts):
             raise BadVectors(f"Asked for {len(texts)} vectors, the embedder gave {len(vectors)}.")
         for vector in vectors:

@@ -1,4 +1,4 @@
-"""What turns texts into vectors on this machine: onnxruntime, or torch where that must be."""
+"""Encoders on this machine: onnxruntime, or torch where it is needed."""
 
 import os
 import threading
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Encoding, Tokenizer
 
-LONGEST_TEXT = 100_000  # characters: a model reads some thousand of them
+MAX_TEXT_LENGTH = 100_000  # characters: a model reads some thousand of them
 
 
 class Encoder(Protocol):
@@ -53,7 +53,7 @@ class OnnxEncoder:
     def encode(self, texts: Sequence[str]) -> Any:
         import numpy as np
 
-        encodings = self._tokenizer.encode_batch_fast([text[:LONGEST_TEXT] for text in texts])
+        encodings = self._tokenizer.encode_batch_fast([text[:MAX_TEXT_LENGTH] for text in texts])
         order = sorted(range(len(texts)), key=lambda place: len(encodings[place].ids))
         runs = [order[start : start + self._rows] for start in range(0, len(order), self._rows)]
         inputs = [[encodings[place] for place in run] for run in runs]
@@ -71,8 +71,8 @@ class OnnxEncoder:
     def _run(self, encodings: "Sequence[Encoding]") -> Any:
         longest = max(len(encoding.ids) for encoding in encodings)
         width = max(self._width, longest)
-        given = onnx_model.inputs(self._session, encodings, width=width, blank=self._blank)
-        (hidden, *_) = self._session.run(None, given)
+        inputs = onnx_model.inputs(self._session, encodings, width=width, blank=self._blank)
+        (hidden, *_) = self._session.run(None, inputs)
         if hidden.ndim == 2:  # the exported graph pools by itself
             return hidden
         lengths = [len(encoding.ids) for encoding in encodings]

@@ -10,8 +10,8 @@ from functools import lru_cache
 from documents.embedders.base import Embedder, Vectors
 
 WORD = re.compile(r"\w+")
-LONGEST_WORD = 100  # characters of a word that count as one token
-TOKEN = re.compile(rf"\w{{1,{LONGEST_WORD}}}|[^\w\s]")
+MAX_WORD_LENGTH = 100  # characters of a word that count as one token
+TOKEN = re.compile(rf"\w{{1,{MAX_WORD_LENGTH}}}|[^\w\s]")
 
 
 class HashingEmbedder(Embedder):

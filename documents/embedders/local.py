@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from documents.embedders.base import Embedder, Vectors, identity_of
-from documents.embedders.encoders import LONGEST_TEXT, Encoder
+from documents.embedders.encoders import MAX_TEXT_LENGTH, Encoder
 from documents.embedders.model_files import ModelFiles
 from documents.embedders.windows import mean, windows
 from documents.text.boundaries import character_spans, word_spans
@@ -47,7 +47,7 @@ class LocalEmbedder(Embedder):
             )
         self.files = files
         self.dimensions = dimensions or files.dimensions
-        self.longest_input = min(max_length or files.longest_input, files.longest_input)
+        self.max_input_tokens = min(max_length or files.max_input_tokens, files.max_input_tokens)
         self.batch_size = batch_size
         self.query_prefix = query_prefix
         self.document_prefix = document_prefix
@@ -121,7 +121,7 @@ class LocalEmbedder(Embedder):
     def _content_tokens(self) -> int:
         special = self._tokenizer.num_special_tokens_to_add(is_pair=False)
         prefix = max(self.count_tokens([self.query_prefix, self.document_prefix]))
-        content = self.longest_input - special - prefix
+        content = self.max_input_tokens - special - prefix
         if content < 1:
             raise ValueError("the prefixes leave the model no room for a text")
         return content
@@ -144,9 +144,9 @@ def _batches(texts: Sequence[str]) -> Iterator[tuple[list[int], list[str]]]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    if len(text) <= LONGEST_TEXT:
+    if len(text) <= MAX_TEXT_LENGTH:
         yield text
         return
-    for start, end in word_spans(text, 0, len(text), length=LONGEST_TEXT):
-        for span in character_spans(text, start, end, length=LONGEST_TEXT):
+    for start, end in word_spans(text, 0, len(text), length=MAX_TEXT_LENGTH):
+        for span in character_spans(text, start, end, length=MAX_TEXT_LENGTH):
             yield text[slice(*span)]

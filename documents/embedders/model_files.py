@@ -1,4 +1,4 @@
-"""What a model says of itself in its files, read without loading torch."""
+"""A model's properties, read from its files without loading torch."""
 
 import hashlib
 import importlib.util
@@ -62,10 +62,10 @@ class ModelFiles:
     def pooling(self) -> str:
         """How token vectors become one: "mean", "cls", "last", or "" where it does not say."""
         for path in sorted(self.directory.glob("*_Pooling/config.json")):
-            said = _read(path)
-            modes = [name for key, name in POOLINGS.items() if said.get(key)]
-            modes += [mode for mode in [said.get("pooling_mode")] if mode]
-            others = [key for key in said if key.startswith("pooling_mode_") and said[key]]
+            config = _read(path)
+            modes = [name for key, name in POOLINGS.items() if config.get(key)]
+            modes += [mode for mode in [config.get("pooling_mode")] if mode]
+            others = [key for key in config if key.startswith("pooling_mode_") and config[key]]
             if len(modes) == 1 and set(others) <= set(POOLINGS):
                 return {"lasttoken": "last"}.get(modes[0], modes[0])
         return ""
@@ -82,7 +82,7 @@ class ModelFiles:
         )
 
     @property
-    def longest_input(self) -> int:
+    def max_input_tokens(self) -> int:
         """In tokens, the special ones included."""
         limits = (
             _read(self.directory / "sentence_bert_config.json").get("max_seq_length"),

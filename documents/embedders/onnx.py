@@ -52,8 +52,8 @@ class OnnxEmbedder(LocalEmbedder):
         self.pooling = pooling or self.files.pooling
         if self.pooling not in POOLS:
             raise ValueError(f"{folder} does not say its pooling: name {', '.join(POOLS)}.")
-        if width > self.longest_input:
-            raise ValueError(f"width must not exceed the {self.longest_input} tokens it reads")
+        if width > self.max_input_tokens:
+            raise ValueError(f"width must not exceed the {self.max_input_tokens} tokens it reads")
         self.width = width
         self.rows = rows
         self.threads = threads
@@ -64,7 +64,7 @@ class OnnxEmbedder(LocalEmbedder):
     def load(self) -> Encoder:
         return OnnxEncoder(
             onnx_model.open_session(self.path, threads=1),
-            onnx_model.open_tokenizer(self.files.tokenizer, longest=self.longest_input),
+            onnx_model.open_tokenizer(self.files.tokenizer, longest=self.max_input_tokens),
             pooling=self.pooling,
             threads=self.threads,
             rows=self.rows,

@@ -13,7 +13,7 @@ KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
 
 
 class UnknownInputs(ValueError):
-    """The model asks for what nobody has."""
+    """The model needs inputs that we cannot provide."""
 
 
 def model_file(directory: Path, name: str = "") -> Path:
@@ -43,9 +43,9 @@ def open_session(
         options,
         providers=["CPUExecutionProvider"],
     )
-    unknown = {given.name for given in session.get_inputs()} - KNOWN_INPUTS
+    unknown = {each.name for each in session.get_inputs()} - KNOWN_INPUTS
     if unknown:
-        raise UnknownInputs(f"The model asks for inputs nobody has: {sorted(unknown)}.")
+        raise UnknownInputs(f"The model needs unknown inputs: {sorted(unknown)}.")
     return session
 
 
@@ -79,7 +79,7 @@ def inputs(
         columns["input_ids"][row, :length] = encoding.ids
         columns["attention_mask"][row, :length] = 1
         columns["token_type_ids"][row, :length] = encoding.type_ids
-    wanted = {given.name: given.type for given in session.get_inputs()}
+    wanted = {each.name: each.type for each in session.get_inputs()}
     return {
         name: columns[name].astype(np.int32) if kind == "tensor(int32)" else columns[name]
         for name, kind in wanted.items()

@@ -1,4 +1,4 @@
-"""Any API that speaks as OpenAI's: POST {base}/embeddings. vLLM, TEI, LiteLLM, LM Studio, …"""
+"""Any OpenAI-compatible API: POST {base}/embeddings. vLLM, TEI, LiteLLM, LM Studio, …"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -48,8 +48,8 @@ class OpenAIEmbedder(RemoteEmbedder):
 
 
 def _tokens(usage: Any) -> int | None:
-    said = usage if isinstance(usage, dict) else {}
+    reported = usage if isinstance(usage, dict) else {}
     for name in ("prompt_tokens", "total_tokens"):
-        if type(said.get(name)) is int and said[name] > 0:
-            return int(said[name])
+        if type(reported.get(name)) is int and reported[name] > 0:
+            return int(reported[name])
     return None

@@ -24,7 +24,7 @@ TEXTS = (
 TOLERANCE = 1e-5
 
 
-class NotTheSame(Exception):
+class VectorsDiffer(Exception):
     """The vectors are not the model's."""
 
 
@@ -51,10 +51,10 @@ def expected(files: ModelFiles, folder: Path | None, own: Callable[[], Encoder])
 def compare(encoder: Encoder, vectors: Any) -> None:
     import numpy as np
 
-    given = normalised(encoder.encode(TEXTS))
+    actual = normalised(encoder.encode(TEXTS))
     wanted = np.asarray(vectors, dtype=np.float32)
-    if given.shape != wanted.shape or not np.abs(given - wanted).max() <= TOLERANCE:
-        raise NotTheSame("onnxruntime gives other vectors than sentence-transformers.")
+    if actual.shape != wanted.shape or not np.abs(actual - wanted).max() <= TOLERANCE:
+        raise VectorsDiffer("onnxruntime gives other vectors than sentence-transformers.")
 
 
 def normalised(vectors: Any) -> Any:

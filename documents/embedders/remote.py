@@ -1,4 +1,4 @@
-"""What all embedding APIs share: retries within one deadline, a common pace, checked answers.
+"""What all embedding APIs share: retries within one deadline, rate limits, checked answers.
 
 The operator chose the address, and it may be private (documents/providers/http_api.py). Neither the
 key nor the provider's own words get into an error or a log.
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SHORTEN = ("no", "server", "here")
-LEAST_ANSWER, ANSWER_PER_NUMBER = 1_000_000, 40  # bytes; a number takes some 10 to 25
-LARGEST_MODEL = 8192  # dimensions, before shortening
+MIN_ANSWER_BYTES, ANSWER_BYTES_PER_NUMBER = 1_000_000, 40  # bytes; a number takes some 10 to 25
+MAX_MODEL_DIMENSIONS = 8192  # dimensions, before shortening
 
 # An estimate of tokens: a word's first eight letters are one, each further four another; digits by
 # threes, other signs one by one, and what is not ASCII at two bytes a token.
@@ -37,15 +37,15 @@ PIECE = re.compile(r"[A-Za-z]+|[0-9]+|[^\x00-\x7f]+|[^\sA-Za-z0-9]", re.ASCII)
 
 
 class RateLimiter(Protocol):
-    """When the next call may begin, whoever else calls the same provider."""
+    """Decides when the next call may begin; shared by all processes that call a provider."""
 
     def wait(self, tokens: int, *, deadline: float, is_urgent: bool) -> bool:
-        """Returns when it is our turn; False, at once, if that would be after the deadline.
-        Who is urgent does not queue, but heeds a provider that wants to be left alone."""
+        """Wait for our turn; return False at once if that would be after the deadline. An urgent
+        call does not queue, but respects a provider's request to back off."""
         ...
 
     def back_off(self, seconds: float) -> None:
-        """The provider wants no calls for so long."""
+        """Make no calls for this long: the provider asked for it."""
         ...
 
 
@@ -59,7 +59,7 @@ class NoRateLimit:
 
 class RemoteEmbedder(Embedder):
     """`dimensions` are those of the vectors as they are stored. Where the model's own are more,
-    `shorten` says who cuts them: the "server", told by its parameter, or we "here".
+    `shorten` says who shortens them: the "server", by a request parameter, or we "here".
 
     `tokenizer`, the path of a tokenizer.json, makes token counts exact; without it they are
     estimated. `revision` is for you to change when the model behind a name has changed.
@@ -114,8 +114,9 @@ class RemoteEmbedder(Embedder):
             url,
             self.path,
             key=key,
-            max_bytes=LEAST_ANSWER + ANSWER_PER_NUMBER * batch_size * LARGEST_MODEL,
-            places=concurrency + 4,  # what hangs holds a place until its deadline
+            max_bytes=MIN_ANSWER_BYTES
+            + ANSWER_BYTES_PER_NUMBER * batch_size * MAX_MODEL_DIMENSIONS,
+            max_calls=concurrency + 4,  # a hanging call holds its place until its deadline
         )
         self.max_tokens = max_tokens - max(self.count_tokens([query_prefix, document_prefix]))
         if self.max_tokens < 1:
@@ -127,7 +128,7 @@ class RemoteEmbedder(Embedder):
 
     @abstractmethod
     def read(self, answer: Mapping[str, Any], count: int) -> tuple[list[Any], int | None]:
-        """Vectors in the order of the texts, as they came, and the tokens if it says so."""
+        """The raw vectors in the order of the texts, and the tokens if the answer reports them."""
 
     @cached_property
     def identity(self) -> str:
@@ -154,16 +155,18 @@ class RemoteEmbedder(Embedder):
 
     def _embed(self, texts: list[str], deadline: float, *, is_urgent: bool) -> tuple[Vectors, int]:
         estimate = sum(self.count_tokens(texts))
-        answer = self._persist(self.request(texts), estimate, deadline, is_urgent=is_urgent)
+        answer = self._post_with_retries(
+            self.request(texts), estimate, deadline, is_urgent=is_urgent
+        )
         if not isinstance(answer, dict):
             raise ProviderBadResponse("The provider's answer is not what was asked for.")
         vectors, tokens = self.read(answer, len(texts))
         return [self._vector(vector) for vector in vectors], estimate if tokens is None else tokens
 
-    def _persist(
+    def _post_with_retries(
         self, body: dict[str, Any], tokens: int, deadline: float, *, is_urgent: bool
     ) -> Any:
-        """The answer, after some tries if it must be, always before the deadline."""
+        """Call the API, with retries, always before the deadline."""
         for number in range(self.retries + 1):
             if not self.rate_limiter.wait(tokens, deadline=deadline, is_urgent=is_urgent):
                 raise ProviderRateLimited("The provider's limits leave no room in time.")
@@ -181,9 +184,9 @@ class RemoteEmbedder(Embedder):
                 time.sleep(pause)
         raise AssertionError("unreachable")
 
-    def _vector(self, given: Any) -> list[float]:
-        """Numbers of unit length. What is no good stays as it is for the base to refuse."""
-        numbers = _numbers(given)
+    def _vector(self, raw: Any) -> list[float]:
+        """Numbers of unit length. Invalid vectors are returned unchanged for the base to reject."""
+        numbers = _numbers(raw)
         if self.shorten == "here":
             numbers = numbers[: self.dimensions]
         length = math.hypot(*numbers)
@@ -213,14 +216,14 @@ def _weight(piece: str) -> int:
     return 1 + -(-max(0, len(piece) - 8) // 4)
 
 
-def _numbers(given: Any) -> list[float]:
+def _numbers(raw: Any) -> list[float]:
     """A vector as a list of numbers, or as base64 of little-endian single precision."""
     try:
-        if isinstance(given, str):
-            packed = base64.b64decode(given, validate=True)
+        if isinstance(raw, str):
+            packed = base64.b64decode(raw, validate=True)
             return list(struct.unpack(f"<{len(packed) // 4}f", packed))
-        if isinstance(given, list) and not any(isinstance(number, bool | str) for number in given):
-            return [float(number) for number in given]
+        if isinstance(raw, list) and not any(isinstance(number, bool | str) for number in raw):
+            return [float(number) for number in raw]
     except (binascii.Error, struct.error, TypeError, ValueError, OverflowError):
         pass
-    raise ProviderBadResponse("The provider's answer has a vector that is none.")
+    raise ProviderBadResponse("The provider's answer has an invalid vector.")

@@ -67,7 +67,7 @@ class SentenceTransformersEmbedder(LocalEmbedder):
 
     def _proven(self) -> Encoder:
         encoder = bert_graph.encoder(
-            self.files, threads=max(1, self.threads), longest=self.longest_input
+            self.files, threads=max(1, self.threads), longest=self.max_input_tokens
         )
         expected = proof.expected(self.files, self.proofs, lambda: self._torch())
         proof.compare(encoder, expected)

@@ -1,71 +1,27 @@
-"""Readers of file formats. `extractor_for` is the door: the first that accepts wins."""
+"""Readers of file formats.
+
+In: the bytes of a file and its media type (`extractor_for`, by the table in formats.py). Out: its
+text, where its blocks and pages lie in it, and its metadata, as documents.passages.Extracted.
+Untrusted files are read by sandbox_worker.py. Plain Python: may import documents.text,
+documents.ocr, documents.passages and documents.errors.
+"""
 
 import re
 
-from documents.errors import UnsupportedType
 from documents.extractors.base import Extractor
-from documents.extractors.data.delimited import DelimitedExtractor
-from documents.extractors.data.notebook import NotebookExtractor
-from documents.extractors.data.structured import JsonExtractor
 from documents.extractors.encodings import Declared, encoding_named
-from documents.extractors.html.epub import EpubExtractor
-from documents.extractors.html.extractor import HtmlExtractor
-from documents.extractors.images import ImageExtractor
-from documents.extractors.mail.eml import EmlExtractor
-from documents.extractors.mail.outlook import OutlookExtractor
-from documents.extractors.markup.markdown import MarkdownExtractor
-from documents.extractors.markup.org import OrgExtractor
-from documents.extractors.markup.rst import RstExtractor
-from documents.extractors.markup.xml import XmlExtractor
-from documents.extractors.office.opendocument import OpenDocumentExtractor
-from documents.extractors.office.rtf import RtfExtractor
-from documents.extractors.office.slides import SlidesExtractor
-from documents.extractors.office.spreadsheet import SpreadsheetExtractor
-from documents.extractors.office.word import WordExtractor
-from documents.extractors.pdf.extractor import PdfExtractor
-from documents.extractors.plain.code import code_extractors
-from documents.extractors.plain.text import PlainTextExtractor
-from documents.extractors.plain.transcripts import TranscriptExtractor
+from documents.extractors.formats import Format, extractor_for, format_of
 
-__all__ = ["Extractor", "extractor_for", "reader_for"]
+__all__ = ["CHARSET", "Extractor", "Format", "extractor_for", "format_of", "reader_for"]
 
 CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 
-EXTRACTORS: tuple[Extractor, ...] = (
-    MarkdownExtractor(),
-    PlainTextExtractor(),
-    PdfExtractor(),
-    HtmlExtractor(),
-    WordExtractor(),
-    SlidesExtractor(),
-    SpreadsheetExtractor(),
-    DelimitedExtractor(),
-    JsonExtractor(),
-    RstExtractor(),
-    EpubExtractor(),
-    EmlExtractor(),
-    TranscriptExtractor(),
-    ImageExtractor(),
-    XmlExtractor(),
-    RtfExtractor(),
-    OpenDocumentExtractor(),
-    OrgExtractor(),
-    NotebookExtractor(),
-    OutlookExtractor(),
-    *code_extractors(),
-)
-
-
-def extractor_for(media_type: str) -> Extractor:
-    for extractor in EXTRACTORS:
-        if extractor.accepts(media_type):
-            return extractor
-    raise UnsupportedType(f"Files of type {media_type or 'unknown'} cannot be read here.")
-
 
 def reader_for(media_type: str, *, encoding: str = "") -> Extractor:
-    """The extractor for one file: `encoding` is what its uploader chose, a charset in the media
-    type what some program declared."""
+    """The extractor for one file.
+
+    `encoding` was chosen by the uploader and is final; a charset in the media type is a hint.
+    """
     extractor = extractor_for(media_type)
     if chosen := encoding_named(encoding) if encoding else "":
         return extractor.with_encoding(Declared(chosen, binding=True))

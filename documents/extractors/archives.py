@@ -5,13 +5,15 @@ import struct
 import zipfile
 import zlib
 from lzma import LZMAError
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
+from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import ParseError as XmlError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
 
 from documents.errors import DecompressionBomb, EmptyFile, Encrypted, ParseError, XmlForbidden
 from documents.extractors.base import size_of
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
 
 MEGABYTE = 1024 * 1024
 MAX_MEMBERS = 2000
@@ -64,8 +66,8 @@ def check_zip(
         raise DecompressionBomb(f"The archive holds more than {max_members} files.")
     total, packed = sum(m.file_size for m in members), sum(m.compress_size for m in members)
     if total > max_total:
-        most = max_total // MEGABYTE
-        raise DecompressionBomb(f"The archive unpacks to more than the {most} MB we take.")
+        megabytes = max_total // MEGABYTE
+        raise DecompressionBomb(f"The archive unpacks to more than the {megabytes} MB we take.")
     if packed > size:  # members that share their bytes: each is counted, all are unpacked
         raise DecompressionBomb("The files in the archive overlap.")
     pairs = [(total, packed), *((m.file_size, m.compress_size) for m in members)]
@@ -130,11 +132,6 @@ def without_media(file: BinaryIO) -> BinaryIO:
 
 def parse_xml(content: bytes, *, name: str = "") -> "Element":
     """A tree without entities, external references or any other trick of a document type."""
-    from xml.etree.ElementTree import ParseError as XmlError
-
-    from defusedxml import DefusedXmlException
-    from defusedxml.ElementTree import fromstring
-
     try:
         root: Element = fromstring(content, forbid_dtd=False)
     except DefusedXmlException as error:

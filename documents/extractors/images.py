@@ -3,7 +3,17 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+# The formats' own modules too: Pillow imports all forty where one that is asked for is missing.
+from PIL import (  # noqa: F401
+    Image,
+    ImageOps,
+    JpegImagePlugin,
+    PngImagePlugin,
+    TiffImagePlugin,
+    WebPImagePlugin,
+)
 
 from documents.errors import DecompressionBomb, EmptyFile, NoText, ParseError
 from documents.extractors.base import FileExtractor, size_of
@@ -13,8 +23,6 @@ from documents.extractors.pages import counted
 from documents.passages import Extracted
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
-
     from documents.ocr.reader import PictureReader
 
 # What Pillow calls them. (Its JPEG includes MPO: two pictures in one, as telephones make them.)
@@ -23,20 +31,6 @@ DAMAGED = "The image is damaged: it cannot be decoded."
 
 
 class ImageExtractor(FileExtractor):
-    media_types = frozenset({"image/png", "image/jpeg", "image/tiff", "image/webp"})
-    source_type = "image"
-    holds_pictures = True
-    # Not the OCR engine: docs/decisions/0010-ocr.md. The formats' own modules, because Pillow
-    # imports all forty of them where one that is asked for is missing.
-    libraries = (
-        "PIL.Image",
-        "PIL.ImageOps",
-        "PIL.JpegImagePlugin",
-        "PIL.PngImagePlugin",
-        "PIL.TiffImagePlugin",
-        "PIL.WebPImagePlugin",
-    )
-
     def __init__(self, *, max_pixels: int = 100_000_000, max_pages: int = 1000) -> None:
         self.max_pixels = max_pixels
         self.max_pages = max_pages
@@ -65,9 +59,7 @@ class ImageExtractor(FileExtractor):
             warnings=tuple(_warnings(image, pages, unread, self.pictures)),
         )
 
-    def _opened(self, file: BinaryIO) -> "Image":
-        from PIL import Image
-
+    def _opened(self, file: BinaryIO) -> Image.Image:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of its size, too: that is checked below
             try:
@@ -79,7 +71,7 @@ class ImageExtractor(FileExtractor):
             except Exception as error:  # damaged files trip Pillow in ways it has no name for
                 raise ParseError(DAMAGED) from error
 
-    def _pictures(self, image: "Image") -> Iterator["Image | None"]:
+    def _pictures(self, image: Image.Image) -> Iterator[Image.Image | None]:
         """The pages upright and in plain colours; None for one that cannot be decoded."""
         last = self.max_pages if image.format == "TIFF" else 1
         for number in range(last):
@@ -96,7 +88,7 @@ class ImageExtractor(FileExtractor):
                 except Exception:  # as in _opened
                     yield None
 
-    def _check_size(self, image: "Image") -> None:
+    def _check_size(self, image: Image.Image) -> None:
         width, height = image.size
         if width * height > self.max_pixels:
             raise DecompressionBomb(
@@ -104,12 +96,10 @@ class ImageExtractor(FileExtractor):
             )
 
 
-def plain(image: "Image") -> "Image":
+def plain(image: Image.Image) -> Image.Image:
     """In red, green and blue, turned as its camera says, on white where it is transparent."""
-    from PIL import Image, ImageOps
-
     image.load()
-    turned: Any = image
+    turned = image
     with suppress(Exception):  # a broken EXIF block costs the turn, not the picture
         turned = ImageOps.exif_transpose(image)
     if turned.mode.startswith("I") or turned.mode == "F":
@@ -120,7 +110,7 @@ def plain(image: "Image") -> "Image":
     return turned.convert("RGB")
 
 
-def _in_eight_bits(image: "Image") -> "Image":
+def _in_eight_bits(image: Image.Image) -> Image.Image:
     """From 16 or 32 bits: what is darkest becomes black, what is lightest white."""
     whole = image if image.mode == "F" else image.convert("I")
     darkest, lightest = (float(end) for end in whole.getextrema())  # type: ignore[arg-type]
@@ -136,7 +126,7 @@ def _nothing_read(pages: list[list[Line] | None], pictures: "PictureReader") -> 
 
 
 def _warnings(
-    image: "Image",
+    image: Image.Image,
     pages: list[list[Line] | None],
     unread: list[int],
     pictures: "PictureReader",

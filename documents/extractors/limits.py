@@ -1,4 +1,4 @@
-"""What the process that reads one file may use up: imposed from inside, before it begins."""
+"""Limits on memory and time, which the process that reads one file imposes on itself first."""
 
 import ctypes
 import os
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 OPEN_FILES = 64
-GRACE_SECONDS = 5  # of processor time, between the signal that ends a process and the one that must
+GRACE_SECONDS = 5  # of processor time, from SIGXCPU to SIGKILL
 PR_SET_PDEATHSIG = 1
 
 
@@ -24,7 +24,7 @@ class Limits:
         return cls(request["memory_bytes"], request["cpu_seconds"], request["wall_seconds"])
 
     def and_then(self, later: "Limits") -> "Limits":
-        """What allows for work under these and, when they are widened, under the later ones."""
+        """Enough for work under these limits followed by work under the later ones."""
         return Limits(
             max(self.memory_bytes, later.memory_bytes),
             max(self.cpu_seconds, later.cpu_seconds),
@@ -32,16 +32,16 @@ class Limits:
         )
 
     def impose(self, *, ceiling: "Limits") -> None:
-        """Hold this process to these limits; it may widen them, up to the ceiling, once."""
+        """Apply these limits to this process, which may `widen` them once, up to the ceiling."""
         resource.setrlimit(resource.RLIMIT_AS, (self.memory_bytes, ceiling.memory_bytes))
-        most = ceiling.cpu_seconds + GRACE_SECONDS
-        resource.setrlimit(resource.RLIMIT_CPU, (self.cpu_seconds, most))
+        hard_limit = ceiling.cpu_seconds + GRACE_SECONDS
+        resource.setrlimit(resource.RLIMIT_CPU, (self.cpu_seconds, hard_limit))
         resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, OPEN_FILES))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.setitimer(signal.ITIMER_REAL, self.wall_seconds)  # SIGALRM ends it
 
     def widen(self) -> None:
-        """From now on these: the work has turned out to be of the long kind."""
+        """Replace the limits that were imposed, because the file turns out to need more."""
         _, memory = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (self.memory_bytes, memory))
         _, seconds = resource.getrlimit(resource.RLIMIT_CPU)

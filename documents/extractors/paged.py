@@ -18,7 +18,7 @@ HEADING_LINES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OutlineEntry:
     """One line of a PDF's outline; pages are counted from 0."""
 
     page: int
@@ -36,7 +36,7 @@ class Heading:
     title: str
 
 
-class Rows(Protocol):
+class TableLines(Protocol):
     """Which of a page's lines are a table: lines[start:end], of which `head` name its columns."""
 
     @property
@@ -48,17 +48,17 @@ class Rows(Protocol):
 
 
 Headings = Mapping[int, Sequence[Heading]]  # of each page, counted from 0, in their order
-PageTables = Mapping[int, Sequence[Rows]]  # as above
+PageTables = Mapping[int, Sequence[TableLines]]  # as above
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PagePart:
     """A paragraph, a heading or a table, and the lines it is made of."""
 
     text: str
     lines: Sequence[Line]
     heading: Heading | None = None
-    table: Rows | None = None
+    table: TableLines | None = None
 
 
 def assembled(
@@ -74,7 +74,7 @@ def assembled(
     start = 0
     for index, lines in enumerate(pages):
         sure = _rounded_confidence(lines)
-        parts: list[Heading | Rows] = [*headings.get(index, ()), *tables.get(index, ())]
+        parts: list[Heading | TableLines] = [*headings.get(index, ()), *tables.get(index, ())]
         parts.sort(key=lambda part: part.start)
         pieces = list(_pieces(joiner, lines, parts))
         place = start
@@ -92,7 +92,7 @@ def _rounded_confidence(lines: Sequence[Line]) -> float | None:
     return None if sure is None else round(sure, 3)
 
 
-def _block(start: int, piece: Piece, sure: float | None) -> Block:
+def _block(start: int, piece: PagePart, sure: float | None) -> Block:
     end = start + len(piece.text)
     attributes: dict[str, Any] = {}
     if box := hull(piece.lines):
@@ -107,39 +107,41 @@ def _block(start: int, piece: Piece, sure: float | None) -> Block:
     return Block("text", start, end, attributes=attributes)
 
 
-def _pieces(joiner: Joiner, lines: list[Line], parts: Sequence[Heading | Rows]) -> Iterator[Piece]:
+def _pieces(
+    joiner: Joiner, lines: list[Line], parts: Sequence[Heading | TableLines]
+) -> Iterator[PagePart]:
     """`parts` do not overlap."""
     pitch = pitch_of(lines) if lines else None
     done = 0
     for part in parts:
-        yield from (Piece(*one) for one in joiner.paragraphs(lines[done : part.start], pitch))
+        yield from (PagePart(*one) for one in joiner.paragraphs(lines[done : part.start], pitch))
         done = part.end
         own = lines[part.start : done]
         if isinstance(part, Heading):
             # One piece whatever its lines look like: a heading is one block.
-            yield Piece(joiner.one_line(own), own, heading=part)
+            yield PagePart(joiner.one_line(own), own, heading=part)
         else:
             text = "\n".join(line.text for line in own).replace(LINE_HYPHEN, "-")
-            yield Piece(text, own, table=part)
-    yield from (Piece(*one) for one in joiner.paragraphs(lines[done:] if done else lines, pitch))
+            yield PagePart(text, own, table=part)
+    yield from (PagePart(*one) for one in joiner.paragraphs(lines[done:] if done else lines, pitch))
 
 
-def outlined(pages: Sequence[Sequence[Line]], entries: Sequence[Entry]) -> Headings:
+def outlined(pages: Sequence[Sequence[Line]], entries: Sequence[OutlineEntry]) -> Headings:
     """Where the outline's titles stand in the text."""
-    by_page: dict[int, list[Entry]] = {}
+    by_page: dict[int, list[OutlineEntry]] = {}
     for entry in entries:
         by_page.setdefault(entry.page, []).append(entry)
     numbers = sorted(number for number in by_page if number < len(pages))
     return {number: _headings(pages[number], by_page[number]) for number in numbers}
 
 
-def is_usable(outline: Headings, entries: Sequence[Entry]) -> bool:
+def is_usable(outline: Headings, entries: Sequence[OutlineEntry]) -> bool:
     """Whether an outline names lines that are there: some are the maker's notes to itself."""
     found = sum(map(len, outline.values()))
     return found > 1 and found * 3 >= len(entries)  # one alone is the title again
 
 
-def _headings(lines: Sequence[Line], entries: Sequence[Entry]) -> list[Heading]:
+def _headings(lines: Sequence[Line], entries: Sequence[OutlineEntry]) -> list[Heading]:
     """Where the outline's titles stand among a page's lines; each line serves once."""
     places: dict[str, list[tuple[int, int]]] = {}
     for start in range(len(lines)):

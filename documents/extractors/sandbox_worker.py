@@ -9,7 +9,6 @@ and confined (documents/extractors/confinement); whatever happens in there ends 
 
 import codecs
 import gc
-import importlib
 import json
 import os
 import resource
@@ -23,7 +22,7 @@ from typing import Any
 
 from documents.errors import BadFile, UnsupportedType
 from documents.extractors import Extractor, extractor_for, reader_for
-from documents.extractors.confinement.confinement import Options, Sandbox, SandboxFailed, as_json
+from documents.extractors.confinement.sandbox import Sandbox, SandboxFailed, SandboxOptions, as_json
 from documents.extractors.limits import Limits, die_with_parent
 from documents.extractors.serialization import to_json
 from documents.ocr.base import OcrUnavailable
@@ -84,7 +83,7 @@ def _sandbox(request: dict[str, Any], sandboxes: dict[str, Sandbox]) -> Sandbox:
         runs_programs = False
         with suppress(OcrUnavailable):  # the fork finds out, and says so
             runs_programs = bool(ocr and engine_class(ocr).runs_programs)
-        sandboxes[key] = Sandbox(Options.of(options), ocr=ocr, runs_programs=runs_programs)
+        sandboxes[key] = Sandbox(SandboxOptions.of(options), ocr=ocr, runs_programs=runs_programs)
     return sandboxes[key]
 
 
@@ -93,10 +92,10 @@ def _prepare(request: dict[str, Any], file: int) -> None:
     if _may_need_a_guess(request["media_type"], file):
         languages.load()  # a fork may open no file of its own
     with suppress(UnsupportedType, ImportError):  # the fork finds out, and says so
-        for library in extractor_for(request["media_type"]).libraries:
-            if library not in sys.modules:
-                importlib.import_module(library)
-                gc.freeze()  # the forks' collector need not look at it, nor copy its pages
+        loaded = len(sys.modules)
+        extractor_for(request["media_type"])
+        if len(sys.modules) > loaded:
+            gc.freeze()  # the forks' collector need not look at it, nor copy its pages
 
 
 def _may_need_a_guess(media_type: str, file: int) -> bool:

@@ -12,7 +12,7 @@ GAP = "\n\n"
 
 
 @dataclass(slots=True)
-class Writer:
+class TextWriter:
     """Takes the blocks in their order; `text` is all of them, a blank line between two."""
 
     blocks: list[Block] = field(default_factory=list)

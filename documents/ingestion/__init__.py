@@ -1,6 +1,6 @@
-"""From a stored original to searchable chunks, and changes to what is stored.
+"""From a stored original to searchable chunks; also editing and deleting documents.
 
-`pipeline.ingest` is the one function: extract, split, embed, store. In: a claimed job. Out: a
-published version. May import every room of documents below it; nothing in documents imports it but
-jobs.drain, tasks and the doors.
+`pipeline.ingest` is the main function: extract, split, embed, store. In: a claimed job. Out: a
+published version. May import all other packages of documents except reindex, the API, the admin
+and the commands.
 """

@@ -1,4 +1,4 @@
-"""Deleting many documents in the background: asked for here, done by the workers, bit by bit."""
+"""Delete many documents in the background: requested here, carried out by workers in slices."""
 
 import logging
 import time
@@ -22,18 +22,18 @@ from . import removal
 logger = logging.getLogger(__name__)
 
 State = DocumentRemoval.State
-SLICE_SECONDS = 10.0  # at a time; then other work gets its turn
+SLICE_SECONDS = 10.0  # per task; then other work gets its turn
 LEASE = timedelta(seconds=120)  # longer than one document takes
 
 
 def request(namespace_id: uuid.UUID, document_ids: Iterable[uuid.UUID]) -> DocumentRemoval:
-    """Have these documents of the namespace deleted; what is not there is left out."""
+    """Queue the deletion of these documents; ids the namespace does not have are ignored."""
     wanted = list(document_ids)
     actor = current_actor()
     with namespace(namespace_id):
         found = Document.objects.filter(pk__in=wanted).order_by("created_at", "pk")
         ids = list(found.values_list("pk", flat=True))
-        asked = DocumentRemoval.objects.create(
+        requested = DocumentRemoval.objects.create(
             namespace_id=namespace_id,
             document_ids=ids,
             total=len(ids),
@@ -42,29 +42,29 @@ def request(namespace_id: uuid.UUID, document_ids: Iterable[uuid.UUID]) -> Docum
             address=actor.address[:64],
             request_id=current_request_id(),
         )
-        audit.record("document.delete_many", count=len(ids), target=asked)
-        _ring()
-    return asked
+        audit.record("document.delete_many", count=len(ids), target=requested)
+        _wake_worker()
+    return requested
 
 
 def work() -> bool:
-    """Go on with the deletion that has waited longest, for a while; False if there is none."""
+    """Work on the oldest unfinished deletion for SLICE_SECONDS; False if there is none."""
     for removal_id, namespace_id in _open():
-        if asked := _claim(removal_id, namespace_id):
-            trace = Actor(asked.actor_kind, asked.actor, asked.address)
-            with acting_as(trace), request_id(asked.request_id):
-                _remove_some(asked)
+        if requested := _claim(removal_id, namespace_id):
+            trace = Actor(requested.actor_kind, requested.actor, requested.address)
+            with acting_as(trace), request_id(requested.request_id):
+                _remove_some(requested)
             return True
     return False
 
 
 def wake_workers() -> None:
-    """Ring for deletions that nobody is at: their bell was lost, or their worker died."""
+    """Wake a worker if a deletion has none: a wake-up was lost, or a worker has died."""
     if _open():
-        _ring()
+        _wake_worker()
 
 
-def _ring() -> None:
+def _wake_worker() -> None:
     async_task("documents.tasks.remove_documents", save=False)
 
 
@@ -86,26 +86,26 @@ def _unleased(rows: QuerySet[DocumentRemoval]) -> QuerySet[DocumentRemoval]:
     return rows.exclude(state=State.DONE).filter(Q(lease_until=None) | Q(lease_until__lte=Now()))
 
 
-def _remove_some(asked: DocumentRemoval) -> None:
+def _remove_some(requested: DocumentRemoval) -> None:
     until = time.monotonic() + SLICE_SECONDS
-    left = list(asked.document_ids)
+    left = list(requested.document_ids)
     while left and time.monotonic() < until:
-        _remove_one(asked, left.pop(0), left)
-    with namespace(asked.namespace_id):
-        row = DocumentRemoval.objects.filter(pk=asked.pk)
+        _remove_one(requested, left.pop(0), left)
+    with namespace(requested.namespace_id):
+        row = DocumentRemoval.objects.filter(pk=requested.pk)
         if left:
             row.update(lease_until=None)
-            _ring()
+            _wake_worker()
         else:
             row.update(state=State.DONE, lease_until=None, finished_at=Now())
 
 
-def _remove_one(asked: DocumentRemoval, document_id: uuid.UUID, left: list[uuid.UUID]) -> None:
+def _remove_one(requested: DocumentRemoval, document_id: uuid.UUID, left: list[uuid.UUID]) -> None:
     change: dict[str, object] = {}
     try:
-        receipt = removal.remove(asked.namespace_id, document_id)
+        receipt = removal.remove(requested.namespace_id, document_id)
     except Document.DoesNotExist:
-        pass  # somebody else has deleted it, or we did before a crash
+        pass  # already deleted, perhaps by this task before a crash
     except Exception:
         logger.exception("removal.failed", extra={"document_id": str(document_id)})
         change = {"failed": F("failed") + 1}
@@ -116,7 +116,7 @@ def _remove_one(asked: DocumentRemoval, document_id: uuid.UUID, left: list[uuid.
             "files": F("files") + receipt.files,
             "files_left": F("files_left") + len(receipt.files_left),
         }
-    with namespace(asked.namespace_id):
-        DocumentRemoval.objects.filter(pk=asked.pk).update(
+    with namespace(requested.namespace_id):
+        DocumentRemoval.objects.filter(pk=requested.pk).update(
             document_ids=left, lease_until=Now() + Value(LEASE), **change
         )

@@ -1,4 +1,4 @@
-"""Writing down a version's chunks and their words, in the transaction that publishes them."""
+"""Insert a version's chunks and their words, in the transaction that publishes them."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from documents.passages import Extracted, Page, Passage
 from . import terms
 
 INSERT_BATCH = 500
-# By hand: bulk_create takes most of its time to put together a statement of so many values.
+# Not bulk_create, which spends most of its time building a statement with so many values.
 INSERT = """
 INSERT INTO documents_chunk (namespace_id, profile_id, document_id, version_id,
                              id, ordinal, kind, content, tokens, section, start, "end",
@@ -34,7 +34,7 @@ def insert_chunks(
     passages: Sequence[Passage],
     vectors: Sequence[str],
 ) -> None:
-    """Inside namespace(). The vectors as PostgreSQL writes them (embedding.py)."""
+    """Insert chunks, with vectors as text (embedding.as_text). Inside namespace()."""
     rows = [
         _row(version, profile, extracted.pages, ordinal, passage, vector)
         for ordinal, (passage, vector) in enumerate(zip(passages, vectors, strict=True))
@@ -65,7 +65,7 @@ def _row(
     vector: str,
 ) -> tuple[Any, ...]:
     return (
-        # Made from what it is, so that a second run of the same work gives the same ids.
+        # Derived, so that indexing the same version again gives the same ids.
         uuid.uuid5(version.pk, f"{profile.pk}/{ordinal}"),
         ordinal,
         passage.kind,
@@ -83,7 +83,7 @@ def _row(
 
 
 def page_at(pages: Sequence[Page], position: int) -> int | None:
-    """The number of the page that a character stands on; None where there are no pages."""
+    """Return the number of the page at a character position; None without pages."""
     index = bisect_right(pages, position, key=lambda page: page.start) - 1
     return pages[index].number if index >= 0 else None
 

@@ -1,4 +1,4 @@
-"""The date a document gives itself."""
+"""The date in a document's own metadata."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Changing what a document is called by: title, tags, metadata, date and source, seen at once."""
+"""Change a document's title, tags, metadata, date and source; searches see it at once."""
 
 import json
 import uuid
@@ -32,7 +32,7 @@ class MetadataTooLarge(BadFile):
 
 
 class Description(Protocol):
-    """What comes with an upload; None where nothing was sent."""
+    """Title, tags and metadata that came with an upload; None where nothing was sent."""
 
     @property
     def title(self) -> str | None: ...
@@ -44,7 +44,7 @@ class Description(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Which of them became others."""
+    """Which fields have changed."""
 
     title: bool = False
     tags: bool = False
@@ -55,11 +55,11 @@ class Change:
 
 
 def amend(namespace_id: uuid.UUID, document_id: uuid.UUID, changes: dict[str, Any]) -> Document:
-    """Change what is named in `changes`; metadata is merged (RFC 7396).
+    """Change the fields named in `changes`; metadata is merged (RFC 7396).
 
-    Tags and metadata are from then on exactly the result, whatever the file says of itself, until
-    somebody uploads others with it. A new title is among the words that chunks are found by, so
-    they are indexed again. Raises Document.DoesNotExist, SourceUriTaken.
+    From then on tags and metadata are exactly the result, whatever the file itself contains, until
+    an upload brings others. A new title is among the words that chunks are found by, so the
+    document is indexed again. Raises Document.DoesNotExist, SourceUriTaken.
     """
     try:
         with namespace(namespace_id):
@@ -76,8 +76,8 @@ def amend(namespace_id: uuid.UUID, document_id: uuid.UUID, changes: dict[str, An
 
 
 def _apply(document: Document, changes: dict[str, Any]) -> None:
-    own = _own(document)
-    dated_before = date_in(document.metadata)
+    own = _file_description(document)
+    date_before = date_in(document.metadata)
     title_before = document.title
     given = dict(document.given)
     fixed = set(given.get("fixed", ()))
@@ -101,8 +101,8 @@ def _apply(document: Document, changes: dict[str, Any]) -> None:
         moment: datetime | None = changes["dated_at"]
         given["dated_at"] = moment.isoformat() if moment else None
     document.given = {**given, "fixed": sorted(fixed)}
-    if "dated_at" in changes or date_in(document.metadata) != dated_before:
-        document.dated_at = dated(document)
+    if "dated_at" in changes or date_in(document.metadata) != date_before:
+        document.dated_at = effective_date(document)
     if document.title != title_before:
         _index_again(document)
 
@@ -110,7 +110,7 @@ def _apply(document: Document, changes: dict[str, Any]) -> None:
 def rename(
     namespace_id: uuid.UUID, document_id: uuid.UUID, *, source_uri: str, file_name: str
 ) -> None:
-    """The document's file has another place now; its bytes are the same."""
+    """Record that the document's file was moved or renamed; its bytes are the same."""
     with namespace(namespace_id):
         document = Document.objects.select_for_update().get(pk=document_id)
         was_titled_by_file = document.title == _file_name(document)
@@ -125,12 +125,12 @@ def rename(
 
 
 def update_description(document: Document, sent: Description) -> Change:
-    """Take over what came with bytes that were known: it replaces what came with them before.
+    """Apply the description from a repeated upload of the same bytes, replacing the previous one.
 
     Inside namespace(), on a locked document.
     """
-    own = _own(document)
-    dated_before = date_in(document.metadata)
+    own = _file_description(document)
+    date_before = date_in(document.metadata)
     before = (document.title, document.tags, document.metadata)
     given = dict(document.given)
     sent_fields: dict[str, Any] = {
@@ -147,8 +147,8 @@ def update_description(document: Document, sent: Description) -> Change:
         document.tags = list(dict.fromkeys([*named["tags"], *own.tags]))
     if "metadata" in named:
         document.metadata = {**own.metadata, **named["metadata"]}
-    if date_in(document.metadata) != dated_before:
-        document.dated_at = dated(document)
+    if date_in(document.metadata) != date_before:
+        document.dated_at = effective_date(document)
     change = Change(
         title=document.title != before[0],
         tags=document.tags != before[1],
@@ -159,8 +159,8 @@ def update_description(document: Document, sent: Description) -> Change:
     return change
 
 
-def dated(document: Document) -> datetime:
-    """What date filters mean: set by hand, else in the metadata, else when it first came in."""
+def effective_date(document: Document) -> datetime:
+    """Return the date for date filters: set by hand, else from the metadata, else of the upload."""
     by_hand = document.given.get("dated_at")
     if by_hand:
         return datetime.fromisoformat(by_hand)
@@ -187,23 +187,23 @@ def _save(document: Document) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
-    """What the live version's file says of itself."""
+class _FileDescription:
+    """Title, tags and metadata from the live version's file itself."""
 
     title: str
     tags: list[str]
     metadata: dict[str, Any]
 
 
-def _own(document: Document) -> _Own:
+def _file_description(document: Document) -> _FileDescription:
     versions = DocumentVersion.objects.filter(document=document, number=document.live_version or 0)
     found = versions.values_list("outline__own", flat=True).first()
     if found:
-        return _Own(found["title"], found["tags"], found["metadata"])
-    # Indexed before this was noted: what nobody gave it must be the file's own.
+        return _FileDescription(found["title"], found["tags"], found["metadata"])
+    # Indexed before this was recorded: what no uploader submitted came from the file.
     given = document.given
     given_tags, given_metadata = given.get("tags") or (), given.get("metadata") or {}
-    return _Own(
+    return _FileDescription(
         title="" if given.get("title") else document.title,
         tags=[tag for tag in document.tags if tag not in given_tags],
         metadata={k: v for k, v in document.metadata.items() if k not in given_metadata},

@@ -1,4 +1,4 @@
-"""Reading a file, whatever it is, without letting it hurt anything but its own job."""
+"""Extract a file's text; parsers run in a sandboxed process, so a bad file fails only its job."""
 
 import atexit
 import json
@@ -16,19 +16,19 @@ from typing import Any, BinaryIO
 from django.conf import settings
 
 from documents.errors import BadFile, IngestError
-from documents.extractors import reader_for
+from documents.extractors import format_of, reader_for
 from documents.extractors.serialization import from_json
 from documents.passages import Extracted
 
 logger = logging.getLogger(__name__)
 
-# Where a sandbox worker also looks for Tesseract.
+# PATH is also where the sandbox worker finds Tesseract.
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "HOME": "/nonexistent"}
-LONGEST_USAGE = 4096  # bytes
+MAX_REPORT_BYTES = 4096
 
 
 class Unreadable(BadFile):
-    """A file that its reader refused, or that its limits stopped; the code says which."""
+    """The extractor refused the file, or a limit stopped it; the code says which."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -40,12 +40,15 @@ class SandboxWorkerFailed(IngestError):
 
 
 def extract(file: BinaryIO, *, media_type: str, name: str, encoding: str = "") -> Extracted:
-    """Plain text and Markdown are read here: our own reading of them is bounded by their length.
-    Everything else goes through foreign parsers, and so into the sandbox worker."""
-    extractor = reader_for(media_type, encoding=encoding)
-    if extractor.is_harmless:
-        return extractor.extract_file(file, name=name)
-    ocr = ocr_options() if extractor.holds_pictures else None
+    """Extract text and structure from a file.
+
+    Plain text and Markdown are read in this process, because our own parsers are bounded by the
+    file's length. Everything else goes through third-party parsers, and so into the sandbox.
+    """
+    kind = format_of(media_type)
+    if kind.is_harmless:
+        return reader_for(media_type, encoding=encoding).extract_file(file, name=name)
+    ocr = ocr_options() if kind.holds_pictures else None
     return shared_sandbox_worker().extract(
         file, media_type=media_type, name=name, ocr=ocr, encoding=encoding
     )
@@ -53,18 +56,18 @@ def extract(file: BinaryIO, *, media_type: str, name: str, encoding: str = "") -
 
 @cache
 def shared_sandbox_worker() -> "SandboxWorker":
-    """This process's own; it starts with the first file."""
+    """Return this process's sandbox, which starts with the first file."""
     return SandboxWorker(**settings.EXTRACTION)
 
 
 def ocr_options() -> dict[str, Any] | None:
-    """What the sandbox worker is told of it; nothing where no engine is set."""
+    """Return the OCR settings for the sandbox; None where no engine is configured."""
     return {**settings.OCR, **settings.OCR_LIMITS} if settings.OCR["BACKEND"] else None
 
 
 @dataclass
 class SandboxWorker:
-    """A process of ours that reads files in forks (documents/extractors/sandbox_worker.py)."""
+    """A child process that reads each file in a fork (documents/extractors/sandbox_worker.py)."""
 
     memory_bytes: int
     output_bytes: int
@@ -73,7 +76,7 @@ class SandboxWorker:
     module: str = "documents.extractors.sandbox_worker"
     sandbox: dict[str, Any] = field(
         default_factory=dict
-    )  # documents/extractors/confinement/confinement.py
+    )  # see documents/extractors/confinement/sandbox.py
     peak_bytes: int = 0  # of the last file: all memory of the process that read it
     protection: dict[str, Any] = field(default_factory=dict)  # which layers of the sandbox hold
     _process: subprocess.Popen[bytes] | None = None
@@ -89,7 +92,7 @@ class SandboxWorker:
         ocr: dict[str, Any] | None = None,
         encoding: str = "",
     ) -> Extracted:
-        """The file must be a real one, with a descriptor to hand over."""
+        """Extract a file in the sandbox. It must have a descriptor that can be passed on."""
         request = {
             "media_type": media_type,
             "name": name,
@@ -107,7 +110,7 @@ class SandboxWorker:
         return from_json(answer)
 
     def survey(self, ocr: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Which layers of the sandbox hold here, tried for real; no file is read."""
+        """Return which layers of the sandbox work on this machine, by trying them out."""
         request = {"survey": True, "media_type": "", "sandbox": self.sandbox, "ocr": ocr}
         with open(os.devnull, "rb") as nothing:
             self._answer(request, nothing)
@@ -118,7 +121,7 @@ class SandboxWorker:
             try:
                 answer = self._ask(json.dumps(request).encode(), file)
             except (OSError, ValueError) as error:
-                self.close()  # the next document gets a new one
+                self.close()  # the next file starts a new one
                 raise SandboxWorkerFailed("The process that reads files has died.") from error
         if broken := answer.get("broken"):
             raise SandboxWorkerFailed(broken)
@@ -136,7 +139,7 @@ class SandboxWorker:
     def _ask(self, request: bytes, file: BinaryIO) -> dict[str, Any]:
         worker = self._running()
         socket.send_fds(worker, [request], [file.fileno()])
-        usage, results, _, _ = socket.recv_fds(worker, LONGEST_USAGE, 1)
+        usage, results, _, _ = socket.recv_fds(worker, MAX_REPORT_BYTES, 1)
         if not results:
             raise OSError("no answer")
         with os.fdopen(results[0], "rb") as result:
@@ -148,7 +151,7 @@ class SandboxWorker:
         return body
 
     def _note(self, protection: dict[str, Any]) -> None:
-        """In the log once, and again when it changes: what holds is no secret to the operator."""
+        """Log the sandbox's protection once, and again when it changes."""
         if protection and protection != self.protection:
             level = logging.INFO if protection["is_complete"] else logging.WARNING
             logger.log(level, "reader.protection", extra=protection)
@@ -157,7 +160,7 @@ class SandboxWorker:
     def _running(self) -> socket.socket:
         if self._socket is None or self._process is None or self._process.poll() is not None:
             self.close()
-            # Whole messages, so that a request and its descriptor arrive as one.
+            # SEQPACKET keeps a request and its descriptor together.
             self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with theirs:
                 self._process = subprocess.Popen(  # noqa: S603

@@ -1,4 +1,4 @@
-"""Writing down what the rows of a document say, in the transaction that publishes them."""
+"""Insert a document's table rows as facts, in the transaction that publishes the version."""
 
 import uuid
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from itertools import islice
 from django.conf import settings
 from django.db import connection
 
-from documents.extractors import extractor_for
+from documents.extractors import format_of
 from documents.models import Document, DocumentVersion, Fact
 from documents.passages import Extracted, RowFact
 
@@ -15,7 +15,7 @@ from .row_facts import row_facts
 
 INSERT_BATCH = 5000
 ORDINAL_BITS = 32
-# By hand: bulk_create takes nearly all of its time to put together a statement of 1000 rows.
+# Not bulk_create, which spends most of its time building a statement of 1000 rows.
 INSERT = """
 INSERT INTO documents_fact (namespace_id, document_id, version_id, source, certainty,
                             id, subject, predicate, object, start, "end")
@@ -27,11 +27,8 @@ FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::int[], %s::int[]
 def record_rows(
     document: Document, version: DocumentVersion, extracted: Extracted
 ) -> tuple[str, ...]:
-    """The version's rows as facts; none if nobody asked for them.
-
-    Returns what its reader should be warned of.
-    """
-    if not (document.given.get("rows_as_facts") and extractor_for(version.media_type).has_rows):
+    """Store the version's rows as facts if the document asks for that; return warnings."""
+    if not (document.given.get("rows_as_facts") and format_of(version.media_type).has_rows):
         return ()
     limit = settings.FACTS_PER_DOCUMENT
     found = row_facts(extracted, title=document.title)
@@ -40,11 +37,11 @@ def record_rows(
         _insert(version, batch)
     if next(found, None) is None:
         return ()
-    return (f"The rows say more than {limit:,} facts; only the first {limit:,} were kept.",)
+    return (f"The rows hold more than {limit:,} facts; only the first {limit:,} were kept.",)
 
 
 def _ids(version: DocumentVersion) -> Iterator[uuid.UUID]:
-    """Made from what they are, so that indexing again gives the same; in the order of the rows."""
+    """Yield derived ids in row order, so that indexing again gives the same ones."""
     first = uuid.uuid5(version.pk, "rows").int >> ORDINAL_BITS << ORDINAL_BITS
     return (uuid.UUID(int=first + ordinal) for ordinal in range(1 << ORDINAL_BITS))
 

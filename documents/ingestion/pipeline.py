@@ -38,7 +38,7 @@ class TookTooLong(IngestError):
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """A text cut up: none of the passages has more than `limit` tokens."""
+    """The passages of a document; none has more than `limit` tokens."""
 
     passages: Sequence[Passage]
     limit: int
@@ -46,7 +46,7 @@ class Pieces:
 
 
 def ingest(claim: Claim) -> None:
-    """Make one version searchable. Safe to run twice, and to kill anywhere."""
+    """Make one version searchable. Safe to run twice and to kill at any point."""
     with namespace(claim.namespace_id):
         jobs_and_more = IngestJob.objects.select_related(
             "version", "document", "namespace__active_profile"
@@ -54,42 +54,49 @@ def ingest(claim: Claim) -> None:
         try:
             job = jobs_and_more.get(pk=claim.job_id)
         except IngestJob.DoesNotExist:
-            return  # deleted since we claimed it
-    about = {"job_id": str(job.pk), "document_id": str(job.document_id), "attempt": job.attempts}
+            return  # deleted since it was claimed
+    log_fields = {
+        "job_id": str(job.pk),
+        "document_id": str(job.document_id),
+        "attempt": job.attempts,
+    }
     with request_id(job.request_id or str(job.pk)):
         lease = Lease(claim)
         try:
             with lease:
                 passages = _index(job, lease)
             logger.info(
-                "ingest.done", extra={**about, "passages": passages, "times_ms": lease.times_ms}
+                "ingest.done",
+                extra={**log_fields, "passages": passages, "times_ms": lease.times_ms},
             )
         except LeaseLost:
-            logger.info("ingest.stopped", extra=about)
+            logger.info("ingest.stopped", extra=log_fields)
         except TimeoutException:
             late = TookTooLong("Indexing took longer than JOB_TIMEOUT allows.")
             queue.fail(claim, late, at=lease.unwritten)
         except Exception as error:
             code = error.code if isinstance(error, IngestError) else "internal_error"
             if queue.fail(claim, error, at=lease.unwritten):
-                ours = not (isinstance(error, IngestError) and error.is_final)
-                logger.warning("ingest.failed", extra={**about, "code": code}, exc_info=ours)
+                is_unexpected = not (isinstance(error, IngestError) and error.is_final)
+                logger.warning(
+                    "ingest.failed", extra={**log_fields, "code": code}, exc_info=is_unexpected
+                )
             else:
-                logger.info("ingest.stopped", extra=about)
+                logger.info("ingest.stopped", extra=log_fields)
 
 
 def _index(job: IngestJob, lease: Lease) -> int:
     version = job.version
     profile = job.namespace.active_profile
-    asked: Mapping[str, Any] = chunking_overrides.requested_by(job.document)
-    profiles.embedder_of(profile)  # if it is not there, there is no point in reading the file
+    requested: Mapping[str, Any] = chunking_overrides.requested_by(job.document)
+    profiles.embedder_of(profile)  # fail before reading the file if there is no embedder
     with lease.stage(Stage.EXTRACT):
         extracted = read_original(version)
     while True:
         with lease.stage(Stage.SPLIT):
-            pieces = cut(profile, asked, extracted, metered(profile, lease), job.namespace_id)
+            pieces = split(profile, requested, extracted, metered(profile, lease), job.namespace_id)
         passages = pieces.passages
-        with namespace(job.namespace_id):  # before anything is spent on its embedding
+        with namespace(job.namespace_id):  # before paying for embeddings
             more = len(passages) - job.document.chunks_count
             quotas.require_room(job.namespace_id, chunks=more)
         with lease.stage(Stage.EMBED):
@@ -97,12 +104,14 @@ def _index(job: IngestJob, lease: Lease) -> int:
         try:
             with lease.stage(Stage.STORE):
                 read = replace(extracted, warnings=(*extracted.warnings, *pieces.warnings))
-                is_stale = publish(lease, version, profile, read, passages, vectors, chunking=asked)
+                is_stale = publish(
+                    lease, version, profile, read, passages, vectors, chunking=requested
+                )
             break
-        except ProfileSwitched as switched:  # while we embedded: under the new one, then
+        except ProfileSwitched as switched:  # while embedding: start again under the new one
             profile = switched.profile
         except ChunkingChanged as changed:
-            asked = changed.chunking
+            requested = changed.chunking
     if is_stale:
         terms.count(version.namespace_id, profile)
     return len(passages)
@@ -119,17 +128,19 @@ def read_original(version: DocumentVersion) -> Extracted:
         )
 
 
-def cut(
+def split(
     profile: IndexProfile,
-    asked: Mapping[str, Any],
+    requested: Mapping[str, Any],
     extracted: Extracted,
     embedder: Embedder,
     namespace_id: uuid.UUID | None = None,
 ) -> Pieces:
-    """`asked` is the document's own chunking. A language model is asked for topics only where a
-    namespace pays for it."""
+    """Split a document into passages; `requested` is the document's own chunking.
+
+    A language model is asked for topics only if there is a namespace to charge.
+    """
     splitter, warnings = chunking_overrides.splitter_for_document(
-        profile, embedder, asked, namespace_id=namespace_id
+        profile, embedder, requested, namespace_id=namespace_id
     )
     passages = splitter.split(extracted)
     return Pieces(passages, splitter.sizes.limit, (*warnings, *splitter.warnings))

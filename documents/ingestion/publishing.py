@@ -1,4 +1,4 @@
-"""The one transaction that makes a version searchable: new chunks in, old ones out."""
+"""The one transaction that makes a version searchable: insert new chunks, delete old ones."""
 
 import re
 import uuid
@@ -30,14 +30,14 @@ from ragsite.database.tenancy import namespace
 
 from . import terms
 from .chunk_rows import insert_chunks
-from .editing import dated
+from .editing import effective_date
 from .fact_rows import record_rows
 
 _LANGUAGE_CODE = re.compile(r"([a-z]{2})(?:[-_]|$)")
 
 
 class ProfileSwitched(Exception):
-    """The namespace has moved to another profile while a document was indexed under the old."""
+    """The namespace switched profiles while a document was being indexed under the old one."""
 
     def __init__(self, profile: IndexProfile) -> None:
         super().__init__(profile.name)
@@ -45,15 +45,15 @@ class ProfileSwitched(Exception):
 
 
 class ChunkingChanged(Exception):
-    """Another chunking was asked for while the document was cut by the one before."""
+    """The document's chunking options changed while it was being indexed."""
 
     def __init__(self, chunking: Mapping[str, Any]) -> None:
         super().__init__(str(chunking))
         self.chunking = chunking
 
 
-class Pointer(NamedTuple):
-    """Which profile a namespace's searches use, and what its documents are written in."""
+class ActiveProfile(NamedTuple):
+    """The profile that a namespace's searches use, and the namespace's language."""
 
     profile_id: uuid.UUID
     language: str
@@ -69,21 +69,19 @@ def publish(
     *,
     chunking: Mapping[str, Any] | None = None,
 ) -> bool:
-    """Readers see the old version or the new one, never a mix and never nothing.
+    """Publish a version under the active profile; return whether to recount the namespace's words.
 
-    Says whether the namespace's words should be counted again.
-
-    Under the namespace's own profile; one that is kept beside it follows (building.py). Raises
-    ProfileSwitched, with nothing written, if that is another one by now, ChunkingChanged if the
-    document is to be cut otherwise than by `chunking` by now, and QuotaExceeded, too, if the
-    namespace would have more chunks than it may.
+    Searches see the old version or the new one, never a mix and never nothing. A profile that is
+    being built or kept next to the active one follows later (reindex/build.py). Nothing is written
+    if this raises: ProfileSwitched if another profile is active by now, ChunkingChanged if the
+    document's options are no longer `chunking`, QuotaExceeded if there would be too many chunks.
     """
     with namespace(version.namespace_id):
         document = _locked(version.document_id)
         if document is None:
             raise LeaseLost(lease.claim.job_id)
         active = lock_active_profile(version.namespace_id)
-        # Before anything else: whoever lost the lease stops here, with nothing written.
+        # First, so that a worker that lost its lease stops before it writes anything.
         lease.claim.write(
             state=IngestJob.State.SUCCEEDED,
             stage=IngestJob.Stage.DONE,
@@ -112,12 +110,12 @@ def publish(
         _write_version(version, extracted, DocumentVersion.State.LIVE, chunking)
         if Reindex.objects.filter(state__in=Reindex.OPEN).update(has_work=True):
             queue.wake_workers()
-        # Last, because it makes the namespace's publishers wait for one another.
+        # Last, because it locks the namespace's row against other publishers.
         added = len(passages) - removed
-        is_stale = terms.grow(
+        is_stale = terms.record_growth(
             version.namespace_id, profile, chunks=added, language=document.language
         )
-        quotas.require_kept(version.namespace_id, chunks=added)
+        quotas.require_not_exceeded(version.namespace_id, chunks=added)
         return is_stale
 
 
@@ -130,8 +128,10 @@ def publish_for_reindex(
     vectors: Sequence[str],
     chunking: Mapping[str, Any] | None = None,
 ) -> bool:
-    """The live version's chunks under one more profile; False if it is not live any more, or is to
-    be cut otherwise by now. The warnings of `extracted` are added to the version's."""
+    """Store the live version's chunks under one more profile and add warnings to the version.
+
+    Returns False if the version is no longer live or its chunking options have changed.
+    """
     with namespace(version.namespace_id):
         document = _locked(version.document_id)
         if document is None or document.live_version != version.number:
@@ -144,7 +144,7 @@ def publish_for_reindex(
         lease.claim.write(**built, chunks_built=F("chunks_built") + len(passages))
         removed, _ = Chunk.objects.filter(document=document, profile=profile).delete()
         insert_chunks(document, version, profile, extracted, passages, vectors)
-        if profile.pk == active.profile_id:  # a namespace that went back before all of it was there
+        if profile.pk == active.profile_id:  # after a rollback to a profile that was incomplete
             Namespace.objects.filter(pk=version.namespace_id).update(
                 revision=F("revision") + 1, chunk_count=F("chunk_count") + len(passages) - removed
             )
@@ -158,10 +158,10 @@ def _locked(document_id: uuid.UUID) -> Document | None:
         return None
 
 
-def lock_active_profile(namespace_id: uuid.UUID) -> Pointer:
-    """The same until this transaction ends. Inside namespace().
+def lock_active_profile(namespace_id: uuid.UUID) -> ActiveProfile:
+    """Return the active profile, which stays the same until the transaction ends.
 
-    Everybody who publishes may hold it at once; whoever moves it takes the row FOR UPDATE.
+    Publishers share this lock; a switch of profile takes the row FOR UPDATE. Inside namespace().
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -169,19 +169,18 @@ def lock_active_profile(namespace_id: uuid.UUID) -> Pointer:
             "FOR KEY SHARE",
             [namespace_id],
         )
-        return Pointer(*cursor.fetchone())
+        return ActiveProfile(*cursor.fetchone())
 
 
 def _clear(
     document: Document, version: DocumentVersion, profile: IndexProfile, extracted: Extracted
 ) -> int:
-    """Out with what the document's last version has left; how many chunks under this profile."""
+    """Delete the previous version's chunks and facts; return how many chunks under this profile."""
     removed, _ = Chunk.objects.filter(document=document, profile=profile).delete()
-    is_cut_otherwise = version.outline.get("chunking", {}) != requested_by(document)
-    if version.published_at is not None and (version.text != extracted.text or is_cut_otherwise):
-        # The same version's chunks under other profiles: a newer release may read the same file
-        # differently, and then their spans are wrong; or other chunks were asked for. They are
-        # built anew.
+    chunking_changed = version.outline.get("chunking", {}) != requested_by(document)
+    if version.published_at is not None and (version.text != extracted.text or chunking_changed):
+        # This version was published before, and its text or chunking has changed since: its chunks
+        # under other profiles are wrong, too, and will be rebuilt.
         Chunk.objects.filter(version=version).delete()
     Fact.objects.filter(document=document, source=Fact.Source.ROW).delete()
     live = DocumentVersion.objects.filter(document=document, state=DocumentVersion.State.LIVE)
@@ -197,15 +196,15 @@ def _describe(
     passages: Sequence[Passage],
     language: str,
 ) -> None:
-    """What the uploader said of the document counts more than what the file says of itself."""
+    """Set the document's fields. The uploader's values take precedence over the file's own."""
     given = document.given
     document.title = given.get("title") or extracted.title or version.file_name
-    fixed = given.get("fixed", ())  # by somebody who knew what the file says (amending.py)
+    fixed = given.get("fixed", ())  # set by hand, replacing the file's own (editing.py)
     own_tags = () if "tags" in fixed else extracted.tags
     own_metadata = {} if "metadata" in fixed else extracted.metadata
     document.tags = list(dict.fromkeys([*given.get("tags", ()), *own_tags]))
     document.metadata = {**own_metadata, **given.get("metadata", {})}
-    document.dated_at = dated(document)
+    document.dated_at = effective_date(document)
     document.language = _language_of(document, extracted, language)
     document.live_version = version.number
     document.chunks_count = len(passages)
@@ -220,13 +219,15 @@ def _describe(
     document.save()
 
 
-def _language_of(document: Document, extracted: Extracted, given: str) -> str:
-    """What the document says of itself, else what its namespace is written in, else what it looks
-    like. Of a code only the language counts: en-GB is en."""
-    for said in (document.metadata.get("language"), document.metadata.get("lang")):
-        if isinstance(said, str) and (code := _LANGUAGE_CODE.match(said.strip().lower())):
+def _language_of(document: Document, extracted: Extracted, default: str) -> str:
+    """Return the language from the metadata, else the namespace's, else the detected one.
+
+    Regions are dropped: en-GB is en.
+    """
+    for declared in (document.metadata.get("language"), document.metadata.get("lang")):
+        if isinstance(declared, str) and (code := _LANGUAGE_CODE.match(declared.strip().lower())):
             return code[1]
-    return given or languages.detect(extracted.text)
+    return default or languages.detect(extracted.text)
 
 
 def _add_warnings(version: DocumentVersion, warnings: Sequence[str]) -> None:
@@ -249,8 +250,8 @@ def _write_version(
         outline={
             "headings": headings,
             "pages": [asdict(page) for page in extracted.pages],
-            "chunking": chunking or {},  # as asked for when this was published
-            # For when the uploader's own title, tags or metadata change (amending.py).
+            "chunking": chunking or {},  # as requested when this was published
+            # Needed when the uploader's title, tags or metadata change (editing.py).
             "own": {
                 "title": extracted.title,
                 "tags": list(extracted.tags),

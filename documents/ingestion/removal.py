@@ -1,4 +1,4 @@
-"""Deleting a document: out of search and out of the tables in one transaction, then the files."""
+"""Delete documents: all rows in one transaction, then the stored files."""
 
 import logging
 import uuid
@@ -17,13 +17,12 @@ from .publishing import lock_active_profile
 
 logger = logging.getLogger(__name__)
 
-
-AT_ONCE = 100  # documents in one transaction
+BATCH_SIZE = 100  # documents in one transaction
 
 
 @dataclass(frozen=True, slots=True)
 class RemovalReceipt:
-    """What was removed, for whoever has to prove it."""
+    """What was removed, as evidence of the deletion."""
 
     document_id: uuid.UUID
     source_uri: str
@@ -37,7 +36,7 @@ class RemovalReceipt:
 
 @dataclass(frozen=True, slots=True)
 class BulkReceipt:
-    """The same of many documents; of a dry run, what would be removed."""
+    """What was removed with many documents; of a dry run, what would be."""
 
     document_ids: list[uuid.UUID] = field(default_factory=list)
     versions: int = 0
@@ -52,7 +51,7 @@ class BulkReceipt:
 
 
 def remove(namespace_id: uuid.UUID, document_id: uuid.UUID) -> RemovalReceipt:
-    """Raises Document.DoesNotExist if the namespace has no such document."""
+    """Delete one document. Raises Document.DoesNotExist."""
     with namespace(namespace_id):
         document = Document.objects.select_for_update().get(pk=document_id)
         versions = DocumentVersion.objects.filter(document=document)
@@ -62,8 +61,8 @@ def remove(namespace_id: uuid.UUID, document_id: uuid.UUID) -> RemovalReceipt:
         searchable = Chunk.objects.filter(document=document, profile=active).count()
         chunks, _ = Chunk.objects.filter(document=document).delete()
         facts, _ = Fact.objects.filter(document=document).delete()
-        # The database's own cascade takes versions, jobs and cached embeddings; a job at work
-        # finds its row gone at its next write and stops.
+        # The database cascades to versions, jobs and cached embeddings; a running job stops when
+        # its next write finds no row.
         Document.objects.filter(pk=document_id).delete()
         Namespace.objects.filter(pk=namespace_id).update(
             revision=F("revision") + 1, chunk_count=F("chunk_count") - searchable
@@ -90,21 +89,21 @@ def remove_many(
     *,
     details: Mapping[str, Any] | None = None,
 ) -> BulkReceipt:
-    """As many as are still there, some at a time: a failure in between leaves whole documents.
+    """Delete those of the documents that still exist, in batches; a failure leaves whole documents.
 
-    `details` say in the audit log why: the filter, the folder.
+    `details` go to the audit log and say why, such as the filter or the folder.
     """
     total = BulkReceipt()
-    for start in range(0, len(document_ids), AT_ONCE):
+    for start in range(0, len(document_ids), BATCH_SIZE):
         with namespace(namespace_id):
-            total += _remove_some(namespace_id, document_ids[start : start + AT_ONCE], details)
+            total += _remove_some(namespace_id, document_ids[start : start + BATCH_SIZE], details)
     left = [key for key in total.files_left if not originals.remove(key)]
     logger.info("documents.removed", extra={"documents": len(total.document_ids)})
     return replace(total, files=total.files - len(left), files_left=left)
 
 
 def estimate(document_ids: Sequence[uuid.UUID]) -> BulkReceipt:
-    """What `remove_many` would remove. Inside namespace()."""
+    """Count what `remove_many` would remove. Inside namespace()."""
     versions = DocumentVersion.objects.filter(document__in=document_ids).count()
     return BulkReceipt(
         document_ids=list(document_ids),
@@ -119,9 +118,9 @@ def estimate(document_ids: Sequence[uuid.UUID]) -> BulkReceipt:
 def _remove_some(
     namespace_id: uuid.UUID, document_ids: Sequence[uuid.UUID], details: Mapping[str, Any] | None
 ) -> BulkReceipt:
-    """`files_left` are all their originals: they go when the rows are gone for good."""
+    """Delete the rows; `files_left` names all originals, for the caller to remove after commit."""
     documents = Document.objects.filter(pk__in=document_ids)
-    # In one order for all: two who delete the same documents do not wait in a circle.
+    # Always in the same order, so that two deletions cannot deadlock.
     ids = list(documents.order_by("pk").select_for_update().values_list("pk", flat=True))
     if not ids:
         return BulkReceipt()

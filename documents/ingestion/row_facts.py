@@ -1,4 +1,4 @@
-"""From the tables of a text to facts: each cell of a row says something of the row's subject."""
+"""Turn tables into facts: each cell of a row states something about the row's subject."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from itertools import groupby
 from documents.extractors.data.tables import cells_of
 from documents.passages import MAX_FACT_NAME, Block, Extracted, RowFact
 
-LONGEST_PLACE = 450  # of what stands before "row N"
-KEY_COLUMNS = 10  # a key stands among the first columns
+MAX_PLACE_CHARACTERS = 450  # before "row N"
+KEY_COLUMNS = 10  # only the first columns can be the key
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     number: int  # as the spreadsheet shows it, or from 1
     start: int
     end: int
@@ -20,8 +20,8 @@ class Row:
 
 
 def row_facts(extracted: Extracted, *, title: str) -> Iterator[RowFact]:
-    """In the order of the rows. Only for what was a table as a whole: every table block is one
-    header, one rule and rows, as `write_table` writes them."""
+    """Yield the facts in row order. Only for files that are tables as a whole: every table block is
+    a header, a rule and rows, as `write_table` writes them."""
     tables = groupby(extracted.blocks, key=lambda block: _header(extracted.text, block))
     for header, blocks in tables:
         if header:
@@ -29,7 +29,7 @@ def row_facts(extracted: Extracted, *, title: str) -> Iterator[RowFact]:
 
 
 def _header(text: str, block: Block) -> str:
-    """The first line of a table: long ones are in several blocks, each with the same header."""
+    """Return a table block's header line. Long tables have several blocks with the same header."""
     return text[block.start : block.end].partition("\n")[0] if block.kind == "table" else ""
 
 
@@ -40,7 +40,7 @@ def _facts_of(text: str, header: str, table: Sequence[Block], title: str) -> Ite
     ]
     key = _key_column(text, table, columns=len(names))
     sheet = table[0].attributes.get("sheet", "")
-    place = (f"{title} > {sheet}" if sheet else title)[:LONGEST_PLACE]
+    place = (f"{title} > {sheet}" if sheet else title)[:MAX_PLACE_CHARACTERS]
     for row in _rows(text, table):
         subject = f"{place} row {row.number}" if key is None else row.cells[key]
         for column, (name, cell) in enumerate(zip(names, row.cells, strict=True)):
@@ -49,10 +49,10 @@ def _facts_of(text: str, header: str, table: Sequence[Block], title: str) -> Ite
 
 
 def _key_column(text: str, table: Sequence[Block], *, columns: int) -> int | None:
-    """The first column that names its rows: never empty, never twice the same."""
-    if columns < 2:  # nothing would be said of what it names
+    """Return the first column whose values identify the rows: never empty, never repeated."""
+    if columns < 2:  # there would be no other column to state
         return None
-    # One column after another, though the rows are read again: the first is the one, mostly.
+    # Rereads the rows for each column, but mostly the first one is the key.
     tried = range(min(columns, KEY_COLUMNS))
     return next((column for column in tried if _is_key(text, table, column)), None)
 
@@ -67,12 +67,12 @@ def _is_key(text: str, table: Sequence[Block], column: int) -> bool:
     return bool(seen)
 
 
-def _rows(text: str, table: Sequence[Block]) -> Iterator[Row]:
+def _rows(text: str, table: Sequence[Block]) -> Iterator[TableRow]:
     for block in table:
         lines = text[block.start : block.end].split("\n")
         start = block.start + len(lines[0]) + 1 + len(lines[1]) + 1
         for number, line in zip(_numbers(block), lines[2:], strict=True):
-            yield Row(number, start, start + len(line), cells_of(line))
+            yield TableRow(number, start, start + len(line), cells_of(line))
             start += len(line) + 1
 
 

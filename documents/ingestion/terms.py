@@ -1,4 +1,4 @@
-"""The words of chunks: stored as the lexical leg searches them, and counted now and then."""
+"""The words of chunks: stored for lexical search, and counted for BM25 from time to time."""
 
 import uuid
 from collections import Counter
@@ -21,14 +21,14 @@ from documents.text.languages import configuration
 from documents.text.lexemes import prepare
 from ragsite.database.tenancy import namespace
 
-# Counts may be off by a lot before an answer shows it, so they are made anew only when the
-# namespace has grown or changed by this share.
+# Slightly outdated counts do not change rankings, so words are recounted only when the namespace
+# has grown or shrunk by this share.
 STALE_SHARE = 0.2
 
 # A chunk's usual number of stems for each token (or character) it may have. Only the ratio between
 # long and short chunks matters, so it is a constant: a chunk's weights do not depend on what came
 # before it.
-MAX_SHARE = 4.0  # by which figures lengthen what counts as a usual chunk
+MAX_TABLE_FACTOR = 4.0  # by which figures raise the usual length of a table chunk
 STEMS_PER_TOKEN, STEMS_PER_CHARACTER = 0.3, 0.06
 
 _INSERT = """
@@ -52,7 +52,7 @@ _INSERT = """
 
 @dataclass(frozen=True, slots=True)
 class ChunkWords:
-    """What a chunk says, and where it stands."""
+    """A chunk's text and the headings it stands under."""
 
     chunk_id: uuid.UUID
     kind: str
@@ -61,7 +61,7 @@ class ChunkWords:
 
 
 def words_of(chunk_id: uuid.UUID, title: str, passage: Passage) -> ChunkWords:
-    """Sections that share a passage are all places of it, and a header belongs to its rows."""
+    """Collect a passage's words: all its sections are its place, a table's header is content."""
     shared = [section.rpartition(" > ")[2] for section in passage.attributes.get("sections", ())]
     place = "\n".join([title, *passage.heading_path, *shared])
     header = passage.attributes.get("table_header", "")
@@ -77,7 +77,7 @@ def store(
     document_id: uuid.UUID,
     language: str,
 ) -> None:
-    """Inside namespace(). Title and section weigh more than what the chunk itself says."""
+    """Store the chunks' words; title and section weigh more than content. Inside namespace()."""
     prepared = {place: prepare(place) for place in {chunk.place for chunk in chunks}}
     places = [prepared[chunk.place] for chunk in chunks]
     contents = [prepare(chunk.content) for chunk in chunks]
@@ -91,7 +91,7 @@ def store(
                 "document": document_id,
                 "configuration": configuration(language),
                 "average_lengths": [
-                    average * _share_of_words(chunk.kind, words.running)
+                    average * _length_allowance(chunk.kind, words.running)
                     for chunk, words in zip(chunks, contents, strict=True)
                 ],
                 "ids": [chunk.chunk_id for chunk in chunks],
@@ -106,14 +106,16 @@ def store(
         )
 
 
-def _share_of_words(kind: str, running: str) -> float:
-    """By how much a chunk may be longer than usual: the figures of a table, unlike its words, are
-    no reason to think that it is about something else."""
+def _length_allowance(kind: str, running: str) -> float:
+    """Return by how much a chunk may be longer than usual before BM25 discounts it.
+
+    A table's figures, unlike its words, do not make it less about its subject.
+    """
     if kind != Chunk.Kind.TABLE:
         return 1.0
     words = running.split()
     others = sum(not word[0].isdigit() for word in words)
-    return min(MAX_SHARE, len(words) / others) if others else 1.0
+    return min(MAX_TABLE_FACTOR, len(words) / others) if others else 1.0
 
 
 def _average_length(profile: IndexProfile) -> float:
@@ -121,10 +123,12 @@ def _average_length(profile: IndexProfile) -> float:
     return profile.chunk_size * (STEMS_PER_CHARACTER if by_characters else STEMS_PER_TOKEN)
 
 
-def grow(namespace_id: uuid.UUID, profile: IndexProfile, *, chunks: int, language: str) -> bool:
-    """Note so many more chunks under the live profile. Inside namespace().
+def record_growth(
+    namespace_id: uuid.UUID, profile: IndexProfile, *, chunks: int, language: str
+) -> bool:
+    """Add to the namespace's chunk count under the active profile. Inside namespace().
 
-    Says whether to count the words again: because much has changed, or by a language that is new.
+    Returns whether to recount the words: much has changed, or a language is new.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -135,12 +139,12 @@ def grow(namespace_id: uuid.UUID, profile: IndexProfile, *, chunks: int, languag
             "ON known.namespace_id = %s AND known.profile_id = %s",
             [chunks, namespace_id, configuration(language), namespace_id, profile.pk],
         )
-        total, counted, is_heard = cursor.fetchone()
-    return counted is None or not is_heard or abs(total - counted) > STALE_SHARE * counted
+        total, counted, is_known_language = cursor.fetchone()
+    return counted is None or not is_known_language or abs(total - counted) > STALE_SHARE * counted
 
 
 def count_if_stale(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
-    """Count the words of a profile that is kept beside the live one, if enough has changed."""
+    """Count the words under any profile if enough has changed; True if they were counted."""
     with namespace(namespace_id):
         tenant = Namespace.objects.get(pk=namespace_id)
         known = TermStatistics.objects.filter(namespace=tenant, profile=profile).first()
@@ -157,7 +161,7 @@ def _chunks_of(tenant: Namespace, profile: IndexProfile) -> int:
 
 
 def count(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
-    """Count whatever has changed since; False if nothing has, or if somebody else is at it."""
+    """Count the words if anything has changed; False if not, or if another process is counting."""
     with namespace(namespace_id):
         tenant = Namespace.objects.get(pk=namespace_id)
         known = TermStatistics.objects.filter(namespace=tenant, profile=profile).first()
@@ -167,26 +171,26 @@ def count(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
 
 
 def _count(tenant: Namespace, profile: IndexProfile) -> bool:
-    whose = {"namespace": tenant.pk, "profile": profile.pk}
+    key = {"namespace": tenant.pk, "profile": profile.pk}
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT pg_try_advisory_xact_lock(hashtextextended('terms' || %(namespace)s, 0))", whose
+            "SELECT pg_try_advisory_xact_lock(hashtextextended('terms' || %(namespace)s, 0))", key
         )
         if not cursor.fetchone()[0]:
             return False
-        TermFrequency.objects.filter(**whose).delete()
+        TermFrequency.objects.filter(**key).delete()
         cursor.execute(
             "INSERT INTO documents_termfrequency (namespace_id, profile_id, lexeme, chunks) "
             "SELECT %(namespace)s, %(profile)s, word, ndoc FROM ts_stat(format("
             "'SELECT search_vector FROM documents_chunkterms "
             "WHERE namespace_id = %%L AND profile_id = %%L', "
             "%(namespace)s::text, %(profile)s::text))",
-            whose,
+            key,
         )
         cursor.execute(
             "SELECT language, sum(chunks_count) FROM documents_document "
             "WHERE namespace_id = %(namespace)s AND live_version IS NOT NULL GROUP BY language",
-            whose,
+            key,
         )
         configurations: Counter[str] = Counter()
         for language, chunks in cursor.fetchall():
@@ -195,7 +199,7 @@ def _count(tenant: Namespace, profile: IndexProfile) -> bool:
         namespace=tenant,
         profile=profile,
         defaults={
-            "chunks": ChunkTerms.objects.filter(**whose).count(),
+            "chunks": ChunkTerms.objects.filter(**key).count(),
             "configurations": configurations,
             "revision": tenant.revision,
             "counted_at": Now(),

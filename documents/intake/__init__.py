@@ -1,4 +1,5 @@
-"""Taking a document in: what it is, where its original is kept, the job that will index it.
+"""Accept documents: detect the type, store the original, queue the job that will index it.
 
-In: bytes, a URL, a folder or an archive. Out: document, version and job, written as one.
+In: bytes, a URL, a folder or an archive. Out: document, version and job, written in one
+transaction. May import extractors (for media types), jobs, profiles, accounts and models.
 """

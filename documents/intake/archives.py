@@ -25,8 +25,11 @@ class NestedArchive(BadFile):
 
 
 def expanded(submission: Submission) -> Iterator[tuple[Submission, IngestError | None]]:
-    """The submission itself or, of an archive, its files one after another, each with the reason
-    why it cannot be taken, if there is one. Their source is "archive!/path/inside"."""
+    """Yield the submission itself or, for an archive, one submission per file inside.
+
+    Each comes with the error that keeps it from being accepted, if there is one. The source of a
+    file inside is "archive!/path/inside".
+    """
     if not is_archive(submission.file_name, submission.media_type):
         yield submission, None
         return
@@ -38,7 +41,7 @@ def expanded(submission: Submission) -> Iterator[tuple[Submission, IngestError |
     with archive:
         members = [member for member in archive.infolist() if _is_wanted(member)]
         if not members:
-            yield submission, NoText("The archive holds no files.")
+            yield submission, NoText("The archive contains no files.")
         for member in members:
             yield _opened(submission, archive, member)
 
@@ -58,7 +61,7 @@ def _opened(
     if is_archive(path, ""):
         return inner, NestedArchive("Archives inside archives are not opened.")
     try:
-        # By the entry, not by the name: an archive may hold two files of one name.
+        # By entry, not by name: an archive may hold two files of the same name.
         content = read_member(archive, member, limit=settings.INGEST_MAX_BYTES)
     except IngestError as error:
         return inner, error
@@ -66,7 +69,7 @@ def _opened(
 
 
 def _is_wanted(member: ZipInfo) -> bool:
-    """No folders, links, hidden files and what operating systems leave behind."""
+    """Skip folders, links, hidden files and what operating systems leave behind."""
     parts = PurePosixPath(safe_path(member.filename)).parts
     is_link = stat.S_ISLNK(member.external_attr >> 16)
     is_clutter = any(part.startswith(".") or part.lower() in CLUTTER for part in parts)
@@ -74,7 +77,7 @@ def _is_wanted(member: ZipInfo) -> bool:
 
 
 def safe_path(path: str) -> str:
-    """A relative path with forward slashes: no drive, no root, no way upwards, no controls."""
+    """Return a relative path with forward slashes: no drive, root, parent or control characters."""
     path = "".join(character for character in path if character.isprintable())
     parts = [part.strip() for part in path.replace("\\", "/").split("/")]
     if parts and len(parts[0]) == 2 and parts[0][1] == ":":

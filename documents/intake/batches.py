@@ -1,4 +1,4 @@
-"""Several documents at once: no two different ones under the same source."""
+"""Uploads of several documents: no two different ones under the same source."""
 
 from documents.errors import BadFile
 
@@ -11,14 +11,16 @@ class SameSourceTwice(BadFile):
 
 
 class OnePerSource:
-    """Remembers what a request or a command has taken, by source."""
+    """Remembers the sources that one request or command has accepted."""
 
     def __init__(self) -> None:
         self.digests: dict[str, str] = {}
 
     def check(self, submission: Submission) -> None:
-        """Raises SameSourceTwice: the second would silently replace the first. The same bytes
-        twice are one document, as always."""
+        """Raise SameSourceTwice for other bytes under a known source: they would replace the first.
+
+        The same bytes twice are one document, as always.
+        """
         source_uri = identity(submission)
         if not source_uri:
             return

@@ -1,9 +1,9 @@
-"""The one outbound door: fetches a public page, and cannot be talked into fetching a private one.
+"""Fetch public web pages, and refuse private addresses (SSRF).
 
-A host name is resolved once, every address must be public, and the connection goes to an address
-that was checked and is checked again once it stands, so an answer that changes in between changes
-nothing. Redirects are followed by hand through the same checks, all within one deadline. No proxy,
-cookie, credential or environment variable takes part.
+A host name is resolved once and every address must be public. The connection goes to an address
+that was checked, and is checked again once it is established, so a DNS answer that changes in
+between has no effect. Redirects go through the same checks, all within one deadline. No proxy,
+cookie, credential or environment variable is used.
 """
 
 import logging
@@ -33,7 +33,7 @@ CONNECT_SECONDS = 5.0  # for one address, so that the next one gets its turn
 
 Resolver = Callable[[str, int], list[Address]]
 
-# A name lookup cannot be interrupted: each has a thread, and there are only so many.
+# A name lookup cannot be interrupted, so each runs in a thread, up to a limit.
 _lookups = DeadlineRunner(capacity=32)
 
 
@@ -43,7 +43,7 @@ class FetchFailed(IngestError):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    url: str  # where it was found, after redirects
+    url: str  # after redirects
     content: bytes
     media_type: str
 
@@ -55,7 +55,7 @@ def resolve(host: str, port: int) -> list[Address]:
 
 @dataclass
 class GuardedBackend(httpcore2.NetworkBackend):
-    """Connects to addresses that have been checked, and to nothing else."""
+    """Connects only to addresses that have been checked."""
 
     policy: AddressPolicy
     deadline: float
@@ -92,7 +92,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
         except DeadlineExceeded:
             raise httpcore2.ConnectTimeout("name lookup") from None
         except NoCapacity:
-            raise FetchFailed("Too many name lookups hang.") from None
+            raise FetchFailed("Too many name lookups are hanging.") from None
         except (OSError, UnicodeError, ValueError):
             found = []
         if not found:
@@ -102,7 +102,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
     def _connected(
         self, addresses: list[Address], port: int, socket_options: Iterable[Any] | None
     ) -> httpcore2.NetworkStream:
-        """The first that answers: of a site's addresses, one family may lead nowhere from here."""
+        """Connect to the first address that answers: IPv6 or IPv4 may not work from here."""
         for address in addresses[:-1]:
             seconds = min(CONNECT_SECONDS, time_until(self.deadline))
             try:
@@ -120,25 +120,25 @@ class GuardedBackend(httpcore2.NetworkBackend):
         if refusal:
             fields = {"host": host, "address": str(address), "reason": refusal}
             logger.warning("fetch.refused", extra=fields)
-            # Not the reason, nor the address: the caller would learn what is in our network.
+            # Neither reason nor address: they would reveal our network to the caller.
             raise FetchRefused(f"{host} is not a public address.")
 
 
 def _ends_of(stream: httpcore2.NetworkStream) -> tuple[Address, Address]:
     try:
         peer, local = (stream.get_extra_info(end)[0] for end in ("server_addr", "client_addr"))
-    except OSError:  # it was closed at once
+    except OSError:  # the peer closed it at once
         raise httpcore2.ConnectError("closed") from None
     return parse_address(peer), parse_address(local)
 
 
 @dataclass(frozen=True)
 class Fetcher:
-    """`policy` and `resolver` are there for tests, which serve from this machine; no setting
-    reaches them."""
+    """Fetches pages. `policy` and `resolver` exist for tests, which serve from this machine; no
+    setting changes them."""
 
     max_bytes: int
-    seconds: float = 20.0  # for everything: lookups, connections, headers, redirects and the page
+    seconds: float = 20.0  # for everything: lookups, connections, redirects and the page
     ports: Collection[int] = frozenset(STANDARD_PORTS.values())
     policy: AddressPolicy = field(default_factory=AddressPolicy)
     resolver: Resolver = resolve
@@ -171,7 +171,7 @@ class Fetcher:
     def _get(
         self, pool: httpcore2.ConnectionPool, url: httpx2.URL, deadline: float
     ) -> Fetched | str:
-        """The page, or where it has gone."""
+        """Return the page, or the URL it redirects to."""
         request = httpcore2.URL(
             scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
         )
@@ -179,7 +179,7 @@ class Fetcher:
             "Host": url.netloc.decode(),
             "User-Agent": "Ragsite",
             "Accept": "*/*",
-            "Accept-Encoding": "identity",  # so that a small answer cannot become a large one
+            "Accept-Encoding": "identity",  # no decompression bombs
         }
         timeouts = {"timeout": {"pool": time_until(deadline)}}
         with pool.stream("GET", request, headers=headers, extensions=timeouts) as response:
@@ -194,7 +194,7 @@ class Fetcher:
         return Fetched(str(url), content, fields.get(b"content-type", ""))
 
     def _body(self, response: httpcore2.Response, deadline: float) -> bytes:
-        content = bytearray()  # not a list: a page may come in pieces of a byte each
+        content = bytearray()  # not a list: a page may come in pieces of one byte
         for piece in response.iter_stream():
             content += piece
             if len(content) > self.max_bytes:

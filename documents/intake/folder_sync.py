@@ -1,4 +1,4 @@
-"""Keeping a namespace in step with a folder: what is new, changed, renamed or gone."""
+"""Keep a namespace in sync with a folder: find what is new, changed, renamed or gone."""
 
 import uuid
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from .submissions import Submission
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A document as the folder has it: a file, or a file inside an archive."""
+    """A document in the folder: a file, or a file inside an archive."""
 
     file: FoundFile
     source_uri: str
@@ -28,7 +28,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownDocument:
     document_id: uuid.UUID
     source_uri: str
     sha256: str
@@ -44,13 +44,13 @@ class Rename:
 
 @dataclass(slots=True)
 class Plan:
-    """What makes the namespace equal the folder. Only documents of that origin are touched."""
+    """The changes that bring the namespace in sync. Only documents of that origin are touched."""
 
     new: list[Entry] = field(default_factory=list)
     changed: list[Entry] = field(default_factory=list)
     renamed: list[Rename] = field(default_factory=list)
     unchanged: list[Entry] = field(default_factory=list)
-    gone: list[Known] = field(default_factory=list)
+    gone: list[KnownDocument] = field(default_factory=list)
 
     @property
     def deletes_everything(self) -> bool:
@@ -58,12 +58,12 @@ class Plan:
 
     @property
     def files_to_take(self) -> list[FoundFile]:
-        """Each once, in order: an archive is taken as a whole, what is known in it is skipped."""
+        """Each file once, in order. An archive is submitted whole; its known files are skipped."""
         return list(dict.fromkeys(entry.file for entry in (*self.new, *self.changed)))
 
     @property
     def all_files(self) -> list[FoundFile]:
-        """For options that concern unchanged files, too."""
+        """All files, for options that also apply to unchanged ones."""
         renamed = (moved.entry for moved in self.renamed)
         entries = (*self.new, *self.changed, *renamed, *self.unchanged)
         return list(dict.fromkeys(entry.file for entry in entries))
@@ -74,7 +74,7 @@ class Plan:
 
 
 def compare(namespace_id: uuid.UUID, files: Iterable[FoundFile], *, origin: str) -> Plan:
-    """Read the folder and say what differs; nothing is changed."""
+    """Compare the folder with the namespace; nothing is changed."""
     with namespace(namespace_id):
         known = {document.source_uri: document for document in _documents_of(origin)}
     plan = Plan()
@@ -99,8 +99,8 @@ def apply_renames(namespace_id: uuid.UUID, plan: Plan) -> None:
 
 
 def adopt(namespace_id: uuid.UUID, file: FoundFile, *, by_name: bool) -> None:
-    """Take over the document that an earlier release knew by the file's address or, `by_name`,
-    the one that has this source_uri and came from elsewhere."""
+    """Assign an existing document to the folder: one that an earlier release stored under the
+    file's file:// address or, with `by_name`, one that has this source_uri from elsewhere."""
     address = file.path.resolve().as_uri()
     with namespace(namespace_id):
         own = Document.objects.filter(source_uri=file.source_uri)
@@ -121,10 +121,10 @@ def submission_of(file: FoundFile, content: File) -> Submission:
     )
 
 
-def _documents_of(origin: str) -> Iterator[Known]:
+def _documents_of(origin: str) -> Iterator[KnownDocument]:
     for document in Document.objects.filter(origin=origin).order_by("source_uri"):
         failed = document.status in (Document.Status.FAILED, Document.Status.CANCELLED)
-        yield Known(document.pk, document.source_uri, document.content_sha256, failed)
+        yield KnownDocument(document.pk, document.source_uri, document.content_sha256, failed)
 
 
 def _entries(files: Iterable[FoundFile]) -> Iterator[Entry]:
@@ -136,9 +136,9 @@ def _entries(files: Iterable[FoundFile]) -> Iterator[Entry]:
                 yield Entry(file, submission.source_uri, digest)
 
 
-def _find_renames(plan: Plan, missing: dict[str, Known]) -> None:
-    """The same bytes under another name, of the same kind of file."""
-    by_digest: dict[str, list[Known]] = {}
+def _find_renames(plan: Plan, missing: dict[str, KnownDocument]) -> None:
+    """Move pairs of new and missing files with the same bytes and file type to `plan.renamed`."""
+    by_digest: dict[str, list[KnownDocument]] = {}
     for document in missing.values():
         if not document.has_failed:
             by_digest.setdefault(document.sha256, []).append(document)

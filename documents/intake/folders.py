@@ -1,4 +1,4 @@
-"""Files and folders on this machine, each file with what its document is known by."""
+"""Find files in folders on this machine, and the source_uri and origin of each."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ class OutsideRoot(UnsupportedType):
 class FoundFile:
     path: Path
     source_uri: str  # the path below its root, with forward slashes, after the prefix
-    origin: str  # the root, or what its owner calls it
+    origin: str  # the root, or the name its owner gave it
 
     @property
     def name(self) -> str:
@@ -27,12 +27,12 @@ class FoundFile:
 
 
 def readable(path: str | Path) -> str:
-    """A file name may be any bytes; what is shown and stored is text."""
+    """Decode a path for display and storage: a file name may be any bytes."""
     return os.fsencode(path).decode(errors="replace")
 
 
 def readable_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """The files named, and inside folders those of a kind we read; hidden ones are left out."""
+    """Yield the named files, and those of a supported type in the named folders, unless hidden."""
     for path in paths:
         if path.is_dir():
             for found in sorted(path.rglob("*")):
@@ -46,12 +46,12 @@ def readable_files(paths: Iterable[Path]) -> Iterator[Path]:
 def found_files(
     paths: Iterable[Path], *, root: Path | None = None, source: str = "", prefix: str = ""
 ) -> Iterator[FoundFile]:
-    """What `readable_files` finds. A folder is the root of what is in it, a file's root is its
-    folder; `root` is one for all of them."""
+    """Yield what `readable_files` finds. The root is `root`, else the named folder, else the named
+    file's own folder. Raises OutsideRoot."""
     for path in paths:
         base = (root or (path if path.is_dir() else path.parent)).resolve()
         for file in readable_files([path]):
-            # The folder is resolved and the file is not: a link keeps its own name.
+            # Resolve the folder but not the file: a link keeps its own name.
             place = file.parent.resolve() / file.name
             if not place.is_relative_to(base):
                 raise OutsideRoot(f"{readable(file)} is not below the root {readable(base)}.")

@@ -1,4 +1,4 @@
-"""Taking a document in: check it, store the original, record document, version and job as one."""
+"""Accept a document: check it, store the original, record document, version and job as one."""
 
 import hashlib
 import logging
@@ -12,7 +12,7 @@ from django.db.models.functions import MD5, Now
 
 from documents.accounts import quotas
 from documents.errors import EmptyFile, TooLarge
-from documents.extractors import CHARSET, extractor_for
+from documents.extractors import CHARSET, format_of
 from documents.extractors.encodings import encoding_named
 from documents.ingestion.editing import update_description
 from documents.intake import media_types
@@ -40,7 +40,7 @@ Status = Document.Status
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """A submission that passed: what it is and which bytes."""
+    """A submission that passed the checks, with its media type and digest."""
 
     submission: Submission
     source_uri: str
@@ -49,7 +49,7 @@ class _Checked:
     sha256: str
     size: int
     has_rows: bool
-    charset: str  # as declared beside the file, for what its reader is told
+    charset: str  # declared with the media type; passed on to the extractor
 
     @property
     def full_media_type(self) -> str:
@@ -57,13 +57,13 @@ class _Checked:
 
 
 def accept(namespace_id: uuid.UUID, submission: Submission) -> Receipt:
-    """Take one document in. When this returns, a crash cannot lose it any more."""
+    """Accept one document. When this returns, a crash cannot lose it."""
     checked = _check(submission)
     warnings = chunking_overrides.check(namespace_id, submission.chunking)
     with namespace(namespace_id):
         known, document = _look_up(checked)
-        if known:  # the common case of a repeat: nothing is stored
-            return _warned(known, checked, warnings)
+        if known:  # a repeated upload: nothing is stored
+            return _with_warnings(known, checked, warnings)
         quotas.require_room(namespace_id, documents=document is None, bytes=checked.size)
     key = originals.store(submission.content, namespace_id=namespace_id)
     try:
@@ -72,13 +72,13 @@ def accept(namespace_id: uuid.UUID, submission: Submission) -> Receipt:
     except BaseException:
         originals.remove(key)
         raise
-    if not kept:  # somebody else brought the same bytes in the meantime
+    if not kept:  # the same bytes were uploaded in the meantime
         originals.remove(key)
-    return _warned(receipt, checked, warnings)
+    return _with_warnings(receipt, checked, warnings)
 
 
 def resubmit(namespace_id: uuid.UUID, document_id: uuid.UUID) -> Receipt:
-    """Index a document's newest version again: after a failure, or under a changed profile."""
+    """Queue a document's newest version again, after a failure or a change of profile."""
     with namespace(namespace_id):
         document = Document.objects.select_for_update().get(pk=document_id)
         version = _newest_version(document)
@@ -90,25 +90,26 @@ def _check(submission: Submission) -> _Checked:
     if not size:
         raise EmptyFile("The file is empty.")
     if submission.encoding and not encoding_named(submission.encoding):
-        raise UnknownEncoding(f"{submission.encoding[:40]!r} is no encoding that is known here.")
+        raise UnknownEncoding(f"{submission.encoding[:40]!r} is not a known encoding.")
     declared = submission.media_type
     if declared in media_types.UNINFORMATIVE_TYPES:
         declared = media_types.type_of_uri(submission.source_uri) or declared
     media_type = media_types.detect(
         submission.content, file_name=submission.file_name, declared=declared
     )
-    extractor = extractor_for(media_type)
-    _check_size(size, extractor.source_type)
+    kind = format_of(media_type)
+    _check_size(size, kind.source_type)
     submission.content.seek(0)
     sha256 = originals.digest_of(submission.content)
     return _Checked(
         submission=submission,
-        source_uri=identity(submission) or f"text:{sha256[:32]}",  # text is known by what it says
+        # Text without a source or a name is identified by its content.
+        source_uri=identity(submission) or f"text:{sha256[:32]}",
         media_type=media_type,
-        source_type=extractor.source_type,
+        source_type=kind.source_type,
         sha256=sha256,
         size=size,
-        has_rows=extractor.has_rows,
+        has_rows=kind.has_rows,
         charset=_charset(submission.media_type),
     )
 
@@ -128,8 +129,8 @@ def _check_size(size: int, source_type: str) -> None:
 
 
 def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Receipt, bool]:
-    """Write document, version and job; says whether the stored original is now in use."""
-    _one_at_a_time(namespace_id, checked)
+    """Write document, version and job; also return whether the stored original is in use."""
+    _lock_content_and_source(namespace_id, checked)
     known, document = _look_up(checked)
     if known:
         return known, False
@@ -139,9 +140,9 @@ def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Recei
         document = _create_document(namespace_id, checked)
     else:
         if not checked.submission.source_uri:
-            warnings = (_replaced(document),)
+            warnings = (_replacement_warning(document),)
         document.document_version += 1
-        _say(document, checked)
+        _set_fields(document, checked)
         queue.supersede(document)
     version = DocumentVersion.objects.create(
         namespace_id=namespace_id,
@@ -154,7 +155,7 @@ def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Recei
         file_name=checked.submission.file_name,
         encoding=checked.submission.encoding,
     )
-    quotas.require_kept(namespace_id, documents=is_new, bytes=checked.size)
+    quotas.require_not_exceeded(namespace_id, documents=is_new, bytes=checked.size)
     job = queue.add_job(document, version)
     receipt = Receipt(
         document.pk,
@@ -167,8 +168,8 @@ def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Recei
     return receipt, True
 
 
-def _replaced(document: Document) -> str:
-    """For whoever uploaded two different files of one name, and expects to have both."""
+def _replacement_warning(document: Document) -> str:
+    """Warn a client that uploads two files of the same name and may expect to keep both."""
     return (
         f"{document.source_uri!r} was known by its name: this is its version "
         f"{document.document_version + 1}. To keep both, give each a source_uri."
@@ -176,8 +177,8 @@ def _replaced(document: Document) -> str:
 
 
 def _look_up(checked: _Checked) -> tuple[Receipt | None, Document | None]:
-    """The answer if these bytes are here already and need no work; the source's document, if any,
-    if they do."""
+    """Return a receipt if these bytes are known and need no new version, and the source's document
+    if there is one. Raises SourceTaken, DuplicateContent."""
     if _is_new(checked):
         return None, None
     document = _document_by_source(checked.source_uri)
@@ -191,7 +192,7 @@ def _look_up(checked: _Checked) -> tuple[Receipt | None, Document | None]:
 
 
 def _is_new(checked: _Checked) -> bool:
-    """Neither the source nor the bytes are here: so it mostly is, and one look tells."""
+    """Whether neither source nor bytes are known: one query for the most common case."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT NOT EXISTS (SELECT FROM documents_document "
@@ -209,10 +210,10 @@ def _known(checked: _Checked, document: Document | None) -> Receipt | None:
         changes_options = _change_options(document, checked)
         failed = document.status in (Status.FAILED, Status.CANCELLED)
         version = _newest_version(document)
-        reads_otherwise = _changes_reading(version, checked)
+        encoding_changed = _change_encoding(version, checked)
         change = update_description(document, checked.submission)
-        # Worth another try; and titles are among the words that chunks are found by.
-        if failed or changes_options or reads_otherwise or change.title or _is_outdated(document):
+        # Retry after a failure; reindex for a new title, because chunks are found by its words.
+        if failed or changes_options or encoding_changed or change.title or _is_outdated(document):
             return replace(_queue(document, version), updated=bool(change))
         return replace(_duplicate(document), updated=bool(change))
     if checked.submission.on_duplicate == "keep":
@@ -225,7 +226,7 @@ def _known(checked: _Checked, document: Document | None) -> Receipt | None:
         return None
     if checked.submission.on_duplicate == "error":
         raise DuplicateContent(f"The same content is already here as {twin.source_uri!r}.")
-    return _duplicate(twin, warnings=_ignored(twin, checked))
+    return _duplicate(twin, warnings=_ignored_fields_warning(twin, checked))
 
 
 def _duplicate(document: Document, *, warnings: tuple[str, ...] = ()) -> Receipt:
@@ -241,8 +242,8 @@ def _duplicate(document: Document, *, warnings: tuple[str, ...] = ()) -> Receipt
     )
 
 
-def _ignored(twin: Document, checked: _Checked) -> tuple[str, ...]:
-    """The bytes belong to another source: what came with them is not said of that one."""
+def _ignored_fields_warning(twin: Document, checked: _Checked) -> tuple[str, ...]:
+    """Warn about submitted fields: the bytes belong to another source, which stays as it is."""
     submission = checked.submission
     sent = {"title": submission.title, "tags": submission.tags, "metadata": submission.metadata}
     ignored = [name for name, value in sent.items() if value and twin.given.get(name) != value]
@@ -259,7 +260,7 @@ def _ignored(twin: Document, checked: _Checked) -> tuple[str, ...]:
 
 
 def _change_options(document: Document, checked: _Checked) -> bool:
-    """The same bytes, but other facts or other chunks are to be made of them."""
+    """Store changed options for the same bytes: rows as facts, chunking. True if any changed."""
     changed: dict[str, Any] = {}
     if _changes_facts(document, checked):
         changed["rows_as_facts"] = checked.submission.rows_as_facts
@@ -272,10 +273,11 @@ def _change_options(document: Document, checked: _Checked) -> bool:
     return bool(changed)
 
 
-def _changes_reading(version: DocumentVersion, checked: _Checked) -> bool:
-    """The same bytes, to be read in another encoding: noted for the next reading."""
+def _change_encoding(version: DocumentVersion, checked: _Checked) -> bool:
+    """Store another encoding for the same bytes; True if it changed."""
     encoding = checked.submission.encoding
-    was_utf8 = not version.encoding and not version.warnings  # another one would have a warning
+    # Detecting any other encoding leaves a warning.
+    was_utf8 = not version.encoding and not version.warnings
     if not encoding or encoding == version.encoding or (was_utf8 and encoding == "utf-8"):
         return False
     version.encoding = encoding
@@ -284,13 +286,13 @@ def _changes_reading(version: DocumentVersion, checked: _Checked) -> bool:
 
 
 def _changes_facts(document: Document, checked: _Checked) -> bool:
-    """The same rows, but now they are to become facts, or to be none any more."""
-    asked = checked.submission.rows_as_facts
+    """Whether the submission turns facts from rows on or off."""
+    requested = checked.submission.rows_as_facts
     before = document.given.get("rows_as_facts", False)
-    return checked.has_rows and asked is not None and asked != before
+    return checked.has_rows and requested is not None and requested != before
 
 
-def _warned(receipt: Receipt, checked: _Checked, warnings: tuple[str, ...]) -> Receipt:
+def _with_warnings(receipt: Receipt, checked: _Checked, warnings: tuple[str, ...]) -> Receipt:
     if checked.submission.rows_as_facts and not checked.has_rows:
         no_rows = f"rows_as_facts has no effect here: {checked.media_type} has no rows."
         warnings = (*warnings, no_rows)
@@ -309,14 +311,14 @@ def _queue(document: Document, version: DocumentVersion) -> Receipt:
     )
 
 
-def _one_at_a_time(namespace_id: uuid.UUID, checked: _Checked) -> None:
-    """Let submissions of the same bytes, or of the same source, pass one after another.
+def _lock_content_and_source(namespace_id: uuid.UUID, checked: _Checked) -> None:
+    """Serialize submissions of the same bytes or the same source.
 
-    The unique constraints would stop them too, but only by failing all but one.
+    Without these locks the unique constraints would fail all but one of them.
     """
     names = (f"{namespace_id}/{checked.sha256}", f"{namespace_id}/{checked.source_uri}")
     with connection.cursor() as cursor:
-        cursor.execute(  # in one order for all: no deadlock
+        cursor.execute(  # always in the same order: no deadlock
             "SELECT pg_advisory_xact_lock(number) FROM (SELECT hashtextextended(name, 0) AS number "
             "FROM unnest(%s::text[]) name ORDER BY number) numbers",
             [list(names)],
@@ -324,7 +326,7 @@ def _one_at_a_time(namespace_id: uuid.UUID, checked: _Checked) -> None:
 
 
 def _source_hash(source_uri: str) -> str:
-    """What the unique index holds."""
+    """Return the hash in the unique index on source_uri."""
     return hashlib.md5(source_uri.encode(), usedforsecurity=False).hexdigest()
 
 
@@ -340,23 +342,23 @@ def _create_document(namespace_id: uuid.UUID, checked: _Checked) -> Document:
         source_uri=checked.source_uri,
         origin=checked.submission.origin,
     )
-    _say(document, checked)
+    _set_fields(document, checked)
     return document
 
 
-def _say(document: Document, checked: _Checked) -> None:
-    """Put down what the submission says of the document; tags show at once, before indexing."""
+def _set_fields(document: Document, checked: _Checked) -> None:
+    """Set the document's fields from the submission; tags apply at once, before indexing."""
     submission = checked.submission
-    said = {
+    submitted = {
         "title": submission.title,
         "tags": list(submission.tags) if submission.tags is not None else None,
         "metadata": dict(submission.metadata) if submission.metadata is not None else None,
         "rows_as_facts": submission.rows_as_facts,
         "chunking": submission.chunking.as_json() if submission.chunking else None,
     }
-    said = {name: value for name, value in said.items() if value is not None}
-    fixed = [name for name in document.given.get("fixed", ()) if name not in said]
-    document.given = {**document.given, **said, "fixed": fixed}
+    submitted = {name: value for name, value in submitted.items() if value is not None}
+    fixed = [name for name in document.given.get("fixed", ()) if name not in submitted]
+    document.given = {**document.given, **submitted, "fixed": fixed}
     document.title = document.given.get("title") or document.title or submission.file_name
     document.tags = document.given.get("tags") or document.tags
     document.content_sha256 = checked.sha256
@@ -375,7 +377,7 @@ def _newest_version(document: Document) -> DocumentVersion:
 
 
 def _is_outdated(document: Document) -> bool:
-    """Indexed by an older ingestion version than the namespace's profile has now."""
+    """Whether the document was indexed by another ingestion version than the profile's current."""
     if document.status != Status.READY:
         return False
     current = Namespace.objects.values_list("active_profile__ingestion_version", flat=True).get(

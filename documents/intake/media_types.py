@@ -1,4 +1,4 @@
-"""What kind of file is this? Its bytes and its name must agree."""
+"""Detect a file's media type; its name and its bytes must agree."""
 
 import re
 from pathlib import PurePosixPath
@@ -63,7 +63,7 @@ BY_SUFFIX = {
     ".msg": "application/vnd.ms-outlook",
     ".ipynb": "application/x-ipynb+json",
 }
-# Names without a suffix, in lower case: what everybody keeps beside their code.
+# Common names without a suffix, in lower case.
 BY_NAME = {
     **source_code.BY_NAME,
     **dict.fromkeys(("readme", "changelog", "contributing", "todo"), "text/markdown"),
@@ -72,7 +72,7 @@ BY_NAME = {
         "text/plain",
     ),
 }
-TAKEN = frozenset(BY_SUFFIX.values())
+SUPPORTED = frozenset(BY_SUFFIX.values())
 ALIASES = {
     **source_code.ALIASES,
     "text/yaml": "application/yaml",
@@ -92,7 +92,7 @@ ALIASES = {
     "text/x-vtt": "text/vtt",
     "image/jpg": "image/jpeg",
 }
-UNINFORMATIVE_TYPES = {"", "application/octet-stream"}  # what clients send when they do not know
+UNINFORMATIVE_TYPES = {"", "application/octet-stream"}  # sent by clients that do not know the type
 
 SNIFFED_BYTES = 4096
 ZIP, OLE, PDF = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"%PDF-"
@@ -100,7 +100,7 @@ UNICODE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 PICTURES = {
     "image/png": (b"\x89PNG\r\n\x1a\n",),
     "image/jpeg": (b"\xff\xd8\xff",),
-    "image/tiff": (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+"),  # "+": larger than 4 GB may be
+    "image/tiff": (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+"),  # "+": BigTIFF
     "image/webp": (b"RIFF",),
 }
 NOT_TEXT = (ZIP, OLE, PDF, b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF", b"Rar!")
@@ -111,7 +111,10 @@ class TypeMismatch(BadFile):
 
 
 def detect(content: File, *, file_name: str, declared: str) -> str:
-    """The media type, by the file's name first, then by what the caller says, then by its bytes."""
+    """Return the media type: by the file's name, else as declared, else by its bytes.
+
+    Raises UnsupportedType and TypeMismatch.
+    """
     declared = declared.partition(";")[0].strip().lower()
     declared = ALIASES.get(declared, declared)
     content.seek(0)
@@ -120,32 +123,34 @@ def detect(content: File, *, file_name: str, declared: str) -> str:
     if not media_type and declared not in UNINFORMATIVE_TYPES:
         media_type = declared
     if not media_type and _is_bare_text(file_name, declared, head):
-        # Plain prose is Markdown, too; a file that has a name and no suffix is left as it is.
+        # Text without a name is read as Markdown; a file with a name but no suffix as plain text.
         media_type = "text/plain" if file_name else "text/markdown"
-    if media_type not in TAKEN:
+    if media_type not in SUPPORTED:
         known = ", ".join(sorted(suffix.lstrip(".") for suffix in (*BY_SUFFIX, ".zip")))
         what = media_type or f"{_suffix(file_name) or 'this kind of'} files"
-        raise UnsupportedType(f"Cannot read {what}; these are taken: {known}.")
+        raise UnsupportedType(f"Cannot read {what}; supported are: {known}.")
     if not _looks_like(media_type, head):
-        raise TypeMismatch(f"The file calls itself {media_type}, but its bytes say otherwise.")
+        raise TypeMismatch(
+            f"The file is named or declared as {media_type}, but its content is not."
+        )
     return media_type
 
 
 def is_archive(file_name: str, declared: str) -> bool:
-    """A zip of documents, by its name or by what the caller says of it."""
+    """Whether this is a zip of documents, by its name or as declared."""
     suffix = _suffix(file_name)
     declared = declared.partition(";")[0].strip().lower()
     return suffix == ".zip" or (not suffix and ALIASES.get(declared, declared) == ARCHIVE)
 
 
 def type_of_name(file_name: str) -> str:
-    """By the suffix, or by the whole name for README, Makefile and the like; "" if unknown."""
+    """Return the type by suffix, or by the whole name for README and the like; "" if unknown."""
     name = PurePosixPath(file_name).name.lower()
     return BY_NAME.get(name) or BY_SUFFIX.get(_suffix(file_name), "")
 
 
 def type_of_uri(source_uri: str) -> str:
-    """A hint only: the "suffix" of https://example.com or wiki:release-v2.1 is none."""
+    """Return the type by a URI's suffix. Only a hint: .com and .1 are not suffixes of files."""
     return BY_SUFFIX.get(_suffix(re.sub(r"^[a-z][a-z0-9+.-]*://[^/?#]*", "", source_uri)), "")
 
 
@@ -154,7 +159,7 @@ def _suffix(file_name: str) -> str:
 
 
 def _is_bare_text(file_name: str, declared: str, head: bytes) -> bool:
-    """Text without a name, or under a name without a suffix; never something that only might be."""
+    """Whether this is text without a name, or a text file whose name has no suffix."""
     if _suffix(file_name) or (file_name == "" and declared != ""):
         return False
     return not file_name or _looks_like("text/plain", head)
@@ -162,11 +167,13 @@ def _is_bare_text(file_name: str, declared: str, head: bytes) -> bool:
 
 def _looks_like(media_type: str, head: bytes) -> bool:
     if media_type == "application/pdf":
-        return PDF in head[:1024]  # some begin with a few bytes of their mailer's
+        return PDF in head[:1024]  # some mailers put a few bytes before it
     if media_type == "application/epub+zip":
         return head.startswith(ZIP)
     if media_type.startswith((OFFICE, OPEN_DOCUMENT)) or media_type == "application/vnd.ms-excel":
-        return head.startswith((ZIP, OLE))  # OLE: old, or encrypted, as its reader will say
+        return head.startswith(
+            (ZIP, OLE)
+        )  # OLE: an old or encrypted file, which the extractor reports
     if media_type == "application/vnd.ms-outlook":
         return head.startswith(OLE)
     if media_type == "application/rtf":

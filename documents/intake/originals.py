@@ -1,4 +1,4 @@
-"""The stored originals: written durably, read back only if unchanged, never under a given name."""
+"""Stored originals: written durably, checked when read, never stored under a client's name."""
 
 import errno
 import hashlib
@@ -31,7 +31,7 @@ class OriginalLost(IngestError):
 
 
 def store(content: File, *, namespace_id: uuid.UUID) -> str:
-    """Keep the bytes and return their key. They are on disk (or acknowledged) when this returns."""
+    """Store the bytes and return their key. When this returns they are durable."""
     key = f"{folder_of(namespace_id, datetime.now(UTC).date())}/{uuid.uuid4()}"
     try:
         content.seek(0)
@@ -51,7 +51,7 @@ def folder_of(namespace_id: uuid.UUID, day: date) -> str:
 
 @contextmanager
 def opened(key: str, *, sha256: str) -> Iterator[BinaryIO]:
-    """The original as a file of this machine, at its beginning and never held in memory."""
+    """Open the original as a local file. Raises OriginalLost if it is missing or has changed."""
     with _local_file(key) as file:
         if digest_of(file) != sha256:
             raise OriginalLost("The stored original has changed; upload the document again.")
@@ -60,7 +60,7 @@ def opened(key: str, *, sha256: str) -> Iterator[BinaryIO]:
 
 
 def digest_of(file: BinaryIO | File) -> str:
-    """SHA-256, block by block, from wherever the file stands."""
+    """Return the SHA-256 of the rest of the file, read block by block."""
     digest = hashlib.sha256()
     while block := file.read(BLOCK):
         digest.update(block)
@@ -77,7 +77,7 @@ def _local_file(key: str) -> BinaryIO:
 
 
 def _copied(key: str) -> BinaryIO:
-    """From an object store, into a file without a name: it is gone when its process is."""
+    """Copy the original from an object store into an unnamed temporary file."""
     copy = tempfile.TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR)  # noqa: SIM115
     try:
         with default_storage.open(key) as stored:
@@ -97,7 +97,7 @@ def _missing() -> OriginalLost:
 
 
 def remove(key: str) -> bool:
-    """True if nothing is left under the key. A failure is logged: the row is gone already."""
+    """Delete an original; False, and a log entry, if that failed."""
     try:
         default_storage.delete(key)
     except OSError:
@@ -107,8 +107,10 @@ def remove(key: str) -> bool:
 
 
 def remove_all(namespace_id: uuid.UUID) -> tuple[int, list[str]]:
-    """Whatever is stored under the namespace, recorded or not: (how many files, what stays).
-    A storage that cannot list is left with what it has."""
+    """Delete all originals of a namespace, recorded or not; return (files removed, keys left).
+
+    A storage that cannot list its files keeps them.
+    """
     folder = f"uploads/{namespace_id}"
     removed, left = 0, []
     for day in _listed(folder)[0]:
@@ -126,22 +128,25 @@ def remove_all(namespace_id: uuid.UUID) -> tuple[int, list[str]]:
 def _listed(folder: str) -> tuple[list[str], list[str]]:
     try:
         folders, names = default_storage.listdir(folder)
-    except (NotImplementedError, FileNotFoundError):  # it cannot tell, or there is nothing
+    except (
+        NotImplementedError,
+        FileNotFoundError,
+    ):  # the storage cannot list, or has no such folder
         return [], []
     return folders, names
 
 
 def _remove_folder(folder: str) -> None:
-    with suppress(OSError, NotImplementedError):  # a file that stays keeps its folder
+    with suppress(OSError, NotImplementedError):  # not empty, or the storage has no folders
         default_storage.delete(folder)
 
 
 def _flush(key: str) -> None:
-    """Local files only: a 202 promises that a power cut will not lose the upload."""
+    """Sync a local file to disk: a 202 promises that a power cut does not lose the upload."""
     try:
         path = default_storage.path(key)
     except NotImplementedError:
-        return  # object stores acknowledge when it is safe
+        return  # object stores acknowledge only durable writes
     for name in (path, os.path.dirname(path)):
         descriptor = os.open(name, os.O_RDONLY)
         try:

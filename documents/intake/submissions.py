@@ -1,4 +1,4 @@
-"""A document on its way in: what is submitted, what it will be known by, what became of it."""
+"""What a client submits, how the document is identified, and the receipt for it."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ class UnknownEncoding(BadFile):
 
 
 class SourceTaken(BadFile):
-    """Another folder's document has this source_uri; replacing it would lose one of the two."""
+    """A document of another origin has this source_uri; replacing it would lose one of the two."""
 
     code = "source_uri_taken"
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One document as it arrives. What is None was not said, and keeps what was said before."""
+    """One document as it arrives. Fields that are None were not submitted and keep their value."""
 
     content: File
     file_name: str = ""
@@ -39,15 +39,15 @@ class Submission:
     tags: Sequence[str] | None = None
     metadata: Mapping[str, Any] | None = None
     rows_as_facts: bool | None = None
-    chunking: ChunkingOptions | None = None  # ChunkingOptions(): the index profile's own again
+    chunking: ChunkingOptions | None = None  # ChunkingOptions(): back to the profile's own
     on_duplicate: OnDuplicate = "skip"
-    encoding: str = ""  # of its text; blank: found out
-    origin: str = ""  # the folder it was found in, for documents that are kept in step with one
+    encoding: str = ""  # of its text; blank: detected
+    origin: str = ""  # the folder it is kept in sync with, if any
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a submission: queued under a job, or known already."""
+    """The outcome of a submission: queued under a job, or a duplicate."""
 
     document_id: uuid.UUID
     version: int
@@ -55,11 +55,11 @@ class Receipt:
     job_id: uuid.UUID | None = None
     duplicate: bool = False
     source_uri: str = ""
-    updated: bool = False  # the bytes were known; title, tags or metadata were not
+    updated: bool = False  # the bytes were known, but title, tags or metadata changed
     warnings: tuple[str, ...] = field(default=())
 
 
 def identity(submission: Submission) -> str:
-    """What the document will be known by; "" for text that has neither a source nor a name."""
+    """Return the source_uri a document will have; "" for text with neither source nor name."""
     by_name = f"upload:{submission.file_name}" if submission.file_name else ""
     return submission.source_uri or by_name

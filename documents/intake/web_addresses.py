@@ -1,4 +1,4 @@
-"""Which web addresses may be fetched, judged by scheme, host and port before any lookup."""
+"""Check scheme, host and port of a web address, before any name lookup."""
 
 import ipaddress
 import re
@@ -10,10 +10,10 @@ import httpx2
 from documents.errors import BadFile
 
 STANDARD_PORTS = {"http": 80, "https": 443}
-# Names that by their registration mean this machine or this network (RFC 6761, 6762, 7686, 8375).
+# Names reserved for this machine or the local network (RFC 6761, 6762, 7686, 8375).
 LOCAL_DOMAINS = ("localhost", "localdomain", "local", "internal", "home.arpa", "onion")
 HOST_NAME = re.compile(r"(?=.{1,253}\Z)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_-]{1,63}")
-# Resolvers take "127.1", "0x7f.1" and "2130706433" for addresses; people do not write them.
+# Resolvers read "127.1", "0x7f.1" and "2130706433" as addresses; no public host is named so.
 ENDS_IN_NUMBER = re.compile(r"(.*\.)?(\d+|0x[0-9a-f]*)")
 
 
@@ -22,7 +22,7 @@ class FetchRefused(BadFile):
 
 
 def checked_url(url: str, *, ports: Collection[int]) -> httpx2.URL:
-    """The parsed address, its host in the one form in which it is resolved and connected to."""
+    """Return the parsed URL with its host in canonical form. Raises FetchRefused."""
     try:
         parsed = httpx2.URL(url)
     except (httpx2.InvalidURL, ValueError, TypeError):
@@ -43,7 +43,7 @@ def port_of(url: httpx2.URL) -> int:
 
 def _checked_host(host: str) -> str:
     name = host.removesuffix(".")
-    if "%" not in name:  # a zone names one of our interfaces
+    if "%" not in name:  # an IPv6 zone would name one of our interfaces
         with suppress(ValueError):
             return str(ipaddress.ip_address(name))
     if not HOST_NAME.fullmatch(name) or ENDS_IN_NUMBER.fullmatch(name):

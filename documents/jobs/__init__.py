@@ -1,5 +1,6 @@
-"""The job queue: claiming, leases, heartbeats, and what is waiting.
+"""The job queue: claims, leases, heartbeats, and the state of the queue.
 
-In: ids of work to do. Out: claims that one worker holds at a time. May import models and
-documents.accounts, never a pipeline (except `drain`, which runs one).
+In: documents to index. Out: claims, each held by one worker at a time. May import models and
+documents.accounts, but no pipeline; `drain`, which runs jobs in the calling process, is the
+exception.
 """

@@ -1,4 +1,4 @@
-"""Lending a hand: working the queue off from here, beside any running workers."""
+"""Run queued jobs in the calling process, next to any running workers."""
 
 import time
 import uuid
@@ -11,7 +11,7 @@ from ragsite.database.tenancy import namespace
 from . import heartbeat, queue
 
 WAIT_SECONDS = 0.5
-LOOK_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 
 
 def run_until_done(
@@ -20,16 +20,19 @@ def run_until_done(
     *,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Document]:
-    """Return when all of these jobs have ended; the documents that did not become ready."""
+    """Return when all of these jobs have ended, with the documents that did not become ready.
+
+    Runs whatever job is next, also those of other namespaces.
+    """
     pending = list(job_ids)
     group = heartbeat.group()
     while pending:
-        patience = time.monotonic() + LOOK_SECONDS
+        check_at = time.monotonic() + CHECK_SECONDS
         while claim := queue.claim(group):
             ingest(claim)
-            if time.monotonic() > patience:
-                break  # looking after each job would cost more than the jobs, with thousands
-        else:  # others are at it, or have died at it
+            if time.monotonic() > check_at:
+                break  # checking after every job would cost more than the jobs themselves
+        else:  # other workers hold the rest, or have died
             queue.requeue_stalled()
             queue.wait(namespace_id, pending, seconds=WAIT_SECONDS)
         pending = queue.still_open(namespace_id, pending)

@@ -1,4 +1,4 @@
-"""Signs of life: how the supervisor tells workers that are idle from workers that are stuck."""
+"""Worker heartbeats: how the supervisor tells idle workers from stuck ones."""
 
 import os
 import socket
@@ -7,10 +7,10 @@ from django.db import connection
 
 
 def group(process_group: int | None = None) -> str:
-    """The name of a group of processes on this host: their own, if none is given.
+    """Return the name of a process group on this host, by default the caller's own.
 
-    The supervisor gives every worker life a process group of its own, so a name is never reused
-    while anybody could mistake it.
+    The supervisor starts the workers in a new process group each time, so a name is not reused
+    while its heartbeat is still of interest.
     """
     return f"{socket.gethostname()}:{process_group or os.getpgrp()}"
 
@@ -25,11 +25,12 @@ def beat(name: str) -> None:
 
 
 def age(name: str) -> float | None:
-    """Seconds since the group's last beat, by the database's clock; None if it never beat."""
+    """Return the seconds since the group's last beat, by the database's clock; None without one."""
     return _age([name])
 
 
 def youngest_age() -> float | None:
+    """Return the seconds since any group's last beat; None if there is none."""
     return _age(None)
 
 

@@ -1,4 +1,4 @@
-"""A worker's hold on a job: renewed while it lives, noticed when it is gone."""
+"""Claims and leases: one worker holds a job and stops as soon as it has lost its lease."""
 
 import logging
 import threading
@@ -25,23 +25,23 @@ from . import heartbeat
 
 logger = logging.getLogger(__name__)
 
-SHOW_EVERY = 0.5  # seconds
+WRITE_SECONDS = 0.5  # between two writes of progress
 
 
 class LeaseLost(Exception):
-    """The job was cancelled or deleted, or somebody else has it now: stop quietly."""
+    """The job was cancelled, deleted or taken over by another worker: stop quietly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to work on one job, as long as its token is the one in the row."""
+    """The right to work on one job, valid while the row holds this token."""
 
     job_id: uuid.UUID
     namespace_id: uuid.UUID
     token: uuid.UUID
 
     def write(self, **fields: Any) -> None:
-        """Update the job's row, inside namespace(); LeaseLost if it is not ours any more."""
+        """Update the job's row, inside namespace(). Raises LeaseLost if the claim is not valid."""
         if not self.try_write(**fields):
             raise LeaseLost(self.job_id)
 
@@ -54,7 +54,7 @@ class Claim:
 
 
 class BuildClaim(Claim):
-    """The right to build one reindex; job_id is the reindex's."""
+    """The right to work on one reindex, whose id is `job_id`."""
 
     __slots__ = ()
 
@@ -73,15 +73,15 @@ def lease_end() -> CombinedExpression:
 
 @dataclass
 class Lease:
-    """Keeps a claim alive from a thread of its own while the work goes on.
+    """Renews a claim from a thread of its own while the work goes on.
 
-    How far the work is need not be in the row at once: it is written with the batches that are
-    stored anyway, else every half second. Most documents are done before that.
+    Progress is written together with the batches that are stored anyway, otherwise every
+    WRITE_SECONDS. Most documents are done before that.
     """
 
     claim: Claim
     times_ms: dict[str, float] = field(default_factory=dict)
-    # What the row should say and does not say yet.
+    # Fields that are not in the row yet.
     unwritten: dict[str, Any] = field(default_factory=dict)
     _writing: threading.Lock = field(default_factory=threading.Lock)
     _written_at: float = field(default_factory=time.monotonic)
@@ -104,20 +104,20 @@ class Lease:
 
     @contextmanager
     def stage(self, stage: IngestJob.Stage) -> Iterator[None]:
-        """Show the stage and keep the time it took."""
-        self._show(stage=stage)
+        """Record the stage and the time it takes."""
+        self._note(stage=stage)
         started = time.perf_counter()
         yield
         self.times_ms[stage] = round((time.perf_counter() - started) * 1000, 1)
 
     def progress(self, done: int, total: int) -> None:
-        self._show(**self._counts(done, total))
+        self._note(**self._counts(done, total))
 
     @contextmanager
     def advancing(self, done: int, total: int) -> Iterator[None]:
-        """A transaction to store a part of the work in, which shows the progress, too.
+        """Open a transaction that stores a part of the work together with the progress.
 
-        What was stored stays, also if the lease turns out to be lost.
+        What was stored is kept even if the lease turns out to be lost; then LeaseLost is raised.
         """
         with self._writing:
             fields = {**self.unwritten, **self._counts(done, total)}
@@ -129,20 +129,22 @@ class Lease:
             raise LeaseLost(self.claim.job_id)
 
     def write(self, **fields: Any) -> None:
-        """Now, whatever is to be shown besides."""
+        """Write these fields and all pending ones now."""
         with self._writing:
             with namespace(self.claim.namespace_id):
                 self.claim.write(lease_until=lease_end(), **{**self.unwritten, **fields})
             self._written()
 
-    def _show(self, **fields: Any) -> None:
-        """LeaseLost if the row has been looked at since it was lost, as it is after every step
-        that took longer than SHOW_EVERY."""
+    def _note(self, **fields: Any) -> None:
+        """Note fields for the next write, and write if that is due.
+
+        Raises LeaseLost if a write since the last call found the lease lost.
+        """
         if self._is_lost:
             raise LeaseLost(self.claim.job_id)
         with self._writing:
             self.unwritten |= fields
-        if time.monotonic() - self._written_at > SHOW_EVERY:
+        if time.monotonic() - self._written_at > WRITE_SECONDS:
             self.write()
 
     def _written(self) -> None:
@@ -154,11 +156,11 @@ class Lease:
 
     def _keep_alive(self) -> None:
         renew_every = settings.JOB_LEASE_SECONDS / 3
-        look_every = pause = min(SHOW_EVERY, renew_every)
+        check_every = pause = min(WRITE_SECONDS, renew_every)
         renew_at = time.monotonic() + renew_every
         try:
             while not self._released.wait(pause):
-                pause = look_every
+                pause = check_every
                 is_due = time.monotonic() >= renew_at
                 if not (is_due or self.unwritten):
                     continue
@@ -178,7 +180,7 @@ class Lease:
 
 
 class BuildLease(Lease):
-    """Of a reindex, which counts documents: their passages are not shown."""
+    """The lease of a reindex. It counts documents, so passages are not recorded."""
 
     def _counts(self, done: int, total: int) -> dict[str, int]:
         return {}

@@ -1,7 +1,8 @@
-"""The life of a job: put in, claimed, ended — or taken back from a worker that died.
+"""The life of an ingest job: queued, claimed, ended, or requeued when its worker has died.
 
-These rows are the truth. django-q2 only carries bells, and any bell makes a worker take whatever
-job is next; a lost bell is rung again by `reap`, which the supervisor calls every few seconds.
+The job rows are the truth. django-q2 only carries wake-ups: each makes a worker take whatever job
+is next. A lost wake-up is repeated by `requeue_stalled`, which the supervisor calls every few
+seconds.
 """
 
 import logging
@@ -32,9 +33,9 @@ State, Stage = IngestJob.State, IngestJob.Stage
 OPEN_STATES = (State.QUEUED, State.RUNNING)
 MAX_WAKE_UPS = 100  # more would only queue up behind the same workers
 
-# In one statement, because it comes with every document. The document's row is locked before the
-# job's, as everywhere (_lock); the attempt counts before the work starts; version and document are
-# told (_tell).
+# One statement, because it runs for every document. The document's row is locked before the job's,
+# as everywhere (_lock); the attempt counts before the work starts; version and document get the
+# new state (_record_state).
 _CLAIM = """
     WITH document AS (
         SELECT document.id
@@ -49,10 +50,10 @@ _CLAIM = """
         FROM document
         WHERE job.id = %(job)s AND job.document_id = document.id AND job.state = 'queued'
         RETURNING job.id, job.version_id
-    ), told AS (
+    ), version_updated AS (
         UPDATE documents_documentversion version SET state = 'processing'
         FROM job WHERE version.id = job.version_id AND version.state <> 'live'
-    ), shown AS (
+    ), document_updated AS (
         UPDATE documents_document document
         SET status = 'processing', error_code = '', error_message = '', updated_at = now()
         FROM job JOIN documents_documentversion version ON version.id = job.version_id
@@ -63,13 +64,13 @@ _CLAIM = """
 
 
 def enqueue(document: Document, version: DocumentVersion) -> IngestJob:
-    """Queue a version once more and ring, in the caller's transaction: both happen or neither."""
-    _tell(version, DocumentVersion.State.QUEUED, Document.Status.QUEUED)
+    """Queue a version again and wake a worker, both in the caller's transaction."""
+    _record_state(version, DocumentVersion.State.QUEUED, Document.Status.QUEUED)
     return add_job(document, version)
 
 
 def add_job(document: Document, version: DocumentVersion) -> IngestJob:
-    """The same for a version that was recorded as queued in this transaction."""
+    """Create the job of a version that this transaction has recorded as queued."""
     job = IngestJob.objects.create(
         namespace_id=document.namespace_id,
         document=document,
@@ -81,30 +82,31 @@ def add_job(document: Document, version: DocumentVersion) -> IngestJob:
 
 
 def wake_workers() -> None:
-    # No user data in the payload, because django-q2 pickles it; no result row: ours says it all.
+    """Have one worker take the next job."""
+    # No user data in the payload, because django-q2 pickles it. No result row: ours has it all.
     async_task("documents.tasks.run_next_job", save=False)
 
 
 def claim(worker: str) -> Claim | None:
-    """Take the next job, fairly between namespaces; None when there is none."""
+    """Claim the next job, fairly between namespaces (documents/sql/0003_next_jobs.sql)."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT job_id, namespace_id FROM ragsite.next_jobs(16)")
         candidates = cursor.fetchall()
     for job_id, namespace_id in candidates:
         token = uuid.uuid4()
-        taken = {"job": job_id, "token": token, "worker": worker, "lease": lease_length()}
+        values = {"job": job_id, "token": token, "worker": worker, "lease": lease_length()}
         with namespace(namespace_id), connection.cursor() as cursor:
-            cursor.execute(_CLAIM, taken)
+            cursor.execute(_CLAIM, values)
             if cursor.fetchone():  # else another worker was faster
                 return Claim(job_id, namespace_id, token)
     return None
 
 
 def fail(claim: Claim, error: Exception, *, at: Mapping[str, Any] = MappingProxyType({})) -> bool:
-    """End an attempt that went wrong: for good if the next would only fail too, or was the last.
+    """End a failed attempt: fail the job if a retry cannot help or this was the last, else requeue.
 
-    `at` is what its row does not say yet of how far it came (leases.py). False if the job was not
-    ours any more: cancelled, deleted or taken over meanwhile.
+    `at` holds progress fields that are not in the row yet (Lease.unwritten). Returns False if the
+    claim is not valid any more: the job was cancelled, deleted or taken over.
     """
     with namespace(claim.namespace_id):
         job = _lock(claim.job_id)
@@ -123,7 +125,7 @@ def fail(claim: Claim, error: Exception, *, at: Mapping[str, Any] = MappingProxy
 
 
 def cancel(job_id: uuid.UUID) -> bool:
-    """Stop a job that is waiting or running; False if it had already ended. Inside namespace()."""
+    """Cancel a queued or running job; False if it had already ended. Inside namespace()."""
     job = _lock(job_id)
     if job is None or job.state not in OPEN_STATES:
         return False
@@ -132,16 +134,19 @@ def cancel(job_id: uuid.UUID) -> bool:
 
 
 def supersede(document: Document) -> None:
-    """Cancel what still waits for older versions of a locked document: a newer one has come."""
+    """Cancel queued jobs of older versions of a locked document."""
     waiting = IngestJob.objects.filter(document=document, state=State.QUEUED)
     for job in (
         waiting.select_related("version").defer("version__text").select_for_update(of=("self",))
     ):
-        _end(job, State.CANCELLED, "superseded", "A newer version of the document has come.")
+        _end(job, State.CANCELLED, "superseded", "A newer version was uploaded.")
 
 
 def requeue_stalled(dead_workers: Sequence[str] = ()) -> int:
-    """Take jobs back from dead workers and ring for work that waits too long."""
+    """Requeue the jobs of dead workers and wake workers for overdue jobs.
+
+    Returns how many jobs were found stalled.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT job_id, namespace_id FROM ragsite.stalled_jobs(%s)", [list(dead_workers)]
@@ -149,14 +154,16 @@ def requeue_stalled(dead_workers: Sequence[str] = ()) -> int:
         stalled = cursor.fetchall()
     for job_id, namespace_id in stalled:
         with namespace(namespace_id):
-            _take_back(job_id, dead_workers)
+            _requeue_if_stalled(job_id, dead_workers)
     _wake_for_overdue_jobs()
     return len(stalled)
 
 
 def wait(namespace_id: uuid.UUID, job_ids: Iterable[uuid.UUID], *, seconds: float) -> None:
-    """Return when the jobs have ended, or after so many seconds. Between two looks this thread
-    holds no pooled connection: callers that wait must not keep others from the database."""
+    """Return when the jobs have ended, or after so many seconds.
+
+    Holds no pooled connection while it sleeps, so that waiting callers do not block others.
+    """
     pending = list(job_ids)
     deadline = time.monotonic() + seconds
     pause = 0.02
@@ -173,13 +180,13 @@ def still_open(namespace_id: uuid.UUID, job_ids: Iterable[uuid.UUID]) -> list[uu
         return list(jobs.values_list("pk", flat=True))
 
 
-def _take_back(job_id: uuid.UUID, dead_workers: Sequence[str]) -> None:
+def _requeue_if_stalled(job_id: uuid.UUID, dead_workers: Sequence[str]) -> None:
     job = _lock(job_id, skip_locked=True)
     if job is None or job.state != State.RUNNING:
-        return  # it ended since we looked
+        return  # it has ended in the meantime
     renewed = job.lease_until is not None and job.lease_until >= _database_now()
     if renewed and job.worker not in dead_workers:
-        return  # its worker came back
+        return  # its worker is alive after all
     logger.warning("job.taken_back", extra={"job_id": str(job_id), "attempts": job.attempts})
     if job.attempts < job.max_attempts:
         _requeue(job, timedelta(0), job.error_code, job.error_message)
@@ -189,9 +196,9 @@ def _take_back(job_id: uuid.UUID, dead_workers: Sequence[str]) -> None:
 
 
 def _lock(job_id: uuid.UUID, *, skip_locked: bool = False) -> IngestJob | None:
-    """The job, its document's row locked before its own.
+    """Lock the document's row, then the job's, and return the job.
 
-    Everybody who changes both takes them in this order, so nobody waits in a circle.
+    Whoever changes both locks them in this order, so there are no deadlocks.
     """
     documents = Document.objects.select_for_update(of=("self",), skip_locked=skip_locked)
     if documents.filter(jobs=job_id).only("pk").first() is None:
@@ -201,11 +208,12 @@ def _lock(job_id: uuid.UUID, *, skip_locked: bool = False) -> IngestJob | None:
 
 
 def _wake_for_overdue_jobs() -> None:
+    """Wake one worker per overdue job, less the wake-ups that are already waiting."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT ragsite.jobs_overdue(2.0, %s)", [MAX_WAKE_UPS])
         (overdue,) = cursor.fetchone()
-    ringing = OrmQ.objects.filter(lock__lte=timezone.now())[:MAX_WAKE_UPS].count() if overdue else 0
-    for _ in range(overdue - ringing):
+    pending = OrmQ.objects.filter(lock__lte=timezone.now())[:MAX_WAKE_UPS].count() if overdue else 0
+    for _ in range(overdue - pending):
         wake_workers()
 
 
@@ -219,9 +227,9 @@ def _requeue(job: IngestJob, after: timedelta, code: str, sentence: str) -> None
         error_code=code,
         error_message=sentence,
     )
-    _tell(job.version, DocumentVersion.State.QUEUED, Document.Status.QUEUED)
+    _record_state(job.version, DocumentVersion.State.QUEUED, Document.Status.QUEUED)
     if not after:
-        wake_workers()  # otherwise `requeue_stalled` wakes them when the time has come
+        wake_workers()  # otherwise `requeue_stalled` does, when it is due
 
 
 def _end(job: IngestJob, state: str, code: str, sentence: str) -> None:
@@ -233,13 +241,13 @@ def _end(job: IngestJob, state: str, code: str, sentence: str) -> None:
         error_code=code,
         error_message=sentence,
     )
-    _tell(
+    _record_state(
         job.version, DocumentVersion.State(state), Document.Status(state), code=code, text=sentence
     )
     logger.info("job.ended", extra={"job_id": str(job.pk), "state": state, "code": code})
 
 
-def _tell(
+def _record_state(
     version: DocumentVersion,
     state: DocumentVersion.State,
     status: Document.Status,
@@ -247,7 +255,7 @@ def _tell(
     code: str = "",
     text: str = "",
 ) -> None:
-    """Carry a job's fate to its version and, if that is the newest one, to its document."""
+    """Copy a job's state to its version and, if that is the newest one, to its document."""
     versions = DocumentVersion.objects.filter(pk=version.pk)
     versions.exclude(state=DocumentVersion.State.LIVE).update(state=state)
     Document.objects.filter(pk=version.document_id, document_version=version.number).update(
@@ -256,7 +264,7 @@ def _tell(
 
 
 def internal_error_message(error: Exception) -> str:
-    # The exception's words may hold paths or content; the log has them, the client does not.
+    # The exception's text may hold paths or content: it goes to the log, not to the client.
     return f"Something went wrong on our side ({type(error).__name__}); the server's log says more."
 
 

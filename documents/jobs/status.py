@@ -1,4 +1,4 @@
-"""How much work there is and whether anybody does it, for the admin's first page."""
+"""How much work is queued and whether workers are alive, for the admin's index page."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -31,7 +31,7 @@ class WorkStatus:
 
 
 def work_status() -> WorkStatus:
-    """Inside operator(): of every namespace."""
+    """Count the work of all namespaces. Inside operator()."""
     recently = Q(state="failed", finished_at__gt=Now() - timedelta(days=1))
     jobs = IngestJob.objects.filter(Q(state__in=("queued", "running")) | recently).aggregate(
         waiting=Count("pk", filter=Q(state="queued")),

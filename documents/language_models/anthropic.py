@@ -46,7 +46,7 @@ class AnthropicModel(RemoteLanguageModel):
             for m in chat.messages
             if m.role != "system" and m.content.strip()  # it refuses empty ones
         ]
-        if turns and turns[0]["role"] == "assistant":  # it wants the user to begin
+        if turns and turns[0]["role"] == "assistant":  # the API requires the user's turn first
             turns.insert(0, {"role": "user", "content": "(The conversation begins.)"})
         body: dict[str, Any] = {
             "model": self.model,
@@ -97,9 +97,9 @@ class AnthropicReader(EventReader):
         if reason:
             self.finish = REASONS.get(str(reason), "unknown")
 
-    def _take_usage(self, given: Any) -> None:
+    def _take_usage(self, value: Any) -> None:
         """What is read from or written to the provider's cache is part of the prompt."""
-        usage = as_object(given)
+        usage = as_object(value)
         counts = [usage.get(name) for name in PROMPT_COUNTS]
         if type(counts[0]) is int:
             self._prompt_tokens = sum(count for count in counts if type(count) is int)

@@ -1,4 +1,4 @@
-"""What every language model offers, and what can go wrong with one."""
+"""The interface of language models, and their errors."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -132,7 +132,8 @@ class LanguageModel(ABC):
 
         Everything is done by `deadline` (time.monotonic()). Tries again only before the first
         piece. Setting `cancelled` or closing the iterator closes the connection within half a
-        second and raises Cancelled in whoever waits. Every other failure is a LanguageModelFailed.
+        second and raises Cancelled in the waiting thread. Every other failure is a
+        LanguageModelFailed.
         """
 
     def complete(
@@ -153,10 +154,10 @@ class LanguageModel(ABC):
         return Completion("".join(texts), finish, usage)
 
     def count_tokens(self, text: str) -> int:
-        """A cautious guess; nobody publishes a tokenizer for every model."""
+        """A cautious guess: there is no tokenizer for every model."""
         return len(text.encode("utf-8", "replace")) // 3 + 1
 
     def estimate_usage(self, request: ChatRequest, text: str) -> Usage:
-        """For an answer whose usage nobody reported: no figures, broken off, cancelled."""
+        """For an answer without reported usage: no figures, broken off, cancelled."""
         prompt = sum(self.count_tokens(message.content) for message in request.messages)
         return Usage(prompt, self.count_tokens(text) if text else 0, is_estimated=True)

@@ -1,4 +1,4 @@
-"""Any chat server that speaks as OpenAI's: POST {base}/chat/completions. vLLM, LM Studio, …"""
+"""Any OpenAI-compatible chat server: POST {base}/chat/completions. vLLM, LM Studio, …"""
 
 from typing import Any
 

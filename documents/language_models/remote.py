@@ -106,7 +106,7 @@ class RemoteLanguageModel(LanguageModel):
             key=key,
             key_header=self.key_header,
             headers={**self.own_headers(), **(headers or {})},
-            places=concurrency,
+            max_calls=concurrency,
         )
 
     @property

@@ -1,4 +1,5 @@
-"""What calls to providers cost, by namespace and month, and how fast they may be made.
+"""The cost of calls to providers, per namespace and month, and their rate limits.
 
-In: tokens that were used. Out: rows of usage, refusals at the caps. Writes to the database.
+In: tokens that were used. Out: rows of usage, and errors when a cap is reached. May import
+embedders, language models and models; writes to the database.
 """

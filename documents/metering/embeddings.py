@@ -1,4 +1,4 @@
-"""What embedding takes in tokens and money: written down as it is spent, stopped at the caps."""
+"""Tokens and cost of embeddings: booked per namespace and month, and capped."""
 
 import logging
 import uuid
@@ -36,8 +36,7 @@ _BOOK = """
 
 
 class MeteredEmbedder(Embedder):
-    """An embedder at work for one job of a namespace. Refuses, before it begins, what would go
-    beyond a cap."""
+    """An embedder that books the usage of one job. Raises CostCap before exceeding a cap."""
 
     def __init__(self, embedder: Embedder, namespace_id: uuid.UUID, job_id: uuid.UUID) -> None:
         self._embedder = embedder
@@ -72,21 +71,19 @@ class MeteredEmbedder(Embedder):
             yield vectors
 
     def embed_unbooked(self, texts: Sequence[str]) -> Iterator[tuple[Vectors, int]]:
-        """The vectors of each batch with the tokens they took, for whoever stores them and books
-        the tokens in the same transaction."""
-        if texts and any(settings.EMBEDDING_CAPS.values()):  # counting takes its time
+        """Yield each batch's vectors and tokens, for callers that book in their own transaction."""
+        if texts and any(settings.EMBEDDING_CAPS.values()):  # counting tokens is slow
             self.require_room(sum(self.count_tokens(texts)))
         spent: list[int] = []
         for vectors in self._embedder.embed_documents(texts, spend=spent.append):
             yield vectors, spent.pop()
 
     def book(self, tokens: int) -> None:
-        """Inside namespace(). Not under the lease: what was spent was spent, whoever has the job
-        by now."""
+        """Record spent tokens, whether or not the lease is still held. Inside namespace()."""
         _book(self._embedder, self._namespace_id, self._job_id, tokens)
 
     def require_room(self, tokens: int = 0) -> None:
-        """That so many more tokens stay within every cap."""
+        """Raise CostCap if so many more tokens would exceed a cap."""
         caps = settings.EMBEDDING_CAPS
         if not any(caps.values()):
             return
@@ -109,13 +106,16 @@ class MeteredEmbedder(Embedder):
 
 
 def book_question(embedder: Embedder, namespace_id: uuid.UUID, text: str) -> None:
-    """Of a provider that costs money. A question counts like a document, but is never refused: a
-    search must not fail for a cap. Nor for the books, so it says when it could not write."""
+    """Book the tokens of a query, if the embedder has a price.
+
+    A query is never refused because of a cap, and a failure to book is only logged: neither may
+    make a search fail.
+    """
     if not embedder.price:
         return
     tokens = sum(embedder.count_tokens([text]))
     try:
-        with reading_from("default"), namespace(namespace_id):  # not a replica, which only reads
+        with reading_from("default"), namespace(namespace_id):  # a replica is read-only
             _book(embedder, namespace_id, None, tokens)
     except DatabaseError:
         logger.warning("usage.question_not_booked", exc_info=True)
@@ -143,7 +143,7 @@ def _cost(embedder: Embedder, tokens: int) -> Decimal:
 
 
 def usage_in(namespace_id: uuid.UUID, month: date) -> tuple[int, Decimal]:
-    """Tokens and money of all models. Inside namespace()."""
+    """Return the month's tokens and cost of all models. Inside namespace()."""
     rows = EmbeddingUsage.objects.filter(namespace_id=namespace_id, month=month)
     sums = rows.aggregate(tokens=Sum("tokens"), cost=Sum("cost"))
     return sums["tokens"] or 0, sums["cost"] or Decimal(0)

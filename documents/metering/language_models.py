@@ -1,4 +1,4 @@
-"""What language models take in tokens and money, by namespace, month and model; and its caps.
+"""Tokens and cost of language models: booked per namespace, month and model, and capped.
 
 Call these outside of transactions: each opens a short one of its own.
 """
@@ -34,9 +34,9 @@ _BOOK = """
 def book_usage(
     model: LanguageModel, namespace_id: uuid.UUID, usage: Usage, *, calls: int = 1
 ) -> Decimal | None:
-    """Add to the namespace's month; return the cost, None for a model without a price.
+    """Book usage for the namespace; return the cost, None for a model without a price.
 
-    Never fails: an answer must not be lost because the books could not be written.
+    A database error is only logged: it must not cost the user the answer.
     """
     cost = cost_of(model, usage)
     values: dict[str, uuid.UUID | date | str | int | Decimal] = {
@@ -50,7 +50,7 @@ def book_usage(
     }
     try:
         with (
-            reading_from("default"),  # not a replica, which only reads
+            reading_from("default"),  # a replica is read-only
             namespace(namespace_id),
             current_connection().cursor() as cursor,
         ):
@@ -63,7 +63,7 @@ def book_usage(
 
 
 def cost_of(model: LanguageModel, usage: Usage) -> Decimal | None:
-    """In the operator's currency; None for a model without a price."""
+    """Return the cost in the operator's currency; None for a model without a price."""
     if not model.price_in and not model.price_out:
         return None
     price_in, price_out = Decimal(str(model.price_in)), Decimal(str(model.price_out))
@@ -71,9 +71,9 @@ def cost_of(model: LanguageModel, usage: Usage) -> Decimal | None:
 
 
 def require_room(model: LanguageModel, namespace_id: uuid.UUID) -> None:
-    """Raise LanguageModelCostCap once the namespace has reached a cap of the month.
+    """Raise LanguageModelCostCap once the namespace has reached a monthly cap.
 
-    What a call will take is not known before it: the last one may go beyond the cap.
+    A call's usage is not known beforehand, so the last one may exceed the cap.
     """
     caps = settings.LANGUAGE_MODEL_CAPS
     if not any(caps.values()):
@@ -92,7 +92,7 @@ def require_room(model: LanguageModel, namespace_id: uuid.UUID) -> None:
 
 
 def usage_in(namespace_id: uuid.UUID, month: date) -> tuple[int, Decimal]:
-    """Tokens and money of all models. Inside namespace()."""
+    """Return the month's tokens and cost of all models. Inside namespace()."""
     rows = LanguageModelUsage.objects.filter(namespace_id=namespace_id, month=month)
     sums = rows.aggregate(tokens=Sum(F("prompt_tokens") + F("completion_tokens")), cost=Sum("cost"))
     return sums["tokens"] or 0, sums["cost"] or Decimal(0)

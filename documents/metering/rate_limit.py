@@ -1,8 +1,8 @@
-"""One pace for all that call a provider, on this host or another: two moments in a database row.
+"""One rate limit per provider for all processes on all hosts, kept in a database row.
 
-Each caller moves `next_at` on by what its call takes of the provider's limits and begins at the
-moment it found there. A Retry-After moves `blocked_until` for everybody. A question does not queue
-behind documents: it counts, but only `blocked_until` holds it up.
+Each call starts at the `next_at` it finds and moves it on by its share of the provider's limits. A
+Retry-After moves `blocked_until` for everybody. Queries do not wait behind documents: they count
+towards the limit, but only `blocked_until` delays them.
 """
 
 import threading
@@ -31,10 +31,12 @@ VALUES (%(provider)s, clock_timestamp(), clock_timestamp() + make_interval(secs 
 ON CONFLICT (provider) DO UPDATE
 SET blocked_until = greatest(pace.blocked_until, excluded.blocked_until)
 """
-LONGEST_BLOCK = 3600.0  # seconds: no provider keeps us away for good by a mistake of its own
+MAX_BLOCK_SECONDS = 3600.0  # whatever Retry-After a provider sends
 
 
 class SharedRateLimiter:
+    """A provider's rate limit, shared through the database."""
+
     def __init__(
         self, provider: str, *, requests_per_minute: float = 0, tokens_per_minute: float = 0
     ) -> None:
@@ -55,10 +57,10 @@ class SharedRateLimiter:
         return True
 
     def back_off(self, seconds: float) -> None:
-        self._ask(BLOCK, {"provider": self._provider, "seconds": min(seconds, LONGEST_BLOCK)})
+        self._ask(BLOCK, {"provider": self._provider, "seconds": min(seconds, MAX_BLOCK_SECONDS)})
 
     def _ask(self, statement: str, values: dict[str, str | float]) -> float | None:
-        connection = connections["default"]  # never a replica: this writes
+        connection = connections["default"]  # never a replica, which is read-only
         try:
             with connection.cursor() as cursor:
                 cursor.execute(statement, values)
@@ -67,4 +69,4 @@ class SharedRateLimiter:
         finally:
             is_main = threading.current_thread() is threading.main_thread()
             if not is_main and not connection.in_atomic_block:
-                connection.close()  # a thread that ends would leave it open
+                connection.close()  # a thread that ends leaves it open

@@ -9,7 +9,7 @@ from .namespaces import Namespace
 
 
 class AuditEvent(models.Model):
-    """One deed. Holds no document content and no secrets.
+    """One action. Holds no document content and no secrets.
 
     The database lets nobody but its owner change or delete one (migration 0012); the namespace is
     kept by id and by slug, without a constraint, so that the event survives the namespace.

@@ -38,9 +38,9 @@ class Document(models.Model):
     byte_size = models.BigIntegerField()
     tags = ArrayField(models.TextField(), default=list, blank=True)
     metadata = models.JSONField(default=dict, blank=True)
-    # What the uploader said (title, tags, metadata); what the file says of itself is added to it.
+    # Title, tags and metadata from the uploader; the file's own metadata is added to them.
     given = models.JSONField(default=dict, blank=True, editable=False)
-    # ISO 639-1: decides how its words are reduced to stems; blank where nobody could tell.
+    # ISO 639-1: decides how its words are reduced to stems; blank if unknown.
     language = models.CharField(max_length=8, blank=True)
     # What date filters mean: the date the document gives itself, else when it was first taken in.
     dated_at = models.DateTimeField(db_default=Now())

@@ -1,4 +1,4 @@
-"""What documents say, one statement at a time."""
+"""Facts: single statements from documents."""
 
 import uuid
 

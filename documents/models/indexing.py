@@ -40,8 +40,8 @@ class IndexProfile(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.SlugField()
-    # No constraint in the database: when its namespace goes, a profile that others were given
-    # has to stay. What nobody uses is swept up later (documents/profiles/deletion.py).
+    # No constraint in the database: a profile that other namespaces use outlives its own.
+    # Unused profiles are deleted later (documents/profiles/deletion.py).
     namespace = models.ForeignKey(
         "documents.Namespace",
         on_delete=models.DO_NOTHING,
@@ -190,8 +190,8 @@ class Chunk(models.Model):
 
 
 class EmbeddingCache(models.Model):
-    """A vector already paid for. Kept per namespace: a shared one would tell by its speed what
-    another tenant has."""
+    """A vector already paid for. Kept per namespace: with a shared cache, timing would reveal
+    what another tenant has."""
 
     id = models.BigAutoField(primary_key=True)
     namespace = models.ForeignKey(

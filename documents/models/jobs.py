@@ -51,7 +51,7 @@ class IngestJob(models.Model):
     stage = models.CharField(max_length=10, choices=Stage, default=Stage.WAITING)
     attempts = models.PositiveIntegerField(default=0)
     max_attempts = models.PositiveIntegerField(default=max_attempts)
-    # The lease is on the database's clock. Whoever takes the job away (a cancel, the reaper)
+    # The lease is on the database's clock. Taking the job away (cancelling, requeueing)
     # changes state or token, and the worker's next write finds no row: that stops it.
     lease_until = models.DateTimeField(null=True)
     lease_token = models.UUIDField(null=True)

@@ -103,7 +103,7 @@ class Namespace(models.Model):
 
 class NamespaceUsage(models.Model):
     """What a namespace holds, for its quotas. Triggers on documents and versions keep it: they see
-    every row that comes or goes, whoever moves it. Chunks are counted in Namespace.chunk_count."""
+    every row that is added or deleted, by any code. Chunks are counted in Namespace.chunk_count."""
 
     namespace = models.OneToOneField(
         Namespace, on_delete=models.CASCADE, primary_key=True, related_name="usage"

@@ -49,7 +49,7 @@ class Reindex(models.Model):
     )
     state = models.CharField(max_length=10, choices=State, default=State.BUILDING)
     stage = models.CharField(max_length=10, choices=Stage, default=Stage.WAITING)
-    # Set by whoever publishes a document, taken back by the builder that finds nothing missing.
+    # Set when a document is published, cleared by the builder when nothing is missing.
     has_work = models.BooleanField(default=True)
     # What could not be indexed under the profile: {version id: {"document_id",
     # "version", "code", "message"}}.

@@ -10,8 +10,8 @@ from .namespaces import Namespace
 
 
 class DocumentRemoval(models.Model):
-    """Documents of one namespace that somebody asked to delete. Workers delete them one by one;
-    queued → running → done. Whoever asked is kept, so that the audit log names them."""
+    """A request to delete documents of one namespace. Workers delete them one by one;
+    queued → running → done. The requester is kept for the audit log."""
 
     class State(models.TextChoices):
         QUEUED = "queued"

@@ -79,8 +79,8 @@ class TermStatistics(models.Model):
 
 
 class TermFrequency(models.Model):
-    """In how many chunks of a namespace a word stands. Per namespace: shared counts would tell
-    one tenant which words another uses."""
+    """In how many chunks of a namespace a word stands. Per namespace: shared counts would reveal
+    to one tenant which words another uses."""
 
     id = models.BigAutoField(primary_key=True)
     namespace = models.ForeignKey(

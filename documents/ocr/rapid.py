@@ -93,10 +93,10 @@ class RapidOcr(OcrEngine):
         return [[(float(x), float(y)) for x, y in box] for box in boxes], crops
 
     def _is_upside_down(self, crops: Sequence[Any]) -> bool:
-        """Told by the longest pieces for all: of single ones the classifier is not so sure."""
+        """The longest pieces decide for all: the classifier is unsure about single ones."""
         longest = sorted(crops, key=lambda crop: -crop.shape[1] / crop.shape[0])[:TELLING]
-        _, told = self.engine.cls_and_rotate(longest)
-        votes = sum(sure if "180" in label else -sure for label, sure in told.cls_res)
+        _, classified = self.engine.cls_and_rotate(longest)
+        votes = sum(sure if "180" in label else -sure for label, sure in classified.cls_res)
         return bool(votes > 0)
 
 
@@ -104,11 +104,11 @@ def _broad_enough(picture: "Image") -> "Image":
     """With white to the right or below it: RapidOCR shrinks a narrow strip to nothing and fails."""
     from PIL import Image
 
-    least = max(picture.size) // MAX_ASPECT_RATIO
-    if min(picture.size) >= least:
+    min_side = max(picture.size) // MAX_ASPECT_RATIO
+    if min(picture.size) >= min_side:
         return picture
     width, height = picture.size
-    page = Image.new("RGB", (max(width, least), max(height, least)), "white")
+    page = Image.new("RGB", (max(width, min_side), max(height, min_side)), "white")
     page.paste(picture, (0, 0))
     return page
 

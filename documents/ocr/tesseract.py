@@ -52,8 +52,8 @@ class Tesseract(OcrEngine):
             preexec_fn=die_with_parent,
         )
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip()[-MAX_MESSAGE_CHARACTERS:]
-            raise OcrUnavailable(f"Tesseract ended with {done.returncode}: {said}")
+            message = done.stderr.decode(errors="replace").strip()[-MAX_MESSAGE_CHARACTERS:]
+            raise OcrUnavailable(f"Tesseract ended with {done.returncode}: {message}")
         return list(lines_of(done.stdout.decode(errors="replace"), picture.size))
 
 

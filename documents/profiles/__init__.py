@@ -1,4 +1,5 @@
-"""Index profiles: which embedder and chunker serve one, and the vector index it owns.
+"""Index profiles: the embedder and splitter of each, and its vector index.
 
-In: a profile's settings. Out: embedders, splitters, indexes made and dropped.
+In: a profile's settings. Out: embedders, splitters, and vector indexes built and dropped. May
+import chunking, embedders, metering, accounts and models.
 """

@@ -1,12 +1,12 @@
-"""The methods by which near vectors are found: what each is called, takes, and is built with."""
+"""The vector index methods: their operators, options and build parameters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isqrt
 from typing import Any
 
-MAX_DIMENSIONS = 4000  # of a halfvec that can be indexed
-MIN_ROWS = 1000  # below, lists of neighbours say nothing, and every row is looked at anyway
+MAX_DIMENSIONS = 4000  # a halfvec with more cannot be indexed
+MIN_ROWS = 1000  # with fewer, clusters mean nothing and a scan is as fast
 
 Bounds = tuple[int, int]
 
@@ -15,11 +15,11 @@ Bounds = tuple[int, int]
 class Method:
     """An index access method of PostgreSQL."""
 
-    extension: str  # that brings it
-    type: str  # that it indexes
+    extension: str  # that provides it
+    type: str  # of vector that it indexes
     operators: str
     options: Mapping[str, Bounds] = field(default_factory=dict)
-    needs_rows: bool = False  # it learns from the rows that are there when it is built
+    needs_rows: bool = False  # it clusters the rows that exist when it is built
 
 
 METHODS = {
@@ -44,27 +44,27 @@ METHODS = {
 
 
 def ann_errors(name: str, options: Any) -> str:
-    """A sentence if these options make no sense for the method; "" if they do."""
+    """Return what is wrong with these options for the method; "" if nothing is."""
     known = METHODS[name].options if name in METHODS else {}
     if not isinstance(options, dict):
         return "An object, such as {}."
     for option, value in options.items():
         if option not in known:
             return f"{name} has no option {str(option)!r}."
-        least, most = known[option]
-        if type(value) is not int or not least <= value <= most:
-            return f"{option}: a whole number from {least} to {most}."
+        minimum, maximum = known[option]
+        if type(value) is not int or not minimum <= value <= maximum:
+            return f"{option}: a whole number from {minimum} to {maximum}."
     if name == "hnsw" and options.get("ef_construction", 64) < 2 * options.get("m", 16):
         return "ef_construction: at least twice m."
     return ""
 
 
 def build_options(name: str, options: Mapping[str, int], *, rows: int) -> dict[str, int]:
-    """What to build the index with, over so many rows."""
+    """Return the parameters to build the index with, for so many rows."""
     if name == "hnsw":
         return {"m": options.get("m", 16), "ef_construction": options.get("ef_construction", 64)}
     if name == "ivfflat":
-        # As pgvector advises: a thousand rows to a list, beyond a million the square root.
+        # As pgvector recommends: rows / 1000, and the square root beyond a million rows.
         lists = rows // 1000 if rows <= 1_000_000 else isqrt(rows)
         return {"lists": options.get("lists", max(10, lists))}
     if name == "scann":
@@ -73,5 +73,5 @@ def build_options(name: str, options: Mapping[str, int], *, rows: int) -> dict[s
 
 
 def probes(options: Mapping[str, int], facts: Mapping[str, int]) -> int:
-    """How many lists of an ivfflat index to look into at first; the scan goes on if it must."""
+    """Return how many lists of an ivfflat index to scan first; the scan goes on if it must."""
     return options.get("probes", 0) or max(1, isqrt(facts.get("lists", 1) - 1) + 1)

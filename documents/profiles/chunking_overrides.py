@@ -1,8 +1,8 @@
-"""A document's own chunking: checked when it is asked for, applied whenever its text is cut.
+"""A document's own chunking options: checked on upload, applied whenever its text is split.
 
-What an upload asks for is kept in `Document.given["chunking"]`, beside its title and tags. It takes
-the place of the index profile's chunker settings when the text is split; the embedding model is
-always the profile's (docs/decisions/0023-the-owners-documents.md).
+They are kept in `Document.given["chunking"]`, next to title and tags, and override the index
+profile's chunker settings. The embedding model is always the profile's
+(docs/decisions/0023-the-owners-documents.md).
 """
 
 import uuid
@@ -28,13 +28,13 @@ TYPICAL_CHARACTERS_PER_TOKEN = 4  # of English prose
 
 
 class BadChunking(BadFile):
-    """The options make no sense, or the namespace's embedding model cannot read such chunks."""
+    """The options are invalid, or the namespace's embedding model cannot read such chunks."""
 
     code = "invalid_chunking"
 
 
 def requested_by(document: Document) -> dict[str, Any]:
-    """What the document's uploads asked for; empty where the profile decides."""
+    """Return the options of the document's uploads; empty where the profile decides."""
     return document.given.get("chunking") or {}
 
 
@@ -43,34 +43,34 @@ def is_changed_by(document: Document, options: ChunkingOptions | None) -> bool:
 
 
 def check(namespace_id: uuid.UUID, options: ChunkingOptions | None) -> tuple[str, ...]:
-    """Raises BadChunking, with the limits; returns warnings about what will come out otherwise."""
+    """Return warnings about the options. Raises BadChunking, with the allowed limits."""
     if options is None or not options.as_json():
         return ()
     with namespace(namespace_id):
         tenants = Namespace.objects.select_related("active_profile")
         profile = tenants.get(pk=namespace_id).active_profile
     embedder = profiles.load_embedder(profile.embedder)
-    wanted = options.over(profiles.chunker_settings(profile))
-    if wanted.chunker == "llm" and not settings.CHUNKING["model"]:
+    merged = options.over(profiles.chunker_settings(profile))
+    if merged.chunker == "llm" and not settings.CHUNKING["model"]:
         raise BadChunking("chunking.method: llm needs a language model, and none is set up here.")
-    if wrong := misfit(wanted, embedder):
+    if wrong := misfit(merged, embedder):
         name, sentence = wrong
         error = BadChunking(f"chunking.{name}: {sentence}")
-        error.details = _limits(wanted.chunker, embedder)
+        error.details = _limits(merged.chunker, embedder)
         raise error
-    return _size_warnings(wanted, embedder)
+    return _size_warnings(merged, embedder)
 
 
 def _limits(method: str, embedder: Embedder) -> dict[str, Any]:
     if method not in UNITS:
         return {"methods": list(UNITS)}
-    least, most = size_limits(method, embedder)
-    return {"method": method, "unit": UNITS[method], "min_size": least, "max_size": most}
+    minimum, maximum = size_limits(method, embedder)
+    return {"method": method, "unit": UNITS[method], "min_size": minimum, "max_size": maximum}
 
 
-def _size_warnings(wanted: ChunkerSettings, embedder: Embedder) -> tuple[str, ...]:
+def _size_warnings(merged: ChunkerSettings, embedder: Embedder) -> tuple[str, ...]:
     readable = embedder.max_tokens * TYPICAL_CHARACTERS_PER_TOKEN
-    if wanted.chunker != "fixed" or wanted.size <= readable:
+    if merged.chunker != "fixed" or merged.size <= readable:
         return ()
     return (
         f"chunking.size: the embedding model reads {embedder.max_tokens} tokens at once, about "
@@ -81,32 +81,36 @@ def _size_warnings(wanted: ChunkerSettings, embedder: Embedder) -> tuple[str, ..
 def splitter_for_document(
     profile: IndexProfile,
     embedder: Embedder,
-    asked: Mapping[str, Any],
+    requested: Mapping[str, Any],
     *,
     namespace_id: uuid.UUID | None,
 ) -> tuple[Splitter, tuple[str, ...]]:
-    """How this document is cut under the profile, and warnings. Options that do not fit the
-    profile's embedding model are left aside. Without a namespace that pays for it, no language
-    model is asked."""
+    """Return the splitter for a document under the profile, and warnings.
+
+    Options that do not fit the profile's embedding model are not applied. Without a namespace to
+    charge, no language model is asked.
+    """
     own = profiles.chunker_settings(profile)
-    wanted = ChunkingOptions(**asked).over(own)
+    merged = ChunkingOptions(**requested).over(own)
     warnings: tuple[str, ...] = ()
-    if asked and (wrong := misfit(wanted, embedder)):
+    if requested and (wrong := misfit(merged, embedder)):
         warnings = (
             f"chunking_not_applied: under the index profile {profile.name!r} the document is cut "
             f"by the profile's own settings, because its chunking does not fit: {wrong[1]}",
         )
-        wanted = own
+        merged = own
     find_topics = None
-    if wanted.chunker == "llm" and namespace_id is not None:
+    if merged.chunker == "llm" and namespace_id is not None:
         find_topics = topic_finder(namespace_id)
-    splitter = profiles.splitter_of(profile, embedder, chunking=wanted, find_topics=find_topics)
+    splitter = profiles.splitter_of(profile, embedder, chunking=merged, find_topics=find_topics)
     return splitter, warnings
 
 
 def topic_finder(namespace_id: uuid.UUID) -> FindTopics:
-    """Asks the model of CHUNKING_MODEL, within the namespace's caps, and books what it takes. One
-    that cannot be loaded fails like one that does not answer: when it is asked."""
+    """Return a function that asks CHUNKING_MODEL for topics, within the namespace's caps.
+
+    A model that cannot be loaded fails like one that does not answer: when it is called.
+    """
 
     def find(sentences: Sequence[str]) -> list[int]:
         model = _chunking_model()
@@ -127,5 +131,5 @@ def _chunking_model() -> LanguageModel:
             f"The language model {alias!r} of CHUNKING_MODEL cannot be loaded."
         ) from error
     if not isinstance(model, LanguageModel):
-        raise LanguageModelUnavailable(f"{alias!r} of CHUNKING_MODEL is no language model.")
+        raise LanguageModelUnavailable(f"{alias!r} of CHUNKING_MODEL is not a language model.")
     return model

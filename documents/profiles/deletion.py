@@ -1,4 +1,4 @@
-"""The end of a profile that nobody uses: its vector index first, then its row."""
+"""Delete profiles that are not in use: first the vector index, then the row."""
 
 from contextlib import suppress
 
@@ -15,7 +15,7 @@ class ProfileInUse(IngestError):
 
 
 def retire(profile: IndexProfile) -> None:
-    """Raises ProfileInUse while a namespace, a reindex or any chunk needs it."""
+    """Delete a profile. Raises ProfileInUse while a namespace, a reindex or a chunk needs it."""
     if profile.pk == DEFAULT_PROFILE_ID:
         raise ProfileInUse("The default profile stays: new namespaces begin with it.")
     if vector_indexes.is_in_use(profile):
@@ -29,7 +29,7 @@ def retire(profile: IndexProfile) -> None:
 
 
 def sweep() -> None:
-    """Retire the profiles of namespaces that are gone, as soon as nobody else uses them."""
+    """Delete the profiles of deleted namespaces, once they are no longer in use."""
     living = Namespace.objects.using("owner").values("pk")
     owned = IndexProfile.objects.using("owner").exclude(namespace=None)
     for profile in list(owned.exclude(namespace__in=living)):

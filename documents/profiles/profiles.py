@@ -1,4 +1,4 @@
-"""Which embedder and splitter serve an index profile — and that no other embedder ever does."""
+"""Create and find index profiles; the embedder and splitter of each."""
 
 import uuid
 from typing import Any
@@ -22,12 +22,12 @@ from ragsite.platform.backends import load_backend
 
 from .vector_indexes import require_method
 
-# What a profile made like another has of its own.
+# Fields that `create(like=…)` does not copy.
 NOT_COPIED = {"id", "name", "namespace", "ingestion_version"}
 
 
 class ProfileMismatch(IngestError):
-    """The configured embedder is not the one this profile's vectors were made with."""
+    """The configured embedder is not the one that made this profile's vectors."""
 
     code = "profile_mismatch"
 
@@ -43,25 +43,25 @@ def create(
     like: IndexProfile | None = None,
     **fields: Any,
 ) -> IndexProfile:
-    """A new profile, for one namespace or shared by all: what is not named is as in `like`, or
-    follows from what is. Its vector index is made when the first namespace needs it.
+    """Create a profile, for one namespace or shared by all.
 
-    Raises ValidationError for settings that make no sense, IngestError for those that cannot work
-    here: an embedder or an index method that is not there.
+    Fields that are not given are copied from `like` or derived from the others. The vector index
+    is built when the first namespace needs it. Raises ValidationError for invalid settings and
+    IngestError for an embedder or index method that is not available.
     """
     fields = {key: value for key, value in fields.items() if value is not None}
     if like is not None:
         fields = {**_copied(like, fields), **fields}
     size, overlap = DEFAULT_SIZES.get(fields.get("chunker", "structure"), (1, 0))
     embedder = load_embedder(fields.get("embedder", "default"))
-    unnamed = {
+    defaults = {
         "embedder": "default",
         "dimensions": embedder.dimensions,
         "chunk_size": size,
         "chunk_overlap": fields.get("chunk_size", size) * overlap // size,
         "contextual_header": True,
     }
-    profile = IndexProfile(name=name, namespace_id=namespace_id, **{**unnamed, **fields})
+    profile = IndexProfile(name=name, namespace_id=namespace_id, **{**defaults, **fields})
     with operator():
         require_free_name(profile)
         profile.full_clean()
@@ -70,13 +70,13 @@ def create(
             with transaction.atomic(using="operator"):
                 profile.save(force_insert=True)
                 audit.record("profile.create", namespace=namespace_id, target=profile)
-        except IntegrityError:  # somebody was faster
+        except IntegrityError:  # another request was faster
             raise _name_taken() from None
     return profile
 
 
 def _copied(like: IndexProfile, changes: dict[str, Any]) -> dict[str, Any]:
-    """Everything of the profile that still makes sense under the changes."""
+    """Return the profile's fields that are still valid with the changes."""
     copied = {
         field.name: getattr(like, field.name)
         for field in IndexProfile._meta.concrete_fields
@@ -97,8 +97,10 @@ def _copied(like: IndexProfile, changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def assign(profile: IndexProfile, *, namespace_id: uuid.UUID | None) -> None:
-    """Let only this namespace, or all of them, see the profile; whoever uses it goes on seeing it.
-    Raises ValidationError where the name is taken."""
+    """Make the profile private to a namespace, or shared; namespaces that use it still see it.
+
+    Raises ValidationError if the name is taken.
+    """
     profile.namespace_id = namespace_id
     with operator():
         require_free_name(profile)
@@ -108,8 +110,10 @@ def assign(profile: IndexProfile, *, namespace_id: uuid.UUID | None) -> None:
 
 
 def require_free_name(profile: IndexProfile) -> None:
-    """Looks only where the profile's owner may look: what others call theirs is not theirs to
-    know. As operator()."""
+    """Raise ValidationError if the name is taken. Inside operator().
+
+    Checks only profiles that the owner can see, so that it does not reveal others' names.
+    """
     visible = Q(namespace=None)
     if profile.namespace_id is not None:
         visible |= Q(namespace=profile.namespace_id)
@@ -123,20 +127,22 @@ def _name_taken() -> ValidationError:
 
 
 def visible_to(namespace_id: uuid.UUID) -> list[IndexProfile]:
-    """The namespace's own, the shared ones, and those it uses or has used."""
+    """Return the namespace's own profiles, the shared ones, and those it uses or has used."""
     with namespace(namespace_id):
-        return list(IndexProfile.objects.all())  # row-level security leaves no others
+        return list(IndexProfile.objects.all())  # row-level security filters them
 
 
 def find_for_tenant(name: str, *, namespace_id: uuid.UUID) -> IndexProfile | None:
-    """The one a tenant means: its own before a shared one before one it was given."""
+    """Find a profile by name: the tenant's own first, then shared, then others it can see."""
     found = [profile for profile in visible_to(namespace_id) if profile.name == name]
     return min(found, key=lambda one: _distance(one, namespace_id), default=None)
 
 
 def find_for_operator(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
-    """By NAME or NAMESPACE/NAME: of the namespace at hand, else shared, else the only one of that
-    name. Raises UnknownProfile."""
+    """Find a profile by NAME or NAMESPACE/NAME. Raises UnknownProfile.
+
+    A bare name means that of the namespace `near`, else a shared one, else the only one.
+    """
     slug, _, own_name = name.rpartition("/")
     with operator():
         found = list(IndexProfile.objects.filter(name=own_name).select_related("namespace"))
@@ -159,8 +165,10 @@ def _distance(profile: IndexProfile, namespace_id: uuid.UUID | None) -> int:
 
 
 def require_fitting(profile: IndexProfile, embedder: Embedder) -> None:
-    """That this embedder gives the profile's vectors and reads its chunks, and that the server has
-    its index method."""
+    """Check that the embedder fits the profile and that the server has its index method.
+
+    Raises ProfileMismatch, MethodUnavailable.
+    """
     if profile.chunker == "llm" and not settings.CHUNKING["model"]:
         raise ProfileMismatch("The llm chunker needs a language model: set CHUNKING_MODEL.")
     if embedder.dimensions != profile.dimensions:
@@ -173,7 +181,8 @@ def require_fitting(profile: IndexProfile, embedder: Embedder) -> None:
 
 
 def embedder_of(profile: IndexProfile) -> Embedder:
-    """The profile's embedder, refused if its vectors could not be compared with the stored ones."""
+    """Return the profile's embedder. Raises ProfileMismatch if it is not the one that made its
+    vectors."""
     embedder = load_embedder(profile.embedder)
     if embedder.dimensions != profile.dimensions:
         raise ProfileMismatch(
@@ -203,7 +212,7 @@ def splitter_of(
     chunking: ChunkerSettings | None = None,
     find_topics: FindTopics | None = None,
 ) -> Splitter:
-    """How the profile cuts texts into passages; `chunking` in place of its own settings."""
+    """Return the profile's splitter; `chunking` overrides the profile's own settings."""
     own = chunking or chunker_settings(profile)
     try:
         return splitter_for(
@@ -236,7 +245,7 @@ def load_embedder(alias: str) -> Embedder:
 
 
 def _pin(profile: IndexProfile, embedder: Embedder) -> None:
-    """Write down, once, which model this profile belongs to; the first writer decides."""
+    """Record the profile's model, once; the first writer wins."""
     with operator():
         unpinned = IndexProfile.objects.filter(pk=profile.pk, model_identity="")
         unpinned.update(model_identity=embedder.identity)

@@ -1,7 +1,7 @@
-"""The vector index each profile owns: made, made anew and dropped while everybody goes on.
+"""Each profile's vector index: built, rebuilt and dropped without blocking searches.
 
-As the owner of the tables and outside of transactions, because CREATE and DROP INDEX CONCURRENTLY
-want it so. One that is interrupted leaves an invalid index behind; whoever comes next drops it.
+Runs as the owner of the tables and outside of transactions, as CREATE and DROP INDEX CONCURRENTLY
+require. An interrupted build leaves an invalid index behind, which the next call drops.
 """
 
 import logging
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 PREFIX = "chunk_vectors_"
 DRAFT = "_new"
-OUTGROWN = 4  # times as many lists as an index was built with: then it is built anew
+REBUILD_FACTOR = 4  # rebuild when so many times as many lists are due as were built
 POLL_SECONDS = 0.5
 
 _INDEXES = """
@@ -43,17 +43,17 @@ class MethodUnavailable(IngestError):
 
 
 class _Busy(Exception):
-    """Somebody else is building or dropping."""
+    """Another process is building or dropping an index."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class VectorIndex:
     name: str
     is_valid: bool
 
     @property
     def is_leftover(self) -> bool:
-        """Of a build that did not come to its end."""
+        """Whether it was left by an interrupted build."""
         return not self.is_valid or self.name.endswith(DRAFT)
 
     @property
@@ -66,7 +66,7 @@ def name_of(profile_id: uuid.UUID) -> str:
 
 
 def require_method(name: str) -> None:
-    """Raises MethodUnavailable with what to do about it."""
+    """Raise MethodUnavailable if the server does not have this index method."""
     if name not in ann_methods.METHODS:
         return  # exact: no index
     with connection.cursor() as cursor:
@@ -80,21 +80,21 @@ def require_method(name: str) -> None:
 
 
 def ensure(profile: IndexProfile) -> bool:
-    """Let the profile have its index, valid and fit for its rows; True if one was built.
+    """Build the profile's index if it is missing, invalid or outgrown; True if one was built.
 
-    Takes as long as it takes: outside of transactions, in a worker or a command.
+    May take long: call it outside of transactions, in a worker or a command.
     """
-    with _alone(wait=True) as cursor:
+    with _exclusive(wait=True) as cursor:
         return _ensure(cursor, profile)
 
 
 def sweep() -> None:
-    """Drop what builds left behind and what nobody uses; build what is missing or outgrown."""
+    """Drop leftovers and unused indexes; build missing and outgrown ones."""
     try:
-        with _alone(wait=False) as cursor:
+        with _exclusive(wait=False) as cursor:
             _sweep(cursor)
     except _Busy:
-        return  # somebody is at it: what looks like a leftover may be their work
+        return  # what looks like a leftover may be a build under way
 
 
 def _sweep(cursor: CursorWrapper) -> None:
@@ -104,14 +104,14 @@ def _sweep(cursor: CursorWrapper) -> None:
         if profile is None or not _is_used(profile):
             _drop(cursor, found.name)
         elif found.is_leftover:
-            _tidied(cursor, profile)
+            _drop_leftovers(cursor, profile)
     active = Namespace.objects.using("owner").values_list("active_profile_id", flat=True)
     for profile_id in set(active):
         _ensure(cursor, profiles[profile_id])
 
 
 def drop_if_unused(profile: IndexProfile) -> bool:
-    with _alone(wait=True) as cursor:
+    with _exclusive(wait=True) as cursor:
         if _is_used(profile):
             return False
         for found in _indexes(cursor, name_of(profile.pk)):
@@ -129,7 +129,7 @@ def _is_used(profile: IndexProfile) -> bool:
 
 
 def is_in_use(profile: IndexProfile) -> bool:
-    """By a namespace, now or soon, or by chunks that nobody has reclaimed."""
+    """Whether a namespace or an open reindex uses the profile, or chunks of it are left."""
     either = Reindex.objects.using("owner").filter(state__in=Reindex.OPEN)
     return (
         Namespace.objects.using("owner").filter(active_profile=profile).exists()
@@ -140,7 +140,7 @@ def is_in_use(profile: IndexProfile) -> bool:
 
 def _ensure(cursor: CursorWrapper, profile: IndexProfile) -> bool:
     name = name_of(profile.pk)
-    valid = _tidied(cursor, profile)
+    valid = _drop_leftovers(cursor, profile)
     method = ann_methods.METHODS.get(profile.ann_method)
     if method is None or (valid and not method.needs_rows):
         return False
@@ -152,7 +152,7 @@ def _ensure(cursor: CursorWrapper, profile: IndexProfile) -> bool:
     _build(cursor, profile, method, options)
     if valid:
         _drop(cursor, name)
-    _take_over_draft(cursor, name)
+    _rename_draft(cursor, name)
     profile.index_facts = {**options, "rows": rows}
     IndexProfile.objects.using("owner").filter(pk=profile.pk).update(
         index_facts=profile.index_facts
@@ -162,8 +162,8 @@ def _ensure(cursor: CursorWrapper, profile: IndexProfile) -> bool:
     return True
 
 
-def _tidied(cursor: CursorWrapper, profile: IndexProfile) -> bool:
-    """Without what builds have left behind; True if there is a valid index."""
+def _drop_leftovers(cursor: CursorWrapper, profile: IndexProfile) -> bool:
+    """Drop or adopt what interrupted builds have left; True if there is a valid index."""
     name = name_of(profile.pk)
     found = {index.name: index for index in _indexes(cursor, name)}
     draft = found.get(name + DRAFT)
@@ -172,7 +172,7 @@ def _tidied(cursor: CursorWrapper, profile: IndexProfile) -> bool:
         and ann_methods.METHODS[profile.ann_method].needs_rows
     )
     if draft is not None and draft.is_valid and name not in found and not learns:
-        _take_over_draft(cursor, name)  # its builder died between the last two steps
+        _rename_draft(cursor, name)  # its builder died just before renaming it
         return True
     for index in found.values():
         if index.is_leftover:
@@ -181,14 +181,16 @@ def _tidied(cursor: CursorWrapper, profile: IndexProfile) -> bool:
     return name in found and found[name].is_valid
 
 
-def _take_over_draft(cursor: CursorWrapper, name: str) -> None:
+def _rename_draft(cursor: CursorWrapper, name: str) -> None:
     rename = sql.SQL("ALTER INDEX {} RENAME TO {}")
     cursor.execute(rename.format(sql.Identifier(name + DRAFT), sql.Identifier(name)))
 
 
 def _still_fits(profile: IndexProfile, options: dict[str, int], valid: bool) -> bool:
     built = profile.index_facts
-    return valid and all(OUTGROWN * built.get(key, 0) >= value for key, value in options.items())
+    return valid and all(
+        REBUILD_FACTOR * built.get(key, 0) >= value for key, value in options.items()
+    )
 
 
 def _build(
@@ -197,7 +199,7 @@ def _build(
     method: ann_methods.Method,
     options: dict[str, int],
 ) -> None:
-    """Under a name of its own, so that the one in use stays until this one is there."""
+    """Build under a temporary name, so that the index in use stays until the new one is ready."""
     require_method(profile.ann_method)
     settings = sql.SQL(", ").join(
         sql.SQL("{} = {}").format(sql.Identifier(key), sql.Literal(value))
@@ -216,7 +218,7 @@ def _build(
         settings=sql.SQL("WITH ({})").format(settings) if options else sql.SQL(""),
         profile=sql.Literal(str(profile.pk)),
     )
-    # One core for the build, the others for those who ask questions meanwhile.
+    # One core for the build; the others serve searches meanwhile.
     cursor.execute("SET max_parallel_maintenance_workers = 0")
     cursor.execute(statement)
 
@@ -226,15 +228,17 @@ def _drop(cursor: CursorWrapper, name: str) -> None:
     logger.info("vector_index.dropped", extra={"index": name})
 
 
-def _indexes(cursor: CursorWrapper, prefix: str) -> list[Found]:
+def _indexes(cursor: CursorWrapper, prefix: str) -> list[VectorIndex]:
     cursor.execute(_INDEXES, [prefix])
-    return [Found(*row) for row in cursor.fetchall()]
+    return [VectorIndex(*row) for row in cursor.fetchall()]
 
 
 @contextmanager
-def _alone(*, wait: bool) -> Iterator[CursorWrapper]:
-    """One at a time in the whole database. The lock is asked for again and again, never waited
-    for: CREATE INDEX CONCURRENTLY would wait for the one who waits."""
+def _exclusive(*, wait: bool) -> Iterator[CursorWrapper]:
+    """Hold the one lock for index changes in the database; raises _Busy unless `wait`.
+
+    The lock is polled, because CREATE INDEX CONCURRENTLY would wait for a waiting transaction.
+    """
     owner = connections["owner"]
     try:
         with owner.cursor() as cursor:

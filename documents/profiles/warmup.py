@@ -1,4 +1,4 @@
-"""Models that are or will soon be asked, loaded before the first question needs them."""
+"""Load the embedding models in use before the first query needs them."""
 
 import logging
 import time
@@ -14,19 +14,19 @@ POLL_SECONDS = 10.0
 
 
 def embedders_in_use() -> set[str]:
-    """The aliases that any namespace searches with, or will after a switch or a rollback."""
+    """Return the aliases that a namespace searches with, or may after a switch or rollback."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT embedder FROM ragsite.embedders_in_use()")
         return {row[0] for row in cursor.fetchall()}
 
 
 def warm(known: set[str]) -> set[str]:
-    """Load what is in use and not yet known; what was loaded. One that fails is tried again."""
+    """Load the models in use that are not in `known`; return those loaded. Failures are logged."""
     loaded = set()
     for alias in embedders_in_use() - known:
         try:
             load_embedder(alias).warm()
-        except Exception:  # the search will say so itself
+        except Exception:  # a search will report it
             logger.warning("embedder.warm_failed", extra={"embedder": alias}, exc_info=True)
         else:
             loaded.add(alias)
@@ -34,15 +34,17 @@ def warm(known: set[str]) -> set[str]:
 
 
 def keep_warm(known: set[str], *, after: Callable[[], None]) -> None:
-    """For ever, in a thread of the web process: a reindex brings a new model long before its
-    switch. `after` is called when something was loaded."""
+    """Load new models forever, in a thread of the web process; call `after` when one was loaded.
+
+    A reindex brings a new model into use long before its switch.
+    """
     while True:
         close_old_connections()
         try:
             if loaded := warm(known):
                 known |= loaded
                 after()
-        except Exception:  # the database is away: it will be back
+        except Exception:  # the database may be down: try again
             logger.warning("embedder.look_failed", exc_info=True)
         close_old_connections()
         time.sleep(POLL_SECONDS)

@@ -1,8 +1,8 @@
 """One JSON call to a provider's API within one deadline, connecting and dripping bytes included.
 
-Not the guarded door of documents/intake/fetching.py: the operator chose this address, and it may be
-private. Redirects are not followed, proxies and the environment play no part, and neither the key
-nor the provider's own words get into an error.
+Unlike documents/intake/fetching.py it allows private addresses, because the operator chose them.
+Redirects are not followed, proxy settings of the environment are ignored, and neither the key nor
+the provider's own words get into an error.
 """
 
 import json
@@ -74,7 +74,7 @@ class Provider:
         key_header: str = "",
         headers: Mapping[str, str] | None = None,
         max_bytes: int = 2_000_000,
-        places: int = 8,
+        max_calls: int = 8,
     ) -> None:
         self._url = _target(url, path)
         self._headers: Headers = {
@@ -87,8 +87,8 @@ class Provider:
             **_authorization(key, key_header),
         }
         self._max_bytes = max_bytes
-        self._places = places
-        self._runner = DeadlineRunner(places)
+        self._max_calls = max_calls
+        self._runner = DeadlineRunner(max_calls)
 
     def __repr__(self) -> str:
         return f"Provider({self._url.host})"
@@ -111,7 +111,7 @@ class Provider:
     def _pool(self) -> httpcore2.ConnectionPool:
         return httpcore2.ConnectionPool(
             ssl_context=ssl.create_default_context(),
-            max_connections=self._places,
+            max_connections=self._max_calls,
             keepalive_expiry=30.0,
             network_backend=_DeadlineBackend(),
         )

@@ -1,4 +1,4 @@
-"""A provider's answer line by line as it comes, within one deadline, until nobody wants it.
+"""A provider's answer line by line as it arrives, within one deadline, until it is cancelled.
 
 Reading and writing happen in the caller's thread, in steps short enough to notice a cancelled
 call within half a second. Only what cannot be interrupted (resolving a name, connecting, the TLS
@@ -38,7 +38,7 @@ from documents.providers.http_api import (
     provider_errors,
 )
 
-DRAIN_SECONDS = 0.1  # for the end of HTTP's stream, once the answer's own end was read
+DRAIN_SECONDS = 0.1  # to read the end of the HTTP stream after the end of the answer
 STREAM_TYPES = "text/event-stream, application/x-ndjson, application/json"
 
 
@@ -47,8 +47,8 @@ class CallCancelled(Exception):
 
 
 class CallState:
-    """What every step of one call looks at. `wait_until` may be moved while it runs, but the
-    deadline holds."""
+    """The limits of one call, checked at every step. `wait_until` may be moved while it runs; the
+    deadline may not."""
 
     def __init__(self, deadline: float, cancelled: threading.Event | None) -> None:
         self.deadline = deadline
@@ -69,7 +69,7 @@ _local = threading.local()  # .call: the one this thread makes a step of
 
 
 class StreamingProvider(Provider):
-    """`max_bytes` are of a whole stream, `max_line_bytes` of a line; no more than `places`
+    """`max_bytes` are of a whole stream, `max_line_bytes` of a line; no more than `max_calls`
     streams run at a time, and others wait for them."""
 
     def __init__(
@@ -79,12 +79,12 @@ class StreamingProvider(Provider):
         *,
         max_bytes: int = 32_000_000,
         max_line_bytes: int = 1_000_000,
-        places: int = 32,
+        max_calls: int = 32,
         **options: Any,
     ) -> None:
-        super().__init__(url, path, max_bytes=max_bytes, places=places, **options)
+        super().__init__(url, path, max_bytes=max_bytes, max_calls=max_calls, **options)
         self._max_line_bytes = max_line_bytes
-        self._slots = threading.BoundedSemaphore(places)
+        self._slots = threading.BoundedSemaphore(max_calls)
 
     def stream(
         self,
@@ -142,9 +142,9 @@ class StreamingProvider(Provider):
     def _stream_pool(self) -> httpcore2.ConnectionPool:
         return httpcore2.ConnectionPool(
             ssl_context=ssl.create_default_context(),
-            max_connections=self._places,
+            max_connections=self._max_calls,
             keepalive_expiry=30.0,
-            network_backend=_Backend(DeadlineRunner(self._places)),
+            network_backend=_Backend(DeadlineRunner(self._max_calls)),
         )
 
 
@@ -231,7 +231,7 @@ class _CallStream(httpcore2.NetworkStream):
             try:
                 return self._stream.read(max_bytes, step)
             except httpcore2.ReadTimeout:
-                continue  # the next step() says if the time is over or nobody waits
+                continue  # the next step() raises if the time is over or the call cancelled
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         call: CallState = _local.call

@@ -1,1 +1,5 @@
-"""Moving a namespace to another index profile with no downtime: estimate, build, switch, back."""
+"""Moving a namespace to another index profile without downtime.
+
+In: a namespace and a profile. Out: an estimate, then a second set of chunks built next to the live
+one, a switch to it, and a way back. May import ingestion, profiles and jobs.
+"""

@@ -1,7 +1,7 @@
-"""Filling a profile beside the live one: document by document, at a pace, from wherever it stopped.
+"""Build a profile's chunks next to the live ones, document by document, at a limited pace.
 
-What is missing is asked of the tables each time, so a builder that was killed leaves nothing to
-repair, and documents that came, changed or went meanwhile need no bookkeeping.
+The tables are asked each time what is missing, so a builder that was killed leaves nothing to
+repair, and documents that were added, changed or deleted meanwhile need no bookkeeping.
 """
 
 import logging
@@ -30,10 +30,10 @@ from ragsite.platform.logs import request_id
 logger = logging.getLogger(__name__)
 
 State, Stage = Reindex.State, Reindex.Stage
-AT_ONCE = 50  # documents looked up at a time
-LONGEST_PAUSE = 30.0  # seconds after one document
-LATER_SECONDS = 2.0  # until documents are looked at again that another job is at
-MOST_ATTEMPTS = 3  # at a document that fails for reasons of ours
+BATCH_SIZE = 50  # documents looked up at a time
+MAX_PAUSE_SECONDS = 30.0  # seconds after one document
+RETRY_SECONDS = 2.0  # for documents that another job is working on
+MAX_ATTEMPTS = 3  # with a document that fails because of an internal error
 
 
 class TextChanged(BadFile):
@@ -50,7 +50,7 @@ _MISSING = """
 
 
 def claim(worker: str) -> BuildClaim | None:
-    """Take a reindex that has work and nobody at it; None when there is none."""
+    """Claim a reindex that has work and no builder; None when there is none."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT reindex_id, namespace_id FROM ragsite.reindexes_due(%s)",
@@ -62,7 +62,7 @@ def claim(worker: str) -> BuildClaim | None:
             rows = Reindex.objects.select_for_update(skip_locked=True).filter(pk=reindex_id)
             free = rows.exclude(lease_until__gte=Now()).filter(has_work=True).first()
             if free is None or free.state not in Reindex.OPEN:
-                continue  # somebody was faster
+                continue  # another worker was faster
             token = uuid.uuid4()
             rows.update(lease_token=token, lease_until=lease_end(), worker=worker)
             return BuildClaim(reindex_id, namespace_id, token)
@@ -70,7 +70,7 @@ def claim(worker: str) -> BuildClaim | None:
 
 
 def requeue_stalled(dead_workers: Sequence[str] = ()) -> None:
-    """Take reindexes back from dead workers, and ring for those that wait."""
+    """Release the reindexes of dead workers and wake workers for those that are due."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT reindex_id, namespace_id FROM ragsite.reindexes_of(%s)", [list(dead_workers)]
@@ -89,22 +89,22 @@ def requeue_stalled(dead_workers: Sequence[str] = ()) -> None:
 
 
 def build(claim: BuildClaim, *, seconds: float | None = None) -> None:
-    """Work at a reindex for a while, then give it back. Safe to run twice, and to kill anywhere."""
-    about = {"reindex_id": str(claim.job_id)}
+    """Work on a reindex for a while, then release it. Safe to run twice and to kill any time."""
+    log_fields = {"reindex_id": str(claim.job_id)}
     until = time.monotonic() + (settings.REINDEX["seconds"] if seconds is None else seconds)
     with request_id(str(claim.job_id)):
         try:
             with BuildLease(claim) as lease:
                 is_done = _fill(claim, lease, until) and _complete(claim, lease)
             _release(claim)
-            logger.info("reindex.worked", extra={**about, "is_done": is_done})
+            logger.info("reindex.worked", extra={**log_fields, "is_done": is_done})
         except LeaseLost:
-            logger.info("reindex.stopped", extra=about)
+            logger.info("reindex.stopped", extra=log_fields)
         except TimeoutException:
             _release(claim)
         except Exception as error:
-            logger.warning("reindex.failed", extra=about, exc_info=True)
-            _put_off(claim, error)
+            logger.warning("reindex.failed", extra=log_fields, exc_info=True)
+            _postpone(claim, error)
 
 
 def missing(
@@ -114,7 +114,7 @@ def missing(
     failed: Iterable[str] = (),
     at_most: int = 0,
 ) -> list[uuid.UUID]:
-    """Live versions without chunks under a profile. Inside namespace()."""
+    """Return the live versions that have no chunks under a profile. Inside namespace()."""
     limit = f" ORDER BY version.id LIMIT {int(at_most)}" if at_most else ""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -125,58 +125,58 @@ def missing(
 
 
 def _fill(claim: BuildClaim, lease: BuildLease, until: float) -> bool:
-    """Index what is missing; False if the time was up before that was all."""
+    """Index what is missing; False if documents are left for later."""
     lease.write(stage=Stage.DOCUMENTS)
-    later: set[uuid.UUID] = set()
+    postponed: set[uuid.UUID] = set()
     while True:
         with namespace(claim.namespace_id):
             reindex = _open(claim)
-            # Both are kept: what was published under one is wanted under the other.
-            passed_over = [*reindex.failures, *map(str, later)]
+            # Both profiles are kept complete: what is published under one is needed in both.
+            skipped = [*reindex.failures, *map(str, postponed)]
             work = [
                 (profile, version_id)
                 for profile in (reindex.profile, reindex.replaces)
                 for version_id in missing(
-                    claim.namespace_id, profile.pk, failed=passed_over, at_most=AT_ONCE
+                    claim.namespace_id, profile.pk, failed=skipped, at_most=BATCH_SIZE
                 )
             ]
         if not work:
             break
         for profile, version_id in work:
-            if time.monotonic() > until or _somebody_waits():
+            if time.monotonic() > until or _uploads_are_waiting():
                 return False
             if not _index_one(reindex, lease, profile, version_id):
-                later.add(version_id)
-    if later:
-        lease.write(run_after=Now() + timedelta(seconds=LATER_SECONDS))
-    return not later
+                postponed.add(version_id)
+    if postponed:
+        lease.write(run_after=Now() + timedelta(seconds=RETRY_SECONDS))
+    return not postponed
 
 
 def _index_one(
     reindex: Reindex, lease: BuildLease, profile: IndexProfile, version_id: uuid.UUID
 ) -> bool:
-    """False if it has to wait for another job on the same document."""
+    """Index one version; False if it has to wait for another job on the same document."""
     started = time.monotonic()
     with namespace(reindex.namespace_id):
         versions = DocumentVersion.objects.select_related("document")
         version = versions.filter(pk=version_id, state=DocumentVersion.State.LIVE).first()
     if version is None:
-        return True  # deleted or replaced since we looked
+        return True  # deleted or replaced in the meantime
     is_done = True
     try:
         is_done = _index_version(lease, profile, version)
-    except BadFile as error:  # trying again will not help: the operator decides
+    except BadFile as error:  # a retry will not help: the operator decides
         _note_failure(lease.claim, version, error.code, str(error))
     except (EmbeddingFailed, CostCap, profiles.ProfileMismatch, LeaseLost, TimeoutException):
-        raise  # nothing to do with this document
+        raise  # not this document's fault
     except Exception as error:
-        if reindex.attempts < MOST_ATTEMPTS:
+        if reindex.attempts < MAX_ATTEMPTS:
             raise
         logger.exception("reindex.document_failed", extra={"document_id": version.document_id})
         _note_failure(lease.claim, version, "internal_error", queue.internal_error_message(error))
     worked = time.monotonic() - started
-    # What one document took is slept off, so that the build takes its share of a core and no more.
-    pause = min(worked * (1 / settings.REINDEX["share"] - 1), LONGEST_PAUSE)
+    # Sleep in proportion to the work, so that the build takes only its share of a core.
+    pause = min(worked * (1 / settings.REINDEX["share"] - 1), MAX_PAUSE_SECONDS)
     time.sleep(pause)
     lease.write(seconds_worked=F("seconds_worked") + worked + pause, attempts=0)
     return is_done
@@ -185,16 +185,16 @@ def _index_one(
 def _index_version(lease: BuildLease, profile: IndexProfile, version: DocumentVersion) -> bool:
     extracted = pipeline.read_original(version)
     if extracted.text != version.text:
-        # A newer release reads the file differently. The text belongs to all profiles' chunks, so
-        # the document is indexed anew as a whole; this profile's turn comes after that.
+        # This release extracts another text from the file than the one that indexed it. All
+        # profiles' chunks refer to the text, so the document is indexed again as a whole first.
         _queue_again(version)
         return False
-    asked = chunking_overrides.requested_by(version.document)
+    requested = chunking_overrides.requested_by(version.document)
     embedder = pipeline.metered(profile, lease)
-    pieces = pipeline.cut(profile, asked, extracted, embedder, version.namespace_id)
+    pieces = pipeline.split(profile, requested, extracted, embedder, version.namespace_id)
     vectors = pipeline.embed_passages(profile, version.document, version, extracted, pieces, lease)
     extracted = replace(extracted, warnings=pieces.warnings)
-    publish_for_reindex(lease, version, profile, extracted, pieces.passages, vectors, asked)
+    publish_for_reindex(lease, version, profile, extracted, pieces.passages, vectors, requested)
     return True
 
 
@@ -224,7 +224,7 @@ def _note_failure(claim: Claim, version: DocumentVersion, code: str, sentence: s
 
 
 def _complete(claim: BuildClaim, lease: BuildLease) -> bool:
-    """Vector index, words, figures; then say that nothing is missing, if that is still so."""
+    """Build vector index and word statistics; mark the reindex built if nothing is missing."""
     with namespace(claim.namespace_id):
         reindex = _open(claim)
     lease.write(stage=Stage.INDEX)
@@ -234,7 +234,7 @@ def _complete(claim: BuildClaim, lease: BuildLease) -> bool:
         terms.count_if_stale(claim.namespace_id, profile)
     describe_documents(claim.namespace_id)
     with namespace(claim.namespace_id):
-        # Whoever publishes writes this row, so nothing can come between looking and saying so.
+        # Publishing writes this row, so no document can come between the check and the write.
         reindex = Reindex.objects.select_for_update().get(pk=claim.job_id)
         failed = list(reindex.failures)
         if any(
@@ -254,14 +254,14 @@ def _complete(claim: BuildClaim, lease: BuildLease) -> bool:
 
 
 def describe_documents(namespace_id: uuid.UUID) -> None:
-    """Let documents tell of their chunks under the namespace's own profile, a few at a time."""
+    """Update documents' chunk counts and model to the active profile, in batches."""
     with namespace(namespace_id):
         tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
         ids = list(Document.objects.exclude(live_version=None).values_list("pk", flat=True))
     profile = tenant.active_profile
     for start in range(0, len(ids), 1000):
         with namespace(namespace_id), connection.cursor() as cursor:
-            cursor.execute(  # two at once could wait for each other's documents
+            cursor.execute(  # two at once could deadlock on documents
                 "SELECT pg_advisory_xact_lock(hashtextextended('describe' || %s, 0))",
                 [str(namespace_id)],
             )
@@ -292,8 +292,8 @@ def _open(claim: BuildClaim) -> Reindex:
     return reindex
 
 
-def _somebody_waits() -> bool:
-    """An upload goes first."""
+def _uploads_are_waiting() -> bool:
+    """Uploads go before reindexing."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM ragsite.next_jobs(1)")
         return bool(cursor.fetchone()[0])
@@ -309,8 +309,8 @@ def _release(claim: BuildClaim) -> None:
         queue.wake_workers()
 
 
-def _put_off(claim: BuildClaim, error: Exception) -> None:
-    """A provider that is away, a full disk: again later, and later each time."""
+def _postpone(claim: BuildClaim, error: Exception) -> None:
+    """Retry later, with growing delays: a provider may be down or a disk full."""
     known = isinstance(error, IngestError)
     with namespace(claim.namespace_id):
         mine = Reindex.objects.filter(pk=claim.job_id, lease_token=claim.token)
@@ -327,7 +327,7 @@ def _put_off(claim: BuildClaim, error: Exception) -> None:
 
 
 def remove_chunks(namespace_id: uuid.UUID, profile_id: uuid.UUID) -> int:
-    """All that a namespace has under a profile it uses no more, a batch at a time."""
+    """Delete a namespace's chunks under a profile, in batches; return how many."""
     removed = 0
     while True:
         with namespace(namespace_id):

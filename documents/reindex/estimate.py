@@ -1,4 +1,4 @@
-"""What a reindex would take: measured on a few of the namespace's own documents."""
+"""Estimate the time and cost of a reindex from a sample of the namespace's own documents."""
 
 import time
 import uuid
@@ -23,7 +23,7 @@ STORE_SECONDS = 0.002  # for a chunk with its words, about
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Of what is still to be done; money only where the embedder names its price."""
+    """What is left to do. `cost` is None when the embedder has no price."""
 
     documents: int
     chunks: int
@@ -37,12 +37,12 @@ class _Sample:
     bytes: int
     chunks: int
     tokens: int
-    seconds: float  # reading and cutting
+    seconds: float  # to extract and split
     texts: tuple[str, ...]
 
 
 def estimate(namespace_id: uuid.UUID, profile: IndexProfile) -> Estimate:
-    """Nothing is stored, and little is embedded."""
+    """Extract and split a few documents and embed a few passages; nothing is stored."""
     embedder = profiles.embedder_of(profile)
     with namespace(namespace_id):
         versions = DocumentVersion.objects.filter(
@@ -50,7 +50,7 @@ def estimate(namespace_id: uuid.UUID, profile: IndexProfile) -> Estimate:
         ).defer("text", "outline")
         todo = list(versions.select_related("document").order_by("pk"))
     total = sum(version.byte_size for version in todo)
-    # Spread over all of them, not the first few: those may be of one kind.
+    # Spread over all documents: the first few may be of one kind.
     step = max(1, len(todo) // SAMPLED_DOCUMENTS)
     samples = [_read(profile, embedder, version) for version in todo[::step][:SAMPLED_DOCUMENTS]]
     seen = sum(sample.bytes for sample in samples)
@@ -71,9 +71,9 @@ def estimate(namespace_id: uuid.UUID, profile: IndexProfile) -> Estimate:
 def _read(profile: IndexProfile, embedder: Embedder, version: DocumentVersion) -> _Sample:
     started = time.perf_counter()
     try:
-        asked = chunking_overrides.requested_by(version.document)
+        requested = chunking_overrides.requested_by(version.document)
         extracted = pipeline.read_original(version)
-        passages = pipeline.cut(profile, asked, extracted, embedder).passages
+        passages = pipeline.split(profile, requested, extracted, embedder).passages
     except BadFile:
         passages = []
     return _Sample(

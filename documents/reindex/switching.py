@@ -1,5 +1,7 @@
-"""Moving a namespace to another index profile with no downtime: start → (build) → switch, and back,
-→ reclaim. The doors (command, API, admin) call these; the building itself is building.py."""
+"""Steps of a reindex: start → (build.py) → switch or roll back → reclaim, or cancel.
+
+The command, the API and the admin call these.
+"""
 
 import logging
 import uuid
@@ -37,7 +39,7 @@ State = Reindex.State
 
 
 class ReindexError(IngestError):
-    """Not now, or not so: str(error) says why, and what to do."""
+    """The step is not possible; str(error) says why and what to do."""
 
     code = "reindex_refused"
 
@@ -47,7 +49,7 @@ class NoSuchReindex(ReindexError):
 
 
 class Behind(ReindexError):
-    """Documents are still missing under the profile."""
+    """Some documents are not indexed under the profile yet."""
 
     code = "reindex_behind"
 
@@ -58,12 +60,12 @@ class TooEarly(ReindexError):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a reindex is."""
+    """How many documents a reindex has indexed, and how long the rest will take."""
 
     documents: int
     done: int
     failed: int
-    seconds_left: float | None  # None: nobody can tell yet
+    seconds_left: float | None  # None: not known yet
 
     @property
     def missing(self) -> int:
@@ -71,7 +73,7 @@ class Progress:
 
 
 def start(namespace_id: uuid.UUID, profile: IndexProfile) -> Reindex:
-    """Begin to build a profile beside the live one; as it is, if that has begun already."""
+    """Start building a profile next to the live one, unless that is under way already."""
     profiles.require_fitting(profile, profiles.embedder_of(profile))
     with namespace(namespace_id):
         tenant = _locked(namespace_id)
@@ -83,13 +85,13 @@ def start(namespace_id: uuid.UUID, profile: IndexProfile) -> Reindex:
             namespace_id=namespace_id, profile=profile, replaces=tenant.active_profile
         )
         queue.wake_workers()
-        _trace("reindex.start", reindex)
+        _audit("reindex.start", reindex)
     logger.info("reindex.started", extra={"reindex_id": str(reindex.pk)})
     return reindex
 
 
 def require_possible(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
-    """Raises what start would raise."""
+    """Raise what `start` would raise, without starting."""
     profiles.require_fitting(profile, profiles.embedder_of(profile))
     with namespace(namespace_id):
         tenant = Namespace.objects.get(pk=namespace_id)
@@ -100,58 +102,58 @@ def _require_free(tenant: Namespace, known: Reindex | None, profile: IndexProfil
     if known is not None:
         raise ReindexError(
             f"This namespace is on its way to {known.profile.name!r} ({known.state}): reclaim or "
-            "cancel that first."
+            "cancel that reindex first."
         )
     if tenant.active_profile_id == profile.pk:
         raise ReindexError(f"The namespace is indexed under {profile.name!r} already.")
 
 
 def switch(namespace_id: uuid.UUID, *, accept_failures: bool = False) -> Reindex:
-    """Let searches use the new profile from now on. Raises Behind while documents are missing."""
+    """Make searches use the new profile. Raises Behind while documents are missing."""
     with namespace(namespace_id):
-        _locked(namespace_id)  # publishers wait until the pointer has moved
-        reindex = _of(namespace_id, State.BUILT, "switch to")
+        _locked(namespace_id)  # publishers wait until the active profile has changed
+        reindex = _open_in_state(namespace_id, State.BUILT, "switch to")
         left = build.missing(
             namespace_id, reindex.profile_id, failed=list(reindex.failures), at_most=1
         )
         if left:
             raise Behind(
-                f"Some documents are not indexed under {reindex.profile.name!r} yet: a moment."
+                f"Some documents are not indexed under {reindex.profile.name!r} yet. Try again."
             )
         live = DocumentVersion.objects.filter(state=DocumentVersion.State.LIVE)
         failed = live.filter(pk__in=list(reindex.failures)).count()
         if failed and not accept_failures:
             raise ReindexError(
-                f"{failed} documents could not be indexed under "
-                f"{reindex.profile.name!r} and would not be found any more. Delete or replace "
-                "them, or accept that."
+                f"{failed} {'document' if failed == 1 else 'documents'} could not be indexed under "
+                f"{reindex.profile.name!r} and would no longer be found: delete or replace what "
+                "failed, or accept the failures."
             )
-        _move(namespace_id, reindex.profile)
+        _set_active_profile(namespace_id, reindex.profile)
         _write(reindex, state=State.SWITCHED, switched_at=Now())
-        _trace("reindex.switch", reindex, failures_accepted=failed)
+        _audit("reindex.switch", reindex, failures_accepted=failed)
     build.describe_documents(namespace_id)
     logger.info("reindex.switched", extra={"reindex_id": str(reindex.pk)})
     return reindex
 
 
 def roll_back(namespace_id: uuid.UUID) -> Reindex:
-    """Let searches use the old profile again, at once; what it lacks is built in the background."""
+    """Make searches use the old profile again; what it lacks is built in the background."""
     with namespace(namespace_id):
         _locked(namespace_id)
-        reindex = _of(namespace_id, State.SWITCHED, "go back from")
-        _move(namespace_id, reindex.replaces)
+        reindex = _open_in_state(namespace_id, State.SWITCHED, "go back from")
+        _set_active_profile(namespace_id, reindex.replaces)
         _write(reindex, state=State.BUILT, switched_at=None)
-        _trace("reindex.rollback", reindex)
+        _audit("reindex.rollback", reindex)
     build.describe_documents(namespace_id)
     logger.info("reindex.rolled_back", extra={"reindex_id": str(reindex.pk)})
     return reindex
 
 
 def reclaim(namespace_id: uuid.UUID) -> None:
-    """Give the old profile up for good: there is no way back. Its chunks go in the background."""
+    """Give up the old profile for good. Its chunks are deleted in the background."""
     with namespace(namespace_id):
         _locked(namespace_id)
-        reindex = _of(namespace_id, State.SWITCHED, "reclaim from")
+        reindex = _open_in_state(namespace_id, State.SWITCHED, "reclaim from")
         safe = Reindex.objects.filter(
             switched_at__lte=Now() - timedelta(seconds=settings.REINDEX["grace"])
         )
@@ -161,23 +163,25 @@ def reclaim(namespace_id: uuid.UUID) -> None:
                 f"{settings.REINDEX['grace']} s after it."
             )
         _write(reindex, state=State.RECLAIMED, ended_at=Now(), has_work=False)
-        _trace("reindex.reclaim", reindex)
+        _audit("reindex.reclaim", reindex)
         _sweep_soon(namespace_id)
 
 
 def cancel(namespace_id: uuid.UUID) -> None:
-    """Give up a profile that is being or has been built. Its chunks go in the background."""
+    """Give up a profile that was not switched to. Its chunks are deleted in the background."""
     with namespace(namespace_id):
         _locked(namespace_id)
-        reindex = _of(namespace_id, (State.BUILDING, State.BUILT), "cancel")
+        reindex = _open_in_state(namespace_id, (State.BUILDING, State.BUILT), "cancel")
         _write(reindex, state=State.CANCELLED, ended_at=Now(), has_work=False, lease_token=None)
-        _trace("reindex.cancel", reindex)
+        _audit("reindex.cancel", reindex)
         _sweep_soon(namespace_id)
 
 
 def sweep(namespace_id: uuid.UUID) -> int:
-    """Remove chunks, words and indexes of profiles that were reclaimed or cancelled; how many
-    chunks. Safe to kill: whatever is left, the next sweep finds."""
+    """Delete chunks, words and indexes of reclaimed and cancelled profiles; return how many chunks.
+
+    Safe to kill: the next sweep finds what is left.
+    """
     with namespace(namespace_id):
         active = Namespace.objects.values_list("active_profile_id", flat=True).get(pk=namespace_id)
         opened = Reindex.objects.filter(state__in=Reindex.OPEN)
@@ -194,15 +198,15 @@ def sweep(namespace_id: uuid.UUID) -> int:
             if profile.pk not in kept
             and Chunk.objects.filter(namespace=namespace_id, profile=profile).exists()
         }
-    return sum(_remove(namespace_id, profile) for profile in gone)
+    return sum(_delete_profile_chunks(namespace_id, profile) for profile in gone)
 
 
 def index_outdated(namespace_id: uuid.UUID) -> list[uuid.UUID]:
-    """Queue every document that an older ingestion version has read and cut; the jobs."""
+    """Queue every document that an older ingestion version has indexed; return the jobs' ids."""
     with namespace(namespace_id):
         profile_id = Namespace.objects.values_list("active_profile_id", flat=True).get()
     with operator():
-        # The release decides what it reads and how it cuts; a profile only notes it.
+        # The release decides how documents are read and split; the profile only records it.
         profile = IndexProfile.objects.get(pk=profile_id)
         if profile.ingestion_version < INGESTION_VERSION:
             profile.ingestion_version = INGESTION_VERSION
@@ -218,13 +222,13 @@ def index_outdated(namespace_id: uuid.UUID) -> list[uuid.UUID]:
 
 
 def current(namespace_id: uuid.UUID) -> Reindex | None:
-    """The one that is open. Inside namespace()."""
+    """Return the open reindex, if there is one. Inside namespace()."""
     reindexes = Reindex.objects.select_related("profile", "replaces")
     return reindexes.filter(namespace_id=namespace_id, state__in=Reindex.OPEN).first()
 
 
 def progress(reindex: Reindex) -> Progress:
-    """Inside namespace()."""
+    """Count what is done, failed and left. Inside namespace()."""
     live = DocumentVersion.objects.filter(
         namespace_id=reindex.namespace_id, state=DocumentVersion.State.LIVE
     )
@@ -239,12 +243,12 @@ def progress(reindex: Reindex) -> Progress:
 
 
 def _locked(namespace_id: uuid.UUID) -> Namespace:
-    """Always the first lock: publishers hold the same row against changes of the pointer."""
+    """Lock the namespace, always first: publishers hold its row against a change of profile."""
     tenants = Namespace.objects.select_for_update(of=("self",)).select_related("active_profile")
     return tenants.get(pk=namespace_id)
 
 
-def _of(namespace_id: uuid.UUID, states: str | tuple[str, ...], what: str) -> Reindex:
+def _open_in_state(namespace_id: uuid.UUID, states: str | tuple[str, ...], what: str) -> Reindex:
     allowed = (states,) if isinstance(states, str) else states
     reindex = current(namespace_id)
     if reindex is None:
@@ -258,13 +262,13 @@ def _of(namespace_id: uuid.UUID, states: str | tuple[str, ...], what: str) -> Re
     )
 
 
-def _trace(action: str, reindex: Reindex, **details: object) -> None:
+def _audit(action: str, reindex: Reindex, **details: object) -> None:
     moved = {"from": reindex.replaces.name, "to": reindex.profile.name}
     audit.record(action, target=reindex, details={**moved, **details})
 
 
 def _write(reindex: Reindex, **fields: object) -> None:
-    """The pointer has moved, or will not: whatever is missing now is for the builder to find."""
+    """Update the reindex and, unless has_work=False, wake a builder for missing documents."""
     fields = {"has_work": True, **fields}
     Reindex.objects.filter(pk=reindex.pk).update(**fields)
     reindex.state = str(fields["state"])
@@ -272,7 +276,7 @@ def _write(reindex: Reindex, **fields: object) -> None:
         queue.wake_workers()
 
 
-def _move(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
+def _set_active_profile(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
     chunks = Chunk.objects.filter(namespace=namespace_id, profile=profile).count()
     Namespace.objects.filter(pk=namespace_id).update(
         active_profile=profile, chunk_count=chunks, revision=F("revision") + 1
@@ -280,11 +284,11 @@ def _move(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
 
 
 def _sweep_soon(namespace_id: uuid.UUID) -> None:
-    # If this bell is lost, housekeeping does it within the hour.
+    # If this task is lost, housekeeping does it within the hour.
     async_task("documents.tasks.sweep_reindexed", str(namespace_id), save=False)
 
 
-def _remove(namespace_id: uuid.UUID, profile: IndexProfile) -> int:
+def _delete_profile_chunks(namespace_id: uuid.UUID, profile: IndexProfile) -> int:
     removed = build.remove_chunks(namespace_id, profile.pk)
     with namespace(namespace_id):
         for statistics in (TermFrequency, TermStatistics):

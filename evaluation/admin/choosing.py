@@ -1,4 +1,4 @@
-"""The golden set beside an action: into which one the ticked rows go."""
+"""A choice of golden set beside an action: where the selected rows are added."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.contrib import messages
 from django.contrib.admin.helpers import ActionForm
 from django.http import HttpRequest
 
-from documents.admin.parameters import asked_uuid
+from documents.admin.parameters import uuid_or_404
 from evaluation.models import GoldenSet
 
 
@@ -22,9 +22,9 @@ class SetChoiceForm(ActionForm):
 
 
 def chosen_set(request: HttpRequest) -> GoldenSet | None:
-    """None, and a word about it, if none was chosen."""
+    """The chosen set; None, with a warning to the user, if none was chosen."""
     chosen = request.POST.get("golden_set")
-    golden_set = GoldenSet.objects.filter(pk=asked_uuid(chosen)).first() if chosen else None
+    golden_set = GoldenSet.objects.filter(pk=uuid_or_404(chosen)).first() if chosen else None
     if golden_set is None:
         messages.warning(request, "Choose the set beside the action.")
     return golden_set

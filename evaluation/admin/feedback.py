@@ -1,4 +1,4 @@
-"""What people said of answers, to be looked at and put into golden sets."""
+"""Users' feedback on answers, and an action to add it to golden sets."""
 
 from typing import Any
 
@@ -7,9 +7,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import truncatechars
 
-from documents.admin.readonly import LookOnly, LookOnlyAdmin
+from documents.admin.readonly import ReadOnly, ReadOnlyAdmin
 from evaluation.golden.feedback import USEFUL, Curated, curate
 from evaluation.models import Feedback, SelectedPassage
+from ragsite.platform.wording import plural
 
 from .choosing import SetChoiceForm, chosen_set
 
@@ -19,7 +20,7 @@ class UsefulFilter(admin.SimpleListFilter):
     parameter_name = "useful"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("yes", "Yes"), ("no", "No"), ("unsaid", "Nobody said")]
+        return [("yes", "Yes"), ("no", "No"), ("unsaid", "Not stated")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Feedback]) -> QuerySet[Feedback]:
         value = self.value()
@@ -39,15 +40,15 @@ class SelectionFilter(admin.SimpleListFilter):
         return queryset.filter(selected_chunk_ids=[]) if self.value() == "no" else queryset
 
 
-class SelectedInline(LookOnly, admin.TabularInline):
+class SelectedInline(ReadOnly, admin.TabularInline):
     model = SelectedPassage
     fields = ("document", "start", "end", "quote")
     verbose_name_plural = "selected passages"
 
 
 @admin.register(Feedback)
-class FeedbackAdmin(LookOnlyAdmin):
-    list_display = ("query", "namespace", "useful", "selection", "said", "created_at")
+class FeedbackAdmin(ReadOnlyAdmin):
+    list_display = ("query", "namespace", "useful", "selection", "short_comment", "created_at")
     list_filter = (UsefulFilter, SelectionFilter, "namespace")
     list_select_related = ("namespace",)
     search_fields = ("query", "comment")
@@ -59,22 +60,24 @@ class FeedbackAdmin(LookOnlyAdmin):
     actions = ("add_to_golden_set",)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return admin.ModelAdmin.has_delete_permission(self, request, obj)  # nothing sweeps it
+        return admin.ModelAdmin.has_delete_permission(
+            self, request, obj
+        )  # it is never deleted automatically
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Feedback]:
         return super().get_queryset(request).prefetch_related("selected__document")
 
     @admin.display(description="selected")
-    def selection(self, said: Feedback) -> str:
-        """Where, of what is still there; deleted documents took theirs along."""
-        if not said.selected_chunk_ids:
+    def selection(self, feedback: Feedback) -> str:
+        """How many passages, and their sources as far as the documents still exist."""
+        if not feedback.selected_chunk_ids:
             return ""
-        sources = dict.fromkeys(chosen.document.source_uri for chosen in said.selected.all())
-        return f"{len(said.selected_chunk_ids)}: {', '.join(sources) or 'gone'}"
+        sources = dict.fromkeys(chosen.document.source_uri for chosen in feedback.selected.all())
+        return f"{len(feedback.selected_chunk_ids)}: {', '.join(sources) or 'deleted'}"
 
     @admin.display(description="comment")
-    def said(self, said: Feedback) -> str:
-        return truncatechars(said.comment, 100)
+    def short_comment(self, feedback: Feedback) -> str:
+        return truncatechars(feedback.comment, 100)
 
     @admin.action(description="Add to the golden set …", permissions=["operate"])
     def add_to_golden_set(self, request: HttpRequest, queryset: QuerySet[Feedback]) -> None:
@@ -84,15 +87,15 @@ class FeedbackAdmin(LookOnlyAdmin):
                 self.message_user(request, warning, messages.WARNING)
             self.message_user(
                 request,
-                f"{curated.queries} queries are in {golden_set.name}, with {curated.judgements} "
-                "new judgements; look at them now.",
+                f"{plural(curated.queries, 'query')} in {golden_set.name}, with "
+                f"{plural(curated.judgements, 'new judgement')} to be checked.",
             )
 
 
 def _warnings(curated: Curated) -> list[str]:
     counted = {
-        f"{curated.judged_already} passages were judged already.": curated.judged_already,
-        f"{curated.gone} passages are no longer in their documents.": curated.gone,
-        f"{curated.foreign} are of another namespace.": curated.foreign,
+        f"Judged already: {plural(curated.judged_already, 'passage')}.": curated.judged_already,
+        f"No longer in their documents: {plural(curated.gone, 'passage')}.": curated.gone,
+        f"Skipped from another namespace: {curated.foreign}.": curated.foreign,
     }
     return [*curated.refused, *(sentence for sentence, count in counted.items() if count)]

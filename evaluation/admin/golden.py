@@ -1,4 +1,4 @@
-"""Golden sets, their queries and judgements, by hand."""
+"""Golden sets, their queries and judgements."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ from evaluation.models import GoldenQuery, GoldenSet, Judgement
 from .judging import judge_view
 from .starting import start_view
 
-MOST_INLINE = 100  # queries in the form of their set
+MAX_INLINE_QUERIES = 100  # queries in the form of their set
 
 
 class QueryForm(forms.ModelForm):
@@ -74,8 +74,8 @@ class GoldenSetAdmin(Audited, admin.ModelAdmin):
         return int(golden_set.queries_count)
 
     def get_inlines(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
-        """Not in a form of more fields than Django takes: then each query by itself."""
-        is_long = obj is not None and obj.queries.count() > MOST_INLINE
+        """No inline queries for a large set, whose form would exceed Django's limit of fields."""
+        is_long = obj is not None and obj.queries.count() > MAX_INLINE_QUERIES
         return () if is_long else self.inlines
 
     @admin.display(description="queries")
@@ -140,7 +140,7 @@ def _link(name: str, golden_set: GoldenSet, text: str) -> SafeString:
 
 
 class JudgementForm(forms.ModelForm):
-    """A new one is placed by its quotation; of one that is there only the grade changes."""
+    """A new judgement is located by its quotation; an existing one keeps its place."""
 
     class Meta:
         model = Judgement
@@ -212,7 +212,7 @@ class GoldenQueryAdmin(Audited, admin.ModelAdmin):
     inlines = (JudgementInline,)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return False  # in its set
+        return False  # added in its set
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[GoldenQuery]:
         return super().get_queryset(request).annotate(judged=Count("judgements"))

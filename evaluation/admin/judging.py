@@ -1,4 +1,4 @@
-"""Search and judge: ask, look at what comes back, and grade it with one click."""
+"""Search and judge: run a query and grade its results with one click."""
 
 import uuid
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 
 from documents.accounts import audit
-from documents.admin.parameters import asked_uuid
+from documents.admin.parameters import uuid_or_404
 from documents.models import Document
 from evaluation.errors import BadGoldenSet
 from evaluation.golden import curating
@@ -34,7 +34,7 @@ GRADES = (
 
 @dataclass(frozen=True, slots=True)
 class Judgeable:
-    """A hit, and what has been said of it: of its place, and of its document."""
+    """A hit, its own judgement, and other judgements on its document."""
 
     hit: Hit
     judgement: Judgement | None
@@ -59,8 +59,8 @@ def _show(
     by_document = request.GET.get("by") == "document"
     query = None
     if "query" in request.GET:
-        query = get_object_or_404(golden_set.queries, pk=asked_uuid(request.GET["query"]))
-    text = query.text if query else request.GET.get("q", "").strip()[: curating.LONGEST_QUERY]
+        query = get_object_or_404(golden_set.queries, pk=uuid_or_404(request.GET["query"]))
+    text = query.text if query else request.GET.get("q", "").strip()[: curating.MAX_QUERY_LENGTH]
     if query is None and text:
         query = golden_set.queries.filter(text=text).first()
     context = {
@@ -102,7 +102,7 @@ def _results(
 
 
 def _concerns(judgement: Judgement, hit: Hit) -> bool:
-    """On the document, or on a span that the passage touches."""
+    """Whether the judgement is on the whole document or overlaps the passage."""
     if judgement.start is None or judgement.end is None:
         return True
     return judgement.start < hit.end and hit.start < judgement.end
@@ -126,7 +126,7 @@ def _judge(request: HttpRequest, golden_set: GoldenSet) -> HttpResponse:
 
 
 def _remove(query: GoldenQuery, judgement_id: str) -> None:
-    judgement = get_object_or_404(query.judgements, pk=asked_uuid(judgement_id))
+    judgement = get_object_or_404(query.judgements, pk=uuid_or_404(judgement_id))
     gone = audit.Target("judgement", str(judgement.pk))
     audit.record("judgement.delete", namespace=query.namespace_id, target=gone)
     judgement.delete()
@@ -135,7 +135,7 @@ def _remove(query: GoldenQuery, judgement_id: str) -> None:
 
 def _write(query: GoldenQuery, posted: Any) -> None:
     document = get_object_or_404(
-        Document, pk=asked_uuid(posted["document"]), namespace_id=query.namespace_id
+        Document, pk=uuid_or_404(posted["document"]), namespace_id=query.namespace_id
     )
     span = (_number(posted, "start"), _number(posted, "end")) if posted.get("start") else None
     is_negative = posted.get("grade") == "negative"

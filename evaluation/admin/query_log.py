@@ -1,4 +1,4 @@
-"""What was asked, with the difficult questions to be found, and into golden sets with them."""
+"""The query log, with a filter for difficult questions and an action to add them to golden sets."""
 
 from typing import Any
 
@@ -9,10 +9,12 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from documents.admin.readonly import LookOnlyAdmin
+from documents.admin.readonly import ReadOnlyAdmin
 from evaluation.errors import BadGoldenSet
-from evaluation.golden import curating, feedback
+from evaluation.golden import curating
+from evaluation.golden.feedback import disliked, without_selection
 from evaluation.models import Feedback
+from ragsite.platform.wording import plural
 from retrieval.models import QueryLog
 
 from .choosing import SetChoiceForm, chosen_set
@@ -45,14 +47,14 @@ class DifficultFilter(admin.SimpleListFilter):
             bound = near.values_list("best_vector", flat=True)[last - 1 : last].first()
             return near.filter(best_vector__lte=bound) if bound is not None else near
         if self.value() == "negative":
-            return feedback.disliked(queryset)
+            return disliked(queryset)
         if self.value() == "unchosen":
-            return feedback.unchosen(queryset)
+            return without_selection(queryset)
         return queryset
 
 
 @admin.register(QueryLog)
-class QueryLogAdmin(LookOnlyAdmin):
+class QueryLogAdmin(ReadOnlyAdmin):
     list_display = (
         "query",
         "namespace",
@@ -60,7 +62,7 @@ class QueryLogAdmin(LookOnlyAdmin):
         "similarity",
         "bm25",
         "fallbacks",
-        "said",
+        "feedback_link",
         "milliseconds",
         "created_at",
     )
@@ -73,12 +75,12 @@ class QueryLogAdmin(LookOnlyAdmin):
     actions = ("add_to_golden_set",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[QueryLog]:
-        said = Feedback.objects.only("query_log_id", "useful")
-        return super().get_queryset(request).prefetch_related(Prefetch("feedback", said))
+        feedback = Feedback.objects.only("query_log_id", "useful")
+        return super().get_queryset(request).prefetch_related(Prefetch("feedback", feedback))
 
     @admin.display(description="feedback")
-    def said(self, line: QueryLog) -> SafeString | str:
-        usefuls = [said.useful for said in line.feedback.all()]
+    def feedback_link(self, line: QueryLog) -> SafeString | str:
+        usefuls = [each.useful for each in line.feedback.all()]
         if not usefuls:
             return ""
         negative = usefuls.count(False)
@@ -113,6 +115,10 @@ class QueryLogAdmin(LookOnlyAdmin):
                 self.message_user(request, f"{line.query[:80]}: {error}", messages.WARNING)
         if foreign := queryset.exclude(namespace=golden_set.namespace_id).count():
             self.message_user(
-                request, f"{foreign} questions are of another namespace.", messages.WARNING
+                request,
+                f"Skipped from another namespace: {plural(foreign, 'question')}.",
+                messages.WARNING,
             )
-        self.message_user(request, f"{added} queries are in {golden_set.name}; judge them now.")
+        self.message_user(
+            request, f"{plural(added, 'query')} added to {golden_set.name}, to be judged."
+        )

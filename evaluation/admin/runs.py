@@ -1,4 +1,4 @@
-"""Runs: the list, one with its charts and queries, and two side by side."""
+"""Runs: the list, one run with its charts and queries, and two runs compared."""
 
 import uuid
 from typing import Any
@@ -15,8 +15,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from documents.accounts import audit
-from documents.admin.asking import asks_first
-from documents.admin.readonly import LookOnlyAdmin
+from documents.admin.confirmation import confirm_first
+from documents.admin.readonly import ReadOnlyAdmin
 from evaluation.errors import EvaluationError
 from evaluation.measures import metrics
 from evaluation.models import EvaluationRun
@@ -25,12 +25,13 @@ from evaluation.reports.tables import STAGES, answer_line, answer_lines, describ
 from evaluation.runs import lifecycle
 from evaluation.runs.comparison import Comparison, compare
 from ragsite.database.tenancy import namespace
+from ragsite.platform.wording import plural
 
 SHOWN = ("ndcg@10", metrics.ANSWER, "mrr@10", "recall@10", "recall@100")
 
 
 @admin.register(EvaluationRun)
-class EvaluationRunAdmin(LookOnlyAdmin):
+class EvaluationRunAdmin(ReadOnlyAdmin):
     list_display = (
         "started",
         "golden_set",
@@ -93,8 +94,9 @@ class EvaluationRunAdmin(LookOnlyAdmin):
         return HttpResponseRedirect(f"{reverse('admin:evaluation_evaluationrun_compare')}?{pair}")
 
     @admin.action(description="Cancel", permissions=["operate"])
-    @asks_first(
-        "Cancel {count} runs?",
+    @confirm_first(
+        "Cancel {rows}?",
+        noun="run",
         consequence="What they have measured so far is not reported. Runs that have ended are "
         "left alone.",
     )
@@ -105,7 +107,7 @@ class EvaluationRunAdmin(LookOnlyAdmin):
                 if lifecycle.cancel(run.pk):
                     audit.record("evaluationrun.cancel", target=run)
                     cancelled += 1
-        self.message_user(request, f"{cancelled} runs cancelled.")
+        self.message_user(request, f"{plural(cancelled, 'run')} cancelled.")
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view

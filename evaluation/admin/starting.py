@@ -1,4 +1,4 @@
-"""Starting a run from the admin: the options as a form, the work for the workers."""
+"""Starting a run from the admin: a form with the options; the workers do the run."""
 
 import uuid
 from collections.abc import Callable

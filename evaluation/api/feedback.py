@@ -1,4 +1,4 @@
-"""POST /feedback: what somebody says of an answer; GET /feedback: what was said, for curating."""
+"""POST /feedback: a user's feedback on an answer; GET /feedback: all feedback, for curators."""
 
 from typing import Any
 
@@ -12,22 +12,22 @@ from rest_framework.response import Response
 from documents.api.fields import MOMENT
 from documents.api.serializers import SpanSerializer, StrictSerializer
 from documents.api.views import NamespacedListView, caller_of
-from evaluation.golden.feedback import give
+from evaluation.golden.feedback import record_feedback
 from evaluation.models import Feedback, SelectedPassage
 from ragsite.database.tenancy import namespace
 from ragsite.web.openapi import NOT_BLANK
 from retrieval.api.filters import FiltersField, MomentField
 
 from .errors import enveloped
-from .serializers import LONGEST_QUERY
+from .serializers import MAX_QUERY_LENGTH
 
-MOST_SELECTED = 100  # as many as a query returns at most
-LONGEST_COMMENT = 4000
+MAX_SELECTED = 100  # as many as a query returns at most
+MAX_COMMENT_LENGTH = 4000
 USEFUL = {"true": True, "false": False, "unsaid": None}
 
 
-# What is null counts as not said; and something has to be said.
-_UNSAID = {"query_id": {"type": "string"}, "query": {"type": "null"}}
+# Null counts as absent, and at least one kind of feedback is required.
+_BY_ID = {"query_id": {"type": "string"}, "query": {"type": "null"}}
 _BY_TEXT = {"query_id": {"type": "null"}, "query": {"type": "string"}}
 _SOMETHING: dict[str, dict[str, Any]] = {
     "selected_chunk_ids": {"minItems": 1},
@@ -43,7 +43,7 @@ class FeedbackFormSerializer(StrictSerializer):
         "allOf": [
             {
                 "oneOf": [
-                    {"required": ["query_id"], "properties": {**_UNSAID, "filters": False}},
+                    {"required": ["query_id"], "properties": {**_BY_ID, "filters": False}},
                     {"required": ["query"], "properties": _BY_TEXT},
                 ]
             },
@@ -60,7 +60,7 @@ class FeedbackFormSerializer(StrictSerializer):
         required=False, allow_null=True, help_text="As `POST /query` answered."
     )
     query = serializers.CharField(
-        max_length=LONGEST_QUERY,
+        max_length=MAX_QUERY_LENGTH,
         required=False,
         allow_null=True,
         help_text="Instead of query_id: the question itself.",
@@ -68,12 +68,12 @@ class FeedbackFormSerializer(StrictSerializer):
     filters = FiltersField(required=False, help_text="With `query`: the filters it was asked with.")
     selected_chunk_ids = serializers.ListField(
         child=serializers.UUIDField(),
-        max_length=MOST_SELECTED,
+        max_length=MAX_SELECTED,
         default=list,
         help_text="What was clicked on, copied, cited: chunk_id of the results.",
     )
     useful = serializers.BooleanField(allow_null=True, default=None)
-    comment = serializers.CharField(max_length=LONGEST_COMMENT, default="", allow_blank=True)
+    comment = serializers.CharField(max_length=MAX_COMMENT_LENGTH, default="", allow_blank=True)
 
     def validate(self, fields: dict[str, Any]) -> dict[str, Any]:
         fields = {name: value for name, value in fields.items() if value is not None}
@@ -130,15 +130,15 @@ class FeedbackSerializer(serializers.ModelSerializer):
         read_only_fields = fields
 
     @extend_schema_field(SelectedPassageSerializer(many=True))
-    def get_selected(self, said: Feedback) -> Any:
-        return SelectedPassageSerializer(said.selected.all(), many=True).data
+    def get_selected(self, feedback: Feedback) -> Any:
+        return SelectedPassageSerializer(feedback.selected.all(), many=True).data
 
 
 class FeedbackListView(NamespacedListView):
     serializer_class = FeedbackSerializer
     filter_names = frozenset({"useful", "since"})
     choices = {"useful": list(USEFUL)}
-    # Whoever may search may say what it was worth. What others asked and said is for curators.
+    # Clients that may search may send feedback; other people's feedback is for curators.
     scopes = {"POST": "read", "GET": "write"}
 
     def get_queryset(self) -> QuerySet[Feedback]:
@@ -177,6 +177,6 @@ class FeedbackListView(NamespacedListView):
         form.is_valid(raise_exception=True)
         namespace_id = caller_of(request).namespace_id
         with enveloped():
-            said = give(namespace_id, **form.validated_data)
+            feedback = record_feedback(namespace_id, **form.validated_data)
         with namespace(namespace_id):
-            return Response(FeedbackSerializer(said).data, status=201)
+            return Response(FeedbackSerializer(feedback).data, status=201)

@@ -1,4 +1,4 @@
-"""A namespace's golden sets: list, curate, judge."""
+"""A namespace's golden sets, their queries and judgements."""
 
 import uuid
 from typing import Any
@@ -33,7 +33,7 @@ from .serializers import (
 
 
 def find(model: Any, pk: uuid.UUID) -> Any:
-    """Another tenant's id and one that nobody has get the very same answer."""
+    """Raises NotFound, for another tenant's id exactly as for an unknown one."""
     found = model.objects.filter(pk=pk).first()
     if found is None:
         raise NotFound
@@ -45,7 +45,7 @@ def counted() -> QuerySet[GoldenSet]:
 
 
 def judge(query: GoldenQuery, fields: dict[str, Any]) -> Judgement:
-    """As a form says it."""
+    """Store a judgement from validated form fields."""
     documents = Document.objects.filter(namespace=query.namespace_id)
     if "document_id" in fields:
         document = documents.filter(pk=fields["document_id"]).first()

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from documents.accounts import audit
-from documents.api.pages import InTheirOrder
+from documents.api.pages import ByOrdinal
 from documents.api.views import NamespacedListView, check_parameters, in_namespace, uuid_in
 from evaluation.models import EvaluationRun, GoldenSet, QueryScore
 from evaluation.runs import lifecycle
@@ -91,7 +91,7 @@ class CancelRunView(APIView):
 
 class ScoreListView(NamespacedListView):
     serializer_class = ScoreSerializer
-    pagination_class = InTheirOrder
+    pagination_class = ByOrdinal
 
     def get_queryset(self) -> QuerySet[QueryScore]:
         return QueryScore.objects.filter(run=find(EvaluationRun, self.kwargs["pk"]))

@@ -13,8 +13,8 @@ from retrieval.api.filters import FiltersField
 
 from .options import OptionsSerializer
 
-LONGEST_QUERY = 4000
-MOST_JUDGEMENTS = 1000
+MAX_QUERY_LENGTH = 4000
+MAX_JUDGEMENTS = 1000
 
 
 class GoldenSetSerializer(serializers.ModelSerializer):
@@ -116,16 +116,16 @@ class GoldenQuerySerializer(serializers.ModelSerializer):
 class GoldenQueryChangeSerializer(StrictSerializer):
     """What is left out stays as it is."""
 
-    query = serializers.CharField(max_length=LONGEST_QUERY, required=False)
+    query = serializers.CharField(max_length=MAX_QUERY_LENGTH, required=False)
     filters = FiltersField(required=False, help_text="As in `POST /query`.")
     tags = TagsField(max_length=100, required=False)
     notes = serializers.CharField(max_length=10_000, required=False, allow_blank=True)
 
 
 class GoldenQueryFormSerializer(GoldenQueryChangeSerializer):
-    query = serializers.CharField(max_length=LONGEST_QUERY)
+    query = serializers.CharField(max_length=MAX_QUERY_LENGTH)
     judgements = JudgementFormSerializer(  # type: ignore[call-arg]
-        many=True, required=False, max_length=MOST_JUDGEMENTS
+        many=True, required=False, max_length=MAX_JUDGEMENTS
     )
 
 

@@ -13,7 +13,7 @@ from documents.models import Namespace
 from evaluation.measures.metrics import percentiles
 
 TABLE = "measured_vectors"
-FEWEST = 100  # vectors: with fewer there is nothing to approximate
+MIN_VECTORS = 100  # vectors: with fewer there is nothing to approximate
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def measure_methods(
         )
         cursor.execute(f"SELECT count(*) FROM {TABLE}")  # noqa: S608
         (rows,) = cursor.fetchone()
-        if rows < FEWEST or not vectors:
+        if rows < MIN_VECTORS or not vectors:
             return rows, []
         cursor.execute(f"ANALYZE {TABLE}")
         cursor.execute("SET LOCAL maintenance_work_mem = '256MB'")

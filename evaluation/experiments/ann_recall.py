@@ -18,7 +18,7 @@ from retrieval.candidates import dense
 from retrieval.candidates.scope import Scope, passing
 from retrieval.search_context import SearchedIndex
 
-FEWEST = 20  # golden queries; with fewer, chunks are asked for their neighbours instead
+MIN_GOLDEN_QUERIES = 20  # golden queries; with fewer, chunks are asked for their neighbours instead
 EVERYTHING = 10**12  # rows: more than any namespace has, so that all is scanned
 SIZES = ((1_000, "< 1k"), (10_000, "1k – 10k"), (100_000, "10k – 100k"), (EVERYTHING, "≥ 100k"))
 # By its id, so that the same documents pass each time. 2³² values, from −2³¹.
@@ -66,7 +66,7 @@ def question_vectors(tenant: Namespace, queries: int) -> list[list[float]]:
     """Of the namespace's golden queries; without enough of them, of its own chunks."""
     with namespace(tenant.pk):
         texts = list(GoldenQuery.objects.values_list("text", flat=True)[:queries])
-        if len(texts) < min(FEWEST, queries):
+        if len(texts) < min(MIN_GOLDEN_QUERIES, queries):
             chunks = Chunk.objects.filter(profile=tenant.active_profile_id).order_by("chunk_hash")
             stored = chunks.values_list("embedding", flat=True)[:queries]
             return [list(embedding) for embedding in stored]

@@ -14,6 +14,7 @@ from documents.jobs.drain import run_until_done
 from documents.models import Document, DocumentVersion, IndexProfile, Namespace
 from evaluation.errors import EvaluationError
 from ragsite.database.tenancy import namespace, operator
+from ragsite.platform.wording import plural
 
 SLUG = "scratch-"
 
@@ -60,7 +61,7 @@ def _fill(copy: Namespace, tenant: Namespace, progress: Callable[[int, int], Non
         )
     own_ids, job_ids = {}, []
     for version in versions:
-        given = version.document.given
+        described = version.document.given
         with originals.opened(version.storage_key, sha256=version.content_sha256) as file:
             receipt = intake.accept(
                 copy.pk,
@@ -70,9 +71,9 @@ def _fill(copy: Namespace, tenant: Namespace, progress: Callable[[int, int], Non
                     media_type=version.media_type,
                     encoding=version.encoding,
                     source_uri=version.document.source_uri,
-                    title=given.get("title"),
-                    tags=given.get("tags"),
-                    metadata=given.get("metadata"),
+                    title=described.get("title"),
+                    tags=described.get("tags"),
+                    metadata=described.get("metadata"),
                     on_duplicate="keep",
                 ),
             )
@@ -82,8 +83,8 @@ def _fill(copy: Namespace, tenant: Namespace, progress: Callable[[int, int], Non
     if failed := run_until_done(copy.pk, job_ids, progress=progress):
         first = failed[0]
         raise CopyFailed(
-            f"{len(failed)} documents cannot be indexed under {copy.active_profile.name!r}, the "
-            f"first is {first.source_uri}: {first.error_code}."
+            f"{plural(len(failed), 'document')} cannot be indexed under "
+            f"{copy.active_profile.name!r}; the first is {first.source_uri}: {first.error_code}."
         )
     terms.count(copy.pk, copy.active_profile)
     return Scratch(copy.pk, own_ids)

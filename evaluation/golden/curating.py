@@ -1,6 +1,6 @@
-"""Golden sets by hand: sets, queries and judgements, the same for API, admin and import.
+"""Editing golden sets, queries and judgements: shared by API, admin and import.
 
-Called where rows may be seen: inside namespace(), or as operator().
+Call inside namespace() or operator().
 """
 
 import hashlib
@@ -18,12 +18,12 @@ from evaluation.models.golden import HIGHEST_GRADE
 from retrieval.api.filters import FiltersSerializer, filters_of
 from retrieval.requests import Filters
 
-LONGEST_QUERY = 4000
+MAX_QUERY_LENGTH = 4000
 BATCH = 500
 
 
 def find_set(name: str, *, namespace_id: uuid.UUID) -> GoldenSet:
-    """By its name or its id."""
+    """Find a set by name or id. Raises NotFound."""
     sets = GoldenSet.objects.filter(namespace_id=namespace_id)
     found = sets.filter(name=name).first()
     if found is None:
@@ -47,15 +47,15 @@ def read_filters(filters: Mapping[str, Any]) -> Filters:
 def check_query(text: str, filters: Mapping[str, Any]) -> None:
     if not text.strip():
         raise BadGoldenSet("The query is blank.")
-    if len(text) > LONGEST_QUERY:
-        raise BadGoldenSet(f"A query has at most {LONGEST_QUERY:,} characters.")
+    if len(text) > MAX_QUERY_LENGTH:
+        raise BadGoldenSet(f"A query has at most {MAX_QUERY_LENGTH:,} characters.")
     if "\x00" in text:
         raise BadGoldenSet("A query cannot hold NUL characters.")
     read_filters(filters)
 
 
 def add_query(golden_set: GoldenSet, text: str, **fields: Any) -> GoldenQuery:
-    """The query of that text: a new one, or the one that is there."""
+    """Get the set's query with this text, or create it."""
     check_query(text, fields.get("filters", {}))
     query, _ = GoldenQuery.objects.get_or_create(
         golden_set=golden_set,
@@ -84,8 +84,8 @@ def judge(
     part: int | None = None,
     is_hard_negative: bool = False,
 ) -> Judgement:
-    """Judge a document, or a span of its live text given by place or by quotation. A judgement on
-    the same place is replaced, and keeps its part of the answer unless another is given."""
+    """Judge a document, or a span of its live text named by offsets or by quotation. Replaces a
+    judgement on the same span, which keeps its part of the answer unless `part` is passed."""
     if not 0 <= grade <= HIGHEST_GRADE:
         raise BadGoldenSet(f"A grade is between 0 and {HIGHEST_GRADE}.")
     if is_hard_negative and grade:
@@ -127,7 +127,7 @@ def placed(document: Document, *, span: tuple[int, int] | None, quote: str) -> t
 
 
 def live_text(document: Document) -> str:
-    """Blank before the first version is ready."""
+    """The text of the live version; blank before the first version is ready."""
     live = DocumentVersion.objects.filter(document=document, state=DocumentVersion.State.LIVE)
     return live.values_list("text", flat=True).first() or ""
 
@@ -135,7 +135,7 @@ def live_text(document: Document) -> str:
 def by_source(
     namespace_id: uuid.UUID, source_uris: Collection[str]
 ) -> Iterator[tuple[str, Document]]:
-    """The documents of these sources, as far as they are here."""
+    """The documents with these sources, as far as they exist."""
     wanted = list(dict.fromkeys(source_uris))
     for start in range(0, len(wanted), BATCH):
         # By its hash, because that is what the unique index holds.

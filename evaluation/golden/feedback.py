@@ -1,4 +1,4 @@
-"""What people say of answers: taken in, and made into golden queries with judgements."""
+"""Users' feedback on answers: stored, and turned into golden queries with judgements."""
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,14 +23,14 @@ from retrieval.models import QueryLog
 from .curating import add_query, judge, placed
 
 TAG = "from-feedback"
-USEFUL = {"yes": True, "no": False, "unsaid": None}  # as people name it
-# What a selected passage is worth. A click says that it looked right; 3 is left to people who read.
+USEFUL = {"yes": True, "no": False, "unsaid": None}  # as commands and the admin name it
+# Grades of selected passages. A click means that it looked right; 3 is left to human judges.
 GRADES = {True: 2, None: 1, False: 0}
 TIME_TO_CHOOSE = timedelta(minutes=10)
 NEARBY = timedelta(days=1)
 
 
-def give(
+def record_feedback(
     namespace_id: uuid.UUID,
     *,
     query_id: uuid.UUID | None = None,
@@ -40,18 +40,20 @@ def give(
     useful: bool | None = None,
     comment: str = "",
 ) -> Feedback:
-    """Of a question that was asked, by the id of its answer; or of one given by its text."""
+    """Store feedback on a logged question (`query_id`), or on one named by its text (`query`)."""
     line = query_log.find(namespace_id, query_id) if query_id else None
     if query_id and line is None:
-        raise UnknownQuery("No question of this id was asked here, or it is no longer in the log.")
+        raise UnknownQuery(
+            "There is no question with this id in the query log; it may have been deleted."
+        )
     chunk_ids = list(dict.fromkeys(selected_chunk_ids))
     try:
-        return _written(namespace_id, line, query, filters, chunk_ids, useful, comment)
-    except IntegrityError:  # a document was deleted in this very moment
+        return _create(namespace_id, line, query, filters, chunk_ids, useful, comment)
+    except IntegrityError:  # a document was deleted at the same moment
         raise _unknown(chunk_ids) from None
 
 
-def _written(
+def _create(
     namespace_id: uuid.UUID,
     line: QueryLog | None,
     query: str,
@@ -62,7 +64,7 @@ def _written(
 ) -> Feedback:
     with namespace(namespace_id):
         chunks = _chunks(chunk_ids)
-        said = Feedback.objects.create(
+        feedback = Feedback.objects.create(
             namespace_id=namespace_id,
             query_log=line,
             query=line.query if line else query,
@@ -75,7 +77,7 @@ def _written(
         SelectedPassage.objects.bulk_create(
             SelectedPassage(
                 namespace_id=namespace_id,
-                feedback=said,
+                feedback=feedback,
                 chunk_id=chunk.pk,
                 document_id=chunk.document_id,
                 start=chunk.start,
@@ -84,11 +86,11 @@ def _written(
             )
             for chunk in chunks
         )
-    return said
+    return feedback
 
 
 def _chunks(chunk_ids: Sequence[uuid.UUID]) -> list[Chunk]:
-    """Raises UnknownChunks, which names those that are not here."""
+    """The chunks, in any order. Raises UnknownChunks, which names the missing ones."""
     found = Chunk.objects.only("document_id", "start", "end", "content").in_bulk(chunk_ids)
     if missing := [chunk_id for chunk_id in chunk_ids if chunk_id not in found]:
         raise _unknown(missing)
@@ -106,7 +108,7 @@ def _unknown(chunk_ids: Sequence[uuid.UUID]) -> UnknownChunks:
 
 @dataclass
 class Curated:
-    """What became of the feedback."""
+    """The outcome of `curate`."""
 
     queries: int = 0
     judgements: int = 0
@@ -117,25 +119,25 @@ class Curated:
 
 
 def curate(golden_set: GoldenSet, feedback: Iterable[Feedback]) -> Curated:
-    """Each question becomes a query of the set, each selected passage a judgement, or a hard
-    negative where the answer was of no use. What is judged already stays as it is.
+    """Make each question a query of the set, and each selected passage a judgement, or a hard
+    negative if the answer was not useful. Existing judgements stay as they are.
 
     Called where rows may be seen: inside namespace(), or as operator().
     """
     curated = Curated()
     questions: dict[str, list[Feedback]] = {}
-    for said in sorted(feedback, key=lambda said: said.created_at):
-        if said.namespace_id == golden_set.namespace_id:
-            questions.setdefault(said.query, []).append(said)
+    for each in sorted(feedback, key=lambda each: each.created_at):
+        if each.namespace_id == golden_set.namespace_id:
+            questions.setdefault(each.query, []).append(each)
         else:
             curated.foreign += 1
-    for question, all_said in questions.items():
-        comments = dict.fromkeys(said.comment for said in all_said if said.comment)
+    for question, responses in questions.items():
+        comments = dict.fromkeys(each.comment for each in responses if each.comment)
         try:
             query = add_query(
                 golden_set,
                 question,
-                filters=all_said[0].filters,
+                filters=responses[0].filters,
                 tags=[TAG],
                 notes="\n".join(comments),
             )
@@ -143,18 +145,18 @@ def curate(golden_set: GoldenSet, feedback: Iterable[Feedback]) -> Curated:
             curated.refused.append(f"{question[:80]}: {error}")
             continue
         curated.queries += 1
-        _judge_selected(query, all_said, curated)
+        _judge_selected(query, responses, curated)
     return curated
 
 
-def _judge_selected(query: GoldenQuery, all_said: Sequence[Feedback], curated: Curated) -> None:
-    """Where people disagree, the best that was said of a passage counts."""
+def _judge_selected(query: GoldenQuery, responses: Sequence[Feedback], curated: Curated) -> None:
+    """Judge the selected passages; where people disagree, the best grade counts."""
     judged = [
         Judged(str(j.pk), j.source_uri, j.grade, j.start, j.end) for j in query.judgements.all()
     ]
-    for said in sorted(all_said, key=lambda said: -GRADES[said.useful]):
-        grade = GRADES[said.useful]
-        for chosen in said.selected.select_related("document"):
+    for each in sorted(responses, key=lambda each: -GRADES[each.useful]):
+        grade = GRADES[each.useful]
+        for chosen in each.selected.select_related("document"):
             document = chosen.document
             try:
                 start, end, _ = placed(
@@ -175,13 +177,13 @@ def _judge_selected(query: GoldenQuery, all_said: Sequence[Feedback], curated: C
 
 
 def disliked(lines: QuerySet[QueryLog]) -> QuerySet[QueryLog]:
-    """Questions whose answer somebody found of no use."""
+    """Questions with negative feedback."""
     return lines.filter(Exists(Feedback.objects.filter(query_log=OuterRef("pk"), useful=False)))
 
 
-def unchosen(lines: QuerySet[QueryLog]) -> QuerySet[QueryLog]:
-    """Questions that were answered and nothing chosen of it, nor found useful, while others' were:
-    a namespace whose clients send no selections says nothing by their absence."""
+def without_selection(lines: QuerySet[QueryLog]) -> QuerySet[QueryLog]:
+    """Questions with hits of which none was selected or found useful, while the namespace's clients
+    did send selections for others: otherwise their absence means nothing."""
     selecting = Feedback.objects.exclude(selected_chunk_ids=[])
     sent_then = selecting.filter(
         namespace=OuterRef("namespace"),

@@ -22,7 +22,7 @@ from ragsite.database.tenancy import namespace
 from .curating import by_source, check_query, live_text
 from .formats import Article, GoldenAnswer, GoldenQuestion
 
-MOST_NAMED = 20  # of what went wrong
+MAX_ERRORS_LISTED = 20  # further errors are not listed
 BATCH = 500
 
 
@@ -31,7 +31,7 @@ class ImportReport:
     golden_set: GoldenSet
     queries: int = 0
     judgements: int = 0
-    missing: int = 0  # judged, but no such document is here
+    missing: int = 0  # judgements on documents that do not exist
     refused: list[str] = field(default_factory=list)
 
 
@@ -51,14 +51,13 @@ def import_questions(
     description: str = "",
     prefix: str = "",
 ) -> ImportReport:
-    """Into the set of that name. A query that is there already, by id or text, is replaced.
+    """Import into the set of this name. Existing queries with the same id or text are replaced.
 
-    With a prefix, judgements mean the documents `prefix + source`, if any of them is here: what a
-    corpus was taken in under. Judgements on documents that are not here are kept, and count as
-    not found.
+    With a prefix, judgements refer to documents named `prefix + source`, if any such document
+    exists. Judgements on missing documents are kept, and count as not found.
     """
     if not questions:
-        raise BadGoldenSet("There is no judged query in it.")
+        raise BadGoldenSet("It holds no judged query.")
     with namespace(namespace_id):
         golden_set, _ = GoldenSet.objects.get_or_create(
             namespace_id=namespace_id, name=name, defaults={"description": description}
@@ -66,7 +65,7 @@ def import_questions(
         report = ImportReport(golden_set)
         known, prefix = _documents(namespace_id, questions, prefix)
         known |= _by_file_name(namespace_id, questions, known, prefix)
-        _forget(golden_set, questions)
+        _delete_existing(golden_set, questions)
         texts: dict[uuid.UUID, str] = {}
         for start in range(0, len(questions), BATCH):
             _write(report, questions[start : start + BATCH], known, prefix, texts)
@@ -77,7 +76,7 @@ def import_questions(
 def _documents(
     namespace_id: uuid.UUID, questions: Iterable[GoldenQuestion], prefix: str
 ) -> tuple[dict[str, Document], str]:
-    """The judged documents that are here, and the prefix if that is what they are known by."""
+    """The judged documents that exist, and the prefix if their names have it."""
     sources = {answer.source_uri for question in questions for answer in question.answers}
     prefixed = dict(by_source(namespace_id, {prefix + source for source in sources}))
     if prefixed:
@@ -91,7 +90,7 @@ def _by_file_name(
     known: Mapping[str, Document],
     prefix: str,
 ) -> dict[str, Document]:
-    """Under the name by which a question calls it: the one document whose file has that name."""
+    """Documents that questions name by file name, if exactly one file has that name."""
     names = {
         answer.source_uri
         for question in questions
@@ -110,7 +109,7 @@ def _by_file_name(
     return {prefix + name: documents[0] for name, documents in found.items()}
 
 
-def _forget(golden_set: GoldenSet, questions: Sequence[GoldenQuestion]) -> None:
+def _delete_existing(golden_set: GoldenSet, questions: Sequence[GoldenQuestion]) -> None:
     for start in range(0, len(questions), BATCH):
         some = questions[start : start + BATCH]
         names = [question.external_id for question in some if question.external_id]
@@ -129,7 +128,7 @@ def _write(
     seen: set[str] = set()
     for question in questions:
         if question.text in seen:
-            _refuse(report, f"{question.text[:80]!r} is there twice.")
+            _refuse(report, f"{question.text[:80]!r} appears twice.")
             continue
         seen.add(question.text)
         check_query(question.text, question.filters)
@@ -180,7 +179,9 @@ def _judgement(
     elif document is None:
         report.missing += 1
         if answer.quote and (answer.start is None or answer.end is None):
-            _refuse(report, f"{answer.source_uri} is not here, so a quotation has no place in it")
+            _refuse(
+                report, f"{answer.source_uri} does not exist, so its quotation cannot be located"
+            )
             return None
     return Judgement(
         namespace_id=query.namespace_id,
@@ -210,7 +211,7 @@ def _find(answer: GoldenAnswer, text: str) -> GoldenAnswer | None:
 
 
 def _refuse(report: ImportReport, why: str) -> None:
-    if len(report.refused) < MOST_NAMED:
+    if len(report.refused) < MAX_ERRORS_LISTED:
         report.refused.append(why)
 
 
@@ -222,9 +223,9 @@ def ingest_corpus(
     took: Callable[[], None] = lambda: None,
     indexed: Callable[[int, int], None] = lambda done, total: None,
 ) -> CorpusReport:
-    """Through the pipeline of every other document. What is there already is not indexed again.
+    """Ingest a corpus through the usual pipeline. Known documents are not indexed again.
 
-    An article without a text is known by its title: that is then what it says.
+    The title becomes the text of an article that has none.
     """
     report = CorpusReport()
     job_ids = []

@@ -30,7 +30,7 @@ SHOWN = (
 
 
 def add_search_options(parser: CommandParser) -> None:
-    """As POST /evaluations takes them; what is left out has the service's default."""
+    """The options of POST /evaluations; the service's defaults apply to the rest."""
     parser.add_argument("--mode", choices=["hybrid", "semantic", "lexical"])
     parser.add_argument("--fusion", choices=["weighted", "rrf"])
     parser.add_argument("--semantic-weight", type=float, help="0 to 1; the words have the rest.")
@@ -53,12 +53,12 @@ def options_from(options: dict[str, Any]) -> RunOptions:
     return form.to_options()
 
 
-def tenant_named(slug: str) -> Namespace:
+def find_tenant(slug: str) -> Namespace:
     with operator():
         return Namespace.objects.select_related("active_profile").get(pk=find_namespace(slug).pk)
 
 
-def profile_named(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
+def find_profile(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
     try:
         return profiles.find_for_operator(name, near=near)
     except profiles.UnknownProfile as error:
@@ -66,7 +66,7 @@ def profile_named(name: str, *, near: uuid.UUID | None = None) -> IndexProfile:
 
 
 def find_run(name: str, *, near: Namespace | None = None) -> EvaluationRun:
-    """By its id, the beginning of its id, or its label: then the newest. As operator()."""
+    """Find a run by id, beginning of id, or label (the newest). Inside operator()."""
     runs = EvaluationRun.objects.select_related("golden_set", "namespace")
     if near is not None:
         runs = runs.filter(namespace=near)
@@ -82,21 +82,21 @@ def find_run(name: str, *, near: Namespace | None = None) -> EvaluationRun:
     return found
 
 
-def hush() -> None:
-    """A line of log for each of hundreds of searches would drown what a command has to say."""
+def quiet_search_log() -> None:
+    """Silence the log line of each search, which would drown a command's own output."""
     for name in ("retrieval.search", "retrieval.answering.answer"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def bar(what: str, unit: str = "query") -> Any:
+def progress_bar(what: str, unit: str = "query") -> Any:
     return tqdm(desc=what, unit=unit, disable=not sys.stderr.isatty())
 
 
-def moving(shown: Any) -> Any:
-    """Progress as (done, total), onto a bar."""
+def bar_updater(shown: Any) -> Any:
+    """A progress callback for (done, total) that moves the bar."""
 
-    def move(done: int, total: int) -> None:
+    def update(done: int, total: int) -> None:
         shown.total = total
         shown.update(done - shown.n)
 
-    return move
+    return update

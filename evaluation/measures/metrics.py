@@ -71,7 +71,7 @@ Scores = Mapping[str, Mapping[str, float]]  # by query, by measure
 
 
 class UnknownMeasure(ValueError):
-    """The message says which ones there are."""
+    """The message lists the known measures."""
 
 
 def checked(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The tables: what is right (golden), what was measured (runs), what people said (feedback)."""
+"""The tables: golden sets with judgements, runs with scores, and users' feedback."""
 
 from .feedback import Feedback, SelectedPassage
 from .golden import GoldenQuery, GoldenSet, Judgement

@@ -1,4 +1,4 @@
-"""What people said of an answer: which passages they chose, and whether it was of use."""
+"""Feedback on an answer: which passages were selected, and whether it was useful."""
 
 import uuid
 
@@ -12,7 +12,7 @@ from retrieval.models import QueryLog
 
 
 class Feedback(models.Model):
-    """One thing said of one question; a question may get several, such as a click at a time.
+    """One piece of feedback on a question, which may get several, such as a click at a time.
 
     It keeps the question itself and stays when the query log is swept: it is what golden sets are
     made of.
@@ -34,7 +34,7 @@ class Feedback(models.Model):
     )
     query = models.TextField()
     filters = models.JSONField(default=dict, help_text="As in POST /query.")
-    # As they were sent. Chunks come and go: what they said is in SelectedPassage.
+    # As they were sent. Chunks may be replaced: their text is kept in SelectedPassage.
     selected_chunk_ids = ArrayField(models.UUIDField(), default=list)
     useful = models.BooleanField(null=True, help_text="?: nobody said.")
     comment = models.TextField(blank=True)
@@ -61,7 +61,7 @@ class Feedback(models.Model):
 
 
 class SelectedPassage(models.Model):
-    """A chunk that somebody chose, as a judgement would name it: by its document, its place and
+    """A selected chunk, as a judgement would name it: by its document, its place and
     what stands there. With the document it goes, because it quotes it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -14,7 +14,7 @@ class EvaluationRun(models.Model):
     """One evaluation of one configuration on one golden set.
 
     queued → running → succeeded | failed | cancelled. While it runs a lease is renewed with every
-    query; when it runs out, somebody else goes on where the last one stopped.
+    query; when it runs out, another worker continues where the last one stopped.
     """
 
     class State(models.TextChoices):

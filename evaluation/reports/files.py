@@ -8,6 +8,7 @@ from pathlib import Path
 from evaluation.measures import metrics
 from evaluation.models import EvaluationRun
 from evaluation.runs.comparison import Comparison
+from ragsite.platform.wording import plural
 
 from . import pictures
 from .pictures import Draw
@@ -38,7 +39,7 @@ def write_report(run: EvaluationRun, folder: Path, *, comparison: Comparison | N
 
 
 def _page(run: EvaluationRun, comparison: Comparison | None, drawn: Mapping[str, Draw]) -> str:
-    parts = [f"<h1>{_(run.golden_set.name)}: {run.queries_done} queries</h1>"]
+    parts = [f"<h1>{_(run.golden_set.name)}: {plural(run.queries_done, 'query')}</h1>"]
     parts.append(f"<p>{_(described(run))}, {run.created_at:%Y-%m-%d %H:%M} UTC</p>")
     parts += [f"<p><b>{_(warning)}</b></p>" for warning in run.warnings]
     parts.append(_measures(run))
@@ -109,7 +110,7 @@ def _compared(comparison: Comparison) -> str:
 def _changes(comparison: Comparison) -> list[str]:
     parts = []
     for title, changes in (("worse", comparison.losses), ("better", comparison.wins)):
-        parts.append(f"<h3>{len(changes)} queries got {title}</h3>")
+        parts.append(f"<h3>{plural(len(changes), 'query')} got {title}</h3>")
         for change in changes:
             parts.append(
                 f'<p><b class="{title}">{change.gain:+.3f}</b> {_(change.text)}</p>'

@@ -10,7 +10,7 @@ from . import charts
 from .charts import Kind, Point
 
 OVER_TIME = ("ndcg@10", metrics.ANSWER, "mrr@10", "recall@10")
-MOST_RUNS = 100  # in the chart over time
+MAX_RUNS = 100  # in the chart over time
 
 Draw = Callable[[Kind], bytes]
 
@@ -59,7 +59,7 @@ def _history(run: EvaluationRun) -> dict[str, list[Point]]:
     runs = EvaluationRun.objects.filter(
         golden_set=run.golden_set_id, state=EvaluationRun.State.SUCCEEDED
     )
-    newest = list(runs.order_by("-created_at")[:MOST_RUNS])[::-1]
+    newest = list(runs.order_by("-created_at")[:MAX_RUNS])[::-1]
     history = {
         name: [_point(r, r.metrics[name]) for r in newest if name in r.metrics]
         for name in OVER_TIME

@@ -1,4 +1,4 @@
-"""One golden query through the answer pipeline, and what can be said of the answer.
+"""Runs one golden query through the answer pipeline and measures the answer.
 
 A measure that there is nothing to judge by is left out, never 0.
 """
@@ -106,15 +106,15 @@ def text_answers(text: str, judgements: Collection[Judged]) -> float | None:
     parts = parts_of(judgements)
     if not parts:
         return None
-    said = _plain(MARKER.sub(" ", text))
-    return float(all(any(_stands_in(said, _plain(t)) for t in texts) for texts in parts))
+    answer_text = _plain(MARKER.sub(" ", text))
+    return float(all(any(_contains(answer_text, _plain(t)) for t in texts) for texts in parts))
 
 
-def _stands_in(said: str, expected: str) -> bool:
+def _contains(text: str, expected: str) -> bool:
     """As whole words; anywhere in scripts that write words without spaces."""
     if _UNSPACED.search(expected):
-        return expected in said
-    return f" {expected} " in f" {said} "
+        return expected in text
+    return f" {expected} " in f" {text} "
 
 
 def _plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Are the citations of an answer what the database holds? Read again, whatever they say."""
+"""Compares the citations of an answer with the text stored in the database."""
 
 import re
 import uuid

@@ -7,10 +7,11 @@ from typing import Any
 from evaluation.errors import BadOptions
 from evaluation.measures import metrics
 from evaluation.models import EvaluationRun, Judgement, QueryScore
+from ragsite.platform.wording import plural
 
 MEASURE = "ndcg@10"  # what wins and losses are counted by
 Pair = tuple[QueryScore, QueryScore]  # one query in a and in b
-LEAST = 1e-6  # a difference below is none
+MIN_GAIN = 1e-6  # smaller differences count as ties
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Comparison:
 
 
 def compare(a: EvaluationRun, b: EvaluationRun, *, measure: str = MEASURE) -> Comparison:
-    """b against a, over the queries that both have. Where their rows may be seen."""
+    """Compare b with a over the queries that both have. Inside namespace() or operator()."""
     measure = metrics.checked(measure)
     old, new = _scores(a), _scores(b)
     shared = [text for text in old if text in new]
@@ -62,7 +63,7 @@ def compare(a: EvaluationRun, b: EvaluationRun, *, measure: str = MEASURE) -> Co
     changed = [
         QueryChange(c.text, c.a, c.b, _answers(old[c.text], new[c.text], quotes))
         for c in changes
-        if abs(c.gain) > LEAST
+        if abs(c.gain) > MIN_GAIN
     ]
     return Comparison(
         a=a,
@@ -78,7 +79,7 @@ def compare(a: EvaluationRun, b: EvaluationRun, *, measure: str = MEASURE) -> Co
 
 
 def _scores(run: EvaluationRun) -> dict[str, QueryScore]:
-    """By their texts: a set that was imported anew has new rows and the same questions."""
+    """Scores by query text: a set that was imported again has new rows with the same texts."""
     if run.state != EvaluationRun.State.SUCCEEDED:
         raise BadOptions(f"The run {run.pk} has not succeeded: it is {run.state}.")
     return {score.text: score for score in run.scores.defer("ranking")}
@@ -93,8 +94,8 @@ def _measured(name: str, pairs: Sequence[Pair]) -> dict[str, float]:
     before = [a.metrics[name] for a, _ in pairs]
     after = [b.metrics[name] for _, b in pairs]
     means = {"a": sum(before) / len(before), "b": sum(after) / len(after)}
-    told = means | asdict(metrics.difference(before, after))
-    return {key: round(value, 6) for key, value in told.items()}
+    figures = means | asdict(metrics.difference(before, after))
+    return {key: round(value, 6) for key, value in figures.items()}
 
 
 def _quotes(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
@@ -127,7 +128,7 @@ def _stages(row: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 def _warnings(a: EvaluationRun, b: EvaluationRun, old: int, new: int, shared: int) -> Iterable[str]:
     if shared < max(old, new):
-        yield f"Only the {shared} queries that both runs have are compared ({old} and {new})."
+        yield f"Compared: {plural(shared, 'query')} that both runs have, of {old} and {new}."
     mine, theirs = (run.configuration.get("questions", {}).get("fingerprint") for run in (a, b))
     if mine != theirs:
         yield "Queries or judgements were changed between the runs."

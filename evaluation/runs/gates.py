@@ -45,14 +45,14 @@ class Floor:
         return f"{self.measure} is {mean:.4f}, below {self.value:g}" if mean < self.value else ""
 
 
-def worse(comparison: Comparison, *, tolerance: float) -> list[str]:
+def regressions(comparison: Comparison, *, tolerance: float) -> list[str]:
     """The headline measures that fell by more than the tolerance."""
-    told = []
+    messages = []
     for name in HEADLINES:
         figures = comparison.measures.get(name)
         if figures and figures["gain"] < -tolerance:
-            told.append(
+            messages.append(
                 f"{name} fell from {figures['a']:.4f} to {figures['b']:.4f} "
                 f"(p = {figures['p_value']:.3f})"
             )
-    return told
+    return messages

@@ -1,6 +1,6 @@
-"""The life of a run: put in, claimed, ended — or taken over from a worker that died.
+"""The life of a run: queued, claimed, ended, or taken over when its worker has died.
 
-As with documents' jobs the rows are the truth, and django-q2 only carries bells.
+As with ingest jobs, the rows are the truth and django-q2 only carries wake-ups.
 """
 
 import logging
@@ -25,23 +25,23 @@ logger = logging.getLogger(__name__)
 
 State = EvaluationRun.State
 OPEN_STATES = (State.QUEUED, State.RUNNING)
-LEASE_SECONDS = 120  # renewed with every query: a search takes less, an answer has its own limit
+LEASE_SECONDS = 120  # renewed with every query, and longer than any search takes
 
 
 class RunLost(Exception):
-    """Cancelled, deleted, or somebody else has it now: stop quietly."""
+    """The run was cancelled, deleted or taken over by another worker: stop quietly."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunClaim:
-    """The right to work on a run, as long as the row says so."""
+    """The right to work on a run, valid while the row is running and on this attempt."""
 
     run_id: uuid.UUID
     namespace_id: uuid.UUID
     attempt: int
 
     def write(self, **fields: Any) -> None:
-        """Inside namespace()."""
+        """Update the run and renew its lease, inside namespace(). Raises RunLost."""
         held = EvaluationRun.objects.filter(
             pk=self.run_id, state=State.RUNNING, attempts=self.attempt
         )
@@ -56,7 +56,7 @@ def _lease() -> timedelta:
 def create(
     golden_set: GoldenSet, options: RunOptions, *, label: str = "", queue: bool = True
 ) -> EvaluationRun:
-    """Inside namespace(). Queued for the workers, unless the caller is about to run it."""
+    """Create a run; `queue=False` if the caller is about to run it itself. Inside namespace()."""
     if not golden_set.queries.filter(judgements__grade__gt=0).exists():
         raise NothingToMeasure(f"No query of {golden_set.name!r} has a relevant judgement yet.")
     if options.rerank not in ("auto", "none", *settings.RERANKERS):
@@ -76,11 +76,12 @@ def create(
 
 
 def wake_workers() -> None:
+    """Have one worker take the next run."""
     async_task("evaluation.tasks.run_next_evaluation", save=False)
 
 
 def claim(run_id: uuid.UUID, namespace_id: uuid.UUID) -> RunClaim | None:
-    """Take a run that waits, or whose worker has died; None if it is somebody else's."""
+    """Claim a run that is queued or whose worker has died; None if another worker has it."""
     with namespace(namespace_id):
         free = EvaluationRun.objects.filter(
             Q(state=State.QUEUED) | Q(state=State.RUNNING, lease_until__lt=Now()), pk=run_id
@@ -89,7 +90,7 @@ def claim(run_id: uuid.UUID, namespace_id: uuid.UUID) -> RunClaim | None:
         if run is None:
             return None
         if run.attempts >= settings.JOB_MAX_ATTEMPTS:
-            _end(run_id, State.FAILED, "attempts_exhausted", "Its worker died again and again.")
+            _end(run_id, State.FAILED, "attempts_exhausted", "Its worker died too many times.")
             return None
         free.update(
             state=State.RUNNING,
@@ -114,7 +115,7 @@ def _waiting() -> list[tuple[uuid.UUID, uuid.UUID]]:
 
 
 def wake_for_waiting_runs() -> None:
-    """Ring for runs that nobody is at: their bell was lost, or their worker has died."""
+    """Wake workers for runs that no worker holds: a wake-up was lost, or a worker has died."""
     for _ in _waiting()[: settings.JOB_WORKERS]:
         wake_workers()
 
@@ -130,14 +131,14 @@ def fail(claim: RunClaim, code: str, message: str) -> None:
 
 
 def pause(claim: RunClaim) -> None:
-    """Let somebody else go on where this worker had to stop."""
+    """Requeue a run that ran out of time: the next worker continues where this one stopped."""
     with namespace(claim.namespace_id):
-        claim.write(state=State.QUEUED, attempts=0)  # it was getting on
+        claim.write(state=State.QUEUED, attempts=0)  # it made progress
     wake_workers()
 
 
 def cancel(run_id: uuid.UUID) -> bool:
-    """Stop a run that waits or runs; False if it had already ended. Inside namespace()."""
+    """Cancel a queued or running run; False if it had already ended. Inside namespace()."""
     return bool(_end(run_id, State.CANCELLED, "cancelled", "Cancelled on request."))
 
 

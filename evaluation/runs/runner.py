@@ -21,6 +21,7 @@ from evaluation.measures.matching import Judged, as_qrels, as_run
 from evaluation.measures.quotes import place_of
 from evaluation.models import EvaluationRun, GoldenQuery, GoldenSet, Judgement, QueryScore
 from ragsite.database.tenancy import namespace
+from ragsite.platform.wording import plural
 from retrieval.search import search
 
 from . import lifecycle
@@ -47,7 +48,7 @@ def measure_now(
     own_ids: Mapping[uuid.UUID, uuid.UUID] | None = None,
     progress: Progress = lambda done, total: None,
 ) -> EvaluationRun:
-    """A run from beginning to end in this process; how it ended is in its state."""
+    """Do a whole run in this process and return it; its state says how it ended."""
     namespace_id = golden_set.namespace_id
     with namespace(namespace_id):
         run = lifecycle.create(golden_set, options, label=label, queue=False)
@@ -103,7 +104,7 @@ def _evaluate(
             warnings=warnings,
         )
     if questions and len(done) < len(questions):
-        # The first search of a process loads the model: that is nobody's latency.
+        # The first search of a process loads the model, which should not count as latency.
         search(searched, options.asked(questions[0].text, questions[0].filters))
     for ordinal, question in enumerate(questions):
         if ordinal not in done:
@@ -214,11 +215,11 @@ def _place_now(judgement: Judgement, texts: Mapping[str, str]) -> tuple[int, int
 
 def _warnings(unmeasured: int, moved: int, missing: int) -> Iterator[str]:
     if unmeasured:
-        yield f"{unmeasured} queries have no relevant judgement and were left out."
+        yield f"Left out without a relevant judgement: {plural(unmeasured, 'query')}."
     if moved - missing > 0:
-        yield f"{moved} judged texts are no longer in their documents: they count as not found."
+        yield f"No longer in their documents, counted as not found: {plural(moved, 'judged text')}."
     if missing:
-        yield f"{missing} judgements name documents that are not here: they count as not found."
+        yield f"On missing documents, counted as not found: {plural(missing, 'judgement')}."
 
 
 def snapshot(
@@ -300,11 +301,11 @@ def summarise(scores: Sequence[QueryScore], warnings: Sequence[str]) -> dict[str
     notes = list(warnings)
     if capped := sum(any(map(_is_capped, score.judged)) for score in scores):
         notes.append(
-            f"{capped} queries have relevant passages that max_per_document left out: recall@50 is "
-            "bounded by that cap; raise it to see what the ranking alone would find."
+            f"max_per_document left out relevant passages of {plural(capped, 'query')}: "
+            "recall@50 is bounded by that cap; raise it to see what the ranking alone would find."
         )
     if fell_back:
-        notes.append(f"{fell_back} queries were answered with a fallback.")
+        notes.append(f"Answered with a fallback: {plural(fell_back, 'query')}.")
     return {
         "queries_done": len(scores),
         "metrics": {name: _estimate([score.metrics[name] for score in ranked]) for name in names}

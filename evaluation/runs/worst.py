@@ -1,4 +1,4 @@
-"""The questions that a run answered worst: what was expected and what came instead."""
+"""A run's worst questions: what was expected and what was found instead."""
 
 import uuid
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ class WorstQuestion:
 
 
 def worst_questions(
-    run: EvaluationRun, *, most: int, measure: str = MEASURE
+    run: EvaluationRun, *, limit: int, measure: str = MEASURE
 ) -> list[WorstQuestion]:
-    """Those with the lowest score below 1, the worst first. Where the run's rows may be seen."""
+    """Questions with a score below 1, the worst first. Inside namespace() or operator()."""
     scores = [s for s in run.scores.all() if s.metrics.get(measure, 1.0) < 1.0]
-    scores = sorted(scores, key=lambda s: (s.metrics[measure], s.ordinal))[:most]
+    scores = sorted(scores, key=lambda s: (s.metrics[measure], s.ordinal))[:limit]
     judgements = Judgement.objects.in_bulk(
         [uuid.UUID(row["judgement"]) for score in scores for row in score.judged]
     )

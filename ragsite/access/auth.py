@@ -16,7 +16,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from ragsite.database.tenancy import looked_up, looked_up_in, namespace
+from ragsite.database.tenancy import namespace, query_in_namespace, query_prepared
 from ragsite.platform.errors import CHALLENGE, ApiError
 
 from . import rate_counters, rate_limits
@@ -110,7 +110,7 @@ def count_call(key_id: UUID, namespace_id: UUID, *, rate_class: str) -> Admissio
     Raises RateLimited."""
     usual: int = settings.RATE_LIMITS[rate_class]
     wanted = {"key": key_id, "class": rate_class, "usual": usual}
-    rows = looked_up_in(namespace_id, _LIMIT, wanted)
+    rows = query_in_namespace(namespace_id, _LIMIT, wanted)
     limit: int = rows[0][0] if rows else usual
     if not limit:
         return None
@@ -133,11 +133,11 @@ class HasScope(BasePermission):
         scopes: dict[str, str | None] = getattr(view, "scopes", {})
         needed = scopes.get(request.method or "", "read" if reads else "write")
         if needed is not None and not request.auth.may(needed):
-            raise lacks_scope(needed)
+            raise insufficient_scope(needed)
         return True
 
 
-def lacks_scope(needed: str) -> ApiError:
+def insufficient_scope(needed: str) -> ApiError:
     return ApiError("insufficient_scope", f"This key lacks the scope {needed!r}.", http_status=403)
 
 
@@ -183,7 +183,7 @@ _LIMIT = """
 
 def _find(prefix: str, secret: str, rate_class: str, *, counts: bool) -> Entry | None:
     digest = hashlib.sha256(secret.encode()).hexdigest()
-    rows = looked_up(
+    rows = query_prepared(
         _OPEN,
         {
             "prefix": prefix,

@@ -5,7 +5,7 @@ import ipaddress
 from django.conf import settings
 from django.http import HttpRequest
 
-from ragsite.web.guards.asgi_types import Scope
+from ragsite.platform.asgi_types import Scope
 
 UNKNOWN = "unknown"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from ragsite.database.tenancy import looked_up
+from ragsite.database.tenancy import query_prepared
 from ragsite.platform.breaker import Breaker
 
 from .rate_limits import WINDOW_SECONDS, Count, fits
@@ -29,7 +29,7 @@ def in_postgres() -> bool:
 
 
 def count_in_postgres(bucket: str, limit: int) -> Count:
-    rows = looked_up(
+    rows = query_prepared(
         "SELECT is_allowed, previous, current, elapsed "
         "FROM ragsite.count_request(%(bucket)s, %(limit)s, %(window)s)",
         {"bucket": bucket, "limit": limit, "window": WINDOW_SECONDS},
@@ -73,6 +73,6 @@ def _client(url: str) -> Any:
     )
 
 
-def forget_old_counts() -> None:
+def delete_old_counts() -> None:
     """Somebody has to call this now and then; Redis forgets by itself."""
-    looked_up("SELECT ragsite.forget_request_counts()", {})
+    query_prepared("SELECT ragsite.forget_request_counts()", {})

@@ -15,8 +15,8 @@ from psycopg import sql
 from .isolation import role
 from .timeouts import give_to_roles
 
-OLDEST_POSTGRES = 150000
-OLDEST_PGVECTOR = (0, 8, 4)
+MIN_POSTGRES = 150000
+MIN_PGVECTOR = (0, 8, 4)
 
 # Tables of everybody's, without a tenant: the application role may not look into, or not change.
 OPERATORS_ONLY = {
@@ -50,7 +50,7 @@ def require_supported(connection: BaseDatabaseWrapper) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('server_version_num')::int, version()")
         number, version = cursor.fetchone()
-        if number < OLDEST_POSTGRES:
+        if number < MIN_POSTGRES:
             raise UnsuitableDatabase(
                 f"Ragsite needs PostgreSQL 15 or newer, and this is {version.split(',')[0]}. "
                 "Upgrade it, or unset DATABASE_URL to use the embedded server."
@@ -66,7 +66,7 @@ def require_supported(connection: BaseDatabaseWrapper) -> None:
             "on it, or unset DATABASE_URL to use the embedded server."
         )
     in_use = installed or available
-    if tuple(int(part) for part in in_use.split(".")[:3]) < OLDEST_PGVECTOR:
+    if tuple(int(part) for part in in_use.split(".")[:3]) < MIN_PGVECTOR:
         remedy = "Install a newer one on the server"
         if installed and installed != available:
             remedy += " and run ALTER EXTENSION vector UPDATE in this database"
@@ -75,7 +75,7 @@ def require_supported(connection: BaseDatabaseWrapper) -> None:
         )
 
 
-def require_fenced(alias: str) -> None:
+def require_row_security(alias: str) -> None:
     """Refuse to serve as a role that row-level security does not bind."""
     with connections[alias].cursor() as cursor:
         cursor.execute(

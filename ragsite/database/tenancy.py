@@ -76,7 +76,7 @@ def id_array(ids: Iterable[UUID]) -> str:
     return "{" + ",".join([id.hex for id in ids]) + "}"
 
 
-def looked_up(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+def query_prepared(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
     """The rows of a statement that finds them by their keys: it is planned once (prepared)."""
     with cast(DatabaseWrapper, current_connection()).prepared_cursor() as cursor:
         cursor.execute(statement, parameters)
@@ -84,16 +84,16 @@ def looked_up(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...
         return rows
 
 
-def looked_up_in(
+def query_in_namespace(
     namespace_id: UUID, statement: str, parameters: dict[str, Any]
 ) -> list[tuple[Any, ...]]:
     """The same inside the namespace, in one trip to the server where namespace() takes four: the
     statement names the tenant before it reads, and being a transaction by itself forgets it."""
     if current_connection().in_atomic_block:
         with namespace(namespace_id):
-            return looked_up(statement, parameters)
+            return query_prepared(statement, parameters)
     named = {**parameters, "tenant": str(namespace_id)}
-    return looked_up(_NAMED_FIRST.format(statement=statement), named)
+    return query_prepared(_NAMED_FIRST.format(statement=statement), named)
 
 
 @contextmanager

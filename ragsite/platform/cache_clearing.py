@@ -12,7 +12,7 @@ from django.core.cache.backends.redis import RedisCache
 logger = logging.getLogger(__name__)
 
 
-def forget_namespace(namespace_id: UUID) -> int:
+def clear_namespace(namespace_id: UUID) -> int:
     """How many entries were forgotten; a cache that is down is logged and left to expire."""
     forgotten = 0
     for alias in settings.CACHES:

@@ -20,7 +20,7 @@ from ragsite.postgres.account import Account
 
 MAJOR = "18"
 SOCKET_NAME = ".s.PGSQL.5432"
-LONGEST_SOCKET_PATH = 107  # bytes in sockaddr_un, less its closing zero
+MAX_SOCKET_PATH = 107  # bytes in sockaddr_un, less its closing zero
 SUPERVISED_SECONDS = 10  # a supervised process answers "database away" rather than hang
 
 _held: dict[Path, int] = {}
@@ -98,7 +98,7 @@ class EmbeddedServer:
         runtime = os.environ.get("XDG_RUNTIME_DIR", "")
         if os.geteuid() and os.access(runtime, os.W_OK):
             places.insert(1, Path(runtime, name))
-        short = [p for p in places if len(os.fsencode(p / SOCKET_NAME)) <= LONGEST_SOCKET_PATH]
+        short = [p for p in places if len(os.fsencode(p / SOCKET_NAME)) <= MAX_SOCKET_PATH]
         if short[0] != private:
             for line in self._postmaster()[4:5]:
                 if Path(line).name == name:  # of a process with another TMPDIR than ours

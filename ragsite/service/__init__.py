@@ -1,4 +1,5 @@
 """What starts and watches the service: preflight, first start, supervisor, worker watch, health.
 
-Stands above the apps: it may import them, and nothing below may import it.
+In: settings. Out: running processes, and /livez and /readyz. It may import every app and every room
+of ragsite; nothing but urls, asgi and the commands imports it.
 """

@@ -1,4 +1,4 @@
-"""The first start: a namespace, an operator's login, an API key and a few sample documents."""
+"""What the first start creates: a namespace, an operator's login, an API key and samples."""
 
 import json
 import os
@@ -40,7 +40,7 @@ class Credentials:
 
     def save(self) -> None:
         descriptor = os.open(credentials_path(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        os.fchmod(descriptor, 0o600)  # it may be there already, and open to others
+        os.fchmod(descriptor, 0o600)  # the file may exist with a wider mode
         with os.fdopen(descriptor, "w") as file:
             json.dump(asdict(self), file, indent=2)
 
@@ -50,7 +50,7 @@ def credentials_path() -> Path:
 
 
 def ensure() -> Credentials:
-    """Make what is missing; leave alone what is there."""
+    """Create what is missing and leave the rest as it is."""
     credentials = Credentials.load()
     with operator():
         tenant = Namespace.objects.filter(slug="default").first()
@@ -68,7 +68,7 @@ def _ensure_login(credentials: Credentials) -> None:
         credentials.password = secrets.token_urlsafe(12)
         users.create_superuser(USERNAME, password=credentials.password)
     elif not user.check_password(credentials.password):
-        credentials.password = ""  # somebody has changed it: not ours to know
+        credentials.password = ""  # somebody has changed it
 
 
 def _ensure_key(credentials: Credentials, tenant: Namespace) -> None:
@@ -78,7 +78,7 @@ def _ensure_key(credentials: Credentials, tenant: Namespace) -> None:
 
 
 def load_samples(credentials: Credentials) -> list[uuid.UUID]:
-    """Queue the sample documents, once in a home's life; the ids of their jobs."""
+    """Queue the sample documents, once per home, and return the ids of their jobs."""
     if credentials.samples_loaded:
         return []
     with operator():
@@ -90,7 +90,7 @@ def load_samples(credentials: Credentials) -> list[uuid.UUID]:
 
 
 def take_samples(namespace_id: uuid.UUID) -> list[uuid.UUID]:
-    """The ids of the jobs that make them searchable; none for those that are there already."""
+    """Accept the samples and return the ids of their jobs; none for samples already there."""
     job_ids = []
     for path in sorted(SAMPLES.glob("*.md")):
         with path.open("rb") as opened:
@@ -108,7 +108,7 @@ def take_samples(namespace_id: uuid.UUID) -> list[uuid.UUID]:
 
 
 def load_starter_set(credentials: Credentials, namespace_id: uuid.UUID) -> None:
-    """Once in a home's life, when the samples are searchable: golden queries over them."""
+    """Load the golden queries for the samples, once per home, when the samples are searchable."""
     if credentials.samples_loaded and not credentials.starter_set_loaded:
         starter.load(namespace_id)
         credentials.starter_set_loaded = True

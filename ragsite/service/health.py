@@ -1,4 +1,4 @@
-"""Is it alive, and is it fit to serve? Cheap questions, asked often, that call no provider."""
+"""Liveness and readiness checks. They are cheap, run often, and call no provider."""
 
 import gc
 import logging
@@ -25,8 +25,10 @@ _embedder_state = "cold"
 
 
 def warm_embedder() -> None:
-    """Load the models in the background, so that the first query need not wait for them. Only
-    the embedder counts for readiness: without a reranker the fused order stands."""
+    """Load the models in the background, so that the first query does not wait for them.
+
+    Only the embedder counts for readiness: without a reranker the fused order is used.
+    """
 
     def load() -> None:
         global _embedder_state
@@ -37,17 +39,17 @@ def warm_embedder() -> None:
             _embedder_state = "failed"
             logger.exception("embedder.warm_failed")
         reranking.warm()
-        _settle()
-        warmup.keep_warm({"default"}, after=_settle)
+        _freeze_objects()
+        warmup.keep_warm({"default"}, after=_freeze_objects)
 
     global _embedder_state
     _embedder_state = "warming"
     threading.Thread(target=load, name="warm-embedder", daemon=True).start()
 
 
-def _settle() -> None:
-    # All that is loaded by now stays: the garbage collector need not look through it again and
-    # again, which would hold up some request each time.
+def _freeze_objects() -> None:
+    # What is loaded by now stays, so the garbage collector need not scan it again: each full scan
+    # would delay some request.
     gc.collect()
     gc.freeze()
 
@@ -57,8 +59,11 @@ def livez(request: HttpRequest) -> HttpResponse:
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200 when it can serve. A broken embedder or a silent worker is shown but does not stop
-    queries: search falls back to words, and the supervisor restarts the worker."""
+    """Answer 200 when the service can serve requests.
+
+    A broken embedder or a silent worker is reported but does not stop queries: search falls back to
+    words, and the supervisor restarts the worker.
+    """
     checks = {
         name: _outcome(check)
         for name, check in (

@@ -1,4 +1,4 @@
-"""What must be true before anything starts, each with a sentence that helps when it is not."""
+"""Checks before anything starts; each failure says what to do."""
 
 import shutil
 import socket
@@ -16,7 +16,7 @@ class CannotStart(Exception):
     """The message says why, and what to do."""
 
 
-def require_room() -> None:
+def require_disk_space() -> None:
     make_folder(settings.HOME, mode=0o711)
     free = shutil.disk_usage(settings.HOME).free
     if free < NEEDED_BYTES:
@@ -39,10 +39,10 @@ def require_port() -> None:
             ) from None
 
 
-def require_fit_database() -> None:
+def require_usable_database() -> None:
     try:
         roles.require_supported(connection)
         for alias in ("default", "operator"):
-            roles.require_fenced(alias)
+            roles.require_row_security(alias)
     except roles.UnsuitableDatabase as error:
         raise CannotStart(str(error)) from None

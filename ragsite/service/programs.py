@@ -1,4 +1,4 @@
-"""The programs that make up the service, and how the worker among them is kept alive."""
+"""The programs that make up the service: the web server and the worker, which is kept alive."""
 
 import os
 import sys
@@ -28,7 +28,7 @@ def web() -> Program:
     argv += ["--http", "ragsite.web.http_protocol:GuardedProtocol"]
     argv += ["--ws-max-size", str(settings.BODIES["max_message_bytes"])]
     argv += ["--ws-per-message-deflate", "false"]  # small messages; it costs memory for each socket
-    # X-Forwarded-For is ours to judge (TRUSTED_PROXIES): uvicorn would believe any local client.
+    # We evaluate X-Forwarded-For ourselves (TRUSTED_PROXIES); uvicorn trusts any local client.
     argv += ["--log-level", "warning", "--no-access-log", "--no-proxy-headers"]
     return Program("web", argv, _environment("web"), stop_seconds=15)
 
@@ -44,7 +44,7 @@ def _environment(process: str) -> dict[str, str]:
 
 
 def with_fresh_connections(chore: Chore) -> Chore:
-    """A thread that lives for days drops connections that a database restart has broken."""
+    """Drop connections that a database restart has broken, since the thread lives for days."""
 
     @wraps(chore)
     def run() -> None:
@@ -58,14 +58,14 @@ def with_fresh_connections(chore: Chore) -> Chore:
 
 
 class WorkerKeeper:
-    """Restarts workers that are stuck, and gives the jobs of dead ones to the living."""
+    """Restarts workers that are stuck and requeues the jobs of dead ones."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self.supervisor = supervisor
-        self.living = ""
-        self.buried: list[str] = []
+        self.current_group = ""
+        self.dead_groups: list[str] = []
         self.watch = WorkerWatch(
-            ring=_ask_for_sign_of_life,
+            request_heartbeat=_request_heartbeat,
             last_beat_age=lambda: heartbeat.age(self._group()),
             restart=lambda: supervisor.restart("worker"),
             started_seconds_ago=lambda: time.monotonic() - supervisor.started_at("worker"),
@@ -75,22 +75,22 @@ class WorkerKeeper:
         self.watch.check()
 
     def reap(self) -> None:
-        """Jobs of a worker life that is over need not wait for their lease to run out."""
+        """Requeue the jobs of worker groups that have ended, without waiting for their leases."""
         group = self._group() if self.supervisor.process_group("worker") else ""
-        if self.living and group != self.living:
-            self.buried.append(self.living)
-        # The system gives numbers out again: a life that begins is not among the dead.
-        self.buried = [name for name in self.buried if name != group]
-        self.living = group
-        queue.requeue_stalled(self.buried)
-        build.requeue_stalled(self.buried)
+        if self.current_group and group != self.current_group:
+            self.dead_groups.append(self.current_group)
+        # Process ids are reused: a group that is running now is not dead.
+        self.dead_groups = [name for name in self.dead_groups if name != group]
+        self.current_group = group
+        queue.requeue_stalled(self.dead_groups)
+        build.requeue_stalled(self.dead_groups)
 
     def _group(self) -> str:
         return heartbeat.group(self.supervisor.process_group("worker"))
 
 
-def _ask_for_sign_of_life() -> None:
-    # Any bell answered is a sign of life; one more behind a long queue would only come late.
+def _request_heartbeat() -> None:
+    # Any task that runs is a heartbeat; another one behind a long queue would only come late.
     waiting = OrmQ.objects.filter(lock__lte=timezone.now()).count()
     if waiting < settings.JOB_WORKERS + 2:
         async_task("documents.tasks.send_heartbeat", save=False)

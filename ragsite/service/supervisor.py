@@ -1,4 +1,4 @@
-"""Runs the web server and the workers: starts them, starts them again, leaves none behind."""
+"""Starts the web server and the workers, restarts them when they end, and stops them all."""
 
 import ctypes
 import fcntl
@@ -21,11 +21,11 @@ from ragsite.postgres.embedded import open_lock, try_lock
 logger = logging.getLogger(__name__)
 
 TICK = 0.1
-SETTLED_SECONDS = 10  # a program that has lived so long once is worth restarting for ever
-FIRST_TRIES = 3
-LONGEST_PAUSE = 30
-FORGIVEN_SECONDS = 60
-SAME_WISH_SECONDS = 0.5  # a terminal, make and a shell may all pass on one Ctrl-C
+SETTLED_SECONDS = 10  # a program that has once run this long is always restarted
+MAX_FAILED_STARTS = 3
+MAX_PAUSE = 30
+RESET_SECONDS = 60  # an exit after this long does not count as a failed start
+SAME_SIGNAL_SECONDS = 0.5  # a terminal, make and a shell may all pass on one Ctrl-C
 MARK = "RAGSITE_PROGRAM"
 PR_SET_PDEATHSIG = 1
 
@@ -41,37 +41,37 @@ class Program:
 
 
 @dataclass
-class _Life:
-    """What the supervisor knows of one program."""
+class _ProgramState:
+    """What the supervisor knows about one program."""
 
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0
     due_at: float = 0
-    short_lives: int = 0
+    quick_exits: int = 0
     settled: bool = False
-    at_once: bool = False  # killed by restart(): no pause, no reproach
+    restart_now: bool = False  # killed by restart(): start without a pause, do not count it
 
 
 def _die_with(parent: int) -> None:
     """Runs in the child, before exec."""
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:  # it died before we asked
+    if os.getppid() != parent:  # it died before prctl
         os._exit(1)
 
 
 def _stat(pid: int) -> list[str]:
-    """Fields 3 and on of /proc/PID/stat; those before may contain blanks."""
+    """Fields 3 onwards of /proc/PID/stat; the earlier ones may contain spaces."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
-def _birth(pid: int) -> str:
-    """Never the same twice, unlike the process id: the boot, and the tick within it."""
+def _start_mark(pid: int) -> str:
+    """The boot and the tick at which a process started: unique, unlike its process id."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return f"{boot}:{_stat(pid)[19]}"
 
 
 def _members(group: int) -> list[int]:
-    """Who lives in the group; a corpse that nobody reaps does not count."""
+    """The running processes of a group, without zombies."""
     members = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -92,15 +92,15 @@ def _kill_group(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def _wait_for_the_end_of(group: int) -> None:
-    """Its port and its files are free only then."""
+def _wait_until_empty(group: int) -> None:
+    """Wait for a group's processes to end, so that its port and files are free."""
     deadline = time.monotonic() + 5
     while _members(group) and time.monotonic() < deadline:
         time.sleep(TICK)
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Without reaping it, so that its number, which names the group, cannot be used anew."""
+    """Check without reaping, so that the process id, which names the group, is not reused."""
     how = os.WEXITED | os.WNOHANG | os.WNOWAIT
     return os.waitid(os.P_PID, process.pid, how) is not None
 
@@ -118,15 +118,16 @@ class Supervisor:
         self.every = every
         self.name = name  # one supervisor of a name per home
         self.folder = home / "run"
-        self._lives = {name: _Life() for name in self.programs}
+        self._states = {name: _ProgramState() for name in self.programs}
         self._mutex = threading.Lock()
         self._asked_to_stop, self._asked_at = 0, float("-inf")
         self._stopping = threading.Event()
         self._lock: int | None = None
 
     def claim(self) -> int | None:
-        """Be the one supervisor of this home, rid of what one that was killed has left behind;
-        otherwise the process id of the other.
+        """Become the only supervisor of this home and kill what a dead one left behind.
+
+        Returns None, or the process id of the supervisor that is already running.
         """
         if self._lock is None:
             make_folder(self.folder, mode=0o711)
@@ -134,11 +135,11 @@ class Supervisor:
             if not try_lock(lock, fcntl.LOCK_EX):
                 other = os.pread(lock, 20, 0).decode()
                 os.close(lock)
-                return int(other or -1)  # it has not yet written its own
+                return int(other or -1)  # it has not written its id yet
             os.ftruncate(lock, 0)
             os.pwrite(lock, str(os.getpid()).encode(), 0)
             self._lock = lock
-            self._sweep()
+            self._kill_leftovers()
         return None
 
     def _unclaim(self) -> None:
@@ -147,15 +148,15 @@ class Supervisor:
             self._lock = None
 
     def run(self) -> int:
-        """Until SIGINT or SIGTERM (0), or until a program cannot be started (its exit code)."""
+        """Run until SIGINT or SIGTERM (returns 0) or until a program fails to start (its code)."""
         other = self.claim()
         if other is not None:
             logger.error("Ragsite is already running here (pid %s)", other)
             return 1
-        heeded = [signal.SIGINT, signal.SIGTERM]
+        handled = [signal.SIGINT, signal.SIGTERM]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
-            heeded.append(signal.SIGHUP)
-        before = {number: signal.signal(number, self._ask_to_stop) for number in heeded}
+            handled.append(signal.SIGHUP)
+        before = {number: signal.signal(number, self._ask_to_stop) for number in handled}
         chores = [
             threading.Thread(target=self._repeat, args=one, daemon=True) for one in self.every
         ]
@@ -173,26 +174,27 @@ class Supervisor:
             self._unclaim()
 
     def restart(self, name: str) -> None:
-        """Kill the whole group now. The main loop starts it anew: a program dies with the *thread*
-        that started it, so that must be the one that lasts.
+        """Kill a program's whole group; the main loop starts it again.
+
+        Not started here: a program dies with the *thread* that started it.
         """
-        life = self._lives[name]
+        state = self._states[name]
         with self._mutex:
-            life.at_once, life.due_at = True, 0
-            if life.process is not None:
-                _kill_group(life.process.pid)
+            state.restart_now, state.due_at = True, 0
+            if state.process is not None:
+                _kill_group(state.process.pid)
 
     def started_at(self, name: str) -> float:
-        return self._lives[name].started_at
+        return self._states[name].started_at
 
     def process_group(self, name: str) -> int:
-        """0 while it is down."""
-        process = self._lives[name].process
+        """The process group of a program; 0 while it is down."""
+        process = self._states[name].process
         return process.pid if process is not None else 0
 
     def _ask_to_stop(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
-        if now - self._asked_at > SAME_WISH_SECONDS:
+        if now - self._asked_at > SAME_SIGNAL_SECONDS:
             self._asked_to_stop += 1
         self._asked_at = now
 
@@ -205,20 +207,20 @@ class Supervisor:
 
     def _watch(self) -> int:
         while not self._asked_to_stop:
-            for name, life in self._lives.items():
-                if life.process is not None:
-                    if _has_ended(life.process) and (code := self._bury(name)):
+            for name, state in self._states.items():
+                if state.process is not None:
+                    if _has_ended(state.process) and (code := self._handle_exit(name)):
                         return code
-                elif time.monotonic() >= life.due_at:
+                elif time.monotonic() >= state.due_at:
                     self._spawn(name)
             time.sleep(TICK)
         return 0
 
     def _spawn(self, name: str) -> None:
-        program, life = self.programs[name], self._lives[name]
+        program, state = self.programs[name], self._states[name]
         mark = {"RAGSITE_SUPERVISED": "1", MARK: str(self.folder / name)}
-        life.started_at, life.at_once = time.monotonic(), False
-        life.process = subprocess.Popen(  # noqa: S603
+        state.started_at, state.restart_now = time.monotonic(), False
+        state.process = subprocess.Popen(  # noqa: S603
             program.argv,
             env={**os.environ, **program.env, **mark},
             stdin=subprocess.DEVNULL,
@@ -227,67 +229,69 @@ class Supervisor:
         )
         draft = self.folder / f"{name}.pid.new"
         try:
-            draft.write_text(f"{life.process.pid} {_birth(life.process.pid)}\n")
+            draft.write_text(f"{state.process.pid} {_start_mark(state.process.pid)}\n")
             draft.replace(self.folder / f"{name}.pid")
         except OSError as error:  # a full disk is no reason to stop everything
             logger.warning("Cannot note the process of %s: %s", name, error)
 
-    def _bury(self, name: str) -> int:
-        """Plan the next start; or the exit code with which to give up."""
-        life = self._lives[name]
+    def _handle_exit(self, name: str) -> int:
+        """Schedule the next start. Returns an exit code to give up with, else 0."""
+        state = self._states[name]
         code = self._end(name)
         now = time.monotonic()
-        lived = now - life.started_at
-        life.settled |= lived >= SETTLED_SECONDS
-        if life.at_once:
+        lived = now - state.started_at
+        state.settled |= lived >= SETTLED_SECONDS
+        if state.restart_now:
             return 0
-        life.short_lives = 1 if lived >= FORGIVEN_SECONDS else life.short_lives + 1
-        if not life.settled and life.short_lives >= FIRST_TRIES:
+        state.quick_exits = 1 if lived >= RESET_SECONDS else state.quick_exits + 1
+        if not state.settled and state.quick_exits >= MAX_FAILED_STARTS:
             logger.error(
-                "%s ended with %s at each of %s starts: see above", name, code, FIRST_TRIES
+                "%s ended with %s at each of %s starts: see above", name, code, MAX_FAILED_STARTS
             )
             return 128 - code if code < 0 else code or 1
-        life.due_at = now + min(2 ** (life.short_lives - 1), LONGEST_PAUSE)
+        state.due_at = now + min(2 ** (state.quick_exits - 1), MAX_PAUSE)
         logger.warning("%s ended with %s, starting it again", name, code)
         return 0
 
     def _end(self, name: str) -> int:
         with self._mutex:
-            process, self._lives[name].process = self._lives[name].process, None
+            process, self._states[name].process = self._states[name].process, None
             if process is None:
                 return 0
-            _kill_group(process.pid)  # before wait(): until then the number is surely its own
+            _kill_group(process.pid)  # before wait(): the process id cannot be reused until then
             code = process.wait()
         (self.folder / f"{name}.pid").unlink(missing_ok=True)
         return code
 
     def _stop_programs(self) -> None:
-        began, wishes = time.monotonic(), self._asked_to_stop
-        living = {n: life.process for n, life in self._lives.items() if life.process is not None}
-        for process in living.values():
+        began, requests = time.monotonic(), self._asked_to_stop
+        running = {
+            name: state.process for name, state in self._states.items() if state.process is not None
+        }
+        for process in running.values():
             os.kill(process.pid, signal.SIGTERM)  # send_signal() would reap it, see _has_ended
-        while self._asked_to_stop == wishes and any(
+        while self._asked_to_stop == requests and any(
             not _has_ended(process) and time.monotonic() < began + self.programs[name].stop_seconds
-            for name, process in living.items()
+            for name, process in running.items()
         ):
             time.sleep(TICK)
-        for name in living:
+        for name in running:
             self._end(name)
 
-    def _sweep(self) -> None:
-        """Kill what a predecessor that was killed has left behind; never a number used anew."""
+    def _kill_leftovers(self) -> None:
+        """Kill processes that a killed supervisor left behind, but never a reused process id."""
         for file in self.folder.glob("*.pid"):
             with suppress(ValueError):
-                group, birth = file.read_text().split()
-                if self._is_leftover(int(group), birth, file.stem):
+                group, start_mark = file.read_text().split()
+                if self._is_leftover(int(group), start_mark, file.stem):
                     logger.warning("Killing what is left of an earlier %s", file.stem)
                     _kill_group(int(group))
-                    _wait_for_the_end_of(int(group))
+                    _wait_until_empty(int(group))
                 file.unlink(missing_ok=True)
 
-    def _is_leftover(self, leader: int, birth: str, name: str) -> bool:
+    def _is_leftover(self, leader: int, start_mark: str, name: str) -> bool:
         try:
-            return _birth(leader) == birth
-        except OSError:  # the leader is gone, but it may have children
+            return _start_mark(leader) == start_mark
+        except OSError:  # the leader is gone, but its children may be there
             mark = f"{MARK}={self.folder / name}".encode()
             return any(mark in _environment(pid) for pid in _members(leader))

@@ -1,4 +1,4 @@
-"""Restarts the worker group when its heart stops: django-q2 cannot be trusted to."""
+"""Restarts the worker group when its heartbeat stops, because django-q2 does not always do so."""
 
 import logging
 import time
@@ -8,16 +8,16 @@ logger = logging.getLogger(__name__)
 
 
 class WorkerWatch:
-    """Rings for a heartbeat at each check, and restarts workers that stay silent.
+    """Requests a heartbeat at each check and restarts workers that stay silent.
 
-    After a database that was away the last beat is old, and says nothing about the workers: then
-    silence counts again once our rings have got through for as long as an answer may take.
+    After a database outage the last heartbeat is old, which says nothing about the workers. Silence
+    counts again once requests have reached the database for `silent_after` seconds.
     """
 
     def __init__(
         self,
         *,
-        ring: Callable[[], None],
+        request_heartbeat: Callable[[], None],
         last_beat_age: Callable[[], float | None],
         restart: Callable[[], None],
         started_seconds_ago: Callable[[], float],
@@ -25,29 +25,29 @@ class WorkerWatch:
         grace: float = 30,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.ring = ring
+        self.request_heartbeat = request_heartbeat
         self.last_beat_age = last_beat_age
         self.restart = restart
         self.started_seconds_ago = started_seconds_ago
         self.silent_after = silent_after
         self.grace = grace
         self.clock = clock
-        self._ringing_since: float | None = float("-inf")
+        self._requesting_since: float | None = float("-inf")
 
     def check(self) -> None:
         try:
-            self.ring()
+            self.request_heartbeat()
             age = self.last_beat_age()
-        except Exception as error:  # whatever the driver raises, it is not the workers' fault
-            logger.warning("No news of the workers, the database is away: %s", error)
-            self._ringing_since = None
+        except Exception as error:  # whatever the driver raises, the workers are not to blame
+            logger.warning("Cannot check the workers, the database is unavailable: %s", error)
+            self._requesting_since = None
             return
-        if self._ringing_since is None:
-            self._ringing_since = self.clock()
+        if self._requesting_since is None:
+            self._requesting_since = self.clock()
         if self.started_seconds_ago() < self.grace:
             return
         silent = age is None or age > self.silent_after
-        if silent and self.clock() - self._ringing_since >= self.silent_after:
-            heard = "ever" if age is None else f"for {age:.0f} s"
-            logger.error("No heartbeat of the workers %s: restarting all of them", heard)
+        if silent and self.clock() - self._requesting_since >= self.silent_after:
+            since = "yet" if age is None else f"for {age:.0f} s"
+            logger.error("No heartbeat from the workers %s: restarting all of them", since)
             self.restart()

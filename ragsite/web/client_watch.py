@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from ragsite.web.guards.asgi_types import Receive
+from ragsite.platform.asgi_types import Receive
 
 TICK_SECONDS = 0.5
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
-from ragsite.web.guards.asgi_types import Application, Receive, Scope, Send, header_of
+from ragsite.platform.asgi_types import Application, Receive, Scope, Send, header_of
 
 logger = logging.getLogger(__name__)
 

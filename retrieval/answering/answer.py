@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
 from django.conf import settings
@@ -39,6 +39,8 @@ from .requests import (
 
 logger = logging.getLogger(__name__)
 
+MAX_NAMED = 3  # words of the question, where nothing else is known to be missing
+
 
 def answer(
     namespace_id: uuid.UUID,
@@ -52,7 +54,7 @@ def answer(
     """
     call, progress = prepare(namespace_id, request, cancelled or threading.Event()), Progress()
     question = _standalone(call, progress)
-    language = _language(call, question)
+    language = detect(question) or call.preferences.language or "en"
     findings = find(call, question, progress)
     if findings.is_too_weak(call):
         findings = find_again(call, findings, progress, language=language, asks_model=False)
@@ -63,7 +65,7 @@ def answer(
             yield from _write(call, findings, progress, language=language)
             return
         except NotEnoughInformation as shortage:
-            missing = shortage.missing or about_words(shortage.words, language=language)
+            missing = shortage.missing or _about(call, shortage.words, language)
             progress.book(shortage.usage or Usage())
         if findings.is_second:
             break
@@ -72,7 +74,7 @@ def answer(
         if {item.id for item in findings.evidence} <= known:
             break
         yield _sources(findings)
-    missing = missing or about_words(content_words(question, language)[:3], language=language)
+    missing = missing or _about(call, content_words(question, language)[:MAX_NAMED], language)
     yield from _abstain(call, findings, progress, language=language, missing=missing)
 
 
@@ -96,7 +98,7 @@ def prompt_for(namespace_id: uuid.UUID, request: AnswerRequest) -> PromptPreview
     findings = find(call, question, progress)
     if not isinstance(call.writer, ModelWriter):
         return PromptPreview(call.alias, (), findings.evidence, 0, "")
-    task = _task(call, findings, language=_language(call, question))
+    task = _task(call, findings, language=detect(question) or "en")
     messages = call.writer.messages(task)
     tokens = sum(call.writer.model.count_tokens(message.content) for message in messages)
     template = call.writer.template_file or "retrieval/answering/prompt.txt"
@@ -118,8 +120,13 @@ def _standalone(call: Call, progress: Progress) -> str:
     return question
 
 
-def _language(call: Call, question: str) -> str:
-    return call.preferences.language or detect(question) or "en"
+def _reply_language(call: Call, language: str) -> str:
+    """What the server's own sentences are written in: the namespace's, else the question's."""
+    return call.preferences.language or language
+
+
+def _about(call: Call, words: Sequence[str], language: str) -> str:
+    return about_words(words, language=_reply_language(call, language))
 
 
 def _sources(findings: Findings) -> SourcesEvent:
@@ -165,7 +172,7 @@ def _write(call: Call, findings: Findings, progress: Progress, *, language: str)
         raise
     finally:
         pieces.close()
-    note = conflict_note(task.conflicts, written, language=language)
+    note = conflict_note(task.conflicts, written, language=_reply_language(call, language))
     for checked in (*checker.feed(f"\n\n{note}" if note else ""), *checker.finish()):
         yield TextEvent(checked)
     progress.clock.since("write", started)
@@ -189,7 +196,7 @@ def _abstain(
     call: Call, findings: Findings, progress: Progress, *, language: str, missing: str
 ) -> Iterator[Event]:
     checker = AnswerChecker((), language=language)
-    text = not_enough_information(missing, language=language)
+    text = not_enough_information(missing, language=_reply_language(call, language))
     for checked in (*checker.feed(text), *checker.finish()):
         yield TextEvent(checked)
     yield _done(finish_abstention(call, findings, checker, progress, missing=missing))

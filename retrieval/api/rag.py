@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from documents.api.fields import ContentField, MetadataField
-from documents.api.ingest.requests import LONGEST_URI, InvalidItem, at_most, read_texts
+from documents.api.ingest.requests import MAX_URI_LENGTH, InvalidItem, at_most, read_texts
 from documents.api.ingest.taking import FAILED, UNFINISHED, take
 from documents.api.serializers import StrictSerializer
 from documents.api.views import caller_of
@@ -45,12 +45,12 @@ class RagDocumentSerializer(StrictSerializer):
     content = ContentField()
     metadata = MetadataField(required=False)
     id = serializers.CharField(
-        max_length=LONGEST_URI,
+        max_length=MAX_URI_LENGTH,
         required=False,
         help_text="Your own id: the same id again replaces the document.",
     )
     sourceId = serializers.CharField(
-        max_length=LONGEST_URI,
+        max_length=MAX_URI_LENGTH,
         required=False,
         help_text="Of what the document came from; results are labelled with it, else with `id`.",
     )

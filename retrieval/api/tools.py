@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents.api.events import WhateverIsAccepted
+from documents.api.events import IgnoreAcceptHeader
 from documents.api.serializers import StrictSerializer
 from documents.api.views import caller_of, check_parameters
 from ragsite.access.rate_limits import RateLimited
@@ -68,7 +68,7 @@ def context_of(request: Request) -> ToolContext:
 class ToolListView(APIView):
     rate_class = "read"
     scopes = {"GET": None}  # each caller sees what it may use
-    content_negotiation_class = WhateverIsAccepted  # ?format= names no renderer here
+    content_negotiation_class = IgnoreAcceptHeader  # ?format= names no renderer here
 
     @extend_schema(
         operation_id="tools_list",

@@ -8,7 +8,7 @@ from typing import Any
 
 from documents.text.languages import configuration
 from documents.text.lexemes import ParsedQuery, prepare
-from ragsite.database.tenancy import current_connection, looked_up
+from ragsite.database.tenancy import current_connection, query_prepared
 from retrieval.requests import Candidate
 
 from . import bm25, spelling
@@ -122,7 +122,7 @@ def analyse(
     """None if the namespace's words were never counted. Inside namespace()."""
     words = prepare(query.text, query=True)
     phrases = [*query.phrases, *query.excluded]
-    rows = looked_up(
+    rows = query_prepared(
         _ANALYSE,
         {
             "namespace": namespace_id,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from documents.ingestion.embedding import as_text
-from ragsite.database.tenancy import current_connection, id_array, looked_up
+from ragsite.database.tenancy import current_connection, id_array, query_prepared
 from retrieval.requests import Candidate, TermMatch
 
 from . import bm25
@@ -100,7 +100,9 @@ def compare(candidates: Sequence[Candidate], vector: Sequence[float] | None) -> 
         return frozenset()
     parameter = None if vector is None else as_text(vector)
     ids = id_array(candidate.chunk_id for candidate in candidates)
-    there = {row[0]: row[1:] for row in looked_up(_SIMILARITIES, {"vector": parameter, "ids": ids})}
+    there = {
+        row[0]: row[1:] for row in query_prepared(_SIMILARITIES, {"vector": parameter, "ids": ids})
+    }
     for candidate in candidates:
         candidate.similarity, candidate.packed = there.get(candidate.chunk_id, (None, b""))
     return there.keys()

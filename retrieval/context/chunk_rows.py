@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Sequence
 
-from ragsite.database.tenancy import id_array, looked_up
+from ragsite.database.tenancy import id_array, query_prepared
 from retrieval.stored_chunk import StoredChunk
 
 _ROWS = """
@@ -24,4 +24,6 @@ def fetch_rows(chunk_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, StoredChunk]:
     """In one statement, under row-level security. Inside namespace()."""
     if not chunk_ids:
         return {}
-    return {row[0]: StoredChunk(*row[1:]) for row in looked_up(_ROWS, {"ids": id_array(chunk_ids)})}
+    return {
+        row[0]: StoredChunk(*row[1:]) for row in query_prepared(_ROWS, {"ids": id_array(chunk_ids)})
+    }

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models.functions import Length
 
 from documents.models import Chunk, DocumentVersion
-from ragsite.database.tenancy import looked_up
+from ragsite.database.tenancy import query_prepared
 from retrieval.ranking.diversity import Pick
 from retrieval.requests import Hit
 from retrieval.stored_chunk import StoredChunk
@@ -45,7 +45,7 @@ def _cut(picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]) -> dict[u
         "starts": [pick.start for pick in picks],
         "ends": [pick.end for pick in picks],
     }
-    return dict(looked_up(_CUT, wanted))
+    return dict(query_prepared(_CUT, wanted))
 
 
 def contents(chunk_ids: Sequence[uuid.UUID]) -> Mapping[uuid.UUID, str]:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ragsite.database.tenancy import id_array, looked_up
+from ragsite.database.tenancy import id_array, query_prepared
 from retrieval.ranking.vectors import Vector
 from retrieval.requests import Candidate
 from retrieval.stored_chunk import StoredChunk
@@ -62,7 +62,7 @@ class NearDuplicates:
     @cached_property
     def _words(self) -> dict[uuid.UUID, frozenset[str]]:
         """The words of every chunk that has a near one."""
-        found = looked_up(_WORDS, {"ids": id_array(self._near)})
+        found = query_prepared(_WORDS, {"ids": id_array(self._near)})
         return {chunk_id: frozenset(lexemes) for chunk_id, lexemes in found}
 
 

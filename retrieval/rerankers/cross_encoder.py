@@ -84,7 +84,7 @@ class CrossEncoderReranker:
         if self.threads:
             torch.set_num_threads(self.threads)
         try:
-            return CrossEncoder(
+            model: CrossEncoder = CrossEncoder(
                 str(Path(self.model).expanduser()) if self.is_local else self.model,
                 num_labels=1,
                 max_length=self.max_length,
@@ -92,6 +92,7 @@ class CrossEncoderReranker:
                 local_files_only=self.is_local,
                 activation_fn=torch.nn.Sigmoid(),
             )
+            return model
         except Exception as error:  # no such name, no network, a damaged file
             raise RerankUnavailable(
                 "The cross-encoder cannot be loaded. Without a network, name a local directory."

@@ -9,9 +9,9 @@ from typing import Any
 from django.conf import settings
 from rest_framework.exceptions import ValidationError
 
-from ragsite.access.auth import count_call, lacks_scope
+from ragsite.access.auth import count_call, insufficient_scope
 from ragsite.access.rate_limits import Admission
-from ragsite.database.tenancy import looked_up_in
+from ragsite.database.tenancy import query_in_namespace
 from ragsite.platform.errors import flat_errors
 from ragsite.platform.logs import request_id
 from ragsite.web.rendering import QuickJSONRenderer
@@ -60,7 +60,7 @@ def call_tool(context: ToolContext, name: str, arguments: Any) -> ToolResult:
         admission = count_call(context.key_id, context.namespace_id, rate_class=RATE_CLASS)
         tool = find_tool(name)
         if not context.may(tool.scope):
-            raise lacks_scope(tool.scope)
+            raise insufficient_scope(tool.scope)
         result, cached = _kept_or_run(context, tool, checked(tool, arguments))
         latency_ms = round((time.monotonic() - started) * 1000, 1)
         logger.info("tool.called", extra={"tool": name, "cached": cached, "ms": latency_ms})
@@ -88,7 +88,7 @@ def _state(context: ToolContext, tool: Tool) -> tuple[Any, ...] | None:
     """What a result depends on besides its arguments; None where none may be kept."""
     if tool.freshness == "never":
         return None
-    found = looked_up_in(context.namespace_id, _STATE, {"namespace": context.namespace_id})
+    found = query_in_namespace(context.namespace_id, _STATE, {"namespace": context.namespace_id})
     written, newest_job, has_open_jobs = found[0]
     if tool.freshness == "content":
         return (written,)

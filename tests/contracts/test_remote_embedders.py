@@ -193,7 +193,7 @@ def test_each_failure_has_its_code_and_tells_no_secret(
 
 def test_an_index_that_comes_twice_is_refused(site: str):
     with pytest.raises(EmbeddingFailed) as caught:
-        openai(f"{site}/same-index").embed_batch(["one", "two"])
+        list(openai(f"{site}/same-index").embed_documents(["one", "two"]))
     assert caught.value.code == "provider_bad_response"
 
 
@@ -210,7 +210,7 @@ def test_nobody_there_is_unavailable():
 def test_one_deadline_covers_all_tries(site: str, behaviour: str):
     started = time.monotonic()
     with pytest.raises(EmbeddingFailed) as caught:
-        openai(f"{site}/{behaviour}", timeout=0.3, deadline=1.0).embed_batch(["one"])
+        list(openai(f"{site}/{behaviour}", timeout=0.3, deadline=1.0).embed_documents(["one"]))
     assert caught.value.code == "provider_timeout"
     assert time.monotonic() - started < 2
 
@@ -237,7 +237,7 @@ def test_retry_after_is_honoured_in_seconds_and_as_a_date(
 def test_a_retry_after_beyond_the_deadline_is_not_waited_for(site: str):
     started = time.monotonic()
     with pytest.raises(EmbeddingFailed) as caught:
-        openai(f"{site}/always-busy", deadline=5).embed_batch(["one"])
+        list(openai(f"{site}/always-busy", deadline=5).embed_documents(["one"]))
     assert caught.value.code == "provider_rate_limited"
     assert time.monotonic() - started < 1
 

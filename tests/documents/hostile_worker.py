@@ -5,18 +5,15 @@ import os
 import socket
 import time
 
-from documents import extractors
 from documents.errors import ParseError
 from documents.extractors.base import Extractor
+from documents.extractors.formats import FORMATS, Format
 from documents.extractors.sandbox_worker import serve
 from documents.passages import Extracted, Page
 from tests.documents.hostile_acts import attempt
 
 
 class ObedientExtractor(Extractor):
-    media_types = frozenset({"application/x-obedient"})
-    source_type = "obedient"
-
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
         act, *arguments = data.decode().split()
         return getattr(self, act)(*arguments)
@@ -82,7 +79,9 @@ class ObedientExtractor(Extractor):
         return Extracted(str(len(kept)))
 
 
-extractors.EXTRACTORS = (*extractors.EXTRACTORS, ObedientExtractor())
+FORMATS["application/x-obedient"] = Format(
+    "obedient", "tests.documents.hostile_worker.ObedientExtractor"
+)
 
 if __name__ == "__main__":
     serve(socket.socket(fileno=0))

@@ -74,7 +74,7 @@ def run_confirmed(client: Client, action: str, selected: list[Any]) -> Any:
     """An action that asks first: answer yes."""
     asked = run_action(client, action, selected)
     fields = {"action": action, "_selected_action": [str(row.pk) for row in selected]}
-    fields["confirmed"] = asked.context["seal"]
+    fields["confirmed"] = asked.context["fingerprint"]
     return client.post(address(type(selected[0])), fields, follow=True)
 
 
@@ -197,7 +197,7 @@ def test_a_key_without_scopes_or_namespace_is_not_made(tenant: Namespace, boss: 
 def test_revoked_keys_stop_working_and_stay_on_record(api: Api, boss: Client):
     (key,) = rows(ApiKey)
     assert api.get("documents").status == 200
-    assert "1 keys revoked" in run_confirmed(boss, "revoke", [key]).text
+    assert "1 key revoked" in run_confirmed(boss, "revoke", [key]).text
     assert api.get("documents").code == "key_revoked"
     first = rows(ApiKey)[0].revoked_at
     assert first <= timezone.now()
@@ -239,10 +239,10 @@ def test_documents_of_several_tenants_are_removed_with_everything(
 
 
 def test_jobs_are_cancelled_and_tried_again(filled: Api, boss: Client, work: Callable[[], int]):
-    assert "1 jobs cancelled" in run_confirmed(boss, "cancel", rows(IngestJob)).text
+    assert "1 job cancelled" in run_confirmed(boss, "cancel", rows(IngestJob)).text
     assert work() == 0
     (cancelled,) = rows(IngestJob, state="cancelled")
-    assert "1 documents queued" in run_action(boss, "try_again", [cancelled]).text
+    assert "1 document queued" in run_action(boss, "try_again", [cancelled]).text
     assert work() == 1
     assert len(rows(Document, status="ready")) == 2
 

@@ -70,8 +70,8 @@ def test_confirmed_deletion_runs_in_the_background_and_is_traced(
     boss: Client, many: list[Document]
 ):
     everything = {"action": "remove", "select_across": "1", "_selected_action": [str(many[0].pk)]}
-    seal = boss.post(address(Document), everything).context["seal"]
-    done = boss.post(address(Document), {**everything, "confirmed": seal}, follow=True)
+    fingerprint = boss.post(address(Document), everything).context["fingerprint"]
+    done = boss.post(address(Document), {**everything, "confirmed": fingerprint}, follow=True)
     assert "30 documents are being deleted" in done.text
     assert len(rows(Document)) == 30  # nothing yet: the workers do it
     (asked,) = events("document.delete_many")
@@ -92,9 +92,9 @@ def test_a_selection_that_has_changed_is_asked_about_again(
     boss: Client, many: list[Document], api: Api
 ):
     everything = {"action": "remove", "select_across": "1", "_selected_action": [str(many[0].pk)]}
-    seal = boss.post(address(Document), everything).context["seal"]
+    fingerprint = boss.post(address(Document), everything).context["fingerprint"]
     api.upload(("new.md", "# New\n\nCame in between."))
-    page = boss.post(address(Document), {**everything, "confirmed": seal})
+    page = boss.post(address(Document), {**everything, "confirmed": fingerprint})
     assert "The selection has changed" in page.text
     assert "Delete 31 documents?" in page.text
     assert rows(DocumentRemoval) == []
@@ -109,10 +109,10 @@ def test_one_document_is_deleted_from_its_own_page_and_asks_too(
     assert page not in onlooker.get(address(Document, "change", document.pk)).text
     assert onlooker.post(page, {"confirmed": "x"}).status_code == 403
     asked = boss.get(page)
-    assert "Delete 1 documents?" in asked.text
+    assert "Delete 1 document?" in asked.text
     assert boss.post(page).status_code == 200  # without the answer: asked again
     assert rows(DocumentRemoval) == []
-    assert boss.post(page, {"confirmed": asked.context["seal"]}).status_code == 302
+    assert boss.post(page, {"confirmed": asked.context["fingerprint"]}).status_code == 302
     bulk_removal.work()
     assert not rows(Document, pk=document.pk)
     assert boss.get(address(Document, "remove", uuid.uuid4())).status_code == 404
@@ -123,7 +123,7 @@ def test_a_deletion_that_was_cut_short_is_taken_up_again(
 ):
     bulk_removal.request(tenant.pk, [document.pk for document in many])
     with operator():
-        OrmQ.objects.using("default").all().delete()  # the bell is lost
+        OrmQ.objects.using("default").all().delete()  # the wake-up is lost
     remove = removal.remove
     calls = 0
 
@@ -177,7 +177,7 @@ def test_documents_of_another_namespace_are_left_out(many: list[Document], other
 def test_revoking_keys_and_cancelling_jobs_ask_first(boss: Client, api: Api, many: list[Document]):
     from documents.models import ApiKey
 
-    assert "Revoke 1 API keys?" in run_action(boss, "revoke", rows(ApiKey)).text
+    assert "Revoke 1 API key?" in run_action(boss, "revoke", rows(ApiKey)).text
     assert api.get("documents").status == 200
     assert "Cancel 30 jobs?" in run_action(boss, "cancel", rows(IngestJob)).text
     assert len(rows(IngestJob, state="queued")) == 30

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from documents.chunking.base import CountTokens, Splitter
+from documents.chunking.base import Splitter
 from documents.chunking.fixed import FixedSplitter
 from documents.chunking.semantic import SemanticSplitter
+from documents.chunking.sizes import CountTokens
 from documents.embedders.hashing import HashingEmbedder
 from documents.errors import EmptyFile, NoText
 from documents.extractors import extractor_for

@@ -245,15 +245,15 @@ def test_options_that_change_while_the_document_is_cut_win(
     upload(api)
     claim = queue.claim("host:1")
     assert claim
-    cut, asked = pipeline.cut, []
+    split, asked = pipeline.split, []
 
     def change_first(*args: Any) -> Any:
         asked.append(args[1])
         if len(asked) == 1:
             upload(api, SMALL)
-        return cut(*args)
+        return split(*args)
 
-    monkeypatch.setattr(pipeline, "cut", change_first)
+    monkeypatch.setattr(pipeline, "split", change_first)
     ingest(claim)
     assert asked == [{}, SMALL]
     assert work() == 0

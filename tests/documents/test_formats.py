@@ -127,4 +127,4 @@ def test_a_broken_file_fails_alone_with_its_code(api: Api, work: Callable[[], in
 def test_every_suffix_that_is_taken_has_a_reader():
     from documents.extractors import extractor_for
 
-    assert {extractor_for(media_type).source_type for media_type in BY_SUFFIX.values()}
+    assert {extractor_for(media_type) for media_type in BY_SUFFIX.values()}

@@ -56,7 +56,7 @@ def open_transactions() -> int:
 
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "LOOK_EVERY", 0.02)
+    monkeypatch.setattr(events, "POLL_SECONDS", 0.02)
 
 
 # -- the list ----------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def test_nobody_follows_another_tenants_job(
 
 def test_no_transaction_stays_open_between_two_events(api: Api, monkeypatch: pytest.MonkeyPatch):
     """The job waits all the while: every event but the first is a sign of life."""
-    monkeypatch.setattr(events, "HEARTBEAT_EVERY", 0.05)
+    monkeypatch.setattr(events, "HEARTBEAT_SECONDS", 0.05)
     job_id = queue(api)
     steps = []
 

@@ -11,12 +11,11 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django_q.models import OrmQ
 
-from documents import tasks
 from documents.errors import EmbeddingFailed, NoText
 from documents.ingestion.pipeline import ingest
 from documents.intake import intake
 from documents.intake.intake import Receipt, Submission
-from documents.jobs import heartbeat, queue
+from documents.jobs import queue
 from documents.jobs.leases import Claim
 from documents.models import Chunk, Document, DocumentVersion, IngestJob, Namespace
 from ragsite.database.tenancy import namespace, operator
@@ -55,7 +54,7 @@ def let_leases_run_out() -> None:
         running.update(lease_until=Now() - timedelta(seconds=1))
 
 
-def bells() -> int:
+def wake_ups() -> int:
     return OrmQ.objects.count()
 
 
@@ -133,7 +132,7 @@ def test_a_job_whose_time_has_not_come_is_neither_claimed_nor_rung_for(tenant: N
     change_jobs(run_after=Now() + timedelta(seconds=60))
     assert queue.claim(ME) is None
     queue.requeue_stalled()
-    assert bells() == 0
+    assert wake_ups() == 0
     change_jobs(run_after=Now() - timedelta(seconds=1))
     assert queue.claim(ME)
 
@@ -152,13 +151,13 @@ def test_a_job_whose_lease_ran_out_is_queued_and_rung_for(tenant: Namespace):
     submit(tenant)
     claim = claimed()
     let_leases_run_out()
-    before = bells()
+    before = wake_ups()
     assert queue.requeue_stalled() == 1
     job = job_row(claim)
     assert (job.state, job.stage, job.attempts) == ("queued", "waiting", 1)
     assert (job.lease_token, job.lease_until) == (None, None)
     assert (job.version.state, job.document.status) == ("queued", "queued")
-    assert bells() == before + 1
+    assert wake_ups() == before + 1
     again = claimed()
     assert again.job_id == claim.job_id
     assert again.token != claim.token
@@ -199,15 +198,15 @@ def test_the_jobs_of_buried_workers_are_taken_back_at_once(tenant: Namespace):
 def test_the_reaper_rings_for_jobs_whose_bells_were_lost_and_rings_once(tenant: Namespace):
     for number in range(3):
         submit(tenant, f"{number}.md")
-    assert bells() == 3
+    assert wake_ups() == 3
     OrmQ.objects.all().delete()
     queue.requeue_stalled()
-    assert bells() == 0  # they have not waited long enough to be called forgotten
+    assert wake_ups() == 0  # they are not overdue yet
     change_jobs(run_after=Now() - timedelta(seconds=10))
     queue.requeue_stalled()
-    assert bells() == 3
+    assert wake_ups() == 3
     queue.requeue_stalled()
-    assert bells() == 3
+    assert wake_ups() == 3
 
 
 def test_bells_are_limited_however_much_is_forgotten(tenant: Namespace, monkeypatch: Any):
@@ -217,17 +216,17 @@ def test_bells_are_limited_however_much_is_forgotten(tenant: Namespace, monkeypa
     OrmQ.objects.all().delete()
     change_jobs(run_after=Now() - timedelta(seconds=10))
     queue.requeue_stalled()
-    assert bells() == 3
+    assert wake_ups() == 3
 
 
 def test_reapers_at_once_take_a_job_back_once(tenant: Namespace):
     submit(tenant)
     claim = claimed()
     let_leases_run_out()
-    before = bells()
+    before = wake_ups()
     at_once(6, lambda _: queue.requeue_stalled())
     assert job_row(claim).state == "queued"
-    assert bells() == before + 1
+    assert wake_ups() == before + 1
 
 
 def test_a_worker_that_lost_its_lease_can_neither_write_nor_fail_the_job(tenant: Namespace):
@@ -379,22 +378,6 @@ def test_a_claim_on_a_deleted_document_comes_to_nothing(tenant: Namespace, api: 
         assert queue.cancel(claim.job_id) is False
     with operator():
         assert not IngestJob.objects.exists()
-
-
-# -- the doors that the queue calls -----------------------------------------------------------
-
-
-def test_answering_a_bell_does_one_job_and_shows_a_sign_of_life(tenant: Namespace):
-    assert heartbeat.youngest_age() is None
-    first, second = submit(tenant, "a.md"), submit(tenant, "b.md")
-    tasks.run_next_job()
-    assert job_row(first.job_id).state == "succeeded"
-    assert job_row(second.job_id).state == "queued"
-    assert heartbeat.age(heartbeat.group()) < 60
-    tasks.run_next_job()
-    tasks.run_next_job()  # nobody home: nothing to do
-    tasks.send_heartbeat()
-    assert job_row(second.job_id).state == "succeeded"
 
 
 def test_a_job_carries_the_id_of_the_request_that_brought_it(api: Api):

@@ -16,7 +16,7 @@ from documents.ingestion.pipeline import ingest
 from documents.intake import intake
 from documents.intake.intake import Receipt, Submission
 from documents.jobs import queue
-from documents.jobs.leases import SHOW_EVERY, Claim, Lease, LeaseLost
+from documents.jobs.leases import WRITE_SECONDS, Claim, Lease, LeaseLost
 from documents.metering.embeddings import MeteredEmbedder, this_month, usage_in
 from documents.models import EmbeddingUsage, IngestJob, Namespace
 from ragsite.database.tenancy import namespace, operator
@@ -88,7 +88,7 @@ def test_a_slow_step_is_shown_while_it_lasts(tenant: Namespace, monkeypatch: pyt
     embed = HashingEmbedder.embed_batch
 
     def slowly(self: HashingEmbedder, texts: list[str]) -> list[list[float]]:
-        time.sleep(2.5 * SHOW_EVERY)
+        time.sleep(2.5 * WRITE_SECONDS)
         seen.append(shown())
         return embed(self, texts)
 
@@ -103,7 +103,7 @@ def test_a_step_after_a_slow_one_is_shown_at_once(tenant: Namespace):
     lease = Lease(claimed())  # nobody keeps it alive
     with lease.stage(Stage.EXTRACT):
         assert row().stage == "waiting"
-        time.sleep(1.1 * SHOW_EVERY)
+        time.sleep(1.1 * WRITE_SECONDS)
     with lease.stage(Stage.SPLIT):
         assert row().stage == "split"
 
@@ -113,7 +113,7 @@ def test_a_cancel_stops_the_work_at_its_next_step(tenant: Namespace):
     lease = Lease(claimed())
     with lease.stage(Stage.EXTRACT):
         cancel(tenant, receipt.job_id)
-        time.sleep(1.1 * SHOW_EVERY)
+        time.sleep(1.1 * WRITE_SECONDS)
     with pytest.raises(LeaseLost), lease.stage(Stage.SPLIT):
         pass
 

@@ -108,7 +108,7 @@ def test_hanging_names_take_no_more_threads_than_there_are_places(
 ):
     release = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: release.wait(10) and [])
-    api = StreamingProvider("http://slow-name.invalid", "/api/chat", places=2)
+    api = StreamingProvider("http://slow-name.invalid", "/api/chat", max_calls=2)
     for _ in range(2):
         with pytest.raises(ProviderTimeout):
             next(api.stream(BODY, deadline=soon(0.1)))
@@ -146,7 +146,7 @@ def test_cancelling_ends_a_write_that_nobody_reads(silent: int):
 
 
 def test_streams_wait_for_a_place_and_can_be_cancelled_there(site: Site):
-    api = StreamingProvider(site.url("stalls-after-headers"), "/chat/completions", places=1)
+    api = StreamingProvider(site.url("stalls-after-headers"), "/chat/completions", max_calls=1)
     first = api.stream(BODY, deadline=soon())
     next(first)
     with pytest.raises(CallCancelled):

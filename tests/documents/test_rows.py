@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from documents.extractors.data.delimited import DelimitedExtractor
 from documents.extractors.data.tables import Table, write_table
 from documents.extractors.office.spreadsheet import SpreadsheetExtractor
-from documents.extractors.writer import Writer
+from documents.extractors.writer import TextWriter
 from documents.ingestion.row_facts import row_facts
 from documents.passages import Extracted, RowFact
 
@@ -120,7 +120,7 @@ NASTY = st.text(st.sampled_from("ab|\\ \n\t\r\x00\x1f\x85\u2028\ufeff-é"), max_
     st.integers(1, 80),
 )
 def test_whatever_stands_in_the_cells_every_span_is_its_row(rows: list[list[str]], size: int):
-    writer = Writer()
+    writer = TextWriter()
     write_table(writer, Table(rows[0], rows[1:]), size=size)
     extracted = Extracted(text=writer.text, blocks=tuple(writer.blocks))
     width = len(rows[0])

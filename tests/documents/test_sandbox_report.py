@@ -10,7 +10,7 @@ import pytest
 
 from documents import checks
 from documents.extractors.confinement import kernel, landlock, reach, seccomp, syscalls
-from documents.extractors.confinement.confinement import Options, Sandbox, SandboxFailed
+from documents.extractors.confinement.sandbox import Sandbox, SandboxFailed, SandboxOptions
 from documents.ingestion.extraction import SandboxWorker, SandboxWorkerFailed
 
 from .test_extraction import order
@@ -25,9 +25,9 @@ def sandbox_here(monkeypatch: pytest.MonkeyPatch, **options: Any) -> Sandbox:
 
     monkeypatch.setattr(kernel, "leave_network", refuse)
     monkeypatch.setattr(
-        "documents.extractors.confinement.confinement._leave_network", lambda: "not allowed"
+        "documents.extractors.confinement.sandbox._leave_network", lambda: "not allowed"
     )
-    return Sandbox(Options(**options), ocr=None, runs_programs=False)
+    return Sandbox(SandboxOptions(**options), ocr=None, runs_programs=False)
 
 
 def test_a_kernel_without_landlock_is_reported_and_the_rest_holds(monkeypatch: pytest.MonkeyPatch):
@@ -114,7 +114,7 @@ def test_the_deploy_check_asks_a_real_worker():
 
 def test_a_mode_that_does_not_exist_is_refused_at_start(settings: Any):
     settings.EXTRACTION = {**settings.EXTRACTION, "sandbox": {"mode": "on"}}
-    assert [message.id for message in checks.sandbox_can_be_had(None)] == ["ragsite.E030"]
+    assert [message.id for message in checks.sandbox_is_available(None)] == ["ragsite.E030"]
 
 
 HEADERS = {

@@ -170,7 +170,7 @@ def test_unlocking_by_command(capsys: Any):
     for arguments in (["boss"], ["--address", "10.0.0.1"], ["--all"]):
         lock()
         call_command("unlock_login", *arguments)
-        assert "1 locks opened" in capsys.readouterr().out
+        assert "1 lock removed" in capsys.readouterr().out
         assert got_in(sign_in())
         with operator():
             LoginThrottle.objects.all().delete()
@@ -187,7 +187,7 @@ def test_old_failures_are_forgotten_and_known_addresses_are_not():
     sign_in(password="wrong", address="10.0.0.3")
     assert got_in(sign_in())
     pass_time(2 * 86400)
-    login_throttle.forget_the_old()
+    login_throttle.delete_stale()
     with operator():
         assert [row.key for row in LoginThrottle.objects.all()] == ["pair:boss@10.0.0.1"]
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from documents.chunking.base import CountTokens, StructureSplitter
+from documents.chunking.base import StructureSplitter
+from documents.chunking.sizes import CountTokens
 from documents.embedders.hashing import HashingEmbedder
 from documents.embedders.sentence_transformers import SentenceTransformersEmbedder
 from documents.errors import EmptyFile, NoText

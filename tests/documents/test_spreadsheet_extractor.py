@@ -108,7 +108,7 @@ def test_cells_as_a_person_writes_them(value, text):
 
 def test_too_many_cells_are_refused():
     with pytest.raises(TooComplex):
-        extract(workbook(S=[["a", "b"]] * 10), most_cells=19)
+        extract(workbook(S=[["a", "b"]] * 10), max_cells=19)
 
 
 def test_two_cells_a_universe_apart_are_refused_before_memory_is_set_aside():

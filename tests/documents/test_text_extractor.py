@@ -3,7 +3,7 @@
 import pytest
 
 from documents.errors import EmptyFile, NoText, UnsupportedType
-from documents.extractors import extractor_for
+from documents.extractors import extractor_for, format_of
 from documents.passages import Extracted
 
 GERMAN = "Grüße aus München, schön dass Sie da sind. Öl und Äpfel kosten fünf Euro."
@@ -98,7 +98,7 @@ def test_no_bytes_and_no_text_are_told_apart() -> None:
 
 
 def test_the_first_extractor_that_accepts_wins() -> None:
-    assert extractor_for("text/markdown; charset=utf-8").source_type == "md"
-    assert extractor_for("TEXT/PLAIN").source_type == "txt"
+    assert format_of("text/markdown; charset=utf-8").source_type == "md"
+    assert format_of("TEXT/PLAIN").source_type == "txt"
     with pytest.raises(UnsupportedType, match="application/x-foo cannot be read"):
         extractor_for("application/x-foo")

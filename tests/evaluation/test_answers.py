@@ -242,7 +242,7 @@ def test_a_quote_that_is_not_there_and_a_file_that_is_not_here_are_refused(
     report = import_questions(tenant.pk, "answers", read_jsonl(map(json.dumps, lines)))
     assert [line.split(":")[0] for line in report.refused] == [
         "not in upload",
-        "nowhere.md is not here, so a quotation has no place in it",
+        "nowhere.md does not exist, so its quotation cannot be located",
     ]
     assert (report.judgements, report.missing) == (0, 1)
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from documents.models import Chunk, Document, Namespace
 from evaluation.golden.curating import add_query
-from evaluation.golden.feedback import curate, give, unchosen
+from evaluation.golden.feedback import curate, record_feedback, without_selection
 from evaluation.models import Feedback, GoldenSet, Judgement
 from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import measure_now
@@ -63,10 +63,16 @@ def test_questions_become_queries_and_selections_judgements(
     tenant: Namespace, chunks: Callable[[str], Chunk], empty_set: GoldenSet
 ):
     lights, glaze, dough = chunks("twelve lights"), chunks("Ash glaze"), chunks("Knead flour")
-    give(tenant.pk, query="lights?", selected_chunk_ids=[lights.pk], useful=True, comment="Yes.")
-    give(tenant.pk, query="lights?", selected_chunk_ids=[dough.pk], useful=False, comment="Bread?")
-    give(tenant.pk, query="glaze?", filters={"source_types": ["md"]}, selected_chunk_ids=[glaze.pk])
-    give(tenant.pk, query="nothing to find", useful=False)
+    record_feedback(
+        tenant.pk, query="lights?", selected_chunk_ids=[lights.pk], useful=True, comment="Yes."
+    )
+    record_feedback(
+        tenant.pk, query="lights?", selected_chunk_ids=[dough.pk], useful=False, comment="Bread?"
+    )
+    record_feedback(
+        tenant.pk, query="glaze?", filters={"source_types": ["md"]}, selected_chunk_ids=[glaze.pk]
+    )
+    record_feedback(tenant.pk, query="nothing to find", useful=False)
     with namespace(tenant.pk):
         curated = curate(empty_set, Feedback.objects.all())
         query = empty_set.queries.get(text="lights?")
@@ -86,9 +92,11 @@ def test_what_is_judged_already_stays_and_the_best_word_counts(
 ):
     before = judged(golden_set)
     fee, glaze = chunks("A mooring costs"), chunks("Ash glaze")
-    give(tenant.pk, query="what does a mooring cost?", selected_chunk_ids=[fee.pk], useful=False)
-    give(tenant.pk, query="glaze?", selected_chunk_ids=[glaze.pk], useful=False)
-    give(tenant.pk, query="glaze?", selected_chunk_ids=[glaze.pk])
+    record_feedback(
+        tenant.pk, query="what does a mooring cost?", selected_chunk_ids=[fee.pk], useful=False
+    )
+    record_feedback(tenant.pk, query="glaze?", selected_chunk_ids=[glaze.pk], useful=False)
+    record_feedback(tenant.pk, query="glaze?", selected_chunk_ids=[glaze.pk])
     with namespace(tenant.pk):
         first = curate(golden_set, Feedback.objects.all())
         again = curate(golden_set, Feedback.objects.all())
@@ -111,7 +119,7 @@ def test_selections_are_found_again_in_a_new_version_and_the_gone_are_told(
     work()
     glaze, firing = chunks("Ash glaze"), chunks("nine hours")
     assert glaze.pk != firing.pk
-    give(tenant.pk, query="kiln?", selected_chunk_ids=[glaze.pk, firing.pk], useful=True)
+    record_feedback(tenant.pk, query="kiln?", selected_chunk_ids=[glaze.pk, firing.pk], useful=True)
     moved = f"# Kiln\n\nWith a new preface, that moves it all.\n\n{glaze.content}\n"
     api.upload(("kiln.md", moved))
     work()
@@ -135,10 +143,12 @@ def test_feedback_is_looked_at_and_put_into_a_set_in_the_admin(
     empty_set: GoldenSet,
 ):
     lights = chunks("twelve lights")
-    give(tenant.pk, query="lights?", selected_chunk_ids=[lights.pk], useful=True, comment="<b>Aye")
-    give(tenant.pk, query="bridges?", useful=False)
-    give(tenant.pk, query="ferries?", comment="Not asked of you.")
-    give(other_tenant.pk, query="theirs", useful=True)
+    record_feedback(
+        tenant.pk, query="lights?", selected_chunk_ids=[lights.pk], useful=True, comment="<b>Aye"
+    )
+    record_feedback(tenant.pk, query="bridges?", useful=False)
+    record_feedback(tenant.pk, query="ferries?", comment="Not asked of you.")
+    record_feedback(other_tenant.pk, query="theirs", useful=True)
     shown = page(boss, LIST)
     assert "upload:harbour.md" in shown
     assert "&lt;b&gt;Aye" in shown
@@ -161,8 +171,8 @@ def test_feedback_is_looked_at_and_put_into_a_set_in_the_admin(
     onlooker.post(reverse(LIST), chosen)
     assert judged(empty_set) == {}
     told = boss.post(reverse(LIST), chosen, follow=True).content.decode()
-    assert "3 queries are in said, with 1 new judgements" in told
-    assert "1 are of another namespace" in told
+    assert "3 queries in said, with 1 new judgement" in told
+    assert "Skipped from another namespace: 1" in told
     assert judged(empty_set) == {
         "lights?": [(lights.content, 2, False)],
         "bridges?": [],
@@ -215,7 +225,7 @@ def test_difficult_questions_are_found_by_what_people_said_or_did_not(
         lines.update(created_at=timezone.now() - timedelta(hours=1))
         assert found("unchosen") == ["kiln glaze", "bread oven"]
         lines.update(created_at=timezone.now() - timedelta(days=2))
-        assert not unchosen(lines).exists()  # in those days nobody sent what was chosen
+        assert not without_selection(lines).exists()  # in those days nobody sent what was chosen
     shown = page(boss, LOG)
     assert ">1, 1 not useful</a>" in shown
     with operator():
@@ -234,15 +244,17 @@ def test_the_command_curates_and_can_be_run_again(
         call_command("curate_feedback", *arguments, "--namespace", tenant.slug, stdout=out)
         return out.getvalue()
 
-    with pytest.raises(CommandError, match="no such feedback"):
+    with pytest.raises(CommandError, match="No feedback matches"):
         run("said")
     with pytest.raises(CommandError, match="--since: Use a date"):
         run("said", "--since", "yesterday")
-    give(tenant.pk, query="lights?", selected_chunk_ids=[chunks("twelve lights").pk], useful=True)
-    give(tenant.pk, query="bridges?", useful=False)
+    record_feedback(
+        tenant.pk, query="lights?", selected_chunk_ids=[chunks("twelve lights").pk], useful=True
+    )
+    record_feedback(tenant.pk, query="bridges?", useful=False)
     told = json.loads(run("said", "--useful", "yes", "--since", "2026-01-01", "--json"))
     assert (told["golden_set"], told["queries"], told["judgements"]) == ("said", 1, 1)
-    assert "2 queries with 0 new judgements in 'said'; 1 passages were judged" in run("said")
+    assert "2 queries with 0 new judgements in 'said'; 1 passage already judged" in run("said")
     with namespace(tenant.pk):
         golden_set = GoldenSet.objects.get()
         assert add_query(golden_set, "bridges?").tags == ["from-feedback"]

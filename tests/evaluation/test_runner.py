@@ -106,9 +106,7 @@ def test_a_new_version_that_moves_the_text_keeps_the_judgement_and_one_that_drop
     )
     work()
     run = run_of(golden_set)
-    assert run.warnings == [
-        "1 judged texts are no longer in their documents: they count as not found."
-    ]
+    assert run.warnings == ["No longer in their documents, counted as not found: 1 judged text."]
     with namespace(golden_set.namespace_id):
         recall = {s.text[:8]: s.metrics["recall@10"] for s in run.scores.all()}
     assert recall == {"how many": 1.0, "what doe": 0.0, "how hot ": 1.0}

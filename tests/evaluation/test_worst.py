@@ -31,8 +31,8 @@ def test_the_worst_questions_are_named_with_what_came_instead(
 ):
     run = measure_now(misjudged, RunOptions())
     with namespace(tenant.pk):
-        (worst, *others) = worst_questions(run, most=5)
-        assert worst_questions(run, most=0) == []
+        (worst, *others) = worst_questions(run, limit=5)
+        assert worst_questions(run, limit=0) == []
     assert worst.text == "how many lights are there in the harbour?"
     assert all(worst.score <= other.score < 1 for other in others)
     assert "kiln" in worst.expected[0]

@@ -1,5 +1,6 @@
 """Who may import whom, from the folders and through every import, direct or not."""
 
+import tomllib
 from collections import Counter
 
 import pytest
@@ -111,3 +112,9 @@ def test_every_room_says_what_it_is_for() -> None:
         and not path.read_text().lstrip().startswith('"""')
     ]
     assert not silent
+
+
+def test_pure_rooms_are_checked_as_by_mypy_strict() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (strict,) = [o for o in project["tool"]["mypy"]["overrides"] if o.get("warn_return_any")]
+    assert strict["module"] == [f"{room}.*" for room in PURE_ROOMS]

@@ -21,7 +21,7 @@ from documents.jobs import queue
 from documents.models import Namespace, NamespaceRemoval
 from documents.profiles import profiles
 from ragsite.database.tenancy import operator
-from ragsite.platform.cache_clearing import forget_namespace
+from ragsite.platform.cache_clearing import clear_namespace
 from retrieval import query_log
 
 from ..client import Api
@@ -161,15 +161,15 @@ def test_a_large_one_is_closed_now_and_removed_by_the_worker(many: Namespace, ap
 def test_a_removal_that_was_cut_off_is_resumed_and_counts_on(
     many: Namespace, monkeypatch: pytest.MonkeyPatch
 ):
-    rung: list[str] = []
-    monkeypatch.setattr(namespace_removal, "ring", lambda pk: rung.append(str(pk)))
+    queued: list[str] = []
+    monkeypatch.setattr(namespace_removal, "queue_removal", lambda pk: queued.append(str(pk)))
     removal = delete(many)
     steps = 0
     while removal.state != "finished":
-        removal = namespace_removal.carry_out(removal.pk, seconds=0)
+        removal = namespace_removal.run_removal(removal.pk, seconds=0)
         steps += 1
     assert steps > 5
-    assert len(rung) == steps  # the last one had nothing to ring for, but the request had
+    assert len(queued) == steps  # the last one had nothing to queue, but the request had
     assert (removal.rows["document"], removal.rows["documentversion"], removal.files) == (5, 5, 5)
     assert rows_of(many) == {}
 
@@ -177,19 +177,19 @@ def test_a_removal_that_was_cut_off_is_resumed_and_counts_on(
 def test_housekeeping_rings_for_what_was_forgotten_and_for_nothing_else(
     many: Namespace, other_tenant: Namespace, monkeypatch: pytest.MonkeyPatch
 ):
-    rung: list[Any] = []
+    queued: list[Any] = []
     with operator():
         removal = namespace_removal.request_removal(many)
-        monkeypatch.setattr(namespace_removal, "ring", rung.append)
+        monkeypatch.setattr(namespace_removal, "queue_removal", queued.append)
         namespace_removal._claim(removal.pk)  # a worker is at it
     housekeeping.tidy()
-    assert rung == []
-    assert namespace_removal.carry_out(removal.pk).state == "running"  # and stays the only one
+    assert queued == []
+    assert namespace_removal.run_removal(removal.pk).state == "running"  # and stays the only one
     with operator():
         NamespaceRemoval.objects.update(lease_until="2020-01-01T00:00:00Z")  # it died
     housekeeping.tidy()
-    assert rung == [removal.pk]
-    assert namespace_removal.carry_out(removal.pk).state == "finished"
+    assert queued == [removal.pk]
+    assert namespace_removal.run_removal(removal.pk).state == "finished"
 
 
 def test_a_job_that_waits_is_gone_with_its_namespace(
@@ -243,7 +243,7 @@ def redis(settings: Any) -> Iterator[None]:
 def test_cached_answers_in_redis_are_forgotten(tenant: Namespace, other_tenant: Namespace):
     for owner in (tenant, other_tenant):
         caches["results"].set(f"{owner.pk}:1:abc", "an answer")
-    assert forget_namespace(tenant.pk) == 1
+    assert clear_namespace(tenant.pk) == 1
     assert caches["results"].get(f"{tenant.pk}:1:abc") is None
     assert caches["results"].get(f"{other_tenant.pk}:1:abc") == "an answer"
 

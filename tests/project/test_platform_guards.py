@@ -12,12 +12,12 @@ from documents.models import Namespace
 from ragsite.access.auth import enter
 from ragsite.access.client_address import address_of_scope
 from ragsite.database.tenancy import operator
-from ragsite.web.guards.asgi_types import Message, Receive, Scope, Send
-from ragsite.web.guards.bodies import BodyGuard, Pace
+from ragsite.platform.asgi_types import Message, Receive, Scope, Send
+from ragsite.web.guards.bodies import BodyGuard, MinimumRate
 from ragsite.web.guards.guard import guarded
 from ragsite.web.guards.routes import STRANGER_BYTES, BodyRule, Proof, body_rule
 from ragsite.web.guards.send_deadline import SendDeadline
-from ragsite.web.guards.slots import Slots, Taken
+from ragsite.web.guards.slots import SlotResult, Slots
 from ragsite.web.guards.stream_limit import StreamLimit
 from ragsite.web.threads import RequestThreads
 
@@ -67,7 +67,7 @@ async def stream(scope: Scope, receive: Receive, send: Send) -> None:
 
 def test_a_body_that_keeps_up_may_take_long_and_one_that_stops_may_not():
     now = 0.0
-    pace = Pace(seconds=10, min_rate=100, now=lambda: now)
+    pace = MinimumRate(seconds=10, min_rate=100, now=lambda: now)
     for _ in range(100):  # as fast as it must be
         now += 5
         assert pace.remaining() == 5
@@ -85,10 +85,14 @@ def test_a_body_that_keeps_up_may_take_long_and_one_that_stops_may_not():
 
 def test_places_are_counted_by_owner_and_in_total():
     slots = Slots(per_owner=2, total=3)
-    assert [slots.take("a") for _ in range(3)] == [Taken.YES, Taken.YES, Taken.OWNER_FULL]
-    assert [slots.take("b") for _ in range(2)] == [Taken.YES, Taken.ALL_FULL]
+    assert [slots.take("a") for _ in range(3)] == [
+        SlotResult.TAKEN,
+        SlotResult.TAKEN,
+        SlotResult.OWNER_FULL,
+    ]
+    assert [slots.take("b") for _ in range(2)] == [SlotResult.TAKEN, SlotResult.ALL_FULL]
     slots.give_back("a")
-    assert slots.take("b") is Taken.YES
+    assert slots.take("b") is SlotResult.TAKEN
     for owner in "abb":
         slots.give_back(owner)
     assert slots.count() == 0

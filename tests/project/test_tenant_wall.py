@@ -14,10 +14,10 @@ from documents.models import Document, IndexProfile, Namespace, Reindex
 from documents.profiles import profiles
 from evaluation.golden.curating import add_query, judge
 from evaluation.models import GoldenSet
-from evaluation.runs.options import Options
+from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import measure_now
 from ragsite.database import roles
-from ragsite.database.tenancy import looked_up_in, namespace, operator
+from ragsite.database.tenancy import namespace, operator, query_in_namespace
 
 from ..client import Api
 
@@ -55,9 +55,9 @@ def test_the_application_role_is_bound_by_row_level_security_and_owns_nothing():
         "SELECT relname FROM pg_class JOIN pg_roles ON pg_roles.oid = relowner "
         "WHERE rolname = 'ragsite_app'"
     )
-    roles.require_fenced("default")
+    roles.require_row_security("default")
     with pytest.raises(roles.UnsuitableDatabase, match="superuser"):
-        roles.require_fenced("owner")
+        roles.require_row_security("owner")
 
 
 def test_every_tenant_table_forces_row_level_security_both_ways():
@@ -202,7 +202,7 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
         query = add_query(golden, "how many lights?")
         harbour = Document.objects.get(source_uri="upload:harbour.md")
         judge(query, harbour, grade=3, quote="twelve lights")
-    assert measure_now(golden, Options()).state == "succeeded"
+    assert measure_now(golden, RunOptions()).state == "succeeded"
     answer = api.query("harbour lights").body
     chosen = [answer["results"][0]["chunk_id"]]
     said = {"query_id": answer["query_id"], "selected_chunk_ids": chosen, "useful": True}
@@ -223,12 +223,12 @@ def test_one_statement_that_names_its_tenant_sees_no_other_and_forgets_it(
     everybody = "SELECT id FROM documents_namespace"
     for _ in range(10):  # its plan is kept after some: that must not keep the tenant, too
         for one in (tenant, other_tenant):
-            assert looked_up_in(one.pk, everybody, {}) == [(one.pk,)]
+            assert query_in_namespace(one.pk, everybody, {}) == [(one.pk,)]
             assert not current_tenant()
-    assert looked_up_in(uuid.uuid4(), everybody, {}) == []
+    assert query_in_namespace(uuid.uuid4(), everybody, {}) == []
     assert rows(everybody, alias="default") == []
     with namespace(tenant.pk), pytest.raises(RuntimeError, match="cannot switch"):
-        looked_up_in(other_tenant.pk, everybody, {})
+        query_in_namespace(other_tenant.pk, everybody, {})
 
 
 def test_statements_are_planned_once_unless_the_operator_forbids_it(tenant: Namespace):
@@ -241,7 +241,7 @@ def test_statements_are_planned_once_unless_the_operator_forbids_it(tenant: Name
             connection.ensure_connection()
             connection.connection.prepare_threshold = threshold
             for _ in range(5):
-                looked_up_in(tenant.pk, "SELECT 1 AS one", {})
+                query_in_namespace(tenant.pk, "SELECT 1 AS one", {})
             assert kept() == expected
     finally:
         connection.close()

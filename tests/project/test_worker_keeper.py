@@ -1,13 +1,14 @@
-"""Whose jobs are taken back: those of worker lives that are over, and of no other."""
+"""The jobs of worker groups that have ended are requeued, and no others."""
 
 import pytest
 
 from documents.jobs import heartbeat, queue
+from documents.reindex import build
 from ragsite.service.programs import WorkerKeeper
 
 
-class Lives:
-    """A supervisor, as far as the keeper asks: the number of the worker's group, 0 while down."""
+class FakeSupervisor:
+    """Knows the process group of the worker: 0 while it is down."""
 
     number = 0
 
@@ -15,14 +16,15 @@ class Lives:
         return self.number
 
 
-def test_only_lives_that_are_over_are_buried_even_when_numbers_come_again(
+def test_only_ended_groups_are_dead_even_when_process_ids_are_reused(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    buried: list[list[str]] = []
-    monkeypatch.setattr(queue, "requeue_stalled", lambda dead: buried.append(list(dead)))
-    lives = Lives()
-    keeper = WorkerKeeper(lives)  # type: ignore[arg-type]
-    for lives.number in (71, 71, 0, 72, 71):
+    dead: list[list[str]] = []
+    monkeypatch.setattr(queue, "requeue_stalled", lambda groups: dead.append(list(groups)))
+    monkeypatch.setattr(build, "requeue_stalled", lambda groups: None)
+    supervisor = FakeSupervisor()
+    keeper = WorkerKeeper(supervisor)  # type: ignore[arg-type]
+    for supervisor.number in (71, 71, 0, 72, 71):
         keeper.reap()
     first, second = heartbeat.group(71), heartbeat.group(72)
-    assert buried == [[], [], [first], [first], [second]]
+    assert dead == [[], [], [first], [first], [second]]

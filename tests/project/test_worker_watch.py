@@ -16,14 +16,14 @@ class Workers:
         self.restarts = 0
         self.database_is_away = False
         self.watch = WorkerWatch(
-            ring=self.ring,
+            request_heartbeat=self.request_heartbeat,
             last_beat_age=lambda: self.beat_age,
             restart=self.restart,
             started_seconds_ago=lambda: self.up_for,
             clock=lambda: self.now,
         )
 
-    def ring(self) -> None:
+    def request_heartbeat(self) -> None:
         if self.database_is_away:
             raise ConnectionError("no database")
         self.rings += 1

@@ -182,14 +182,14 @@ def test_a_document_indexed_while_the_pointer_moves_lands_under_the_new_profile(
     assert claim is not None
     from documents.ingestion import pipeline
 
-    cut, moved = pipeline.cut, []
+    split, moved = pipeline.split, []
 
     def switch_first(*args: Any) -> Any:  # between reading the pointer and publishing
         if not moved:
             moved.append(switching.switch(tenant.pk))
-        return cut(*args)
+        return split(*args)
 
-    monkeypatch.setattr(pipeline, "cut", switch_first)
+    monkeypatch.setattr(pipeline, "split", switch_first)
     ingest(claim)
     with namespace(tenant.pk):
         chunk = Chunk.objects.get(document__source_uri="upload:late.md")
@@ -307,7 +307,7 @@ def test_a_newer_reader_changes_the_text_under_both_profiles_at_once(
         cursor.execute("UPDATE documents_documentversion SET text = 'x' || text")
     switching.start(tenant.pk, small_profile)
     build()
-    time.sleep(building.LATER_SECONDS)  # the builder lets the documents' own jobs go first
+    time.sleep(building.RETRY_SECONDS)  # the builder lets the documents' own jobs go first
     build()
     assert_each_profile_is_whole(tenant)
     with namespace(tenant.pk):

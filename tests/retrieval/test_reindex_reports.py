@@ -136,7 +136,7 @@ def test_what_cannot_be_indexed_is_named_and_stops_the_switch_until_it_is_replac
         reindex = Reindex.objects.get()
     assert reindex.state == "built"
     assert reindex.failures[str(version.pk)]["document_id"] == ids[1]
-    with pytest.raises(switching.ReindexError, match="1 documents could not be indexed"):
+    with pytest.raises(switching.ReindexError, match="1 document could not be indexed"):
         switching.switch(tenant.pk)
     api.upload(("light-1.md", "# Light 1\n\nRebuilt in stone."))
     build()

@@ -1,1 +1,1 @@
-"""POST /ingest: what a request may hold, how it is taken in, what is answered."""
+"""POST /ingest: request serializers, the intake of each item, and the response."""

@@ -1,4 +1,4 @@
-"""What POST /ingest takes: the two shapes of its body, turned into submissions."""
+"""The bodies that POST /ingest accepts, turned into submissions."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from documents.api.fields import (
     FilesField,
     MetadataField,
     NamedChoiceField,
-    SaidOrNotField,
+    OptionalBooleanField,
     TagsField,
 )
 from documents.api.serializers import StrictSerializer
@@ -26,8 +26,8 @@ from ragsite.web.threads import release_connections
 
 from .uploads import RELATIVE_PATH
 
-LONGEST_URI = 2048
-MOST_TAGS = 100
+MAX_URI_LENGTH = 2048
+MAX_TAGS = 100
 COMMON = ("on_duplicate", "rows_as_facts", "chunking")
 PER_FILE = ("source_uri", "title", "encoding")
 
@@ -42,7 +42,7 @@ def _title() -> serializers.CharField:
 
 def _source_uri() -> serializers.CharField:
     return serializers.CharField(
-        max_length=LONGEST_URI,
+        max_length=MAX_URI_LENGTH,
         required=False,
         help_text="What the document is known by: the same source again is a new version.",
     )
@@ -59,9 +59,9 @@ def _encoding() -> serializers.CharField:
 class _CommonFields(StrictSerializer):
     title = _title()
     source_uri = _source_uri()
-    tags = TagsField(max_length=MOST_TAGS, required=False)
+    tags = TagsField(max_length=MAX_TAGS, required=False)
     metadata = MetadataField(required=False)
-    rows_as_facts = SaidOrNotField(
+    rows_as_facts = OptionalBooleanField(
         required=False,
         help_text="Keep what the rows of a CSV, TSV or XLSX file say as facts. If left out, as "
         "said before; at first false.",
@@ -106,8 +106,8 @@ class ItemSerializer(_CommonFields):
 
 class TextsSerializer(_OptionFields, StrictSerializer):
     documents = ItemSerializer(many=True)
-    tags = TagsField(max_length=MOST_TAGS, required=False, help_text="Added to every document.")
-    rows_as_facts = SaidOrNotField(
+    tags = TagsField(max_length=MAX_TAGS, required=False, help_text="Added to every document.")
+    rows_as_facts = OptionalBooleanField(
         required=False, help_text="For every document that does not say it itself."
     )
     chunking = ChunkingField(
@@ -116,7 +116,7 @@ class TextsSerializer(_OptionFields, StrictSerializer):
 
 
 class FileFieldsSerializer(_CommonFields):
-    """What `files` says of one file."""
+    """The fields of one entry in `files`."""
 
     media_type = serializers.CharField(max_length=200, required=False)
     encoding = _encoding()
@@ -147,7 +147,7 @@ class UploadSerializer(_OptionFields, _CommonFields):
 class UrlSerializer(_OptionFields, _CommonFields):
     encoding = _encoding()
     url = serializers.CharField(
-        max_length=LONGEST_URI, help_text="A public web page or file, fetched once."
+        max_length=MAX_URI_LENGTH, help_text="A public web page or file, fetched once."
     )
 
 
@@ -230,8 +230,8 @@ def read_url(data: Any) -> tuple[list[Submission | IngestError], float]:
     """Fetched here and now, so that the caller hears at once if there is nothing to be had."""
     form = UrlSerializer(data=data)
     form.is_valid(raise_exception=True)
-    said = form.validated_data
-    url, wait = said.pop("url"), said.pop("wait")
+    fields = form.validated_data
+    url, wait = fields.pop("url"), fields.pop("wait")
     release_connections()  # a web site may take its time
     try:
         fetched = fetcher().fetch(url)
@@ -241,7 +241,7 @@ def read_url(data: Any) -> tuple[list[Submission | IngestError], float]:
     if media_type.partition(";")[0].strip().lower() in UNINFORMATIVE_TYPES:
         media_type = ""
     content = ContentFile(fetched.content)
-    return [Submission(content, media_type=media_type, **{"source_uri": url, **said})], wait
+    return [Submission(content, media_type=media_type, **{"source_uri": url, **fields})], wait
 
 
 def fetcher() -> Fetcher:
@@ -256,7 +256,7 @@ def _read_item(data: Any, tags: list[str], common: dict[str, Any]) -> Submission
     if tags or "tags" in fields:
         fields["tags"] = list(dict.fromkeys([*tags, *fields.get("tags", [])]))
     if "content" in fields:
-        fields["encoding"] = "utf-8"  # JSON has decoded it; whatever it declares was true before
+        fields["encoding"] = "utf-8"  # already decoded from JSON, whatever it declares
     data = fields.pop("content", None)
     content = ContentFile(fields.pop("content_base64") if data is None else data)
     return Submission(content=content, **{**common, **fields})

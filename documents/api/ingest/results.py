@@ -1,4 +1,4 @@
-"""What POST /ingest answers, item by item."""
+"""The response of POST /ingest, one result for each item."""
 
 from typing import Any
 
@@ -87,7 +87,7 @@ def rejection(index: int, error: IngestError, *, source_uri: str = "") -> dict[s
 
 
 def first_failure(results: list[dict[str, Any]]) -> dict[str, str] | None:
-    """What went wrong, where nobody can overlook it."""
+    """The first failure as the error of the whole response."""
     failed = [r for r in results if r["status"] in ("rejected", Document.Status.FAILED)]
     if not failed:
         return None
@@ -99,7 +99,7 @@ def first_failure(results: list[dict[str, Any]]) -> dict[str, str] | None:
 
 
 def bring_up_to_date(results: list[dict[str, Any]]) -> None:
-    """Fill in how the documents stand now. Inside namespace()."""
+    """Fill in the current state of the documents. Inside namespace()."""
     wanted = [result["document_id"] for result in results if result["document_id"]]
     documents = Document.objects.defer("metadata", "given").in_bulk(wanted)
     versions = DocumentVersion.objects.filter(document_id__in=wanted).exclude(warnings=[])

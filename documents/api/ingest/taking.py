@@ -1,4 +1,4 @@
-"""Documents taken in one after another, each on its own: for POST /ingest and every other door."""
+"""Accepts documents one after another, each on its own: for POST /ingest and the other doors."""
 
 import uuid
 from collections.abc import Iterator, Sequence
@@ -39,9 +39,9 @@ def take(
     wait: float,
     slot: AbstractContextManager[None],
 ) -> list[dict[str, Any]]:
-    """One result for each document, as it stands when all are indexed or `wait` seconds are over.
+    """One result for each document, once all are indexed or `wait` seconds have passed.
 
-    Whoever waits takes a `slot` first: a call that is refused must not have stored anything.
+    A call that waits takes a `slot` before storing anything, so that a refused call stores nothing.
     """
     seconds = min(wait, settings.INGEST_MAX_WAIT)
     with slot if seconds else nullcontext():
@@ -54,7 +54,7 @@ def take(
 
 
 def require_any(results: list[dict[str, Any]]) -> None:
-    """Raises ApiError where not one document could be taken."""
+    """Raise ApiError if no document was accepted."""
     if any(result["status"] != "rejected" for result in results):
         return
     codes = {result["error"]["code"] for result in results}
@@ -76,11 +76,11 @@ def _take_all(
         if isinstance(item, IngestError):
             yield rejection(index, item)
             continue
-        for submission, trouble in expanded(item):
+        for submission, error in expanded(item):
             try:
-                if trouble is not None:
-                    raise trouble
+                if error is not None:
+                    raise error
                 batch.check(submission)
                 yield result_of(index, intake.accept(namespace_id, submission))
-            except IngestError as error:
-                yield rejection(index, error, source_uri=intake.identity(submission))
+            except IngestError as refused:
+                yield rejection(index, refused, source_uri=intake.identity(submission))

@@ -1,4 +1,4 @@
-"""Multipart bodies: files keep the relative path their sender gave them, made safe."""
+"""Multipart bodies: files keep the relative path that the client sent, made safe."""
 
 import html
 from typing import Any

@@ -18,7 +18,7 @@ from documents.extractors.data.tables import (
     write_table,
 )
 from documents.extractors.encodings import Declared
-from documents.extractors.writer import MAX_TITLE_CHARACTERS, Writer
+from documents.extractors.writer import MAX_TITLE_CHARACTERS, TextWriter
 from documents.passages import Extracted
 
 # In the order of trust where two explain the rows equally well: a comma is also a decimal sign.
@@ -33,10 +33,6 @@ LINE = re.compile("[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 
 class DelimitedExtractor(FileExtractor):
-    media_types = frozenset({"text/csv", "text/tab-separated-values"})
-    source_type = "csv"
-    has_rows = True
-
     def __init__(self, group_characters: int = GROUP_CHARACTERS) -> None:
         self.group_characters = group_characters
 
@@ -45,8 +41,8 @@ class DelimitedExtractor(FileExtractor):
         rows, parsing = _parse(text)
         if not rows:
             raise NoText("The table has no cells with text.")
-        table = as_table(rows, most_cells=MAX_CELLS)
-        writer = Writer()
+        table = as_table(rows, max_cells=MAX_CELLS)
+        writer = TextWriter()
         writer.add("text", summary(table))
         write_table(writer, table, size=self.group_characters)
         return Extracted(
@@ -62,7 +58,7 @@ def read_rows(data: bytes) -> tuple[list[str], list[list[str]]]:
     """The header and the data rows, all of one width, cells exactly as written."""
     text, _ = _source(data)
     rows, _ = _parse(text)
-    table = as_table(rows, most_cells=MAX_CELLS)
+    table = as_table(rows, max_cells=MAX_CELLS)
     return table.header, table.rows
 
 

@@ -7,7 +7,7 @@ from documents.errors import BadFile, NoText, ParseError
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import read_text
 from documents.extractors.markup.markdown import MarkdownExtractor
-from documents.extractors.writer import Writer, first_heading
+from documents.extractors.writer import TextWriter, first_heading
 from documents.passages import Extracted
 
 MAX_OUTPUT = 2000  # characters of one cell's results
@@ -15,9 +15,6 @@ MAX_CELLS = 10_000
 
 
 class NotebookExtractor(Extractor):
-    media_types = frozenset({"application/x-ipynb+json"})
-    source_type = "ipynb"
-
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
         text, warnings = read_text(data, declared=self.declared)
         try:
@@ -25,7 +22,7 @@ class NotebookExtractor(Extractor):
             cells, language = _cells(notebook), _language(notebook)
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
             raise ParseError("The file is not a readable notebook.") from error
-        writer = Writer()
+        writer = TextWriter()
         for number, cell in enumerate(cells[:MAX_CELLS], start=1):
             _write(writer, cell, language, {"cell": number})
         if not writer.blocks:
@@ -56,7 +53,7 @@ def _language(notebook: Any) -> str:
     return str(language or "")[:40]
 
 
-def _write(writer: Writer, cell: Any, language: str, at: dict[str, Any]) -> None:
+def _write(writer: TextWriter, cell: Any, language: str, at: dict[str, Any]) -> None:
     if not isinstance(cell, dict):
         return
     source = _joined(cell.get("source", cell.get("input", "")))
@@ -71,7 +68,7 @@ def _write(writer: Writer, cell: Any, language: str, at: dict[str, Any]) -> None
         _write_markdown(writer, source, at)
 
 
-def _write_markdown(writer: Writer, source: str, at: dict[str, Any]) -> None:
+def _write_markdown(writer: TextWriter, source: str, at: dict[str, Any]) -> None:
     if not source.strip():
         return
     try:

@@ -8,7 +8,7 @@ from documents.errors import NoText, ParseError
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import read_text
 from documents.extractors.data.tables import reading
-from documents.extractors.writer import Writer
+from documents.extractors.writer import TextWriter
 from documents.passages import Extracted
 
 MAX_DEPTH = 40  # levels written as paths; what lies deeper is kept as JSON
@@ -18,12 +18,9 @@ WORDS = {None: "null", True: "true", False: "false"}
 
 
 class JsonExtractor(Extractor):
-    media_types = frozenset({"application/json", "application/x-ndjson", "application/jsonl"})
-    source_type = "json"
-
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
         text, warnings = read_text(data, declared=self.declared)
-        writer = Writer()
+        writer = TextWriter()
         with reading("JSON"):
             for record, value in _values(text, by_line=_has_lines(name)):
                 attributes = {"record": record} if record else {}

@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple
 
-from documents.errors import BadFile, EmptyFile, Encrypted, ParseError, TooComplex
+from documents.errors import BadFile, EmptyFile, Encrypted, ParseError, TooComplex, XmlForbidden
+from documents.extractors.archives import XML, check_zip, read_member, without_media
 from documents.extractors.base import size_of
 from documents.extractors.cleaning import clean
-from documents.extractors.writer import MAX_TITLE_CHARACTERS, Writer
+from documents.extractors.writer import MAX_TITLE_CHARACTERS, TextWriter
 
 GROUP_CHARACTERS = 700
 SUMMARY_CHARACTERS = 300  # of column names; a table of a thousand columns is still summed up
@@ -32,7 +33,7 @@ class Table(NamedTuple):
 
 
 def write_table(
-    writer: Writer,
+    writer: TextWriter,
     table: Table,
     *,
     size: int = GROUP_CHARACTERS,
@@ -58,19 +59,19 @@ def write_table(
     _write_group(writer, head, lines, _place(first, last, numbers), attributes)
 
 
-def write_rows(writer: Writer, rows: list[list[str]], *, most_cells: int) -> None:
+def write_rows(writer: TextWriter, rows: list[list[str]], *, max_cells: int) -> None:
     """A table inside a document: rows as they come, the lines above its header as text."""
     filled = [row for row in rows if any(map(str.strip, row))]
     if not filled:
         return
-    table = as_table(filled, most_cells=most_cells)
+    table = as_table(filled, max_cells=max_cells)
     for line in table.caption:
         writer.add("text", line)
     write_table(writer, table)
 
 
 def _write_group(
-    writer: Writer,
+    writer: TextWriter,
     head: str,
     lines: list[str],
     place: dict[str, list[int]],
@@ -122,10 +123,10 @@ def summary(table: Table) -> str:
     )
 
 
-def as_table(rows: list[list[str]], *, most_cells: int) -> Table:
+def as_table(rows: list[list[str]], *, max_cells: int) -> Table:
     """Rows of one width: lines above the header apart, no header where the first row is data."""
     width = max(map(_filled_width, rows), default=0)
-    if width * len(rows) > most_cells:
+    if width * len(rows) > max_cells:
         raise TooComplex(f"The table is too large to be read: {width} columns, {len(rows)} rows.")
     skip = _caption_lines(rows)
     caption = tuple(row[0].strip() for row in rows[:skip])
@@ -133,8 +134,8 @@ def as_table(rows: list[list[str]], *, most_cells: int) -> Table:
     if not padded or all(map(is_number, padded[0])):
         return Table([f"column {number}" for number in range(1, width + 1)], padded, caption)
     # A row longer than the header: its extra cells need a name too.
-    given = min(len(rows[skip]), width)
-    header = [*padded[0][:given], *(f"column {number}" for number in range(given + 1, width + 1))]
+    named = min(len(rows[skip]), width)
+    header = [*padded[0][:named], *(f"column {number}" for number in range(named + 1, width + 1))]
     if _has_second_line(padded):
         both = [" ".join(filter(None, names)) for names in zip(header, padded[1], strict=True)]
         return Table(both, padded[2:], caption)
@@ -184,9 +185,6 @@ def check_office(file: BinaryIO, what: str) -> Iterator[tuple[str, bytes]]:
         raise Encrypted(f"The {what} is protected by a password.")
     if not head.startswith(b"PK"):
         raise ParseError(f"The file is not a {what}.")
-    from documents.errors import XmlForbidden
-    from documents.extractors.archives import XML, check_zip, read_member
-
     archive = check_zip(file)
     for member in archive.namelist():
         if member.lower().endswith(XML):
@@ -199,8 +197,6 @@ def check_office(file: BinaryIO, what: str) -> Iterator[tuple[str, bytes]]:
 def open_office(file: BinaryIO, what: str) -> BinaryIO:
     """The file for a library to open, after all checks: without its pictures where they are large,
     because the libraries load every part of a file, read or not."""
-    from documents.extractors.archives import without_media
-
     for _ in check_office(file, what):
         pass
     return without_media(file)

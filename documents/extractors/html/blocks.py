@@ -1,7 +1,6 @@
 """From an HTML tree to Markdown-like text whose blocks lie where they were written.
 
 Nothing here recurses: a page may nest its elements as deeply as the parser lets it.
-It imports lxml, so extractors import it only when they have a file to read.
 """
 
 import re
@@ -12,7 +11,7 @@ from typing import Any
 from lxml import etree
 
 from documents.extractors.cleaning import clean
-from documents.extractors.writer import MAX_TITLE_CHARACTERS, Writer
+from documents.extractors.writer import MAX_TITLE_CHARACTERS, TextWriter
 from documents.passages import Block, BlockKind
 
 MAX_CELL_CHARACTERS = 2000  # a table with a longer one lays out a page
@@ -50,7 +49,7 @@ NO_LANGUAGE = frozenset({"default", "none", "text", "notranslate", "plaintext", 
 
 
 @dataclass(slots=True)
-class BlockWriter(Writer):
+class BlockWriter(TextWriter):
     """A writer that marks headings and code as Markdown does, and can copy from another."""
 
     attributes: Mapping[str, Any] = field(default_factory=dict)  # of every block from here on
@@ -65,8 +64,10 @@ class BlockWriter(Writer):
         language: str = "",
         attributes: Mapping[str, Any] | None = None,
     ) -> None:
-        said = {**self.attributes, **(attributes or {})}
-        Writer.add(self, kind, text, level=level, title=title, language=language, attributes=said)
+        merged = {**self.attributes, **(attributes or {})}
+        TextWriter.add(
+            self, kind, text, level=level, title=title, language=language, attributes=merged
+        )
 
     def copy(self, other: "BlockWriter", block: Block) -> None:
         """Add a block of another writer as it stands there."""

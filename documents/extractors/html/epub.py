@@ -5,28 +5,31 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html.entities import html5
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 from urllib.parse import unquote
+from xml.etree.ElementTree import Element
 from zipfile import ZipFile
 
-from documents.errors import EmptyFile, NoText, ParseError
+from lxml import etree
+
+from documents.errors import EmptyFile, Encrypted, NoText, ParseError, XmlForbidden
 from documents.extractors.archives import (
     MEGABYTE,
-    Encrypted,
-    XmlForbidden,
     check_zip,
     parse_xml,
     read_member,
 )
 from documents.extractors.base import FileExtractor
 from documents.extractors.cleaning import clean
-from documents.extractors.html.extractor import DOCTYPE, decode_page, parse_page
+from documents.extractors.html.blocks import (
+    HEADINGS,
+    BlockWriter,
+    mark_headings,
+    tag_of,
+    write_tree,
+)
+from documents.extractors.html.page_source import DOCTYPE, decode_page, parse_page
 from documents.passages import Extracted
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
-    from documents.extractors.html.blocks import BlockWriter
 
 CONTAINER = "META-INF/container.xml"
 ENCRYPTION = "META-INF/encryption.xml"
@@ -47,13 +50,7 @@ class Chapter:
 
 
 class EpubExtractor(FileExtractor):
-    media_types = frozenset({"application/epub+zip"})
-    source_type = "epub"
-    libraries = ("defusedxml.ElementTree", "lxml.html", "documents.extractors.html.blocks")
-
     def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
-        from documents.extractors.html.blocks import BlockWriter
-
         archive = check_zip(file)
         package_path = _package_path(archive)
         package = parse_xml(read_member(archive, package_path, SMALL_FILE), name=package_path)
@@ -91,27 +88,25 @@ def _inside(base: str, reference: str) -> str:
 
 
 def _facts(package: "Element") -> tuple[str, dict[str, Any]]:
-    def said(name: str) -> list[str]:
+    def texts_of(name: str) -> list[str]:
         texts = (" ".join(clean("".join(e.itertext())).split()) for e in _all(package, name))
         return [text[:MAX_FIELD_CHARACTERS] for text in texts if text]
 
     facts = {
-        "author": ", ".join(said("creator"))[:MAX_FIELD_CHARACTERS],
-        "language": next(iter(said("language")), ""),
-        "date": next(iter(said("date")), ""),
-        "publisher": next(iter(said("publisher")), ""),
-        "identifier": next(iter(said("identifier")), ""),
-        "description": next(iter(said("description")), ""),
+        "author": ", ".join(texts_of("creator"))[:MAX_FIELD_CHARACTERS],
+        "language": next(iter(texts_of("language")), ""),
+        "date": next(iter(texts_of("date")), ""),
+        "publisher": next(iter(texts_of("publisher")), ""),
+        "identifier": next(iter(texts_of("identifier")), ""),
+        "description": next(iter(texts_of("description")), ""),
     }
-    return next(iter(said("title")), ""), {key: value for key, value in facts.items() if value}
+    return next(iter(texts_of("title")), ""), {key: value for key, value in facts.items() if value}
 
 
 def _write_chapters(
     archive: ZipFile, package: "Element", package_path: str, writer: "BlockWriter"
 ) -> Iterator[str]:
     """Writes each chapter; yields a warning for each that had to be left out."""
-    from documents.extractors.html.blocks import mark_headings, write_tree
-
     members = set(archive.namelist())
     locked = _encrypted_members(archive)
     chapters = list(_chapters(archive, package, package_path))
@@ -192,15 +187,11 @@ def _ncx_entries(root: "Element") -> Iterator[tuple[str, str]]:
 
 
 def _has_heading(body: Any) -> bool:
-    from documents.extractors.html.blocks import HEADINGS, tag_of
-
     return any(tag_of(element) in HEADINGS for element in body.iter())
 
 
 def _parse_chapter(content: bytes) -> Any:
     """The chapter's body; as XML, which it should be, or as the HTML it often is."""
-    from lxml import etree
-
     source, _ = decode_page(content)
     if ENTITY_DECLARATION.search(source):
         raise XmlForbidden("A chapter declares XML entities; they are not read.")

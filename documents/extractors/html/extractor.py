@@ -3,56 +3,45 @@
 import logging
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from documents.errors import EmptyFile, NoText, ParseError
+from lxml.html import HtmlElement
+from trafilatura import bare_extraction
+from trafilatura.metadata import extract_metadata
+
+from documents.errors import NoText, ParseError
 from documents.extractors.base import Extractor
-from documents.extractors.cleaning import clean, decode
-from documents.extractors.encodings import WESTERN, Declared, encoding_named
+from documents.extractors.cleaning import clean
+from documents.extractors.html.blocks import (
+    HEADINGS,
+    BlockWriter,
+    code_language,
+    code_text,
+    flat_text,
+    limit_spans,
+    mark_headings,
+    remove,
+    storable,
+    write_tree,
+)
+from documents.extractors.html.page_source import SHORT_PAGE, decode_page, drop_hidden, parse_page
 from documents.passages import Block, Extracted
 
-if TYPE_CHECKING:
-    from lxml.html import HtmlElement
-
-    from documents.extractors.html.blocks import BlockWriter
+logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # an error for each empty page
 
 MAX_ELEMENTS = 60_000  # trafilatura takes seconds for as many, and minutes for some more
 MAX_FIELD_CHARACTERS = 1000  # of a title, a description, an author
-# Times as much as is visible. Where more is hidden, it is the page itself, which waits for a script.
-MAX_HIDDEN_RATIO = 4
-SHORT_PAGE = 250  # characters; below it trafilatura gives up structure, too
 FEW_LINKS = 50  # one character in so many
-SNIFFED_BYTES = 4096
-DECLARED = re.compile(
-    rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)"""
-    rb"""|^\s*<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]+)""",
-    re.IGNORECASE,
-)
 NOT_WORD = re.compile(r"\W+")
 BEGINNING = 60  # letters by which a block is known again
-# Guesses that differ from cp1252 in a few letters only; a short page cannot tell them apart.
-LATIN_GUESS = re.compile(r"read as (cp125[02478]|latin_1|iso8859_(1|2|9|10|14|15|16))\.$")
-PAGE_LANGUAGE = re.compile(rb"""<html[^>]{0,300}?\slang\s*=\s*["']?([a-z]{2,3})""", re.IGNORECASE)
-OTHER_LANGUAGES = re.compile("pl|cs|sk|hu|sl|hr|bs|sr|ro|sq|tr|az|lt|lv|et|vi|cy")
-READ_AS_WESTERN = f"The page declares no encoding; it was read as {WESTERN}."
 
-LINE_NUMBERS = re.compile(r"(?:^|\s)(?:linenos?|linenodiv|gutter)(?:\s|$)")
-DOCTYPE = re.compile(r"<!DOCTYPE[^>\[]*(?:\[[^\]]*\]\s*)?>", re.IGNORECASE)
-HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 WHOLE_PAGE = "No main text stood out; the whole page was kept without its menus and footers."
-TOO_DEEP = "The page nests its elements too deeply; what lies deeper was not read."
 
 
 class HtmlExtractor(Extractor):
-    media_types = frozenset({"text/html", "application/xhtml+xml"})
-    source_type = "html"
-    libraries = ("trafilatura", "trafilatura.metadata", "documents.extractors.html.blocks")
-
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        from documents.extractors.html.blocks import limit_spans, mark_headings
-
         source, warnings = decode_page(data, declared=self.declared)
         tree, trouble = parse_page(source)
         title, metadata = page_facts(tree)
@@ -74,60 +63,8 @@ class HtmlExtractor(Extractor):
         )
 
 
-def decode_page(data: bytes, *, declared: Declared | None = None) -> tuple[str, tuple[str, ...]]:
-    """The page's source. What came with it over HTTP counts more than what it says itself."""
-    if not data:
-        raise EmptyFile("The file is empty: it has no bytes at all.")
-    stated = declared or page_encoding(data[:SNIFFED_BYTES])
-    text, warnings = decode(data, declared=stated)
-    if warnings and stated is None and _is_western(data, guess=warnings[0]):
-        text, warnings = data.decode(WESTERN, errors="replace"), (READ_AS_WESTERN,)
-    text = clean(text)
-    if not text.strip():
-        raise NoText("The file holds no text, only blank space.")
-    return text, warnings
-
-
-def _is_western(data: bytes, *, guess: str) -> bool:
-    """A page that declares no encoding is read as browsers read it, where the guess is as near."""
-    language = PAGE_LANGUAGE.search(data[:SNIFFED_BYTES])
-    if not language or OTHER_LANGUAGES.fullmatch(language[1].decode("ascii").lower()):
-        return False
-    return bool(LATIN_GUESS.search(guess))
-
-
-def page_encoding(head: bytes) -> Declared | None:
-    match = DECLARED.search(head)
-    name = encoding_named((match[1] or match[2]).decode("ascii")) if match else ""
-    # A page that could be searched for this is in no wide encoding, whatever it says.
-    return Declared(name) if name and not name.startswith(("utf-16", "utf-32")) else None
-
-
-def parse_page(source: str) -> "tuple[HtmlElement, tuple[str, ...]]":
-    """The tree, without comments, and a warning where the parser had to leave some out."""
-    from lxml import etree
-    from lxml import html as lxml_html
-
-    parser = lxml_html.HTMLParser(
-        encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=False, no_network=True
-    )
-    try:
-        # A document type says nothing to us, and its entities would come out as text.
-        plain = DOCTYPE.sub("", source, count=1)
-        tree = lxml_html.document_fromstring(plain.encode(), parser=parser)
-    except etree.ParserError as error:  # nothing but comments, say
-        raise NoText("The page holds no readable text.") from error
-    except (etree.LxmlError, ValueError, RecursionError, AssertionError) as error:
-        raise ParseError("The page could not be read as HTML.") from error
-    is_cut = any("depth" in entry.message.lower() for entry in parser.error_log)
-    return tree, (TOO_DEEP,) if is_cut else ()
-
-
-def page_facts(tree: "HtmlElement") -> tuple[str, dict[str, Any]]:
+def page_facts(tree: HtmlElement) -> tuple[str, dict[str, Any]]:
     """What the page says of itself: its title, and the rest as JSON-safe metadata."""
-    from trafilatura.metadata import extract_metadata
-
-    _silence()
     try:
         # A fixed last date, or the same page would be read differently tomorrow.
         dates = {"extensive_search": False, "original_date": True, "max_date": "2100-01-01"}
@@ -151,7 +88,7 @@ def _fact(value: Any) -> str:
     return " ".join(clean(value).split())[:MAX_FIELD_CHARACTERS] if isinstance(value, str) else ""
 
 
-def _canonical_url(tree: "HtmlElement") -> str:
+def _canonical_url(tree: HtmlElement) -> str:
     for link in tree.iter("link"):
         if "canonical" in (link.get("rel") or "").lower().split():
             return _web_url(link.get("href"))
@@ -163,7 +100,7 @@ def _web_url(value: Any) -> str:
     return url if url.lower().startswith(("http://", "https://")) else ""
 
 
-def _language(tree: "HtmlElement") -> str:
+def _language(tree: HtmlElement) -> str:
     spoken = tree.get("lang") or tree.get("xml:lang") or ""
     if not spoken:
         for meta in tree.iter("meta"):
@@ -173,36 +110,8 @@ def _language(tree: "HtmlElement") -> str:
     return spoken if re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,3}", spoken) else ""
 
 
-def drop_hidden(tree: "HtmlElement") -> None:
-    """Take out what no reader sees, unless it is the page itself: a script may show it later."""
-    from documents.extractors.html.blocks import flat_text, remove
-
-    hidden = list(_hidden_elements(tree))
-    unseen = sum(len(flat_text(element)) for element in hidden)
-    if not hidden or len(flat_text(tree)) - unseen < max(SHORT_PAGE, unseen // MAX_HIDDEN_RATIO):
-        return
-    for element in hidden:
-        remove(element)
-
-
-def _hidden_elements(tree: "HtmlElement") -> "Iterator[HtmlElement]":
-    from lxml import etree
-
-    walk = etree.iterwalk(tree, events=("start",))
-    for _, element in walk:
-        if element.tag in {"html", "body", "head"}:
-            continue
-        is_styled = HIDDEN_STYLE.search(element.get("style") or "")
-        is_margin = LINE_NUMBERS.search(element.get("class") or "")
-        if "hidden" in element.attrib or is_styled or is_margin:
-            walk.skip_subtree()
-            yield element
-
-
-def _readable(tree: "HtmlElement") -> "tuple[BlockWriter, tuple[str, ...]]":
+def _readable(tree: HtmlElement) -> tuple[BlockWriter, tuple[str, ...]]:
     """The main text, or where there is none the whole page without its furniture."""
-    from documents.extractors.html.blocks import BlockWriter, write_tree
-
     main, whole = BlockWriter(), BlockWriter()
     is_huge = sum(1 for _ in tree.iter()) > MAX_ELEMENTS
     body = None if is_huge else _main_part(tree)
@@ -220,10 +129,8 @@ def _readable(tree: "HtmlElement") -> "tuple[BlockWriter, tuple[str, ...]]":
     return _with_headings(main, whole), ()
 
 
-def _with_headings(main: "BlockWriter", whole: "BlockWriter") -> "BlockWriter":
+def _with_headings(main: BlockWriter, whole: BlockWriter) -> BlockWriter:
     """trafilatura drops some headings of what it keeps: put them back above their first block."""
-    from documents.extractors.html.blocks import BlockWriter
-
     kept = {block.title for block in main.blocks if block.kind == "heading"}
     above: dict[str, list[Block]] = {}
     waiting: list[Block] = []
@@ -243,28 +150,23 @@ def _with_headings(main: "BlockWriter", whole: "BlockWriter") -> "BlockWriter":
     return merged
 
 
-def _beginning(writer: "BlockWriter", block: Block) -> str:
+def _beginning(writer: BlockWriter, block: Block) -> str:
     return NOT_WORD.sub("", writer.read(block)[:MAX_FIELD_CHARACTERS])[:BEGINNING]
 
 
-def _is_plain_document(tree: "HtmlElement") -> bool:
+def _is_plain_document(tree: HtmlElement) -> bool:
     """A report or a book saved as HTML has neither menus nor many links: all of it is content."""
-    from documents.extractors.html.blocks import flat_text
-
     if any(True for _ in tree.iter("nav", "aside", "header", "footer", "form")):
         return False
     linked = sum(len(flat_text(link)) for link in tree.iter("a"))
     return linked * FEW_LINKS < len(flat_text(tree))
 
 
-def _is_flat(writer: "BlockWriter") -> bool:
+def _is_flat(writer: BlockWriter) -> bool:
     return len(writer.blocks) == 1 and writer.blocks[0].kind == "text"
 
 
-def _main_part(tree: "HtmlElement") -> Any:
-    from trafilatura import bare_extraction
-
-    _silence()
+def _main_part(tree: HtmlElement) -> Any:
     try:
         found = bare_extraction(
             tree, include_comments=False, include_tables=True, favor_recall=True
@@ -275,15 +177,8 @@ def _main_part(tree: "HtmlElement") -> Any:
     return None if body is None else _as_html(body, tree)
 
 
-def _silence() -> None:
-    """trafilatura logs an error for each page it finds nothing on."""
-    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-
-
-def _as_html(body: Any, tree: "HtmlElement") -> Any:
+def _as_html(body: Any, tree: HtmlElement) -> Any:
     """trafilatura's own elements as HTML again, with the ids and the code it has dropped."""
-    from documents.extractors.html.blocks import flat_text
-
     fragments, codes = _fragments(tree), _codes(tree)
     for element in list(body.iter("head", "code", "quote", *PLAIN)):
         match element.tag:
@@ -322,9 +217,7 @@ def _restore_code(element: Any, codes: dict[str, tuple[str, str]]) -> None:
         element.tag = "blockquote"
 
 
-def _fragments(tree: "HtmlElement") -> dict[str, deque[str]]:
-    from documents.extractors.html.blocks import HEADINGS, flat_text, storable
-
+def _fragments(tree: HtmlElement) -> dict[str, deque[str]]:
     found: dict[str, deque[str]] = defaultdict(deque)
     for heading in tree.iter(*HEADINGS):
         if fragment := storable(heading.get("id") or ""):
@@ -332,10 +225,8 @@ def _fragments(tree: "HtmlElement") -> dict[str, deque[str]]:
     return found
 
 
-def _codes(tree: "HtmlElement") -> dict[str, tuple[str, str]]:
+def _codes(tree: HtmlElement) -> dict[str, tuple[str, str]]:
     """Each block of code by its characters alone: its text as written, and its language."""
-    from documents.extractors.html.blocks import code_language, code_text, storable
-
     blocks = tree.iter("pre")
     return {
         _squeezed(pre.itertext()): (storable(code_text(pre)), code_language(pre)) for pre in blocks
@@ -346,10 +237,8 @@ def _squeezed(texts: Iterable[str]) -> str:
     return "".join("".join(texts).split())
 
 
-def _without_furniture(tree: "HtmlElement") -> "HtmlElement":
+def _without_furniture(tree: HtmlElement) -> HtmlElement:
     """The body less menus, footers and page headers; a header with an <h1> may be an article's."""
-    from documents.extractors.html.blocks import remove
-
     bodies = tree.findall(".//body")
     body = bodies[0] if bodies else tree
     before = len(body.text_content().strip())

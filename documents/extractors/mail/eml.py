@@ -1,6 +1,7 @@
 """E-mails: the subject as a heading, then the body; attachments are named but not opened."""
 
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from email import message_from_bytes, policy
 from email.message import Message
 from email.utils import parsedate_to_datetime
@@ -10,7 +11,8 @@ from documents.errors import EmptyFile, Encrypted, NoText, ParseError
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import MARKS, clean, decode
 from documents.extractors.encodings import Declared, encoding_named
-from documents.extractors.html.extractor import (
+from documents.extractors.html.blocks import BlockWriter, mark_headings, write_tree
+from documents.extractors.html.page_source import (
     SNIFFED_BYTES,
     drop_hidden,
     page_encoding,
@@ -26,17 +28,11 @@ KNOWN_FIELDS = ("from", "to", "cc", "subject", "date", "message-id", "received",
 
 SEALED = frozenset({"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"})
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 
 class EmlExtractor(Extractor):
-    media_types = frozenset({"message/rfc822"})
-    source_type = "eml"
-    libraries = ("lxml.html", "documents.extractors.html.blocks")
-
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        from documents.extractors.html.blocks import BlockWriter
-
         message = _read(data)
         subject = _field(message, "Subject")
         writer = BlockWriter()
@@ -88,7 +84,7 @@ def _as_ascii(data: bytes) -> bytes:
     return data
 
 
-def _quietly(read: Callable[[], Found], otherwise: Found) -> Found:
+def _quietly(read: Callable[[], Value], otherwise: Value) -> Value:
     """Broken header fields raise nearly anything when they are looked at."""
     try:
         return read()
@@ -122,8 +118,6 @@ def _metadata(message: Message, attachments: list[dict[str, Any]]) -> dict[str, 
 
 
 def _iso(date: str) -> str:
-    from datetime import datetime
-
     return _quietly(lambda: datetime.fromisoformat(date).isoformat(), "")
 
 
@@ -185,14 +179,12 @@ def _text_of(part: Message) -> tuple[str, tuple[str, ...]]:
     return clean(text), warnings
 
 
-def _write_body(part: Message, writer: Any, warnings: list[str]) -> None:
+def _write_body(part: Message, writer: BlockWriter, warnings: list[str]) -> None:
     text, trouble = _text_of(part)
     warnings.extend(trouble)
     if not text.strip():
         return
     if _quietly(part.get_content_type, "") in {"text/html", "application/xhtml+xml"}:
-        from documents.extractors.html.blocks import mark_headings, write_tree
-
         try:
             tree, trouble = parse_page(text)
         except NoText:

@@ -1,19 +1,18 @@
 """Outlook messages (MSG): subject, body, addresses and date; attachments are named, not opened."""
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
+
+from olefile import OleFileIO
 
 from documents.errors import NoText, ParseError
 from documents.extractors.base import FileExtractor
 from documents.extractors.cleaning import clean, decode
 from documents.extractors.data.tables import reading
+from documents.extractors.html.blocks import BlockWriter, mark_headings, write_tree
+from documents.extractors.html.page_source import decode_page, drop_hidden, parse_page
 from documents.passages import Extracted
 from documents.text.boundaries import paragraph_spans
-
-if TYPE_CHECKING:
-    from olefile import OleFileIO
-
-    from documents.extractors.html.blocks import BlockWriter
 
 MAX_FIELD = 1000  # characters
 MAX_BODY = 20 * 1024 * 1024  # bytes
@@ -27,15 +26,7 @@ EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
 class OutlookExtractor(FileExtractor):
-    media_types = frozenset({"application/vnd.ms-outlook"})
-    source_type = "msg"
-    libraries = ("olefile", "lxml.html", "documents.extractors.html.blocks")
-
     def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
-        from olefile import OleFileIO
-
-        from documents.extractors.html.blocks import BlockWriter
-
         with reading("Outlook message"), OleFileIO(file) as ole:
             if not ole.exists("__properties_version1.0"):
                 raise ParseError("The file is not an Outlook message.")
@@ -65,9 +56,6 @@ def _write_body(ole: "OleFileIO", writer: "BlockWriter") -> None:
     page = _stream(ole, f"__substg1.0_{HTML}{BINARY}", limit=MAX_BODY)
     if not page.strip():
         return
-    from documents.extractors.html.blocks import mark_headings, write_tree
-    from documents.extractors.html.extractor import decode_page, drop_hidden, parse_page
-
     try:
         tree, _ = parse_page(decode_page(page)[0])
     except NoText:

@@ -36,10 +36,6 @@ PARSER.core.ruler.disable(["inline", "text_join"])
 
 
 class MarkdownExtractor(Extractor):
-    media_types = frozenset({"text/markdown", "text/x-markdown"})
-    source_type = "md"
-    is_harmless = True
-
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
         source, warnings = read_text(data, declared=self.declared)
         front = read_front_matter(source)

@@ -24,9 +24,6 @@ DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class OrgExtractor(Extractor):
-    media_types = frozenset({"text/x-org"})
-    source_type = "org"
-
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
         text, warnings = read_text(data, declared=self.declared)
         settings = {name.lower(): value.strip() for name, value in SETTING.findall(text)}

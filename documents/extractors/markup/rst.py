@@ -19,9 +19,6 @@ MARKUP = re.compile(r":[\w:.+-]+:(?=`)|[`*]+|(?<=[\w`])_+(?=\W|$)| ?<[^<>`]*>(?=
 
 
 class RstExtractor(Extractor):
-    media_types = frozenset({"text/x-rst", "text/prs.fallenstein.rst"})
-    source_type = "rst"
-
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
         text, warnings = read_text(data, declared=self.declared)
         blocks = tuple(_Source(text).blocks())

@@ -1,15 +1,14 @@
 """XML as readable text: a line for each value with its path, a paragraph for each element."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
 
 from documents.errors import EmptyFile, NoText
+from documents.extractors.archives import parse_xml
 from documents.extractors.base import Extractor
-from documents.extractors.writer import Writer
+from documents.extractors.cleaning import clean, declared_inside, decode
+from documents.extractors.writer import TextWriter
 from documents.passages import Extracted
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
 
 PARAGRAPH_CHARACTERS = 700
 MAX_PATH = 300
@@ -17,17 +16,11 @@ MAX_DEPTH = 200
 
 
 class XmlExtractor(Extractor):
-    media_types = frozenset({"application/xml"})
-    source_type = "xml"
-    libraries = ("defusedxml.ElementTree", "documents.extractors.archives")
-
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        from documents.extractors.archives import parse_xml
-
         if not data.strip():
             raise EmptyFile("The file is empty: it has no bytes at all.")
         root = parse_xml(self._transcoded(data), name="The file")
-        writer = Writer()
+        writer = TextWriter()
         for paragraph in _paragraphs(root):
             writer.add("text", paragraph)
         if not writer.blocks:
@@ -37,8 +30,6 @@ class XmlExtractor(Extractor):
 
     def _transcoded(self, data: bytes) -> bytes:
         """The parser reads what the XML declares; where that is nothing or wrong, we decode."""
-        from documents.extractors.cleaning import clean, declared_inside, decode
-
         declared = self.declared or declared_inside(data)
         text = clean(decode(data, declared=declared)[0]).lstrip()
         if text.startswith("<?xml") and "?>" in text:

@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
+from xml.etree.ElementTree import Element
+from zipfile import ZipFile
 
 from documents.errors import Encrypted, NoText, ParseError
+from documents.extractors.archives import check_zip, parse_xml, read_member
 from documents.extractors.base import FileExtractor
 from documents.extractors.data.tables import write_rows
-from documents.extractors.writer import MAX_TITLE_CHARACTERS, Writer, first_heading
+from documents.extractors.writer import MAX_TITLE_CHARACTERS, TextWriter, first_heading
 from documents.passages import Extracted, Page
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-    from zipfile import ZipFile
 
 SPACE = "urn:oasis:names:tc:opendocument:xmlns:"
 TEXT, TABLE, DRAW, OFFICE = (
@@ -29,18 +28,7 @@ LEFT_OUT = frozenset(
 
 
 class OpenDocumentExtractor(FileExtractor):
-    media_types = frozenset(
-        {
-            "application/vnd.oasis.opendocument.text",
-            "application/vnd.oasis.opendocument.presentation",
-        }
-    )
-    source_type = "odf"
-    libraries = ("defusedxml.ElementTree", "documents.extractors.archives")
-
     def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
-        from documents.extractors.archives import check_zip, parse_xml, read_member
-
         archive = check_zip(file)
         names = set(archive.namelist())
         if "content.xml" not in names:
@@ -67,7 +55,7 @@ class OpenDocumentExtractor(FileExtractor):
 
 @dataclass(slots=True)
 class _Reader:
-    writer: Writer = field(default_factory=Writer)
+    writer: TextWriter = field(default_factory=TextWriter)
     pages: list[Page] = field(default_factory=list)
     slides: int = 0
 
@@ -87,7 +75,7 @@ class _Reader:
             elif tag == f"{TEXT}list":
                 self.writer.add("list", "\n".join(_items(element, 0)))
             elif tag == f"{TABLE}table":
-                write_rows(self.writer, list(_rows(element)), most_cells=MAX_CELLS)
+                write_rows(self.writer, list(_rows(element)), max_cells=MAX_CELLS)
             elif tag == f"{DRAW}page":
                 self._slide(element)
             else:
@@ -167,8 +155,6 @@ def _rows(table: "Element") -> Iterator[list[str]]:
 
 
 def _about(archive: "ZipFile") -> tuple[str, dict[str, str]]:
-    from documents.extractors.archives import parse_xml, read_member
-
     meta = parse_xml(read_member(archive, "meta.xml"))
     found = {
         "title": meta.find(f".//{DC}title"),

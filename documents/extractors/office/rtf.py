@@ -2,11 +2,13 @@
 
 import re
 
+from striprtf.striprtf import rtf_to_text
+
 from documents.errors import EmptyFile, NoText
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import clean
 from documents.extractors.data.tables import reading
-from documents.extractors.writer import Writer
+from documents.extractors.writer import TextWriter
 from documents.passages import Extracted
 
 INFO = re.compile(r"\{\\(title|author)\s((?:[^{}\\]|\\'[0-9a-f]{2}|\\u-?\d+ ?\??){0,300})\}")
@@ -14,13 +16,7 @@ CODE_PAGE = re.compile(r"\\ansicpg(\d{3,5})")
 
 
 class RtfExtractor(Extractor):
-    media_types = frozenset({"application/rtf"})
-    source_type = "rtf"
-    libraries = ("striprtf.striprtf",)
-
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        from striprtf.striprtf import rtf_to_text
-
         if not data:
             raise EmptyFile("The file is empty: it has no bytes at all.")
         source = data.decode("latin-1")
@@ -32,7 +28,7 @@ class RtfExtractor(Extractor):
                 field: " ".join(rtf_to_text("{\\rtf1 " + value + "}", encoding=encoding).split())
                 for field, value in INFO.findall(source[:20_000])
             }
-        writer = Writer()
+        writer = TextWriter()
         for line in text.split("\n"):  # a line is a paragraph in this format
             writer.add("text", line)
         if not writer.blocks:

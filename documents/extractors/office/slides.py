@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
+from pptx import Presentation
+
 from documents.errors import NoText
 from documents.extractors.base import FileExtractor
 from documents.extractors.data.tables import (
@@ -15,7 +17,7 @@ from documents.extractors.data.tables import (
     write_rows,
     write_table,
 )
-from documents.extractors.writer import MAX_TITLE_CHARACTERS, Writer
+from documents.extractors.writer import MAX_TITLE_CHARACTERS, TextWriter
 from documents.passages import Extracted, Page
 
 WHAT = "presentation"
@@ -28,16 +30,8 @@ LISTS = frozenset({"BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT"})
 
 
 class SlidesExtractor(FileExtractor):
-    media_types = frozenset(
-        {"application/vnd.openxmlformats-officedocument.presentationml.presentation"}
-    )
-    source_type = "pptx"
-    libraries = ("pptx", "documents.extractors.archives")
-
     def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
         office = open_office(file, WHAT)
-        from pptx import Presentation
-
         deck = _Deck()
         with reading(WHAT):
             presentation = Presentation(office)
@@ -57,14 +51,14 @@ class SlidesExtractor(FileExtractor):
 
 @dataclass(slots=True)
 class _Deck:
-    writer: Writer = field(default_factory=Writer)
+    writer: TextWriter = field(default_factory=TextWriter)
     pages: list[Page] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     first_title: str = ""
 
     def read(self, slide: Any, number: int) -> None:
         """A slide without any text leaves no trace: a page must be citable."""
-        content = Writer()
+        content = TextWriter()
         title, title_id = _title(slide)
         for shape in _in_reading_order(_shapes(slide)):
             if title_id is None or shape.shape_id != title_id:
@@ -81,7 +75,7 @@ class _Deck:
         self.pages.append(Page(number, start, self.writer.blocks[-1].end))
         self.first_title = self.first_title or title
 
-    def _shape(self, content: Writer, shape: Any, number: int, depth: int = 0) -> None:
+    def _shape(self, content: TextWriter, shape: Any, number: int, depth: int = 0) -> None:
         try:
             if hasattr(shape, "shapes") and depth < MAX_GROUP_DEPTH:
                 for inner in _in_reading_order(shape.shapes):
@@ -136,10 +130,10 @@ def _corner(shape: Any) -> tuple[int, int]:
         return 0, 0
 
 
-def _write_shape(content: Writer, shape: Any) -> None:
+def _write_shape(content: TextWriter, shape: Any) -> None:
     if getattr(shape, "has_table", False):
         rows = [[_cell(cell) for cell in row.cells] for row in shape.table.rows]
-        write_rows(content, rows, most_cells=MAX_CELLS)
+        write_rows(content, rows, max_cells=MAX_CELLS)
     elif getattr(shape, "has_chart", False):
         _write_chart(content, shape.chart)
     elif getattr(shape, "has_text_frame", False):
@@ -150,7 +144,7 @@ def _cell(cell: Any) -> str:
     return " ".join(cell.text_frame.text.split())
 
 
-def _write_paragraphs(content: Writer, shape: Any) -> None:
+def _write_paragraphs(content: TextWriter, shape: Any) -> None:
     paragraphs = [
         (paragraph.level, text)
         for paragraph in shape.text_frame.paragraphs
@@ -163,7 +157,7 @@ def _write_paragraphs(content: Writer, shape: Any) -> None:
         content.add("text", "\n".join(text for _, text in paragraphs))
 
 
-def _write_chart(content: Writer, chart: Any) -> None:
+def _write_chart(content: TextWriter, chart: Any) -> None:
     """The figures behind a chart: a row for each category, a column for each series."""
     if chart.has_title:
         content.add("text", chart.chart_title.text_frame.text)

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any, BinaryIO, NamedTuple
 
-from documents.errors import EmptyFile, NoText
+from python_calamine import CalamineWorkbook, PasswordError, SheetTypeEnum
+
+from documents.errors import EmptyFile, Encrypted, NoText, TooComplex
 from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.data.tables import (
     GROUP_CHARACTERS,
     OLE2,
-    Encrypted,
     Table,
-    TooComplex,
     as_table,
     check_office,
     holds_any,
@@ -21,7 +21,7 @@ from documents.extractors.data.tables import (
     summary,
     write_table,
 )
-from documents.extractors.writer import Writer
+from documents.extractors.writer import TextWriter
 from documents.passages import Extracted
 
 WHAT = "spreadsheet"
@@ -39,42 +39,31 @@ BOAST = re.compile(rb"<[^<>]{0,300}[cC]ount\s*=\s*[\"']\d{8,}")
 
 
 class SpreadsheetExtractor(FileExtractor):
-    media_types = frozenset(
-        {
-            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-            "application/vnd.ms-excel",
-            "application/vnd.oasis.opendocument.spreadsheet",
-        }
-    )
-    source_type = "xlsx"
-    has_rows = True
-    libraries = ("python_calamine", "documents.extractors.archives")
-
     def __init__(
-        self, group_characters: int = GROUP_CHARACTERS, most_cells: int = MAX_CELLS
+        self, group_characters: int = GROUP_CHARACTERS, max_cells: int = MAX_CELLS
     ) -> None:
         self.group_characters = group_characters
-        self.most_cells = most_cells
+        self.max_cells = max_cells
 
     def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
         _check(file)
-        writer = Writer()
+        writer = TextWriter()
         cells = 0
         for sheet, rows in _sheets(file):
             cells += sum(1 for row in rows for cell in row.cells if cell)
-            if cells > self.most_cells:
-                raise TooComplex(f"The spreadsheet has more than {self.most_cells} cells.")
+            if cells > self.max_cells:
+                raise TooComplex(f"The spreadsheet has more than {self.max_cells} cells.")
             if rows:
                 self._write_sheet(writer, sheet, rows)
         if not writer.blocks:
             raise NoText("The spreadsheet holds no text: all its cells are empty.")
         return Extracted(text=writer.text, blocks=tuple(writer.blocks))
 
-    def _write_sheet(self, writer: Writer, sheet: str, rows: "list[Row]") -> None:
+    def _write_sheet(self, writer: TextWriter, sheet: str, rows: "list[SheetRow]") -> None:
         at = {"sheet": sheet}
         writer.add_heading(sheet, level=1, attributes=at)
         for part in _parts(rows):
-            if isinstance(part, Row):  # a line on its own
+            if isinstance(part, SheetRow):  # a line on its own
                 line = " ".join(filter(None, part.cells))
                 writer.add("text", line, attributes={**at, "rows": [part.number, part.number]})
                 continue
@@ -90,7 +79,7 @@ class SpreadsheetExtractor(FileExtractor):
             )
 
 
-class Row(NamedTuple):
+class SheetRow(NamedTuple):
     number: int  # as the program shows it
     cells: list[str]
 
@@ -137,9 +126,7 @@ def _column_number(name: bytes) -> int:
     return number
 
 
-def _sheets(file: BinaryIO) -> Iterator[tuple[str, list[Row]]]:
-    from python_calamine import CalamineWorkbook, PasswordError, SheetTypeEnum
-
+def _sheets(file: BinaryIO) -> Iterator[tuple[str, list[SheetRow]]]:
     file.seek(0)
     with reading(WHAT):
         try:
@@ -155,13 +142,13 @@ def _sheets(file: BinaryIO) -> Iterator[tuple[str, list[Row]]]:
             yield name, _rows(sheet.to_python(skip_empty_area=True), first)
 
 
-def _rows(values: Sequence[Sequence[Any]], first: int) -> list[Row]:
+def _rows(values: Sequence[Sequence[Any]], first: int) -> list[SheetRow]:
     """The rows that hold something, without the columns that do not."""
-    rows = [Row(first + index, list(map(shown, row))) for index, row in enumerate(values)]
+    rows = [SheetRow(first + index, list(map(shown, row))) for index, row in enumerate(values)]
     rows = [row for row in rows if any(row.cells)]
     used = {column for row in rows for column, cell in enumerate(row.cells) if cell}
     keep = sorted(used)
-    return [Row(row.number, [row.cells[column] for column in keep]) for row in rows]
+    return [SheetRow(row.number, [row.cells[column] for column in keep]) for row in rows]
 
 
 def shown(value: Any) -> str:
@@ -179,9 +166,9 @@ def shown(value: Any) -> str:
     return str(value).strip()
 
 
-def _parts(rows: list[Row]) -> Iterator[Row | Part]:
+def _parts(rows: list[SheetRow]) -> Iterator[SheetRow | Part]:
     """Blank rows end a table, unless what follows is more data for the same header."""
-    table: list[Row] = []
+    table: list[SheetRow] = []
     for row in rows:
         apart = bool(table) and row.number > table[-1].number + 1
         if apart and not _continues(row, table):
@@ -191,12 +178,12 @@ def _parts(rows: list[Row]) -> Iterator[Row | Part]:
     yield from _part(table)
 
 
-def _continues(row: Row, table: list[Row]) -> bool:
+def _continues(row: SheetRow, table: list[SheetRow]) -> bool:
     """A header has only words and at least two of them; a row with a number in it is data."""
     return len(table) > 1 and any(cell and is_number(cell) for cell in row.cells)
 
 
-def _part(rows: list[Row]) -> Iterator[Row | Part]:
+def _part(rows: list[SheetRow]) -> Iterator[SheetRow | Part]:
     if not rows:
         return
     # Lines of one cell above or between tables are titles and remarks.
@@ -207,5 +194,5 @@ def _part(rows: list[Row]) -> Iterator[Row | Part]:
         return
     used = [n for n in range(len(rows[0].cells)) if any(row.cells[n] for row in rows)]
     cells = [[row.cells[n] for n in used] for row in rows]
-    table = as_table(cells, most_cells=MAX_AREA)
+    table = as_table(cells, max_cells=MAX_AREA)
     yield Part(table, [row.number for row in rows[len(rows) - len(table.rows) :]])

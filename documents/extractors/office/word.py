@@ -5,17 +5,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from documents.errors import NoText
+from docx import Document
+from docx.opc.constants import RELATIONSHIP_TYPE
+from docx.oxml.parser import parse_xml
+
+from documents.errors import NoText, TooComplex
 from documents.extractors.base import FileExtractor
 from documents.extractors.data.tables import (
-    TooComplex,
     office_metadata,
     office_title,
     open_office,
     reading,
     write_rows,
 )
-from documents.extractors.writer import Writer, first_heading
+from documents.extractors.writer import TextWriter, first_heading
 from documents.passages import Extracted
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -26,16 +29,8 @@ MAX_SPAN = 100  # cells; what a file claims beyond it is a mistake or an attack
 
 
 class WordExtractor(FileExtractor):
-    media_types = frozenset(
-        {"application/vnd.openxmlformats-officedocument.wordprocessingml.document"}
-    )
-    source_type = "docx"
-    libraries = ("docx", "documents.extractors.archives")
-
     def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
         office = open_office(file, WHAT)
-        from docx import Document
-
         with reading(WHAT):
             document = Document(office)
             body = _Body(_Styles(document), _Numbering(document))
@@ -61,7 +56,7 @@ class _Body:
 
     styles: "_Styles"
     numbering: "_Numbering"
-    writer: Writer = field(default_factory=Writer)
+    writer: TextWriter = field(default_factory=TextWriter)
     items: list[str] = field(default_factory=list)
     references: set[str] = field(default_factory=set)
 
@@ -104,7 +99,7 @@ class _Body:
         if sum(map(len, cells)) == 1:  # a frame around text
             self.read(next(cell for row in cells for cell in row))
             return
-        write_rows(self.writer, list(self._rows(cells)), most_cells=MAX_CELLS)
+        write_rows(self.writer, list(self._rows(cells)), max_cells=MAX_CELLS)
 
     def _rows(self, cells: Iterable[list[Any]]) -> Iterator[list[str]]:
         above: list[str] = []
@@ -223,9 +218,6 @@ def _pieces(parent: Any, references: set[str]) -> Iterator[str]:
 
 
 def _footnotes(document: Any) -> Iterator[tuple[str, str]]:
-    from docx.opc.constants import RELATIONSHIP_TYPE
-    from docx.oxml.parser import parse_xml
-
     for relation in document.part.rels.values():
         if relation.reltype == RELATIONSHIP_TYPE.FOOTNOTES and not relation.is_external:
             for note in _children(parse_xml(relation.target_part.blob), "footnote"):

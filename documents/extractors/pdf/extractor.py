@@ -10,19 +10,22 @@ from mmap import ACCESS_COPY, mmap
 from threading import Lock
 from typing import Any, BinaryIO
 
-from documents.errors import BadFile, EmptyFile, Encrypted, NoText, ParseError, TooComplex
+import pypdfium2
+
+from documents.errors import BadFile, EmptyFile, NoText, ParseError, TooComplex
 from documents.extractors.base import FileExtractor, size_of
 from documents.extractors.cleaning import clean
 from documents.extractors.lines import Line, merged, tidy
-from documents.extractors.paged import Entry, assembled, is_usable, outlined
+from documents.extractors.paged import OutlineEntry, assembled, is_usable, outlined
 from documents.extractors.pages import MAX_LISTED_PAGES, counted
 from documents.extractors.pdf.body import bodies
 from documents.extractors.pdf.furniture import without_furniture
 from documents.extractors.pdf.headings import printed_headings
 from documents.extractors.pdf.info import MAX_VALUE_CHARACTERS, metadata_of, title_of
-from documents.extractors.pdf.layout import plain_lines, rows_together
+from documents.extractors.pdf.layout import rows_together
 from documents.extractors.pdf.lines import lines_of
 from documents.extractors.pdf.scans import Scans, read_scans
+from documents.extractors.pdf.second_reader import SecondReader, needs_password
 from documents.extractors.pdf.tables import outside, tables_of
 from documents.extractors.pdf.title import cover_of
 from documents.extractors.writer import MAX_TITLE_CHARACTERS
@@ -31,7 +34,6 @@ from documents.passages import Extracted
 MAX_ENTRIES = 20_000  # of an outline
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 PASSWORD = re.compile("(?i)password|security")
-NO_PAGES = "The file is damaged or is no PDF: its pages cannot be found."
 PDFIUM = Lock()  # the library is not safe to enter from two threads
 
 
@@ -40,7 +42,7 @@ class Reading:
     """What a library read of a file: lines in reading order, None for a page it choked on."""
 
     pages: list[list[Line] | None] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[OutlineEntry] = field(default_factory=list)
     info: dict[str, str] = field(default_factory=dict)
     scans: Scans = field(default_factory=Scans)
 
@@ -50,11 +52,6 @@ class Reading:
 
 
 class PdfExtractor(FileExtractor):
-    media_types = frozenset({"application/pdf"})
-    source_type = "pdf"
-    holds_pictures = True
-    libraries = ("pypdfium2", "pypdfium2.raw")
-
     def __init__(self, *, max_pages: int = 5000, max_characters: int = 20_000_000) -> None:
         self.max_pages = max_pages
         self.max_characters = max_characters
@@ -94,14 +91,12 @@ class PdfExtractor(FileExtractor):
         )
 
     def _read(self, file: BinaryIO) -> Reading:
-        import pypdfium2
-
         with PDFIUM:
             try:
                 document = pypdfium2.PdfDocument(_mapped(file))
             except pypdfium2.PdfiumError as error:
                 if PASSWORD.search(str(error)):
-                    raise _needs_password() from error
+                    raise needs_password() from error
                 return self._read_by_pypdf(file)
             with closing(document):
                 return self._read_by_pdfium(document, file)
@@ -146,47 +141,6 @@ class PdfExtractor(FileExtractor):
         return reading
 
 
-class SecondReader:
-    """pypdf, opened only when it is needed: ten times slower, but it knows Arabic word order."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.file = file
-        self.reader: Any = None
-
-    def count(self) -> int:
-        try:
-            return len(self._opened().pages)
-        except (BadFile, MemoryError):
-            raise
-        except Exception as error:  # damaged files trip pypdf in ways it has no name for
-            raise ParseError(NO_PAGES) from error
-
-    def lines(self, index: int) -> list[Line] | None:
-        try:
-            text = self._opened().pages[index].extract_text()
-        except MemoryError:
-            raise
-        except Exception:  # as above: this page cannot be read, the others may
-            return None
-        return plain_lines(clean(text))
-
-    def info(self) -> dict[str, str]:
-        try:
-            found = self._opened().metadata or {}
-            return {str(key).lstrip("/"): str(found[key]) for key in found}
-        except Exception:  # a document without a description of itself is still a document
-            return {}
-
-    def _opened(self) -> Any:
-        from pypdf import PdfReader
-
-        if self.reader is None:
-            self.reader = PdfReader(self.file)
-            if self.reader.is_encrypted and not self.reader.decrypt(""):
-                raise _needs_password()
-        return self.reader
-
-
 def _mapped(file: BinaryIO) -> Any:
     """The bytes for PDFium; those of a real file stay on disk until it looks at them."""
     try:
@@ -196,10 +150,6 @@ def _mapped(file: BinaryIO) -> Any:
     return (c_char * len(mapped)).from_buffer(mapped)
 
 
-def _needs_password() -> Encrypted:
-    return Encrypted("The PDF is protected by a password; please bring it without one.")
-
-
 def _pdfium_info(document: Any) -> dict[str, str]:
     try:
         return dict(document.get_metadata_dict(skip_empty=True))
@@ -207,23 +157,21 @@ def _pdfium_info(document: Any) -> dict[str, str]:
         return {}
 
 
-def _pdfium_entries(document: Any) -> list[Entry]:
-    entries: list[Entry] = []
+def _pdfium_entries(document: Any) -> list[OutlineEntry]:
+    entries: list[OutlineEntry] = []
     try:
         for bookmark in islice(document.get_toc(max_depth=15), MAX_ENTRIES):
             target = bookmark.get_dest()
             page = target.get_index() if target else None
             title = tidy(clean(bookmark.get_title()[:MAX_VALUE_CHARACTERS]))
             if page is not None and 0 < len(title) <= MAX_TITLE_CHARACTERS:
-                entries.append(Entry(page, bookmark.level + 1, title))
+                entries.append(OutlineEntry(page, bookmark.level + 1, title))
     except Exception:  # a broken outline costs the headings that follow, not the text
         return entries
     return entries
 
 
 def _pdfium_lines(document: Any, index: int) -> list[Line] | None:
-    import pypdfium2
-
     try:
         with closing(document[index]) as page, closing(page.get_textpage()) as textpage:
             return lines_of(textpage)

@@ -7,15 +7,21 @@ from typing import NamedTuple
 from documents.extractors.lines import HYPHENS, Joiner, Line, is_row
 from documents.extractors.paged import Heading, Headings
 from documents.extractors.pdf.body import LARGER, Body
-from documents.extractors.pdf.levels import Found, is_company, keyword, names_section, with_levels
+from documents.extractors.pdf.levels import (
+    FoundHeading,
+    is_company,
+    keyword,
+    names_section,
+    with_levels,
+)
 from documents.extractors.pdf.rows import has_gaps
 from documents.extractors.pdf.title import names_nothing
 from documents.extractors.writer import MAX_TITLE_CHARACTERS
 
 ALIKE = 1.06  # times higher at most: letters of one size
 MIN_HEIGHT = 0.85  # of the text's height: what is smaller is a note
-MAX_LINES = 6  # lines
-MAX_BOLD_LINES = 3  # lines, of a heading that is not larger than the text
+MAX_LINES = 6
+MAX_BOLD_LINES = 3  # of a heading that is not larger than the text
 MAX_WORDS = 20  # of a heading that is not larger than the text
 MAX_SHARE = 0.3  # of the lines, besides a title: what is more is a poster, or a list of headings
 MIN_LETTERS = 4
@@ -89,7 +95,7 @@ def printed_headings(
 def _title(
     pages: Sequence[Sequence[Line]],
     bodies: Sequence[Body],
-    found: Sequence[Found],
+    found: Sequence[FoundHeading],
     joiner: Joiner,
 ) -> tuple[str, Span | None]:
     if not bodies[0].height:
@@ -102,7 +108,7 @@ def _title(
     return best.title, (best.start, best.end)
 
 
-def _is_a_section(best: Found, found: Sequence[Found]) -> bool:
+def _is_a_section(best: FoundHeading, found: Sequence[FoundHeading]) -> bool:
     """Set as headings of later pages are, and not at the top of its own: one of them."""
     alike = [one for one in found if one.page and _alike(one.height, best.height)]
     return best.start > MAX_LINES and len(alike) > 1
@@ -119,14 +125,14 @@ def _nothing_but_a_title(pages: Sequence[Sequence[Line]], joiner: Joiner) -> str
 
 def _on_page(
     index: int, page: Sequence[Line], body: Body, zone: Collection[int], joiner: Joiner
-) -> Iterator[Found]:
+) -> Iterator[FoundHeading]:
     if not page or page[0].box:
         return
     for start, end, style in _groups(page, body, zone):
         lines = page[start:end]
         title = joiner.one_line(lines)
         if _is_heading(page, (start, end), style, body, title):
-            yield Found(
+            yield FoundHeading(
                 page=index,
                 start=start - _is_below_company(page, start, zone),
                 end=end,
@@ -205,8 +211,8 @@ def _alike(one: float, other: float) -> bool:
 
 def _is_heading(page: Sequence[Line], span: Span, style: Style, body: Body, title: str) -> bool:
     lines = page[slice(*span)]
-    longest = MAX_LINES if style.is_large else MAX_BOLD_LINES
-    if not _has_letters(lines, longest) or NEVER.match(title) or _is_prose(title):
+    max_lines = MAX_LINES if style.is_large else MAX_BOLD_LINES
+    if not _has_letters(lines, max_lines) or NEVER.match(title) or _is_prose(title):
         return False
     if is_row(title) or AMOUNT.search(title):
         return False
@@ -263,9 +269,9 @@ def _is_apart(step: float, line: Line, body: Body) -> bool:
     return step < 0 or step > GAP * max(body.pitch, line.height)
 
 
-def _has_letters(lines: Sequence[Line], longest: int) -> bool:
+def _has_letters(lines: Sequence[Line], max_lines: int) -> bool:
     words = " ".join(line.text for line in lines)
-    if len(lines) > longest or len(words) > MAX_TITLE_CHARACTERS or ADDRESS.search(words):
+    if len(lines) > max_lines or len(words) > MAX_TITLE_CHARACTERS or ADDRESS.search(words):
         return False
     letters = sum(map(str.isalpha, words))
     return letters >= max(MIN_LETTERS, LETTERS_SHARE * (len(words) - words.count(" ")))

@@ -38,7 +38,7 @@ NOT_KEY = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundHeading:
     """A heading before its level is known: the lines start to end of a page, counted from 0."""
 
     page: int
@@ -72,7 +72,7 @@ def names_section(words: str) -> bool:
     return keyword(words) is not None or bool(STATEMENTS.match(words))
 
 
-def with_levels(found: Sequence[Found]) -> dict[int, list[Heading]]:
+def with_levels(found: Sequence[FoundHeading]) -> dict[int, list[Heading]]:
     """Each is one deeper than the open heading of the next higher rank.
 
     One that is still open and comes again, as at a page's top, opens no second section.
@@ -95,7 +95,7 @@ def _key(title: str) -> str:
     return NOT_KEY.sub("", CONTINUED.sub("", title).casefold())
 
 
-def _ranks(found: Sequence[Found]) -> list[Rank]:
+def _ranks(found: Sequence[FoundHeading]) -> list[Rank]:
     styles = _style_ranks(found)
     has_keywords = any(keyword(one.title) for one in found)
     ranks = []
@@ -114,7 +114,7 @@ def _ranks(found: Sequence[Found]) -> list[Rank]:
     return ranks
 
 
-def _style_ranks(found: Sequence[Found]) -> list[int]:
+def _style_ranks(found: Sequence[FoundHeading]) -> list[int]:
     """0 for the largest letters; of one size for bold ones first."""
     sizes: dict[float, int] = {}
     size, last = -1, float("inf")

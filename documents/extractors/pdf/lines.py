@@ -11,6 +11,8 @@ from ctypes import PYFUNCTYPE, addressof, c_char, c_float, c_int, c_ulong, c_voi
 from functools import cache
 from typing import Any
 
+from pypdfium2 import raw
+
 from documents.extractors.cleaning import SURROGATES, clean
 from documents.extractors.lines import LINE_HYPHEN, Line, boxed, tidy
 from documents.extractors.pdf.fonts import FORCE_BOLD, style_of
@@ -53,8 +55,6 @@ def lines_of(textpage: Any) -> list[Line]:
 
 def _indexed_text(textpage: Any) -> str:
     """The page's text, in which a character's place is its number for PDFium."""
-    from pypdfium2 import raw
-
     text: str = textpage.get_text_range()
     count = textpage.count_chars()
     if len(text) == count:
@@ -93,8 +93,6 @@ def _tidied(words: str) -> str:
 @cache
 def _reader() -> Callable[[int, int, int], object]:
     """PDFium's function, called by plain addresses: to check its pointers' types takes longer."""
-    from pypdfium2 import raw
-
     address = cast(raw.FPDFText_GetLooseCharBox, c_void_p).value
     # PYFUNCTYPE: for a call this short, nobody else need run meanwhile.
     return PYFUNCTYPE(c_int, c_void_p, c_int, c_void_p)(address or 0)
@@ -103,8 +101,6 @@ def _reader() -> Callable[[int, int, int], object]:
 @cache
 def _font_reader() -> Callable[[int, int, int, int, int], int]:
     """As `_reader`: the name of a character's font, written into a buffer, and its flags."""
-    from pypdfium2 import raw
-
     address = cast(raw.FPDFText_GetFontInfo, c_void_p).value
     return PYFUNCTYPE(c_ulong, c_void_p, c_int, c_void_p, c_ulong, c_void_p)(address or 0)
 

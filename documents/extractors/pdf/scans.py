@@ -6,6 +6,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pypdfium2
+from pypdfium2 import raw
+
 from documents.extractors.lines import Line
 from documents.ocr.base import OcrUnavailable
 
@@ -69,8 +72,6 @@ def _characters(lines: Sequence[Line]) -> int:
 
 def _picture(document: Any, index: int, lines: list[Line] | None) -> "Image | None":
     """The page as a picture, where it needs one; None too where PDFium cannot draw it."""
-    import pypdfium2
-
     stamped = lines and _characters(lines) < MIN_CHARACTERS
     if lines and not stamped and not is_garbled(lines):
         return None
@@ -84,8 +85,6 @@ def _picture(document: Any, index: int, lines: list[Line] | None) -> "Image | No
 
 
 def _is_scan(page: Any) -> bool:
-    from pypdfium2 import raw
-
     width, height = page.get_size()
     images = page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=3)
     return any(_area(image.get_bounds()) > SCANNED_SHARE * width * height for image in images)
@@ -102,4 +101,5 @@ def _drawn(page: Any) -> "Image | None":
         return None
     scale = min(DOTS_PER_INCH / 72, MAX_SIDE / longest)
     with closing(page.render(scale=scale)) as bitmap:
-        return bitmap.to_pil().convert("RGB")
+        picture: Image = bitmap.to_pil().convert("RGB")
+        return picture

@@ -9,7 +9,7 @@ from documents.extractors.paged import Headings
 from documents.extractors.pdf.body import Body
 from documents.extractors.pdf.layout import LABEL
 from documents.extractors.pdf.levels import is_company, keyword, names_section
-from documents.extractors.pdf.rows import Row, heads_columns, row_of
+from documents.extractors.pdf.rows import TableRow, heads_columns, row_of
 
 MIN_ROWS = 3  # without a head of years or units; with one, one less
 MAX_LABELS = 4  # lines without figures from one row to the next
@@ -23,7 +23,7 @@ LABEL_SHARE = 0.75  # of the table's width: a label is no longer, a paragraph is
 MIN_CONTENTS = 4  # rows with ever higher page numbers
 
 
-class Table(NamedTuple):
+class TableSpan(NamedTuple):
     """A page's lines start to end; the first `head` of them say what the columns are."""
 
     start: int
@@ -31,10 +31,10 @@ class Table(NamedTuple):
     head: int
 
 
-class Tables(NamedTuple):
+class TablesOnPage(NamedTuple):
     lines: list[Line]  # of the page: the pieces of a head that stand side by side are one line
-    tables: list[Table]
-    contents: list[Table]  # lists of contents, which look alike
+    tables: list[TableSpan]
+    contents: list[TableSpan]  # lists of contents, which look alike
 
     @property
     def zone(self) -> set[int]:
@@ -43,20 +43,20 @@ class Tables(NamedTuple):
         return {number for part in parts for number in range(part.start, part.end)}
 
 
-def tables_of(page: Sequence[Line], body: Body) -> Tables:
+def tables_of(page: Sequence[Line], body: Body) -> TablesOnPage:
     lines = list(page)
     if not lines or lines[0].box:
-        return Tables(lines, [], [])
+        return TablesOnPage(lines, [], [])
     rows = [row_of(line, body) for line in lines]
     if sum(row.is_data for row in rows) < MIN_ROWS - 1:  # most pages
-        return Tables(lines, [], [])
+        return TablesOnPage(lines, [], [])
     lines, rows = _in_place(lines, rows)
-    tables: list[Table] = []
-    contents: list[Table] = []
+    tables: list[TableSpan] = []
+    contents: list[TableSpan] = []
     for first, end in _runs(lines, rows, body):
         done = max((table.end for table in (*tables, *contents)), default=0)
         start, body_start = _head(lines, rows, first, done)
-        table = Table(start, end, body_start - start)
+        table = TableSpan(start, end, body_start - start)
         data = [row for row in rows[body_start:end] if row.is_data]
         if _is_contents(data):
             contents.append(table)
@@ -65,7 +65,7 @@ def tables_of(page: Sequence[Line], body: Body) -> Tables:
     return _with_whole_heads(lines, tables, contents)
 
 
-def _in_place(lines: list[Line], rows: list[Row]) -> tuple[list[Line], list[Row]]:
+def _in_place(lines: list[Line], rows: list[TableRow]) -> tuple[list[Line], list[TableRow]]:
     """Heads of columns that were written after their table stand above it again."""
     order = list(range(len(lines)))
     if len(lines) > MAX_LINES:
@@ -82,11 +82,11 @@ def _in_place(lines: list[Line], rows: list[Row]) -> tuple[list[Line], list[Row]
     return [lines[one] for one in order], [rows[one] for one in order]
 
 
-def _could_head(line: Line, row: Row) -> bool:
+def _could_head(line: Line, row: TableRow) -> bool:
     return heads_columns(line, row) or (line.bold and len(line.text) < MAX_WANDERING)
 
 
-def _is_over(line: Line, other: Line, row: Row) -> bool:
+def _is_over(line: Line, other: Line, row: TableRow) -> bool:
     """Whether a row begins not far below the line, and to its left."""
     step = line.bottom - other.bottom
     return (
@@ -97,7 +97,7 @@ def _is_over(line: Line, other: Line, row: Row) -> bool:
     )
 
 
-def _runs(lines: Sequence[Line], rows: Sequence[Row], body: Body) -> Iterator[tuple[int, int]]:
+def _runs(lines: Sequence[Line], rows: Sequence[TableRow], body: Body) -> Iterator[tuple[int, int]]:
     """From a first row to behind the last that follows it closely."""
     number = 0
     while number < len(rows):
@@ -109,7 +109,7 @@ def _runs(lines: Sequence[Line], rows: Sequence[Row], body: Body) -> Iterator[tu
         number = end
 
 
-def _run_end(lines: Sequence[Line], rows: Sequence[Row], first: int, pitch: float) -> int:
+def _run_end(lines: Sequence[Line], rows: Sequence[TableRow], first: int, pitch: float) -> int:
     end = first + 1
     left, right = lines[first].left, lines[first].right
     for number in range(first + 1, len(lines)):
@@ -132,7 +132,9 @@ def _is_below(above: Line, line: Line, pitch: float) -> bool:
     return -0.5 * line.height < step < reach
 
 
-def _head(lines: Sequence[Line], rows: Sequence[Row], first: int, done: int) -> tuple[int, int]:
+def _head(
+    lines: Sequence[Line], rows: Sequence[TableRow], first: int, done: int
+) -> tuple[int, int]:
     """Where the lines begin that head the columns, and where they end: labels may follow them."""
     start = last = first
     right = max(line.right for line in lines[first : first + MIN_ROWS])
@@ -158,7 +160,7 @@ def _head(lines: Sequence[Line], rows: Sequence[Row], first: int, done: int) -> 
     return start, last
 
 
-def _is_table(data: Sequence[Row], *, has_head: bool) -> bool:
+def _is_table(data: Sequence[TableRow], *, has_head: bool) -> bool:
     if len(data) < MIN_ROWS - has_head:
         return False
     sparse = sum(row.is_sparse for row in data)
@@ -175,7 +177,7 @@ def _is_table(data: Sequence[Row], *, has_head: bool) -> bool:
     return amounts * 3 >= len(data) * (1 if has_head else 2)
 
 
-def _is_contents(data: Sequence[Row]) -> bool:
+def _is_contents(data: Sequence[TableRow]) -> bool:
     """Their last figures are pages: whole numbers that only rise."""
     if len(data) < MIN_CONTENTS or any(row.has_amount for row in data):
         return False
@@ -187,26 +189,26 @@ def _is_contents(data: Sequence[Row]) -> bool:
 
 
 def _with_whole_heads(
-    lines: list[Line], tables: Sequence[Table], contents: Sequence[Table]
-) -> Tables:
+    lines: list[Line], tables: Sequence[TableSpan], contents: Sequence[TableSpan]
+) -> TablesOnPage:
     whole: list[Line] = []
-    moved: list[Table] = []
+    moved: list[TableSpan] = []
     done = 0
     shifts: list[tuple[int, int]] = []  # from which line on, and by how much they moved up
     for start, end, head in tables:
         whole += lines[done:start]
         own = _by_baseline(lines[start : start + head])
-        moved.append(Table(len(whole), len(whole) + len(own) + end - start - head, len(own)))
+        moved.append(TableSpan(len(whole), len(whole) + len(own) + end - start - head, len(own)))
         whole += own
         done = start + head
         shifts.append((done, done - len(whole)))
     whole += lines[done:]
 
-    def shifted(table: Table) -> Table:
+    def shifted(table: TableSpan) -> TableSpan:
         by = max((by for place, by in shifts if place <= table.start), default=0)
-        return Table(table.start - by, table.end - by, table.head)
+        return TableSpan(table.start - by, table.end - by, table.head)
 
-    return Tables(whole, moved, [shifted(table) for table in contents])
+    return TablesOnPage(whole, moved, [shifted(table) for table in contents])
 
 
 def _by_baseline(lines: Sequence[Line]) -> list[Line]:
@@ -230,7 +232,7 @@ def _joined(row: Sequence[Line]) -> Line:
     )
 
 
-def outside(tables: Mapping[int, Sequence[Table]], headings: Headings) -> Headings:
+def outside(tables: Mapping[int, Sequence[TableSpan]], headings: Headings) -> Headings:
     """The headings that are in no table: an outline may name a line that is."""
     return {
         index: [

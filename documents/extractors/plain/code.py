@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import read_text
-from documents.extractors.plain.source_code import SUFFIXES, media_type
 from documents.passages import Block, Extracted
 from documents.text.boundaries import trimmed
 
@@ -65,11 +64,8 @@ LEADING = re.compile(r"^\s*(?:@|#\[|\[\w|//|/\*|\*|#(?!include|define|if|end|els
 
 
 class CodeExtractor(Extractor):
-    source_type = "code"
-
-    def __init__(self, language: str, *media_types: str) -> None:
+    def __init__(self, language: str) -> None:
         self.language = language
-        self.media_types = frozenset(media_types or {media_type(language)})  # type: ignore[misc]
 
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
         text, warnings = read_text(data, declared=self.declared)
@@ -78,10 +74,6 @@ class CodeExtractor(Extractor):
         blocks = tuple(_blocks(text, symbols, self.language))
         metadata = {"programming_language": self.language}
         return Extracted(text=text, blocks=blocks, metadata=metadata, warnings=warnings)
-
-
-class ConfigExtractor(CodeExtractor):
-    source_type = "config"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +126,3 @@ def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
     """Without blank lines at its ends, with the indentation of its first line."""
     first, last = trimmed(text, start, end)
     return max(start, text.rfind("\n", 0, first) + 1) if first < last else first, last
-
-
-def code_extractors() -> tuple[Extractor, ...]:
-    return (
-        *map(CodeExtractor, SUFFIXES),
-        ConfigExtractor("yaml", "application/yaml"),
-        ConfigExtractor("toml", "application/toml"),
-        ConfigExtractor("ini", "text/x-ini"),
-    )

@@ -7,10 +7,6 @@ from documents.text.boundaries import paragraph_spans
 
 
 class PlainTextExtractor(Extractor):
-    media_types = frozenset({"text/plain"})
-    source_type = "txt"
-    is_harmless = True
-
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
         text, warnings = read_text(data, declared=self.declared)
         return Extracted(text=text, blocks=paragraph_blocks(text), warnings=warnings)

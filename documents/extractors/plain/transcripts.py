@@ -8,7 +8,7 @@ from typing import NamedTuple
 from documents.errors import NoText, ParseError
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import read_text
-from documents.extractors.writer import Writer
+from documents.extractors.writer import TextWriter
 from documents.passages import Extracted
 
 MAX_PAUSE_SECONDS = 2.0
@@ -32,13 +32,10 @@ class Cue(NamedTuple):
 
 
 class TranscriptExtractor(Extractor):
-    media_types = frozenset({"text/vtt", "application/x-subrip"})
-    source_type = "transcript"
-
     def __init__(
-        self, longest_pause: float = MAX_PAUSE_SECONDS, characters: int = PARAGRAPH_CHARACTERS
+        self, max_pause: float = MAX_PAUSE_SECONDS, characters: int = PARAGRAPH_CHARACTERS
     ) -> None:
-        self.longest_pause = longest_pause
+        self.max_pause = max_pause
         self.characters = characters
 
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
@@ -48,11 +45,11 @@ class TranscriptExtractor(Extractor):
             if malformed or not source.startswith("WEBVTT"):
                 raise ParseError("The transcript has no cue with a readable time code.")
             raise NoText("The transcript has no cues with text.")
-        writer = Writer()
+        writer = TextWriter()
         for group in self._paragraphs(cues):
-            said = " ".join(cue.text for cue in group)
+            spoken = " ".join(cue.text for cue in group)
             time = [group[0].start, max(cue.end for cue in group)]
-            writer.add("text", group[0].voice + said, attributes={"time": time})
+            writer.add("text", group[0].voice + spoken, attributes={"time": time})
         if malformed:
             warnings = (*warnings, f"{malformed} malformed cues were left out.")
         return Extracted(text=writer.text, blocks=tuple(writer.blocks), warnings=warnings)
@@ -64,7 +61,7 @@ class TranscriptExtractor(Extractor):
             if group and (
                 cue.speaker != group[-1].speaker
                 or cue.text.startswith(">>")
-                or cue.start - group[-1].end > self.longest_pause
+                or cue.start - group[-1].end > self.max_pause
                 or length + len(cue.text) > self.characters
             ):
                 yield group
@@ -86,13 +83,13 @@ def read_cues(source: str) -> tuple[list[Cue], int]:
         if timing is None or times is None:
             malformed += not lines[0].lstrip("\ufeff").startswith(SIDE_NOTES)
             continue
-        said = [line for line in map(_plain, lines[timing + 1 :]) if line]
+        spoken = [line for line in map(_plain, lines[timing + 1 :]) if line]
         # Rolling captions show the line before once more, above the new one or for a blink.
-        if said and said[0] == last_line and (len(said) > 1 or times[1] - times[0] < BLINK):
-            del said[0]
-        if said:
-            last_line = said[-1]
-            cue = _cue(times, "\n".join(lines[timing + 1 :]), " ".join(said), speaker)
+        if spoken and spoken[0] == last_line and (len(spoken) > 1 or times[1] - times[0] < BLINK):
+            del spoken[0]
+        if spoken:
+            last_line = spoken[-1]
+            cue = _cue(times, "\n".join(lines[timing + 1 :]), " ".join(spoken), speaker)
             speaker = "" if cue.voice else cue.speaker
             cues.append(cue)
     return cues, malformed
@@ -134,14 +131,14 @@ def _plain(line: str) -> str:
     return " ".join(html.unescape(TAG.sub("", line)).split())
 
 
-def _cue(times: tuple[float, float], raw: str, said: str, before: str) -> Cue:
+def _cue(times: tuple[float, float], raw: str, spoken: str, before: str) -> Cue:
     """Who says it: a tag, or a name in the text, or nobody new and so whoever spoke before."""
     voices = VOICE.findall(raw)
     if len(voices) > 1:  # each name where its words begin
         return Cue(*times, "", _plain(VOICE.sub(lambda voice: f" {voice[1]}: ", raw)))
     if voices:
         name = " ".join(html.unescape(voices[0]).split())
-        return Cue(*times, name, said, voice=f"{name}: ")
-    if named := NAME.match(said):
-        return Cue(*times, named[1], said)
-    return Cue(*times, "" if said.startswith((">>", "- ")) else before, said)
+        return Cue(*times, name, spoken, voice=f"{name}: ")
+    if named := NAME.match(spoken):
+        return Cue(*times, named[1], spoken)
+    return Cue(*times, "" if spoken.startswith((">>", "- ")) else before, spoken)

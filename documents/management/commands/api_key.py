@@ -1,4 +1,4 @@
-"""`manage.py api_key create`: prints the new key, once. Also list, limits, revoke."""
+"""`manage.py api_key create | list | limits | revoke`: API keys."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -49,7 +49,7 @@ class Command(BaseCommand):
         )
         listing = actions.add_parser("list", help="Print a namespace's keys, without secrets.")
         listing.add_argument("--namespace", help="Its slug; without one: the operator keys.")
-        revoke = actions.add_parser("revoke", help="Make a key useless from now on.")
+        revoke = actions.add_parser("revoke", help="Revoke a key for good.")
         revoke.add_argument("prefix", help="The key's prefix: in rs_PREFIX_… or rsop_PREFIX_…")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -74,7 +74,7 @@ class Command(BaseCommand):
                     limits=_numbers(parse_limits(options["limits"].split(","))),
                 )
             else:
-                raise CommandError("Name the namespace that the key opens: --namespace SLUG.")
+                raise CommandError("Name the key's namespace: --namespace SLUG.")
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         self.stdout.write(plain)
@@ -84,7 +84,7 @@ class Command(BaseCommand):
     ) -> str:
         if scopes != ["operator"] or options["namespace"]:
             raise CommandError(
-                "The scope operator stands alone: such a key belongs to no namespace."
+                "The scope operator cannot be combined: such a key belongs to no namespace."
             )
         if options["limits"]:
             raise CommandError("An operator key has the installation's limits (RATE_LIMITS).")

@@ -1,4 +1,4 @@
-"""`manage.py ingest PATH…`: take files and folders in, and index them here and now."""
+"""`manage.py ingest PATH…`: ingests files and folders, and indexes them in this process."""
 
 import json
 import sys
@@ -25,6 +25,7 @@ from documents.intake.folders import FoundFile, OutsideRoot, found_files, origin
 from documents.jobs.drain import run_until_done
 from documents.models import Document
 from ragsite.database.tenancy import namespace, operator
+from ragsite.platform.wording import plural
 
 from .api_key import find_namespace
 
@@ -33,8 +34,8 @@ LISTED = 200  # lines of a plan; --json has all of them
 
 class Command(BaseCommand):
     help = (
-        "Ingest files and folders into a namespace and wait until they are searchable: every "
-        "format that is read. A file is known by its path below the folder; unchanged files are "
+        "Ingest files and folders of every supported format into a namespace, and wait until they "
+        "are searchable. A file is identified by its path below the folder; unchanged files are "
         "skipped, changed ones become new versions. With --sync renamed files keep their document "
         "and those that are gone are deleted. Exit code 1 if any file failed."
     )
@@ -53,9 +54,9 @@ class Command(BaseCommand):
             "--rows-as-facts",
             action="store_true",
             default=None,
-            help="Keep what the rows of CSV, TSV and XLSX files say as facts.",
+            help="Store the rows of CSV, TSV and XLSX files as facts.",
         )
-        parser.add_argument("--chunker", choices=SIZES, help="How these files are cut.")
+        parser.add_argument("--chunker", choices=SIZES, help="How these files are split.")
         parser.add_argument("--size", type=int, help="Of their chunks, in the chunker's unit.")
         parser.add_argument("--overlap", type=int, help="Of their chunks, in the same unit.")
         parser.add_argument("--no-wait", action="store_true", help="Only queue; do not index.")
@@ -65,7 +66,7 @@ class Command(BaseCommand):
 
     def _add_identity_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--root", type=Path, help="Files are known by their path below it (default: PATH)."
+            "--root", type=Path, help="Files are identified by their path below it (default: PATH)."
         )
         parser.add_argument("--prefix", default="", help="Put before each path, e.g. handbook.")
         parser.add_argument(
@@ -109,7 +110,7 @@ class Command(BaseCommand):
             raise CommandError(f"No such file or folder: {', '.join(missing)}")
         files = self._files()
         if not files:
-            raise CommandError("There is nothing to ingest there: no file of a kind that is read.")
+            raise CommandError("There is nothing to ingest: no file of a supported format.")
         results = self._take_all(namespace_id, files)
         self._report(results)
 
@@ -157,9 +158,9 @@ class Command(BaseCommand):
                 whole = self._described(
                     folder_sync.submission_of(file, File(opened, name=file.name))
                 )
-                for submission, trouble in expanded(whole):
+                for submission, refused in expanded(whole):
                     result = about | {"source_uri": submission.source_uri}
-                    yield result | self._accept(namespace_id, submission, trouble, batch)
+                    yield result | self._accept(namespace_id, submission, refused, batch)
         except OSError as error:
             failure = {"status": "rejected", "code": "unreadable", "message": str(error)}
             yield about | {"source_uri": file.source_uri} | failure
@@ -185,12 +186,12 @@ class Command(BaseCommand):
         self,
         namespace_id: uuid.UUID,
         submission: intake.Submission,
-        trouble: IngestError | None,
+        refused: IngestError | None,
         batch: OnePerSource,
     ) -> dict[str, Any]:
         try:
-            if trouble is not None:
-                raise trouble
+            if refused is not None:
+                raise refused
             batch.check(submission)
             receipt = intake.accept(namespace_id, submission)
         except IngestError as error:
@@ -207,7 +208,7 @@ class Command(BaseCommand):
         return result | ({"warnings": receipt.warnings} if receipt.warnings else {})
 
     def _index(self, namespace_id: uuid.UUID, results: list[dict[str, Any]]) -> None:
-        """Here and now, beside any running workers."""
+        """Run the jobs in this process, alongside any workers."""
         pending = [result["job_id"] for result in results if result.get("job_id")]
         with self._bar(None, "indexing", total=len(pending)) as bar:
             run_until_done(namespace_id, pending, progress=lambda done, _: bar.update(done - bar.n))
@@ -251,8 +252,7 @@ class Command(BaseCommand):
     def _check_deletions(self, plan: folder_sync.Plan) -> None:
         if not plan.gone:
             return
-        count = len(plan.gone)
-        what = f"{count} document{'s'[: count != 1]}"
+        what = plural(len(plan.gone), "document")
         if plan.deletes_everything and not self.options["force"]:
             raise CommandError(
                 f"Nothing of what is known from this folder is in it: {what} would be deleted. "

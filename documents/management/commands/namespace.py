@@ -10,6 +10,7 @@ from documents.accounts import answer_settings, keys, namespace_removal, quotas
 from documents.models import Namespace, NamespaceRemoval
 from documents.profiles import vector_indexes
 from ragsite.database.tenancy import operator
+from ragsite.platform.wording import plural
 
 from .api_key import find_namespace
 from .profile import find_profile
@@ -18,29 +19,29 @@ CREATED_WITH = ("slug", "name", "profile", "language", "exist_ok")
 
 
 class Command(BaseCommand):
-    help = "Create, limit, delete or list namespaces: the walls between tenants."
+    help = "Create, limit, delete or list namespaces, which separate tenants."
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
         create = actions.add_parser("create", help="Make a new, empty namespace.")
         create.add_argument("slug", help="Lowercase letters, digits and hyphens, e.g. acme-legal.")
         create.add_argument("--name", default="", help="A name for people.")
-        create.add_argument("--profile", default="default", help="How its texts are cut, embedded.")
+        create.add_argument("--profile", default="default", help="Its index profile.")
         create.add_argument(
             "--language",
             default="",
-            help="What its documents are written in, e.g. de (default: found out for each).",
+            help="What its documents are written in, e.g. de (default: detected for each).",
         )
         create.add_argument(
             "--exist-ok", action="store_true", help="Succeed quietly if it is there already."
         )
-        quota = actions.add_parser("quotas", help="Show what it holds and may hold; change that.")
+        quota = actions.add_parser("quotas", help="Show its usage and quotas, or change them.")
         quota.add_argument("slug")
         for name in quotas.NAMES:
             quota.add_argument(
                 f"--{name}", metavar="N", help="0: no quota; default: the installation's own."
             )
-        answers = actions.add_parser("answers", help="Show how it wants its answers; change that.")
+        answers = actions.add_parser("answers", help="Show or change its answer settings.")
         answers.add_argument("slug")
         answers.add_argument("--model", help="Alias of a language model; blank: the default.")
         answers.add_argument("--prompt", help="Added to the rules of every answer.")
@@ -56,7 +57,7 @@ class Command(BaseCommand):
         delete.add_argument("slug")
         delete.add_argument("--yes", action="store_true", help="Do not ask for confirmation.")
         delete.add_argument(
-            "--background", action="store_true", help="Leave the work to the worker, and return."
+            "--background", action="store_true", help="Let a worker do it, and return."
         )
         delete.add_argument("--json", action="store_true", help="Print the receipt as JSON.")
         actions.add_parser("list", help="Print every namespace with its number of documents.")
@@ -85,12 +86,12 @@ class Command(BaseCommand):
             raise CommandError(" ".join(error.messages)) from None
         self.stdout.write(f"Namespace {slug} created.")
 
-    def _quotas(self, slug: str, given: dict[str, str | None]) -> None:
+    def _quotas(self, slug: str, changes: dict[str, str | None]) -> None:
         found = find_namespace(slug)
         try:
             wanted = {
                 name: None if value == "default" else int(value)
-                for name, value in given.items()
+                for name, value in changes.items()
                 if value is not None
             }
             if wanted:
@@ -113,7 +114,7 @@ class Command(BaseCommand):
             answer_settings.change(found, changes)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
-        for name, value in answer_settings.shown(found).items():
+        for name, value in answer_settings.current(found).items():
             self.stdout.write(f"{name}\t{'(default)' if value in ('', None) else value}")
 
     def _delete(self, found: Namespace, options: dict[str, Any]) -> None:
@@ -121,9 +122,9 @@ class Command(BaseCommand):
             self._confirm(found)
         removal = namespace_removal.request_removal(found)
         if options["background"]:
-            namespace_removal.ring(removal.pk)
+            namespace_removal.queue_removal(removal.pk)
         else:
-            removal = namespace_removal.carry_out(removal.pk, progress=self._show_progress)
+            removal = namespace_removal.run_removal(removal.pk, progress=self._show_progress)
         if options["json"]:
             self.stdout.write(json.dumps(_receipt(removal), indent=2))
             return
@@ -142,27 +143,31 @@ class Command(BaseCommand):
     def _confirm(self, found: Namespace) -> None:
         documents = found.documents.count()
         self.stdout.write(
-            f"This deletes the namespace {found.slug} with {documents:,} documents, "
-            f"{found.chunk_count:,} chunks, its keys, facts, golden sets and query log. "
+            f"This deletes the namespace {found.slug} with {plural(documents, 'document')}, "
+            f"{plural(found.chunk_count, 'chunk')}, its keys, facts, golden sets and query log. "
             "It cannot be undone."
         )
         try:
-            typed = input(f"Type {found.slug} to go on: ")
+            typed = input(f"Type {found.slug} to continue: ")
         except EOFError:
-            raise CommandError("Nothing was deleted. Say --yes where nobody can answer.") from None
+            raise CommandError(
+                "Nothing was deleted. Without a terminal, confirm with --yes."
+            ) from None
         if typed.strip() != found.slug:
             raise CommandError("Nothing was deleted.")
 
     def _show_progress(self, removal: NamespaceRemoval) -> None:
         if self.stderr.isatty():
             rows = sum(removal.rows.values())
-            self.stderr.write(f"\r{rows:,} rows, {removal.files:,} files", ending="")
+            self.stderr.write(
+                f"\r{plural(rows, 'row')}, {plural(removal.files, 'file')}", ending=""
+            )
 
     def _list(self) -> None:
         for namespace in Namespace.objects.all():
-            documents = namespace.documents.count()
+            documents = plural(namespace.documents.count(), "document")
             state = "\tbeing deleted" if namespace.deleting_since else ""
-            self.stdout.write(f"{namespace.slug}\t{documents} documents\t{namespace.name}{state}")
+            self.stdout.write(f"{namespace.slug}\t{documents}\t{namespace.name}{state}")
 
 
 def _number_or_none(text: str) -> float | None:

@@ -1,4 +1,4 @@
-"""`manage.py profile create | list | assign | drop`: how texts are cut, embedded and found."""
+"""`manage.py profile create | list | assign | drop`: index profiles."""
 
 import uuid
 from argparse import BooleanOptionalAction
@@ -43,9 +43,7 @@ class Command(BaseCommand):
             help="Embed title and section path with each chunk (default: yes).",
         )
         create.add_argument("--embedder", help="An alias in EMBEDDERS (default: default).")
-        create.add_argument(
-            "--dimensions", type=int, help="As the embedder gives them; said only to be sure."
-        )
+        create.add_argument("--dimensions", type=int, help="Checked against the embedder's own.")
         create.add_argument(
             "--ann",
             choices=IndexProfile.Ann.values,
@@ -63,7 +61,7 @@ class Command(BaseCommand):
         to = assign.add_mutually_exclusive_group(required=True)
         to.add_argument("--namespace", help="Only this one, and those that use it.")
         to.add_argument("--shared", action="store_true", help="All of them.")
-        drop = actions.add_parser("drop", help="Remove a profile that nobody uses, and its index.")
+        drop = actions.add_parser("drop", help="Remove an unused profile and its index.")
         drop.add_argument("name")
 
     def handle(self, *args: Any, **options: Any) -> None:

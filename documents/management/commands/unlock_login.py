@@ -1,14 +1,15 @@
-"""`manage.py unlock_login USER | --address A | --all`: let somebody sign in again at once."""
+"""`manage.py unlock_login USER | --address A | --all`: unlocks the login."""
 
 from typing import Any
 
 from django.core.management import BaseCommand, CommandError, CommandParser
 
 from documents.accounts import login_throttle
+from ragsite.platform.wording import plural
 
 
 class Command(BaseCommand):
-    help = "Forget failed logins, so that a locked-out operator can sign in again at once."
+    help = "Reset failed logins, so that a locked-out operator can sign in again at once."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username", nargs="?", default="", metavar="USER")
@@ -22,4 +23,4 @@ class Command(BaseCommand):
         if everything and (user or address):
             raise CommandError("--all takes neither a user nor an address.")
         opened = login_throttle.unlock(username=user, address=address, everything=everything)
-        self.stdout.write(f"{opened} locks opened; failures forgotten.")
+        self.stdout.write(f"{plural(opened, 'lock')} removed, failures reset.")

@@ -10,7 +10,7 @@ from evaluation.experiments.ablation import ChunkSize, ablate_chunks, ablate_ret
 from evaluation.experiments.ann_methods import measure_methods
 from evaluation.experiments.ann_recall import question_vectors
 from evaluation.golden.curating import find_set
-from evaluation.management.options import bar, hush, moving, tenant_named
+from evaluation.management.options import bar_updater, find_tenant, progress_bar, quiet_search_log
 from evaluation.reports.ablation import Section, markdown, method_section, outcome_section, write
 from evaluation.runs.code_version import code_version
 from evaluation.runs.runner import Progress
@@ -47,8 +47,8 @@ class Command(BaseCommand):
         parser.add_argument("--out", type=Path, metavar="FOLDER")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        hush()
-        tenant = tenant_named(options["namespace"])
+        quiet_search_log()
+        tenant = find_tenant(options["namespace"])
         parts = options["only"] or PARTS
         try:
             weights = [float(weight) for weight in options["weights"].split(",") if weight]
@@ -83,5 +83,5 @@ class Command(BaseCommand):
             write(options["out"], title, sections, notes)
 
     def _progress(self, name: str) -> Progress:
-        move: Progress = moving(bar(name, "step"))
-        return move
+        update: Progress = bar_updater(progress_bar(name, "step"))
+        return update

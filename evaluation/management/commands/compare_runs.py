@@ -39,7 +39,7 @@ class Command(BaseCommand):
             if a.namespace_id != b.namespace_id:
                 raise CommandError(
                     "These runs belong to different namespaces: "
-                    f"{a.namespace.slug} and {b.namespace.slug}. Say which with --namespace."
+                    f"{a.namespace.slug} and {b.namespace.slug}. Name one with --namespace."
                 )
             try:
                 comparison = compare(a, b, measure=options["measure"])
@@ -48,9 +48,9 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(as_data(comparison)))
         else:
-            self._tell(comparison, options["most"])
+            self._print(comparison, options["most"])
 
-    def _tell(self, comparison: Comparison, most: int) -> None:
+    def _print(self, comparison: Comparison, most: int) -> None:
         self.stdout.write(f"a  {described(comparison.a)}\nb  {described(comparison.b)}\n")
         self.stdout.write(comparison_table(comparison))
         wins, losses = comparison.wins, comparison.losses

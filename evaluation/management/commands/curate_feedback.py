@@ -1,4 +1,4 @@
-"""`manage.py curate_feedback NAME`: what people said of answers, into a golden set."""
+"""`manage.py curate_feedback NAME`: turns feedback on answers into a golden set."""
 
 import json
 from dataclasses import asdict
@@ -8,29 +8,32 @@ from django.core.management import BaseCommand, CommandError, CommandParser
 from rest_framework.exceptions import ValidationError
 
 from evaluation.golden.feedback import USEFUL, curate
-from evaluation.management.options import tenant_named
+from evaluation.management.options import find_tenant
 from evaluation.models import Feedback, GoldenSet
 from ragsite.database.tenancy import namespace
+from ragsite.platform.wording import plural
 from retrieval.api.filters import MomentField
 
 
 class Command(BaseCommand):
     help = (
-        "Make golden queries of feedback: each question becomes a query, each selected passage a "
-        "judgement (grade 2 where the answer was useful, 1 where nobody said, a hard negative "
-        "where it was not). What is judged already stays as it is, so it can be run again. The "
-        "set is made if there is none of that name."
+        "Turn feedback into golden queries: each question becomes a query, each selected passage "
+        "a judgement (grade 2 if the answer was useful, 1 if that was not stated, a hard negative "
+        "if it was not useful). Existing judgements are kept, so it is safe to run again. The set "
+        "is created if it does not exist."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="Of the golden set.")
         parser.add_argument("--namespace", default="default", help="Slug (default: default).")
         parser.add_argument("--since", help="Only feedback from this date or ISO 8601 time on.")
-        parser.add_argument("--useful", choices=list(USEFUL), help="Only what was said to be so.")
+        parser.add_argument(
+            "--useful", choices=list(USEFUL), help="Only feedback that answered so."
+        )
         parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        tenant = tenant_named(options["namespace"])
+        tenant = find_tenant(options["namespace"])
         wanted: dict[str, Any] = {}
         if options["since"]:
             try:
@@ -42,7 +45,7 @@ class Command(BaseCommand):
         with namespace(tenant.pk):
             feedback = list(Feedback.objects.filter(namespace=tenant, **wanted))
             if not feedback:
-                raise CommandError("There is no such feedback.")
+                raise CommandError("No feedback matches.")
             golden_set, _ = GoldenSet.objects.get_or_create(namespace=tenant, name=options["name"])
             curated = curate(golden_set, feedback)
         if options["json"]:
@@ -51,7 +54,8 @@ class Command(BaseCommand):
         for line in curated.refused:
             self.stderr.write(self.style.WARNING(line))
         self.stdout.write(
-            f"{curated.queries} queries with {curated.judgements} new judgements in "
-            f"{golden_set.name!r}; {curated.judged_already} passages were judged already, "
-            f"{curated.gone} are no longer in their documents"
+            f"{plural(curated.queries, 'query')} with "
+            f"{plural(curated.judgements, 'new judgement')} in {golden_set.name!r}; "
+            f"{plural(curated.judged_already, 'passage')} already judged, "
+            f"{curated.gone} no longer in their documents"
         )

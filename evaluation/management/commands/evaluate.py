@@ -1,4 +1,4 @@
-"""`manage.py evaluate --golden-set NAME`: measure the search, here and now."""
+"""`manage.py evaluate --golden-set NAME`: measures the search in this process."""
 
 import json
 import sys
@@ -15,21 +15,22 @@ from evaluation.experiments.scratch import copied
 from evaluation.golden.curating import find_set
 from evaluation.management.options import (
     add_search_options,
-    bar,
+    bar_updater,
+    find_profile,
     find_run,
-    hush,
-    moving,
+    find_tenant,
     options_from,
-    profile_named,
-    tenant_named,
+    progress_bar,
+    quiet_search_log,
 )
 from evaluation.models import EvaluationRun
 from evaluation.reports.tables import described, run_table, worst_lines
 from evaluation.runs.comparison import MEASURE, compare
-from evaluation.runs.gates import HEADLINES, Floor, worse
+from evaluation.runs.gates import HEADLINES, Floor, regressions
 from evaluation.runs.runner import measure_now
 from evaluation.runs.worst import WorstQuestion, worst_questions
 from ragsite.database.tenancy import namespace, operator
+from ragsite.platform.wording import plural
 
 FAILED, BELOW = 1, 2
 
@@ -85,8 +86,8 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="Print the run as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        hush()
-        tenant = tenant_named(options["namespace"])
+        quiet_search_log()
+        tenant = find_tenant(options["namespace"])
         try:
             floors = [Floor.parse(text) for text in options["fail_under"]]
             before = None
@@ -96,15 +97,15 @@ class Command(BaseCommand):
             run = self._measure(tenant, options)
             if run.state != EvaluationRun.State.SUCCEEDED:
                 raise CommandError(f"{run.state}: {run.error_message}", returncode=FAILED)
-            broken = [told for floor in floors if (told := floor.broken(run))]
+            broken = [message for floor in floors if (message := floor.broken(run))]
             if before is not None:
                 with namespace(tenant.pk):
                     comparison = compare(before, run)
-                broken += worse(comparison, tolerance=options["tolerance"])
+                broken += regressions(comparison, tolerance=options["tolerance"])
         except EvaluationError as error:
             raise CommandError(str(error), returncode=FAILED) from None
         with namespace(tenant.pk):
-            worst = worst_questions(run, most=max(0, options["worst"]))
+            worst = worst_questions(run, limit=max(0, options["worst"]))
         self._report(run, broken, worst, as_json=options["json"])
         if broken:
             sys.exit(BELOW)
@@ -115,31 +116,33 @@ class Command(BaseCommand):
             verify = bool(settings.ANSWERS["verifier"])
             asked = replace(asked, answers=True, model=options["model"], verify=verify)
         elif options["model"]:
-            raise CommandError("--model says who answers: add --answers.", returncode=FAILED)
+            raise CommandError("--model needs --answers.", returncode=FAILED)
         with namespace(tenant.pk):
             golden_set = find_set(options["golden_set"], namespace_id=tenant.pk)
         with ExitStack() as stack:
             searched, own_ids = tenant.pk, None
             if options["profile"] and options["profile"] != tenant.active_profile.name:
-                profile = profile_named(options["profile"], near=tenant.pk)
-                indexing = stack.enter_context(bar("indexing", "document"))
-                scratch = stack.enter_context(copied(tenant, profile, progress=moving(indexing)))
+                profile = find_profile(options["profile"], near=tenant.pk)
+                indexing = stack.enter_context(progress_bar("indexing", "document"))
+                scratch = stack.enter_context(
+                    copied(tenant, profile, progress=bar_updater(indexing))
+                )
                 searched, own_ids = scratch.namespace_id, scratch.own_ids
-            asking = stack.enter_context(bar("asking"))
+            asking = stack.enter_context(progress_bar("asking"))
             return measure_now(
                 golden_set,
                 asked,
                 label=options["label"],
                 searched=searched,
                 own_ids=own_ids,
-                progress=moving(asking),
+                progress=bar_updater(asking),
             )
 
     def _report(
         self, run: EvaluationRun, broken: list[str], worst: list[WorstQuestion], *, as_json: bool
     ) -> None:
         if as_json:
-            told = {
+            summary = {
                 "run": str(run.pk),
                 "golden_set": run.golden_set.name,
                 "label": run.label,
@@ -153,9 +156,11 @@ class Command(BaseCommand):
                 "broken": broken,
                 "worst": [asdict(question) for question in worst],
             }
-            self.stdout.write(json.dumps(told))
+            self.stdout.write(json.dumps(summary))
             return
-        self.stdout.write(f"{run.golden_set.name}: {run.queries_done} queries, {described(run)}\n")
+        self.stdout.write(
+            f"{run.golden_set.name}: {plural(run.queries_done, 'query')}, {described(run)}\n"
+        )
         self.stdout.write(run_table(run))
         if worst:
             self.stdout.write(f"\nThe worst questions, by {MEASURE}:")

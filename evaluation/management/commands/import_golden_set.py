@@ -14,6 +14,7 @@ from evaluation.errors import EvaluationError
 from evaluation.golden.formats import GoldenQuestion, read_beir, read_corpus, read_csv, read_jsonl
 from evaluation.golden.importing import CorpusReport, import_questions, ingest_corpus
 from ragsite.database.tenancy import operator
+from ragsite.platform.wording import plural
 
 FORMATS = ("beir", "jsonl", "csv")
 
@@ -53,21 +54,21 @@ class Command(BaseCommand):
         kind = options["format"] or ("beir" if path.is_dir() else path.suffix.lstrip("."))
         name = options["name"] or path.resolve().stem
         if kind not in FORMATS:
-            raise CommandError("Say what it is with --format beir, jsonl or csv.")
+            raise CommandError("Name the format: --format beir, jsonl or csv.")
         prefix = options["prefix"] if options["prefix"] is not None else f"{name}:"
         try:
             questions = self._read(path, kind, options["split"])
             corpus = None
             if options["with_corpus"]:
                 if kind != "beir":
-                    raise CommandError("Only a BEIR folder brings its corpus.")
+                    raise CommandError("--with-corpus needs a BEIR folder.")
                 corpus = self._ingest(namespace_id, path, prefix)
             report = import_questions(
                 namespace_id, name, questions, prefix=prefix if kind == "beir" else ""
             )
         except EvaluationError as error:
             raise CommandError(str(error)) from None
-        told = {
+        summary = {
             "golden_set": name,
             "id": str(report.golden_set.pk),
             "queries": report.queries,
@@ -76,13 +77,13 @@ class Command(BaseCommand):
             "refused": report.refused,
         }
         if corpus is not None:
-            told |= {
+            summary |= {
                 "documents": corpus.taken,
                 "indexed": corpus.indexed,
                 "skipped": corpus.skipped,
                 "failed": corpus.failed,
             }
-        self._tell(told, as_json=options["json"])
+        self._print(summary, as_json=options["json"])
         if report.refused or (corpus and corpus.failed):
             sys.exit(1)
 
@@ -114,26 +115,28 @@ class Command(BaseCommand):
                 indexed=indexed,
             )
 
-    def _tell(self, told: dict[str, Any], *, as_json: bool) -> None:
+    def _print(self, summary: dict[str, Any], *, as_json: bool) -> None:
         if as_json:
-            self.stdout.write(json.dumps(told))
+            self.stdout.write(json.dumps(summary))
             return
-        for line in (*told["refused"], *told.get("failed", [])[:20]):
+        for line in (*summary["refused"], *summary.get("failed", [])[:20]):
             self.stderr.write(self.style.WARNING(line))
-        if skipped := told.get("skipped"):
+        if skipped := summary.get("skipped"):
             named = ", ".join(skipped[:20])
             self.stderr.write(
-                self.style.WARNING(f"{len(skipped)} empty documents were skipped: {named}")
+                self.style.WARNING(f"Skipped {plural(len(skipped), 'empty document')}: {named}")
             )
         documents = ""
-        if "documents" in told:
-            documents = f"{told['documents']} documents taken, {told['indexed']} indexed; "
+        if "documents" in summary:
+            accepted = plural(summary["documents"], "document")
+            documents = f"{accepted} accepted, {summary['indexed']} indexed; "
         self.stdout.write(
-            f"{documents}{told['queries']} queries with {told['judgements']} judgements in "
-            f"{told['golden_set']!r}"
+            f"{documents}{plural(summary['queries'], 'query')} with "
+            f"{plural(summary['judgements'], 'judgement')} in "
+            f"{summary['golden_set']!r}"
             + (
-                f"; {told['judged_documents_not_here']} judged documents are not here"
-                if told["judged_documents_not_here"]
+                f"; missing: {plural(summary['judged_documents_not_here'], 'judged document')}"
+                if summary["judged_documents_not_here"]
                 else ""
             )
         )

@@ -6,7 +6,8 @@ from django.core.management import BaseCommand, CommandError, CommandParser
 
 from documents.jobs.drain import run_until_done
 from evaluation.golden import starter
-from evaluation.management.options import bar, moving, tenant_named
+from evaluation.management.options import bar_updater, find_tenant, progress_bar
+from ragsite.platform.wording import plural
 from ragsite.service.bootstrap import take_samples
 
 
@@ -20,12 +21,13 @@ class Command(BaseCommand):
         parser.add_argument("--namespace", default="default", help="Slug (default: default).")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        tenant = tenant_named(options["namespace"])
-        with bar("indexing", "document") as shown:
-            run_until_done(tenant.pk, take_samples(tenant.pk), progress=moving(shown))
+        tenant = find_tenant(options["namespace"])
+        with progress_bar("indexing", "document") as shown:
+            run_until_done(tenant.pk, take_samples(tenant.pk), progress=bar_updater(shown))
         report = starter.load(tenant.pk)
         if report is None:
             raise CommandError("The sample documents could not be indexed; see manage.py ingest.")
         self.stdout.write(
-            f"{report.queries} queries with {report.judgements} judgements in {starter.NAME!r}"
+            f"{plural(report.queries, 'query')} with {plural(report.judgements, 'judgement')} "
+            f"in {starter.NAME!r}"
         )

@@ -8,7 +8,7 @@ from django.core.management import BaseCommand, CommandError, CommandParser
 
 from documents.models import Namespace
 from evaluation.experiments.ann_recall import ann_recall
-from evaluation.management.options import tenant_named
+from evaluation.management.options import find_tenant
 from evaluation.reports.tables import table
 from ragsite.database.tenancy import operator
 
@@ -46,7 +46,7 @@ class Command(BaseCommand):
         if not all(0 < share <= 1 for share in shares) or options["k"] < 1:
             raise CommandError("Shares lie above 0 and up to 1, and k is at least 1.")
         if options["namespace"]:
-            tenants = [tenant_named(options["namespace"])]
+            tenants = [find_tenant(options["namespace"])]
         else:
             with operator():
                 all_of_them = Namespace.objects.select_related("active_profile")

@@ -59,14 +59,14 @@ class Command(BaseCommand):
         parts = [p for p in (programs.web(), programs.worker()) if only in (None, p.name)]
         supervisor = Supervisor(parts, home=settings.HOME, name=only or "supervisor")
         try:
-            preflight.require_room()
+            preflight.require_disk_space()
             if other := supervisor.claim():
                 raise CommandError(f"Ragsite already runs in {settings.HOME} (pid {other}).")
             if only != "worker":
                 preflight.require_port()
             if only is None:
                 self._prepare(with_samples=not options["no_samples"])
-            preflight.require_fit_database()
+            preflight.require_usable_database()
         except (OperationalError, preflight.CannotStart) as error:
             raise CommandError(str(error).strip()) from None
         supervisor.every = self._chores(only, supervisor)

@@ -21,19 +21,19 @@ from psycopg_pool import PoolTimeout
 from ragsite.access.auth import find_caller, is_well_formed
 from ragsite.access.client_address import address_of_scope
 from ragsite.database.tenancy import operator
+from ragsite.platform.asgi_types import Application, Message, Receive, Scope, Send, header_of
 from ragsite.platform.errors import ApiError
 from ragsite.web.threads import RequestThreads
 
-from .asgi_types import Application, Message, Receive, Scope, Send, header_of
 from .refusals import Exchange, Refusal
 from .routes import STRANGER_BYTES, Proof, body_rule
-from .slots import Slots, Taken
+from .slots import SlotResult, Slots
 
 RETRY_AFTER = 5  # seconds
 OPERATORS = "operators"  # who owns the large bodies that are sent to the admin
 
 
-class Pace:
+class MinimumRate:
     """A body must keep up a minimum rate. Whoever is faster earns time, but never more than
     `seconds` of it: a client that stops is cut off, however much it has sent before."""
 
@@ -79,7 +79,7 @@ class _BodyExchange(Exchange):
         self.rule = body_rule(scope["path"])
         self.received = 0
         self.owner: Hashable | None = None
-        self.pace = Pace(
+        self.pace = MinimumRate(
             seconds=settings.BODIES["timeout"], min_rate=settings.BODIES["min_bytes_per_second"]
         )
 
@@ -137,10 +137,10 @@ class _BodyExchange(Exchange):
         """Only from somebody we know, and only so many at once."""
         owner = await self._find_owner()
         taken = self.slots.take(owner)
-        if taken is Taken.OWNER_FULL:
+        if taken is SlotResult.OWNER_FULL:
             message = f"You are already sending {self.slots.per_owner} large bodies at once."
             self.refuse(Refusal(429, "too_many_uploads", message, retry_after=RETRY_AFTER))
-        if taken is Taken.ALL_FULL:
+        if taken is SlotResult.ALL_FULL:
             message = "Too many large bodies are being received; try again shortly."
             self.refuse(Refusal(503, "busy", message, retry_after=RETRY_AFTER))
         self.owner = owner

@@ -2,9 +2,9 @@
 
 from django.conf import settings
 
+from ragsite.platform.asgi_types import Application
 from ragsite.web.threads import RequestThreads
 
-from .asgi_types import Application
 from .bodies import BodyGuard
 from .send_deadline import SendDeadline
 from .stream_limit import StreamLimit

@@ -6,10 +6,9 @@ import logging
 import time
 from typing import NoReturn
 
+from ragsite.platform.asgi_types import Application, Message, Receive, Scope, Send, header_of
 from ragsite.platform.errors import CHALLENGE, FLAT_PREFIX, envelope, flat_envelope
 from ragsite.platform.logs import accepted_request_id, request_id
-
-from .asgi_types import Application, Message, Receive, Scope, Send, header_of
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ it also drops what a closed connection has not delivered.
 import asyncio
 import logging
 
-from .asgi_types import Application, Message, Receive, Scope, Send
+from ragsite.platform.asgi_types import Application, Message, Receive, Scope, Send
 
 logger = logging.getLogger(__name__)
 

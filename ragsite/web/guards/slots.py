@@ -6,8 +6,8 @@ from collections.abc import Hashable
 from enum import Enum
 
 
-class Taken(Enum):
-    YES = "yes"
+class SlotResult(Enum):
+    TAKEN = "taken"
     OWNER_FULL = "owner_full"
     ALL_FULL = "all_full"
 
@@ -20,14 +20,14 @@ class Slots:
         self._open: Counter[Hashable] = Counter()
         self._lock = threading.Lock()
 
-    def take(self, owner: Hashable) -> Taken:
+    def take(self, owner: Hashable) -> SlotResult:
         with self._lock:
             if self._open[owner] >= self.per_owner:
-                return Taken.OWNER_FULL
+                return SlotResult.OWNER_FULL
             if self.total is not None and self._open.total() >= self.total:
-                return Taken.ALL_FULL
+                return SlotResult.ALL_FULL
             self._open[owner] += 1
-            return Taken.YES
+            return SlotResult.TAKEN
 
     def give_back(self, owner: Hashable) -> None:
         with self._lock:

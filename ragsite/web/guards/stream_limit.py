@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from django.conf import settings
 
 from ragsite.access.client_address import address_of_scope, network_of
+from ragsite.platform.asgi_types import Application, Message, Receive, Scope, Send, header_of
 from ragsite.platform.errors import ApiError
 
-from .asgi_types import Application, Message, Receive, Scope, Send, header_of
 from .refusals import Exchange, Refusal
 from .routes import needs_key
-from .slots import Slots, Taken
+from .slots import SlotResult, Slots
 
 PLAIN_ANSWER_BYTES = 1024 * 1024
 RETRY_AFTER = 5  # seconds
@@ -50,7 +50,7 @@ class _StreamExchange(Exchange):
 
     def take_slot(self) -> None:
         owner = self.find_owner()
-        if self.slots.take(owner) is not Taken.YES:
+        if self.slots.take(owner) is not SlotResult.TAKEN:
             self.refuse(Refusal(429, CODE, _message(self.slots), retry_after=RETRY_AFTER))
         self.owner = owner
 
@@ -96,7 +96,7 @@ def waiting(authorization: str) -> Iterator[None]:
 @contextmanager
 def slot_of(owner: str) -> Iterator[None]:
     """The same for work that is known by its owner and not by a header."""
-    if open_streams.take(owner) is not Taken.YES:
+    if open_streams.take(owner) is not SlotResult.TAKEN:
         raise ApiError(CODE, _message(open_streams), http_status=429, retry_after=RETRY_AFTER)
     try:
         yield

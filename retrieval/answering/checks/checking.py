@@ -194,13 +194,14 @@ class AnswerChecker:
         return end
 
     def _in_code_exact(self, found: regex.Match[str]) -> str:
-        quote = found[1]
+        whole: str = found[0]
+        quote: str = found[1]
         if not is_long_enough(quote):
-            return found[0]
+            return whole
         checked = self._quotes.check(quote, preferred=[])
         is_exact = bool(checked.parts) and checked.is_exact
         self._count(**{"quotes_exact" if is_exact else "quotes_removed": 1})
-        return found[0] if is_exact else quote
+        return whole if is_exact else quote
 
     def _mark(self, final: bool) -> int:
         """A quotation mark, an apostrophe, or a sign for inches, at the buffer's beginning."""

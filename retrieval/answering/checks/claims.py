@@ -28,7 +28,7 @@ class Sentence:
 
 def without_markers(text: str) -> str:
     """The same text, of the same length, with blanks where markers stand."""
-    return MARKER_TEXT.sub(lambda marker: " " * len(marker[0]), text)
+    return str(MARKER_TEXT.sub(lambda marker: " " * len(marker[0]), text))
 
 
 def answer_sentences(

@@ -135,4 +135,4 @@ class MarkerParser:
 
 def without_markers(text: str) -> str:
     """Return the text without its canonical markers, e.g. an earlier turn of a conversation."""
-    return CANONICAL.sub("", text)
+    return str(CANONICAL.sub("", text))

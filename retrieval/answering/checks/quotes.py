@@ -78,7 +78,7 @@ class CheckedQuote:
 
 
 def without_placeholders(text: str) -> str:
-    return _PLACEHOLDERS.sub("", text)
+    return str(_PLACEHOLDERS.sub("", text))
 
 
 def is_long_enough(quote: str) -> bool:
@@ -113,7 +113,7 @@ def ending(text: str, start: int, *, resume: int = 0, final: bool) -> int | Endi
     if paragraph_end:
         stop, is_complete = paragraph_end.start(), True
     for found in _ENDS[mark].finditer(text, max(start + 1, resume), stop):
-        position = found.start()
+        position: int = found.start()
         needed = ELISION if mark in APOSTROPHES else 1
         if position + needed >= len(text) and not final:
             return Ending.UNKNOWN
@@ -147,7 +147,7 @@ def marker_after(text: str, end: int, *, final: bool) -> int | None:
     if stop is None:
         return -1 if final or len(text) > limit else None
     if stop[0] == MARKER:
-        return stop.start()
+        return int(stop.start())
     if stop[0] in ".!?。！？":
         after = _MARKER_NEXT.match(text, stop.end(), partial=not final)
         if after:

@@ -107,4 +107,5 @@ def _one_question(text: str) -> str:
     lines = [line.strip().strip("\"'“”„«»`*") for line in text.strip().splitlines() if line.strip()]
     if not lines or len(lines[0]) > MAX_QUESTION or not WORD.search(lines[0]):
         return ""
-    return regex.sub(r"^(?:user|question|standalone question)\s*:\s*", "", lines[0], flags=regex.I)
+    label = r"^(?:user|question|standalone question)\s*:\s*"
+    return str(regex.sub(label, "", lines[0], flags=regex.I))

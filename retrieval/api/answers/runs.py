@@ -18,7 +18,7 @@ from ragsite.platform.logs import current_request_id, request_id
 from ragsite.web import shutdown
 from ragsite.web.client_watch import current_watch
 from ragsite.web.generator_thread import GeneratorThread
-from ragsite.web.guards.slots import Slots, Taken
+from ragsite.web.guards.slots import SlotResult, Slots
 from retrieval.answering import answer as pipeline
 from retrieval.answering.requests import AnswerEvent, AnswerRequest, AnswerResult, Event
 
@@ -128,9 +128,9 @@ def as_api_error(error: LanguageModelFailed) -> ApiError:
 
 def _take_slot(namespace_id: uuid.UUID) -> None:
     taken = slots.take(namespace_id)
-    if taken is Taken.OWNER_FULL:
+    if taken is SlotResult.OWNER_FULL:
         message = f"This namespace has {slots.per_owner} answers under way; try again shortly."
         raise ApiError("too_many_answers", message, http_status=429, retry_after=RETRY_AFTER)
-    if taken is Taken.ALL_FULL:
+    if taken is SlotResult.ALL_FULL:
         message = "Too many answers are being written; try again shortly."
         raise ApiError("busy", message, http_status=503, retry_after=RETRY_AFTER)

@@ -87,7 +87,7 @@ def _namespace(request: Request) -> Namespace:
 
 def _shown(namespace: Namespace) -> dict[str, object]:
     return {
-        **answer_settings.shown(namespace),
+        **answer_settings.current(namespace),
         "available_models": sorted(settings.LANGUAGE_MODELS),
         "default_model": settings.ANSWERS["model"],
     }

@@ -16,13 +16,13 @@ from rest_framework.utils import json
 
 from ragsite.access import rate_limits
 from ragsite.access.actor import KEY, Actor, acting_as, set_actor
-from ragsite.access.auth import enter, find_caller, lacks_scope
+from ragsite.access.auth import enter, find_caller, insufficient_scope
 from ragsite.access.client_address import address_of_scope
+from ragsite.platform.asgi_types import Message, Receive, Scope, Send, header_of
 from ragsite.platform.errors import ApiError, envelope_of
 from ragsite.platform.logs import accepted_request_id, request_id
 from ragsite.web import sockets
 from ragsite.web.guards import stream_limit
-from ragsite.web.guards.asgi_types import Message, Receive, Scope, Send, header_of
 from ragsite.web.guards.routes import STRANGER_BYTES
 from ragsite.web.streaming import as_line
 from ragsite.web.threads import RequestThreads
@@ -196,7 +196,7 @@ class _Conversation:
                 rate_limits.require(entry.admission)
             set_actor(KEY, entry.caller.prefix)
             if not entry.caller.may("read"):
-                raise lacks_scope("read")
+                raise insufficient_scope("read")
             asked, _ = answer_request_of(message)
             return asked, AnswerRun(entry.caller.namespace_id, asked, door="websocket")
 

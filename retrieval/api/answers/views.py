@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents.api.events import WhateverIsAccepted
+from documents.api.events import IgnoreAcceptHeader
 from documents.api.views import caller_of, check_parameters
 from documents.language_models.base import LanguageModelFailed
 from ragsite.web.guards.stream_limit import waiting
@@ -80,7 +80,7 @@ EXAMPLES = [
 class AnswerView(APIView):
     scopes = {"POST": "read"}
     rate_class = "answer"
-    content_negotiation_class = WhateverIsAccepted
+    content_negotiation_class = IgnoreAcceptHeader
 
     @extend_schema(
         operation_id="answer",

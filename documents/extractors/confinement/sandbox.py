@@ -23,13 +23,13 @@ class SandboxFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SandboxOptions:
     mode: str = AUTO
     user: str = "nobody"
     read_paths: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, request: dict[str, Any]) -> "Options":
+    def of(cls, request: dict[str, Any]) -> "SandboxOptions":
         paths = tuple(request.get("read_paths", ()))
         return cls(request.get("mode", AUTO), request.get("user", "nobody"), paths)
 
@@ -55,7 +55,7 @@ class Sandbox:
     """Of one server: its forks `enter`. Programs may be run where an OCR engine is one."""
 
     def __init__(
-        self, options: Options, *, ocr: dict[str, Any] | None, runs_programs: bool
+        self, options: SandboxOptions, *, ocr: dict[str, Any] | None, runs_programs: bool
     ) -> None:
         self.options = options
         self.runs_programs = runs_programs

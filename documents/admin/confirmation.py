@@ -1,4 +1,4 @@
-"""Ask first: an action that destroys shows how many and which, and runs when that is confirmed."""
+"""A confirmation page before a destructive action: it shows which rows and how many."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
@@ -12,14 +12,16 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
+from ragsite.platform.wording import plural
+
 TITLES_SHOWN = 20
 
 Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
 
 
-def asks_first(question: str, *, consequence: str) -> Callable[[Action], Action]:
-    """For an admin action, below @admin.action. `question` has {count}; what was confirmed is
-    exactly the rows that were shown: if the selection has changed since, it asks again."""
+def confirm_first(question: str, *, noun: str, consequence: str) -> Callable[[Action], Action]:
+    """Decorate an admin action, below @admin.action. `{rows}` in the question becomes the count
+    with the noun. Only the rows that were shown are confirmed: a changed selection asks again."""
 
     def decorate(action: Action) -> Action:
         @wraps(action)
@@ -27,11 +29,11 @@ def asks_first(question: str, *, consequence: str) -> Callable[[Action], Action]
             self: ModelAdmin, request: HttpRequest, queryset: QuerySet[Any]
         ) -> HttpResponse | None:
             name = action.__name__
-            seal = seal_of(name, queryset.order_by().values_list("pk", flat=True))
-            if request.POST.get("confirmed") == seal:
+            fingerprint = fingerprint_of(name, queryset.order_by().values_list("pk", flat=True))
+            if request.POST.get("confirmed") == fingerprint:
                 return action(self, request, queryset)
             if request.POST.get("confirmed"):
-                changed = "The selection has changed meanwhile. Look again, please."
+                changed = "The selection has changed. Please check it again."
                 messages.warning(request, changed)
             posted = {
                 "action": name,
@@ -44,8 +46,9 @@ def asks_first(question: str, *, consequence: str) -> Callable[[Action], Action]
                 request,
                 queryset,
                 question=question,
+                noun=noun,
                 consequence=consequence,
-                seal=seal,
+                fingerprint=fingerprint,
                 posted=[*posted.items(), *((ACTION_CHECKBOX_NAME, pk) for pk in chosen)],
             )
 
@@ -54,8 +57,8 @@ def asks_first(question: str, *, consequence: str) -> Callable[[Action], Action]
     return decorate
 
 
-def seal_of(name: str, ids: Iterable[Any]) -> str:
-    """Names exactly this action on exactly these rows."""
+def fingerprint_of(name: str, ids: Iterable[Any]) -> str:
+    """A hash of this action on exactly these rows."""
     lines = "\n".join([name, *sorted(str(pk) for pk in ids)])
     return hashlib.sha256(lines.encode()).hexdigest()
 
@@ -66,19 +69,20 @@ def confirmation_page(
     queryset: QuerySet[Any],
     *,
     question: str,
+    noun: str,
     consequence: str,
-    seal: str,
+    fingerprint: str,
     posted: Sequence[tuple[str, str]] = (),
 ) -> HttpResponse:
     count = queryset.count()
     context = {
         **model_admin.admin_site.each_context(request),
-        "title": question.format(count=count),
+        "title": question.format(rows=plural(count, noun)),
         "opts": model_admin.opts,
         "consequence": consequence,
         "titles": [str(row)[:120] for row in queryset[:TITLES_SHOWN]],
         "more": max(0, count - TITLES_SHOWN),
-        "seal": seal,
+        "fingerprint": fingerprint,
         "posted": posted,
     }
     return TemplateResponse(request, "admin/confirm.html", context)

@@ -18,9 +18,12 @@ from ragsite.database.tenancy import namespace
 from ragsite.platform.backends import load_backend
 from ragsite.platform.errors import ApiError
 from ragsite.web.threads import release_connections
+from retrieval import reranking
 from retrieval.answering.model_writer import ModelWriter
 from retrieval.answering.writers.base import Embed, Writer
+from retrieval.answering.writers.extractive import ExtractiveWriter
 from retrieval.ranking import relevance
+from retrieval.rerankers.base import RerankPassage
 from retrieval.timing import Clock
 
 from .requests import AnswerRequest, Preferences
@@ -111,6 +114,8 @@ def _writer(alias: str) -> tuple[Writer, LanguageModel | None]:
             details={"available": available},
         )
     backend = load_backend("LANGUAGE_MODELS", alias)
+    if isinstance(backend, ExtractiveWriter):
+        return _with_cross_encoder(backend), None
     if not isinstance(backend, LanguageModel):
         return backend, None
     writer = ModelWriter(
@@ -119,6 +124,22 @@ def _writer(alias: str) -> tuple[Writer, LanguageModel | None]:
         template_file=settings.ANSWERS["prompt_file"],
     )
     return writer, backend
+
+
+def _with_cross_encoder(writer: ExtractiveWriter) -> ExtractiveWriter:
+    """Where a cross-encoder is configured, it orders the best sentences too."""
+    if writer.score_pairs is not None or "cross-encoder" not in settings.RERANKERS:
+        return writer
+    return ExtractiveWriter(
+        embedding_languages=writer.embedding_languages, score_pairs=_score_pairs
+    )
+
+
+def _score_pairs(question: str, texts: Sequence[str]) -> Sequence[float]:
+    """One score for each text; all alike, which changes no order, if the cross-encoder fails."""
+    chosen = reranking.choose(question, choice="cross-encoder")
+    passages = [RerankPassage(text, None) for text in texts]
+    return reranking.rerank(question, passages, chosen).scores or [0.0] * len(texts)
 
 
 def _embed(namespace_id: uuid.UUID, profile: IndexProfile) -> Embed | None:

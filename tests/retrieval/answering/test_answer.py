@@ -303,3 +303,29 @@ def test_an_answer_that_nobody_waited_for_is_booked(
         booked = LanguageModelUsage.objects.get()
     assert booked.prompt_tokens > 100
     assert booked.completion_tokens > 5
+
+
+class LastFirst:
+    """Prefers what stands last in its list."""
+
+    name = "cross-encoder"
+
+    def rerank(self, query: str, passages: Any, *, deadline: float) -> list[float]:
+        return [number / 10 for number in range(len(passages))]
+
+    def warm(self) -> None:
+        return None
+
+
+def test_a_configured_cross_encoder_orders_the_sentences_of_an_extractive_answer(
+    library: Api, tenant: Namespace, settings: Any
+) -> None:
+    question = "How long is the warranty on a lamp?"
+    plain = ask(tenant, question, model="extractive").text
+    backend = "tests.retrieval.answering.test_answer.LastFirst"
+    settings.RERANKERS = {**settings.RERANKERS, "cross-encoder": {"BACKEND": backend}}
+    load_backend.cache_clear()
+    with operator():
+        Namespace.objects.filter(pk=tenant.pk).update(answer_min_relevance=0.0)
+    assert ask(tenant, question, model="extractive").text != plain
+    load_backend.cache_clear()

@@ -216,7 +216,7 @@ def test_the_admin_begins_watches_and_switches(
         chosen = {"action": action, "_selected_action": [str(row.pk)]}
         answer = boss.post(page, chosen, follow=True)
         if action in ("cancel", "reclaim"):  # they destroy, and so they ask first
-            assert f"{action.capitalize()} 1 reindexes?" in answer.text
+            assert f"{action.capitalize()} 1 reindex?" in answer.text
             sure = {**chosen, "confirmed": answer.context["fingerprint"]}
             answer = boss.post(page, sure, follow=True)
         return answer.content.decode()

@@ -224,7 +224,7 @@ def test_default_questions_get_their_answer_and_others_get_nothing(
     files = sorted((root / "documents/samples").glob("*.md"))
     api.upload(*((file.name, file.read_text()) for file in files))
     work()
-    lines = (root / "evaluation/starter/harbour-lights.jsonl").read_text().splitlines()
+    lines = (root / "evaluation/golden/starter/harbour-lights.jsonl").read_text().splitlines()
     right = 0
     for question in map(json.loads, lines):
         wanted = {j["source_uri"].partition(":")[2] for j in question["judgements"]}

@@ -10,13 +10,15 @@ import numpy as np
 from documents.text.lexemes import analysed
 from retrieval.answering.requests import Evidence
 
-from .answer_types import AnswerType, answer_type, offers
+from .answer_types import AnswerType, answer_type, asks_for_first, offers
 from .units import Unit
 from .words import content_words, is_unspaced, keys_of
 
 K1, B = 1.2, 0.4  # BM25's saturation and length normalisation
 # Characters that are compared at a time, whatever words they belong to.
 GRAM, UNSPACED_GRAM = 4, 2
+LEAST_TRUST = 0.3  # in a heading; otherwise as much as its passage is relevant
+STEPS = 1.5  # for questions how to do something, the kind of answer counts more
 
 NAMES = (
     "bm25",
@@ -30,6 +32,9 @@ NAMES = (
     "neighbour",  # it takes the sentence before it along
     "fragment",
     "heading",  # the weight of the question's words that stand only in the heading above it
+    "group",  # the weight of the words in the header or heading of a whole table or list
+    "first",  # where that is asked for, 1: the first of a list, -1: all of a list
+    "itself",  # it is about the page that it stands on
 )
 
 
@@ -53,7 +58,7 @@ class Measured:
 def measure(
     question: str, units: Sequence[Unit], evidence: Sequence[Evidence], *, language: str
 ) -> Measured:
-    words = [keys_of(unit.text) for unit in units]
+    words = [keys_of(unit.compared) for unit in units]
     places = [frozenset(keys_of(f"{each.hit.title} {each.hit.section}")) for each in evidence]
     read = _question(question, words, places, language=language)
     average = sum(map(len, words)) / max(1, len(words)) or 1.0
@@ -62,21 +67,27 @@ def measure(
     surface, grams = _surface(question), _grams(question, length)
     values = np.zeros((len(units), len(NAMES)))
     keys = []
+    asked_first = asks_for_first(question)
     for row, (unit, own) in enumerate(zip(units, words, strict=True)):
         present = read.words.keys() & set(own)
         near = set(keys_of(unit.context)) | places[unit.passage]
+        relevance = _relevance(evidence[unit.passage], unit.passage)
+        trust = max(LEAST_TRUST, relevance)
         values[row] = (
             _bm25(read, own, average),
             _weight(read, present),
             _weight(read, read.words.keys() & (near | present)),
-            len(surface & _surface(unit.text)) / max(1, len(surface)),
-            len(grams & _grams(unit.text, length)) / max(1, len(grams)),
+            len(surface & _surface(unit.compared)) / max(1, len(surface)),
+            len(grams & _grams(unit.compared, length)) / max(1, len(grams)),
             0.0,
-            _relevance(evidence[unit.passage], unit.passage),
+            relevance,
             _type(unit.text, kind, question),
             float(unit.has_neighbour),
             float(unit.is_fragment),
-            _weight(read, (read.words.keys() & set(keys_of(unit.heading))) - present),
+            _weight(read, (read.words.keys() & set(keys_of(unit.heading))) - present) * trust,
+            _weight(read, present) * trust if unit.topic else 0.0,
+            float(unit.is_first) - float(unit.kind == "list") if asked_first else 0.0,
+            float(unit.is_about_itself),
         )
         keys.append(frozenset(present))
     return Measured(read, tuple(keys), values)
@@ -127,7 +138,8 @@ def _grams(text: str, length: int) -> set[str]:
 def _type(text: str, kind: AnswerType | None, question: str) -> float:
     if kind is None:
         return 0.0
-    return 1.0 if offers(text, kind, question=question) else -1.0
+    size = STEPS if kind == "steps" else 1.0
+    return size if offers(text, kind, question=question) else -size
 
 
 def _relevance(evidence: Evidence, rank: int) -> float:

@@ -6,8 +6,8 @@ import regex
 
 AnswerType = Literal["duration", "rhythm", "time", "number", "name", "steps"]
 
-# How questions open, in the languages that are asked most. What stands first in a question counts;
-# of two that begin at one place, the upper one.
+# How questions open, in the languages that are asked most. Of two that begin at one place, the
+# upper one counts.
 _ASKED: tuple[tuple[AnswerType, regex.Pattern[str]], ...] = (
     ("duration", regex.compile(r"\b(how long|wie lange)\b(?! ago)", regex.IGNORECASE)),
     ("rhythm", regex.compile(r"\b(how (often|frequently)|wie oft)\b", regex.IGNORECASE)),
@@ -109,6 +109,7 @@ _INSTRUCTION = regex.compile(
     r"fill|complete|get|give|keep|return|change|register|connect|unplug|plug|restore|exclude)\b)",
     regex.IGNORECASE,
 )
+_BEFORE_PART = regex.compile(r"([,;?.]|\b(and|or|und|oder|y|et|e))\s+\Z", regex.IGNORECASE)
 _ASKS_FOR_FIRST = regex.compile(
     r"\bfirst( of all| thing| step)?\b(?=\W*\Z| (in|when|if|to|after|during|do)\b|,)|"
     r"\bbegin with\b|\bstart with\b|\bzuerst\b|\bals erstes\b|\bprimero\b|\bd'abord\b",
@@ -122,9 +123,14 @@ _NAME = regex.compile(
 )
 
 
-def answer_type(question: str) -> AnswerType | None:
+def answer_types(question: str) -> frozenset[AnswerType]:
+    """The kind that stands first in the question, and those that begin another part of it."""
     found = [(match.start(), kind) for kind, p in _ASKED if (match := p.search(question))]
-    return min(found, key=lambda each: each[0])[1] if found else None
+    if not found:
+        return frozenset()
+    first = min(found, key=lambda each: each[0])
+    parts = [each for each in found if _BEFORE_PART.search(question, 0, each[0])]
+    return frozenset(kind for at, kind in (first, *parts) if at != first[0] or kind == first[1])
 
 
 def asks_for_first(question: str) -> bool:

@@ -8,7 +8,7 @@ from .words import is_unspaced
 
 # The best score at which an answer is as likely refused as given under the default setting: there
 # the confidence is 0.2. Few answerable questions lie below; the decision page has the figures.
-WITH_COSINES = 9.5  # of the score and the relevance of the best passage
+WITH_COSINES = 9.7  # of the score and the relevance of the best passage
 RELEVANCE = 3.0  # points of score that a wholly relevant passage adds
 WORDS_ONLY = {"en": 6.3, "de": 5.5, "es": 6.3, "ru": 5.0, "zh": 4.0, "ar": 4.0}
 OTHER_LANGUAGE, OTHER_UNSPACED = 5.3, 4.0

@@ -10,7 +10,7 @@ import numpy as np
 from documents.text.lexemes import analysed
 from retrieval.answering.requests import Evidence
 
-from .answer_types import AnswerType, answer_type, asks_for_first, offers
+from .answer_types import AnswerType, answer_types, asks_for_first, offers
 from .units import Unit
 from .words import content_words, is_unspaced, keys_of
 
@@ -18,7 +18,7 @@ K1, B = 1.2, 0.4  # BM25's saturation and length normalisation
 # Characters that are compared at a time, whatever words they belong to.
 GRAM, UNSPACED_GRAM = 4, 2
 LEAST_TRUST = 0.3  # in a heading; otherwise as much as its passage is relevant
-STEPS = 1.5  # for questions how to do something, the kind of answer counts more
+STEPS = 2.0  # for questions how to do something, the kind of answer counts more
 
 NAMES = (
     "bm25",
@@ -44,6 +44,7 @@ class Question:
     words: Mapping[str, str]  # what it asks about: by key, as typed
     weights: Mapping[str, float]  # by key; they add up to 1
     found: frozenset[str]  # keys that stand in some unit, title or section
+    kinds: frozenset[AnswerType] = frozenset()  # of answers that it asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +63,12 @@ def measure(
     places = [frozenset(keys_of(f"{each.hit.title} {each.hit.section}")) for each in evidence]
     read = _question(question, words, places, language=language)
     average = sum(map(len, words)) / max(1, len(words)) or 1.0
-    kind = answer_type(question)
     length = UNSPACED_GRAM if is_unspaced(question) else GRAM
     surface, grams = _surface(question), _grams(question, length)
     values = np.zeros((len(units), len(NAMES)))
     keys = []
     asked_first = asks_for_first(question)
+    places_of = _places_of_words(units, words)
     for row, (unit, own) in enumerate(zip(units, words, strict=True)):
         present = read.words.keys() & set(own)
         near = set(keys_of(unit.context)) | places[unit.passage]
@@ -81,11 +82,11 @@ def measure(
             len(grams & _grams(unit.compared, length)) / max(1, len(grams)),
             0.0,
             relevance,
-            _type(unit.text, kind, question),
+            _type(unit.text, read.kinds, question),
             float(unit.has_neighbour),
             float(unit.is_fragment),
             _weight(read, (read.words.keys() & set(keys_of(unit.heading))) - present) * trust,
-            _weight(read, present) * trust if unit.topic else 0.0,
+            _group(read, unit, frozenset(present), places_of[unit.passage]) * trust,
             float(unit.is_first) - float(unit.kind == "list") if asked_first else 0.0,
             float(unit.is_about_itself),
         )
@@ -109,9 +110,8 @@ def _question(
     }
     whole = sum(weights.values()) or 1.0
     found = frozenset(having) | {key for place in places for key in place if key in asked}
-    return Question(
-        question, asked, {key: weight / whole for key, weight in weights.items()}, found
-    )
+    shares = {key: weight / whole for key, weight in weights.items()}
+    return Question(question, asked, shares, found, answer_types(question))
 
 
 def _weight(question: Question, keys: set[str] | frozenset[str]) -> float:
@@ -135,11 +135,32 @@ def _grams(text: str, length: int) -> set[str]:
     return {text[start : start + length] for start in range(len(text) - length + 1)}
 
 
-def _type(text: str, kind: AnswerType | None, question: str) -> float:
-    if kind is None:
+def _places_of_words(
+    units: Sequence[Unit], words: Sequence[Sequence[str]]
+) -> Mapping[int, Counter[str]]:
+    """By passage, in how many of its sentences, rows and items each word stands."""
+    places: dict[int, Counter[str]] = {unit.passage: Counter() for unit in units}
+    for unit, own in zip(units, words, strict=True):
+        if not unit.topic:
+            places[unit.passage].update(set(own))
+    return places
+
+
+def _group(
+    question: Question, unit: Unit, present: frozenset[str], places: Mapping[str, int]
+) -> float:
+    """-1 if a word of the question stands in one row and nowhere else: that row is asked for."""
+    if not unit.topic:
         return 0.0
-    size = STEPS if kind == "steps" else 1.0
-    return size if offers(text, kind, question=question) else -size
+    inside = (question.words.keys() & set(keys_of(unit.text))) - present
+    return -1.0 if any(places[key] == 1 for key in inside) else _weight(question, present)
+
+
+def _type(text: str, kinds: frozenset[AnswerType], question: str) -> float:
+    if not kinds:
+        return 0.0
+    size = STEPS if "steps" in kinds else 1.0
+    return size if any(offers(text, kind, question=question) for kind in kinds) else -size
 
 
 def _relevance(evidence: Evidence, rank: int) -> float:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from documents.text.boundaries import Span
 
-BlockKind = Literal["text", "item", "row", "header", "code", "heading"]
+BlockKind = Literal["text", "item", "row", "header", "code", "heading", "table", "list"]
 
 MAX_HEADING = 90  # characters; a longer line is no heading
 MAX_HEADER_ROW = 400

@@ -10,6 +10,7 @@ from .words import keys_of
 
 MAX_CHOSEN = 3
 CLOSE = 1.0  # below the best score, for another unit to be worth reading
+CLOSE_PARTS = 3.0  # where several things are asked for
 NEW_SHARE = 0.1  # of the question's weight that another unit has to add
 ALIKE = 0.8  # share of words in common, from which two units say the same
 
@@ -19,8 +20,9 @@ def choose(ranking: Ranking, evidence: Sequence[Evidence]) -> list[Unit]:
     of the documents, and of their text."""
     chosen: list[RankedUnit] = []
     covered: set[str] = set()
+    close = CLOSE_PARTS if len(ranking.question.kinds) > 1 else CLOSE
     for ranked in ranking.units:
-        if chosen and ranked.score < chosen[0].score - CLOSE:
+        if chosen and ranked.score < chosen[0].score - close:
             break
         added = sum(ranking.question.weights[key] for key in ranked.keys - covered)
         if chosen and (added < NEW_SHARE or _is_repeated(ranked, chosen, evidence)):

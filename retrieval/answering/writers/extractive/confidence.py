@@ -8,7 +8,8 @@ from .words import is_unspaced
 
 # The best score at which an answer is as likely refused as given under the default setting: there
 # the confidence is 0.2. Few answerable questions lie below; the decision page has the figures.
-WITH_COSINES = 7.4
+WITH_COSINES = 9.7  # of the score and the relevance of the best passage
+RELEVANCE = 3.0  # points of score that a wholly relevant passage adds
 WORDS_ONLY = {"en": 6.3, "de": 5.5, "es": 6.3, "ru": 5.0, "zh": 4.0, "ar": 4.0}
 OTHER_LANGUAGE, OTHER_UNSPACED = 5.3, 4.0
 DEFAULT_MIN_RELEVANCE = 0.2
@@ -21,9 +22,12 @@ def confidence(ranking: Ranking, *, language: str) -> float:
     task's `min_relevance` on."""
     if not ranking.units:
         return 0.0
-    level = WITH_COSINES if ranking.has_cosines else _level_of_words(ranking, language)
+    if ranking.has_cosines:
+        above = ranking.best_score + RELEVANCE * ranking.relevance - WITH_COSINES
+    else:
+        above = ranking.best_score - _level_of_words(ranking, language)
     at_level = math.log(DEFAULT_MIN_RELEVANCE / (1 - DEFAULT_MIN_RELEVANCE))
-    logit = at_level + SLOPE * (ranking.best_score - level)
+    logit = at_level + SLOPE * above
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))
 
 

@@ -10,13 +10,15 @@ import numpy as np
 from documents.text.lexemes import analysed
 from retrieval.answering.requests import Evidence
 
-from .answer_types import AnswerType, answer_type, offers
+from .answer_types import AnswerType, answer_types, asks_for_first, offers
 from .units import Unit
 from .words import content_words, is_unspaced, keys_of
 
 K1, B = 1.2, 0.4  # BM25's saturation and length normalisation
 # Characters that are compared at a time, whatever words they belong to.
 GRAM, UNSPACED_GRAM = 4, 2
+LEAST_TRUST = 0.3  # in a heading; otherwise as much as its passage is relevant
+STEPS = 2.0  # for questions how to do something, the kind of answer counts more
 
 NAMES = (
     "bm25",
@@ -30,6 +32,9 @@ NAMES = (
     "neighbour",  # it takes the sentence before it along
     "fragment",
     "heading",  # the weight of the question's words that stand only in the heading above it
+    "group",  # the weight of the words in the header or heading of a whole table or list
+    "first",  # where that is asked for, 1: the first of a list, -1: all of a list
+    "itself",  # it is about the page that it stands on
 )
 
 
@@ -39,6 +44,7 @@ class Question:
     words: Mapping[str, str]  # what it asks about: by key, as typed
     weights: Mapping[str, float]  # by key; they add up to 1
     found: frozenset[str]  # keys that stand in some unit, title or section
+    kinds: frozenset[AnswerType] = frozenset()  # of answers that it asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,30 +59,36 @@ class Measured:
 def measure(
     question: str, units: Sequence[Unit], evidence: Sequence[Evidence], *, language: str
 ) -> Measured:
-    words = [keys_of(unit.text) for unit in units]
+    words = [keys_of(unit.compared) for unit in units]
     places = [frozenset(keys_of(f"{each.hit.title} {each.hit.section}")) for each in evidence]
     read = _question(question, words, places, language=language)
     average = sum(map(len, words)) / max(1, len(words)) or 1.0
-    kind = answer_type(question)
     length = UNSPACED_GRAM if is_unspaced(question) else GRAM
     surface, grams = _surface(question), _grams(question, length)
     values = np.zeros((len(units), len(NAMES)))
     keys = []
+    asked_first = asks_for_first(question)
+    places_of = _places_of_words(units, words)
     for row, (unit, own) in enumerate(zip(units, words, strict=True)):
         present = read.words.keys() & set(own)
         near = set(keys_of(unit.context)) | places[unit.passage]
+        relevance = _relevance(evidence[unit.passage], unit.passage)
+        trust = max(LEAST_TRUST, relevance)
         values[row] = (
             _bm25(read, own, average),
             _weight(read, present),
             _weight(read, read.words.keys() & (near | present)),
-            len(surface & _surface(unit.text)) / max(1, len(surface)),
-            len(grams & _grams(unit.text, length)) / max(1, len(grams)),
+            len(surface & _surface(unit.compared)) / max(1, len(surface)),
+            len(grams & _grams(unit.compared, length)) / max(1, len(grams)),
             0.0,
-            _relevance(evidence[unit.passage], unit.passage),
-            _type(unit.text, kind, question),
+            relevance,
+            _type(unit.text, read.kinds, question),
             float(unit.has_neighbour),
             float(unit.is_fragment),
-            _weight(read, (read.words.keys() & set(keys_of(unit.heading))) - present),
+            _weight(read, (read.words.keys() & set(keys_of(unit.heading))) - present) * trust,
+            _group(read, unit, frozenset(present), places_of[unit.passage]) * trust,
+            float(unit.is_first) - float(unit.kind == "list") if asked_first else 0.0,
+            float(unit.is_about_itself),
         )
         keys.append(frozenset(present))
     return Measured(read, tuple(keys), values)
@@ -98,9 +110,8 @@ def _question(
     }
     whole = sum(weights.values()) or 1.0
     found = frozenset(having) | {key for place in places for key in place if key in asked}
-    return Question(
-        question, asked, {key: weight / whole for key, weight in weights.items()}, found
-    )
+    shares = {key: weight / whole for key, weight in weights.items()}
+    return Question(question, asked, shares, found, answer_types(question))
 
 
 def _weight(question: Question, keys: set[str] | frozenset[str]) -> float:
@@ -124,10 +135,32 @@ def _grams(text: str, length: int) -> set[str]:
     return {text[start : start + length] for start in range(len(text) - length + 1)}
 
 
-def _type(text: str, kind: AnswerType | None, question: str) -> float:
-    if kind is None:
+def _places_of_words(
+    units: Sequence[Unit], words: Sequence[Sequence[str]]
+) -> Mapping[int, Counter[str]]:
+    """By passage, in how many of its sentences, rows and items each word stands."""
+    places: dict[int, Counter[str]] = {unit.passage: Counter() for unit in units}
+    for unit, own in zip(units, words, strict=True):
+        if not unit.topic:
+            places[unit.passage].update(set(own))
+    return places
+
+
+def _group(
+    question: Question, unit: Unit, present: frozenset[str], places: Mapping[str, int]
+) -> float:
+    """-1 if a word of the question stands in one row and nowhere else: that row is asked for."""
+    if not unit.topic:
         return 0.0
-    return 1.0 if offers(text, kind, question=question) else -1.0
+    inside = (question.words.keys() & set(keys_of(unit.text))) - present
+    return -1.0 if any(places[key] == 1 for key in inside) else _weight(question, present)
+
+
+def _type(text: str, kinds: frozenset[AnswerType], question: str) -> float:
+    if not kinds:
+        return 0.0
+    size = STEPS if "steps" in kinds else 1.0
+    return size if any(offers(text, kind, question=question) for kind in kinds) else -size
 
 
 def _relevance(evidence: Evidence, rank: int) -> float:

@@ -1,6 +1,7 @@
 """Which unit answers best: a linear model over what features.py measures.
 
-The weights were fitted on XQuAD-en; docs/decisions/0022-extractive-answers.md has the figures.
+The weights were fitted on XQuAD-en and two small sets of questions about handbooks and
+documentation; docs/decisions/0022-extractive-answers.md has the figures.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,18 +22,19 @@ MAX_UNITS_OF_PASSAGE = 120  # no passage crowds out the others
 MAX_EMBEDDED = 24  # by their words; from 16 on the first three stay the same
 MAX_RERANKED = 8
 
-# Fitted on English, and on six languages together. `fragment` was set by hand: the judged texts
-# have hardly any.
+# Fitted on English, and on six languages together. `fragment`, `first` and `itself` were set by
+# hand: the judged texts have hardly any.
 WITH_COSINES = {
-    "bm25": 1.1, "coverage": 1.6, "around": 3.1, "surface": 2.1, "characters": 2.2, "cosine": 4.2,
-    "relevance": 3.9, "type": 0.8, "neighbour": 0.75, "fragment": -0.5, "heading": 2.0,
+    "bm25": 0.8, "coverage": 1.4, "around": 3.6, "surface": 2.1, "characters": 2.4, "cosine": 4.2,
+    "relevance": 4.8, "type": 1.05, "neighbour": 0.9, "fragment": -0.2, "heading": 4.2,
+    "group": 3.0, "first": 3.0, "itself": -3.0,
 }  # fmt: skip
 WORDS_ONLY = {
     "bm25": 1.75, "coverage": 1.6, "around": 4.55, "surface": 2.1, "characters": 4.25,
     "cosine": 0.0, "relevance": 2.45, "type": 0.8, "neighbour": 0.7, "fragment": -0.5,
-    "heading": 2.0,
+    "heading": 3.0, "group": 3.0, "first": 3.0, "itself": -3.0,
 }  # fmt: skip
-_COSINE = NAMES.index("cosine")
+_COSINE, _RELEVANCE = NAMES.index("cosine"), NAMES.index("relevance")
 _WITH_COSINES = np.array([WITH_COSINES[name] for name in NAMES])
 _WORDS_ONLY = np.array([WORDS_ONLY[name] for name in NAMES])
 
@@ -50,6 +52,7 @@ class Ranking:
     units: tuple[RankedUnit, ...]  # best first
     has_cosines: bool
     best_score: float = 0.0  # by the linear model, also where a cross-encoder changed the order
+    relevance: float = 0.0  # of the most relevant passage
 
 
 def rank(
@@ -71,7 +74,7 @@ def rank(
     has_cosines = embed is not None and len(units) > 0
     if embed is not None and units:
         order = order[:MAX_EMBEDDED]
-        texts = [shown_text(units[n], evidence) for n in order]
+        texts = [_below_heading(units[n], evidence) for n in order]
         vectors = np.asarray(embed([question, *texts]), dtype=float)
         measured.values[order, _COSINE] = vectors[1:] @ vectors[0]
         scores = measured.values @ _WITH_COSINES
@@ -80,7 +83,15 @@ def rank(
     best_score = ranked[0].score if ranked else 0.0
     if score_pairs is not None:
         ranked = _reranked(question, ranked, evidence, score_pairs)
-    return Ranking(measured.question, tuple(ranked), has_cosines, best_score)
+    relevance = float(measured.values[:, _RELEVANCE].max(initial=0.0))
+    return Ranking(measured.question, tuple(ranked), has_cosines, best_score, relevance)
+
+
+def _below_heading(unit: Unit, evidence: Sequence[Evidence]) -> str:
+    """What is shown, after the heading that says what it is about."""
+    heading = unit.heading.strip("#=~ \t\n")
+    shown = shown_text(unit, evidence)
+    return f"{heading}: {shown}" if heading else shown
 
 
 def _reranked(

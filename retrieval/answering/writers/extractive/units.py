@@ -13,7 +13,9 @@ from documents.text.sentences import sentence_spans
 from retrieval.answering.requests import Evidence
 
 from .blocks import Block, BlockKind, blocks_of
+from .groups import groups_of
 from .pronouns import opens_with_pronoun
+from .self_reference import is_about_itself
 
 MAX_UNIT = 600  # characters; a longer sentence is cut between words
 MAX_PAIR = 700  # of a sentence and the one before it
@@ -28,6 +30,7 @@ MAX_PASSAGE = 20_000  # characters read of one passage
 _MARKER = re.compile(
     r"\\?[\[【［〔]\^?\s{0,8}cite[sd]?\b(?:[^\]】］〕\n]{0,200}[\]】］〕])?", re.IGNORECASE
 )
+_LATER_NUMBER = re.compile(r"[ \t]*\(?(?:[02-9]|\d\d+)[.)]")
 _LETTERS = regex.compile(r"\p{L}")
 _SENTENCE_END = regex.compile(r"[.!?。！？؟।…:：;；][\"'”’»)\]*_`]*\s*\Z")
 
@@ -42,10 +45,18 @@ class Unit:
     core: Span
     spans: tuple[Span, ...]
     text: str  # of the core
+    topic: str = ""  # of a whole table or list: what says what it is about
     header: str = ""  # of a row, when it stands in another passage
     context: str = field(default="", compare=False)  # its neighbours, and what introduces it
     heading: str = field(default="", compare=False)  # the nearest above it
     is_fragment: bool = False  # begins in the middle of a sentence or ends without one
+    is_first: bool = False  # of the items of a list
+    is_about_itself: bool = False  # opens with a sentence about the page that it stands on
+
+    @property
+    def compared(self) -> str:
+        """What is compared with the words of the question."""
+        return self.topic or self.text
 
     @property
     def has_neighbour(self) -> bool:
@@ -71,9 +82,13 @@ def units_of(passage: int, evidence: Evidence, *, language: str) -> list[Unit]:
     headings = _heading_texts(evidence)
     heading = _last_heading(evidence)
     units: list[Unit] = []
-    blocks = [block for block in blocks_of(text) if text[block.start : block.end].strip()]
+    blocks = [
+        replace(block, kind="heading") if _is_known_heading(text, block, headings) else block
+        for block in blocks_of(text)
+        if text[block.start : block.end].strip()
+    ]
     for number, block in enumerate(blocks):
-        if block.kind == "heading" or _is_known_heading(text, block, headings):
+        if block.kind == "heading":
             heading = text[block.start : block.end]
             continue
         if block.kind == "header":
@@ -87,7 +102,41 @@ def units_of(passage: int, evidence: Evidence, *, language: str) -> list[Unit]:
         fresh = [_unit(passage, text, block, core, spans) for core, spans in found]
         units += [replace(unit, header=header, heading=heading) for unit in fresh]
     units = [unit for unit in units if unit.kind == "row" or _LETTERS.search(unit.text)]
-    return list(_beside(text, units))
+    first_items = _first_items(text, blocks)
+    units = [replace(unit, is_first=unit.core[0] in first_items) for unit in units]
+    return [*_beside(text, units), *_whole_groups(passage, text, blocks, units)]
+
+
+def _first_items(text: str, blocks: Sequence[Block]) -> frozenset[int]:
+    """Where the first item of each list starts; not of a list that began in another passage."""
+    return frozenset(
+        block.start
+        for before, block in zip([None, *blocks], blocks, strict=False)
+        if block.kind == "item"
+        and (before is None or before.kind != "item")
+        and not _LATER_NUMBER.match(text, block.start)
+    )
+
+
+def _whole_groups(
+    passage: int, text: str, blocks: Sequence[Block], units: Sequence[Unit]
+) -> Iterator[Unit]:
+    """Small tables and lists in one piece. They are about what their header or heading says."""
+    places = {unit.core[0]: number for number, unit in enumerate(units)}
+    for group in groups_of(blocks):
+        core = (group.whole.start, group.whole.end)
+        number = places.get(group.first)
+        if number is None or _MARKER.search(text, *core):
+            continue
+        heading = units[number].heading
+        header = text[slice(*group.header)] if group.header else ""
+        before = units[number - 1].text if number else ""
+        yield replace(
+            _unit(passage, text, group.whole, core, (core,)),
+            topic=f"{heading} {header}".strip(),
+            heading=heading,
+            context=f"{before} {text[slice(*core)]}",
+        )
 
 
 Found = list[tuple[Span, tuple[Span, ...]]]  # the core, and what is shown
@@ -190,6 +239,7 @@ def _unit(passage: int, text: str, block: Block, core: Span, spans: tuple[Span, 
         spans=tuple(joined),
         text=own,
         is_fragment=is_open or (block.kind == "text" and own[:1].islower()),
+        is_about_itself=is_about_itself(text[spans[0][0] : core[1]]),
     )
 
 

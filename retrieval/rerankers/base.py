@@ -21,6 +21,9 @@ class RerankPassage:
     similarity: float | None = None  # cosine of query and passage, where it is known
 
 
+Passage = RerankPassage  # the name until 0.2.0, for rerankers of your own that import it
+
+
 class RerankFailed(ProviderFailed):
     """The passages could not be reranked, by a provider or by a model of our own."""
 

@@ -1,9 +1,14 @@
 """What a unit of an extractive answer brings along: the sentence before a pronoun, the header of a
 row, the line before a list."""
 
+from collections.abc import Sequence
+
 import pytest
 
+from ragsite.platform.backends import load_backend
 from retrieval.answering.checks.claims import uncited_sentences
+from retrieval.answering.requests import Evidence
+from retrieval.answering.writers.extractive.answer_types import answer_types
 
 from .evidence import checked
 from .extractive_tasks import MARKER, source, task, write
@@ -130,3 +135,107 @@ def test_the_words_of_a_question_may_stand_in_the_heading_alone():
     )
     text = write(task("How do I pair a phone?", found))
     assert text == "Open the app and choose Add. [cite:f1]"
+
+
+WARRANTY_TABLE = (
+    "## Warranty\n\n### How long it lasts\n\n| Product | Warranty period |\n| --- | --- |\n"
+    "| Skerry, Jetty | 3 years |\n| Breakwater | 5 years |\n| Refurbished lamps | 12 months |\n\n"
+    "The period begins on the day of delivery. The warranty belongs to the lamp, so it passes to "
+    "the new owner if you sell the lamp together with the receipt."
+)
+
+
+def warranty(name: str = "w1") -> Evidence:
+    return source(name, WARRANTY_TABLE, title="Returns", section="Warranty > How long it lasts")
+
+
+def test_a_question_about_all_rows_is_answered_by_the_whole_small_table():
+    text = write(task("How long is the warranty on a lamp?", warranty()))
+    assert text == (
+        "| Product | Warranty period |\n| --- | --- |\n| Skerry, Jetty | 3 years | [cite:w1]\n"
+        "| Breakwater | 5 years | [cite:w1]\n| Refurbished lamps | 12 months | [cite:w1]"
+    )
+
+
+def test_a_question_about_one_row_is_answered_by_that_row():
+    text = write(task("How long is the warranty on the Breakwater lamp?", warranty()))
+    assert text.endswith("| Breakwater | 5 years | [cite:w1]")
+    assert "Skerry" not in text
+
+
+def test_a_long_table_is_read_row_by_row():
+    rows = "".join(f"| Lamp {n} | {n} years |\n" for n in range(1, 30))
+    found = source("w2", f"| Product | Warranty period |\n| --- | --- |\n{rows}")
+    assert write(task("How long is the warranty period?", found)).count("[cite:w2]") < 4
+
+
+def test_a_list_below_a_heading_is_answered_whole():
+    found = source(
+        "l1", "### What is not covered\n\n- Water damage\n- Lightning, fire and falls\n",
+        section="What is not covered",
+    )  # fmt: skip
+    text = write(task("What is not covered by the warranty?", found))
+    assert text == "- Water damage [cite:l1]\n- Lightning, fire and falls [cite:l1]"
+
+
+def test_a_sentence_about_the_page_is_no_answer():
+    page = source("p1", "This page explains how to send a lamp back and how long you have for it.")
+    rule = source("p2", "You may send back any lamp within 30 days of delivery.")
+    text = write(task("How long do I have to send a lamp back?", page, rule))
+    assert MARKER.findall(text) == ["p2"]
+
+
+def test_the_first_step_is_the_first_item():
+    steps = (
+        "### First fifteen minutes\n\n1. Acknowledge the page and open an entry in Watch Log.\n"
+        "2. Set the severity.\n3. Publish a first message, even if the cause is unknown.\n"
+    )
+    found = source("r1", steps, title="Runbook", section="Running an incident")
+    text = write(task("What should I do first in an incident?", found))
+    assert text == "1. Acknowledge the page and open an entry in Watch Log. [cite:r1]"
+
+
+def test_how_often_is_answered_by_the_sentence_that_says_how_often():
+    found = source(
+        "s1",
+        "## Passphrases\n\nUse a passphrase of at least 14 characters. Keep them in the company "
+        "password manager. We do not ask you to change a passphrase at regular intervals.",
+    )
+    text = write(task("How often must passwords be changed?", found))
+    assert text == "We do not ask you to change a passphrase at regular intervals. [cite:s1]"
+
+
+def test_how_do_i_is_answered_by_an_instruction():
+    model = load_backend("EMBEDDERS", "default")
+    app = source("a1", "An authenticator app is sufficient for most systems.", relevance=0.46)
+    token = source(
+        "a2",
+        "### Obtaining an access token\n\n"
+        "Exchange your client ID and secret for an access token:\n\n"
+        "```bash\ncurl -X POST https://api.beacon.example.com/v2/token\n```\n\n"
+        "A token is valid for 60 minutes.",
+        title="Beacon API Guide",
+        relevance=0.36,
+    )
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        return [vector for batch in model.embed_documents(texts) for vector in batch]
+
+    text = write(task("How do I authenticate to the API?", app, token, embed=embed))
+    assert text.startswith("Exchange your client ID and secret for an access token:")
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("How long is it kept?", {"duration"}),
+        ("How often is it changed?", {"rhythm"}),
+        ("How much notice do I need when I leave?", {"number"}),
+        ("What should I do when it fails?", {"steps"}),
+        ("When is it switched off and who tells me?", {"time", "name"}),
+        ("Wie oft wird gesichert?", {"rhythm"}),
+        ("Is it safe?", set()),
+    ],
+)
+def test_kinds_of_answer_that_are_asked_for(question: str, expected: set[str]):
+    assert answer_types(question) == expected

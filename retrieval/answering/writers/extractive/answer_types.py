@@ -97,9 +97,11 @@ _ROLE = regex.compile(
     r"contact|primary|secondary|members?|customers?|users?|anyone|everyone|nobody)s?\b",
     regex.IGNORECASE,
 )
+# Where something is, or whom to write to: paths, addresses, steps through a menu.
+_ADDRESS = regex.compile(r"[~\w.]*[/\\][\w.\-]+[/\\]|\bhttps?://|\b[\w.+\-]+@\w|→")
 # How an instruction opens, after the mark or number of a list item.
 _INSTRUCTION = regex.compile(
-    r"\A\s*\(?\p{Nd}+[.)]\s|```|"
+    r"\A\s*\(?\p{Nd}+[.)]\s|```|\byou (first )?(must|should|need to|have to)\b|"
     r"(\A|[.:]\s|\bthen |\bfirst,? |\bplease )[\s*_`>\-+\d.)(]*"
     r"(to [a-z]+ |in order to |if you (want|need) |you (can|must|should|need to|have to|may) |"
     r"(use|send|create|add|run|set|enter|open|press|hold|choose|select|click|write|call|ask|go|"
@@ -143,7 +145,7 @@ _OFFERED: dict[AnswerType, tuple[regex.Pattern[str], ...]] = {
     "rhythm": (_RHYTHM,),
     "time": (_TIME,),
     "number": (_FIGURE, _NUMBER_WORD),
-    "name": (_NAME, _ROLE),
+    "name": (_NAME, _ROLE, _ADDRESS),
     "steps": (_INSTRUCTION,),
 }
 

@@ -25,7 +25,8 @@ def choose(ranking: Ranking, evidence: Sequence[Evidence]) -> list[Unit]:
         if chosen and ranked.score < chosen[0].score - close:
             break
         added = sum(ranking.question.weights[key] for key in ranked.keys - covered)
-        if chosen and (added < NEW_SHARE or _is_repeated(ranked, chosen, evidence)):
+        adds_nothing = added < NEW_SHARE or ranked.unit.is_about_itself
+        if chosen and (adds_nothing or _is_repeated(ranked, chosen, evidence)):
             continue
         chosen.append(ranked)
         covered |= ranked.keys

@@ -27,12 +27,12 @@ MAX_RERANKED = 8
 WITH_COSINES = {
     "bm25": 0.8, "coverage": 1.4, "around": 3.6, "surface": 2.1, "characters": 2.4, "cosine": 4.2,
     "relevance": 4.8, "type": 1.05, "neighbour": 0.9, "fragment": -0.2, "heading": 4.2,
-    "group": 3.0, "first": 3.0, "itself": -3.0,
+    "group": 3.0, "first": 3.0, "itself": -6.0,
 }  # fmt: skip
 WORDS_ONLY = {
     "bm25": 1.75, "coverage": 1.6, "around": 4.55, "surface": 2.1, "characters": 4.25,
     "cosine": 0.0, "relevance": 2.45, "type": 0.8, "neighbour": 0.7, "fragment": -0.5,
-    "heading": 3.0, "group": 3.0, "first": 3.0, "itself": -3.0,
+    "heading": 3.0, "group": 3.0, "first": 3.0, "itself": -6.0,
 }  # fmt: skip
 _COSINE, _RELEVANCE = NAMES.index("cosine"), NAMES.index("relevance")
 _WITH_COSINES = np.array([WITH_COSINES[name] for name in NAMES])

@@ -177,7 +177,7 @@ def test_bad_vectors_are_refused(vectors: list[list[float]], complaint: str) -> 
 
 
 def test_any_other_failure_is_wrapped_in_a_sentence_with_its_cause() -> None:
-    with pytest.raises(EmbeddingFailed, match="Broken could not embed 1 texts") as info:
+    with pytest.raises(EmbeddingFailed, match="Broken could not embed 1 text") as info:
         Broken().embed_query("text")
     assert "the model is away" not in str(info.value)  # a provider's own words may hold secrets
     assert isinstance(info.value.__cause__, ConnectionError)

@@ -87,6 +87,15 @@ class IsolateTenants(Operation):
         return f"Put {self.table} behind the tenant wall"
 
 
+def give_to_definer(schema_editor: BaseDatabaseSchemaEditor, function: str) -> None:
+    """Let a SECURITY DEFINER function run as the definer role, for our two roles and no others."""
+    schema_editor.execute(f"ALTER FUNCTION {function} OWNER TO {role('definer')}")
+    schema_editor.execute(f"REVOKE ALL ON FUNCTION {function} FROM PUBLIC")
+    schema_editor.execute(
+        f"GRANT EXECUTE ON FUNCTION {function} TO {role('app')}, {role('operator')}"
+    )
+
+
 class DefinerFunction(Operation):
     """Create a function that runs as the definer role and that the application role may call.
 
@@ -136,11 +145,7 @@ class DefinerFunction(Operation):
             f"SET search_path = pg_catalog, public, pg_temp {settings}"
             f"AS $body$ {self.body} $body$"
         )
-        schema_editor.execute(f"ALTER FUNCTION {name} OWNER TO {role('definer')}")
-        schema_editor.execute(f"REVOKE ALL ON FUNCTION {name} FROM PUBLIC")
-        schema_editor.execute(
-            f"GRANT EXECUTE ON FUNCTION {name} TO {role('app')}, {role('operator')}"
-        )
+        give_to_definer(schema_editor, name)
 
     def database_backwards(
         self,

@@ -8,7 +8,7 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
-from .isolation import role
+from .isolation import give_to_definer
 
 _NAME = re.compile(r"CREATE OR REPLACE FUNCTION (ragsite\.\w+)\(")
 
@@ -65,13 +65,8 @@ class SqlFunction(Operation):
     def _create(self, schema_editor: BaseDatabaseSchemaEditor, file_name: str) -> None:
         name, statement = read_function(self.app, file_name)
         schema_editor.execute(statement, params=None)  # no parameters: % means itself
-        if "SECURITY DEFINER" not in statement:
-            return
-        schema_editor.execute(f"ALTER FUNCTION {name} OWNER TO {role('definer')}")
-        schema_editor.execute(f"REVOKE ALL ON FUNCTION {name} FROM PUBLIC")
-        schema_editor.execute(
-            f"GRANT EXECUTE ON FUNCTION {name} TO {role('app')}, {role('operator')}"
-        )
+        if "SECURITY DEFINER" in statement:
+            give_to_definer(schema_editor, name)
 
     def describe(self) -> str:
         return f"Load {self.app}/sql/{self.file_name}"

@@ -339,11 +339,13 @@ SEARCH = {
 QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
 
 
-# -- reranking: only what is configured is there (retrieval/reranking.py) --------------
+# -- language models, answers, chunking by a model (docs/language-models.md) -----------
 LANGUAGE_MODELS = language_models.language_models(env)
 LANGUAGE_MODEL_CAPS = language_models.caps(env)
 ANSWERS = language_models.answers(env)
 CHUNKING = language_models.chunking(env)
+
+# -- reranking: only what is configured is there (retrieval/reranking.py) --------------
 RERANKERS = rerank.rerankers(env)
 RERANK = {
     "deadline_ms": env.int("RERANK_DEADLINE_MS", default=700),

@@ -1,4 +1,4 @@
-"""Every tool there is, and how a caller is told of them."""
+"""Every tool there is, and the list of those that a caller may use."""
 
 from collections.abc import Iterable
 from typing import Any, Literal, get_args

@@ -141,7 +141,7 @@ def test_tokens_count_too(db: None):
     started = time.monotonic()
     for _ in range(3):  # 200 tokens are 200 ms
         assert pace.wait(200, deadline=soon(), is_urgent=False)
-    assert 0.39 <= time.monotonic() - started < 2
+    assert time.monotonic() - started >= 0.39
 
 
 def test_who_cannot_begin_in_time_takes_no_turn(db: None):

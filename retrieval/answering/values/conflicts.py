@@ -125,10 +125,10 @@ def _is_settled(one: Statement, two: Statement, stated: Mapping[str, set[object]
 
 
 def _conflict(one: Statement, two: Statement) -> Uncertainty:
-    told = [_told(statement) for statement in (one, two)]
+    described = [_described(statement) for statement in (one, two)]
     return Uncertainty(
         "conflict",
-        f"The sources disagree: {told[0]} and {told[1]}.",
+        f"The sources disagree: {described[0]} and {described[1]}.",
         values=tuple(_stated(statement) for statement in (one, two)),
     )
 
@@ -143,7 +143,7 @@ def _written(statement: Statement) -> tuple[int, int]:
     return value.start, end
 
 
-def _told(statement: Statement) -> str:
+def _described(statement: Statement) -> str:
     hit = statement.evidence.hit
     text = statement.evidence.text[slice(*_written(statement))]
     name = hit.title or hit.section or hit.source_uri

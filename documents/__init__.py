@@ -1,1 +1,1 @@
-"""From a file to searchable chunks."""
+"""Turn files into searchable chunks."""

@@ -71,14 +71,14 @@ class EmbeddingProviderFailed(EmbeddingFailed):
 
 
 class CostCap(IngestError):
-    """It would cost more than the operator allows."""
+    """The cost would exceed the operator's cap."""
 
     code = "cost_cap"
     is_final = True
 
 
 class QuotaExceeded(IngestError):
-    """The namespace holds as much as it may."""
+    """The namespace has reached its quota."""
 
     code = "quota_exceeded"
     is_final = True

@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q, QuerySet
 
-from .models import Document
+from .collections import editing
+from .models import CollectionDocument, Document
 
 
 class InvalidCursor(ValueError):
@@ -29,10 +30,16 @@ def documents_matching(
     source_type: str | None = None,
     source_uri: str | None = None,
     tags: Sequence[str] = (),
+    collection: str | None = None,
 ) -> QuerySet[Document]:
-    """Documents with exactly these values and all of the tags. Inside namespace()."""
+    """Documents with exactly these values, all of the tags, and in the collection, which is given
+    by its name or id. Inside namespace()."""
     exact = {"status": status, "source_type": source_type, "source_uri": source_uri}
     documents = Document.objects.filter(**{k: v for k, v in exact.items() if v is not None})
+    if collection is not None:
+        found = editing.find(collection)
+        members = CollectionDocument.objects.filter(collection=found.pk if found else None)
+        documents = documents.filter(pk__in=members.values("document_id"))
     return documents.filter(tags__contains=list(tags)) if tags else documents
 
 
@@ -57,8 +64,8 @@ def page_of(
 
 
 def _encode(document: Document) -> str:
-    place = json.dumps([document.created_at.isoformat(), str(document.pk)])
-    return base64.urlsafe_b64encode(place.encode()).decode()
+    position = json.dumps([document.created_at.isoformat(), str(document.pk)])
+    return base64.urlsafe_b64encode(position.encode()).decode()
 
 
 def _decode(cursor: str) -> tuple[datetime, uuid.UUID]:

@@ -1,4 +1,4 @@
-"""Makes the metadata that people submit storable in PostgreSQL."""
+"""Make submitted metadata storable in PostgreSQL."""
 
 import math
 from typing import Any
@@ -8,8 +8,8 @@ MAX_METADATA_CHARACTERS = 64 * 1024  # of JSON
 
 
 def storable(value: Any, depth: int = 0) -> Any:
-    """The value without what jsonb cannot hold: NULs, lone surrogates, NaN, nesting deeper than
-    MAX_METADATA_DEPTH, keys that are not strings."""
+    """Return the value without anything that jsonb cannot store: NULs, lone surrogates, NaN,
+    nesting deeper than MAX_METADATA_DEPTH, keys that are not strings."""
     if isinstance(value, str):
         return text(value)
     if isinstance(value, bool | int | None):
@@ -26,7 +26,8 @@ def storable(value: Any, depth: int = 0) -> Any:
 
 
 def text(value: str) -> str:
-    """Without NULs, surrogate pairs joined and lone surrogates replaced by U+FFFD."""
+    """Return the text without NULs, with surrogate pairs joined and lone ones replaced by
+    U+FFFD."""
     if value.isascii():
         return value.replace("\x00", "")
     joined = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,4 +1,4 @@
-"""The frozen values that travel from a file to its chunks: extractor → splitter → embedder."""
+"""The frozen values between a file and its chunks: extractor → splitter → embedder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,23 +19,23 @@ class Block:
     level: int = 0  # of a heading: 1 is the highest
     title: str = ""  # of a heading: its words without the markup
     language: str = ""  # of a code block, as its fence names it
-    # What else a citation needs: url_fragment, sheet and rows, time codes, bounding boxes.
+    # Other data for citations: url_fragment, sheet and rows, time codes, bounding boxes.
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page or slide: where it lies in the text, text[start:end]."""
+    """A page or slide, and its span in the text."""
 
     number: int  # from 1, as a reader counts
     start: int
     end: int
-    ocr_confidence: float | None = None  # from 0 to 1, where it was read from a picture
+    ocr_confidence: float | None = None  # from 0 to 1, if read by OCR
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """A document's normalised text, where its blocks lie in it, and what it says of itself."""
+    """A document's normalised text, its blocks, and its own title, tags and metadata."""
 
     text: str
     blocks: tuple[Block, ...] = ()
@@ -69,7 +69,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class RowFact:
-    """The statement of one table cell. extracted.text[start:end] is the row it stands in."""
+    """The statement of one table cell. extracted.text[start:end] is its row."""
 
     subject: str
     predicate: str

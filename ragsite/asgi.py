@@ -1,4 +1,4 @@
-"""The web process: Django behind its guards, with the embedding model warmed at start."""
+"""The web process: Django and what stands beside it, behind guards. Warms the embedding model."""
 
 import os
 
@@ -11,14 +11,20 @@ django.setup(set_prefix=False)
 
 from ragsite.service.health import warm_embedder  # noqa: E402  (the apps come first)
 from ragsite.web.guards.guard import guarded  # noqa: E402
+from ragsite.web.lifespan import Lifespan  # noqa: E402
 from ragsite.web.one_thread import OneThreadHandler  # noqa: E402
+from ragsite.web.paths import PathRoutes  # noqa: E402
 from ragsite.web.sockets import SocketRoutes  # noqa: E402
 from ragsite.web.threads import RequestThreads  # noqa: E402
 from retrieval.api.answers.socket import PATH as ANSWER_SOCKET  # noqa: E402
 from retrieval.api.answers.socket import AnswerSocket  # noqa: E402
+from retrieval.mcp.http_door import PATH as MCP  # noqa: E402
+from retrieval.mcp.http_door import McpDoor  # noqa: E402
 
 threads = RequestThreads()
+mcp = McpDoor(threads=threads)
 sockets = {ANSWER_SOCKET: AnswerSocket(threads=threads)}
-django_and_sockets = SocketRoutes(OneThreadHandler(threads=threads), sockets=sockets)
-application = guarded(django_and_sockets, threads=threads)
+routes = PathRoutes(OneThreadHandler(threads=threads), paths={MCP: mcp})
+routes_and_sockets = SocketRoutes(routes, sockets=sockets)
+application = Lifespan(guarded(routes_and_sockets, threads=threads), during=mcp.running)
 warm_embedder()

@@ -2,18 +2,25 @@
 
 from django.contrib import admin
 from django.urls import include, path
-from django.views.generic import TemplateView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+from documents.pages.passage import passage_page
+from evaluation.pages.feedback import ask_feedback
+from retrieval.pages.ask import ask_answer, ask_page
 
 from .service import health
 
 urlpatterns = [
-    path("", TemplateView.as_view(template_name="home.html"), name="home"),
+    path("", ask_page, name="home"),
+    path("ask/answer", ask_answer, name="ask-answer"),
+    path("ask/feedback", ask_feedback, name="ask-feedback"),
     path("admin/", admin.site.urls),
     path("api/v1/", include("documents.api.urls")),
     path("api/v1/", include("retrieval.api.urls")),
     path("api/v1/", include("evaluation.api.urls")),
     path("api/rag/", include("retrieval.api.rag_urls")),
+    path("v1/", include("retrieval.openai_api.urls")),
+    path("d/<str:token>", passage_page, name="passage"),
     path("api/schema", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
     path("livez", health.livez, name="livez"),

@@ -1,1 +1,1 @@
-"""From a question to cited passages."""
+"""Answer questions with cited passages."""

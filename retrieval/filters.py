@@ -1,6 +1,6 @@
-"""Which documents and chunks are searched: parsed from JSON into frozen values, compiled to SQL.
+"""Filters on documents and chunks: parsed from JSON into frozen values, compiled to SQL.
 
-docs/filters.md describes the language in detail.
+docs/filters.md describes the language.
 """
 
 import json
@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from documents.collections.selecting import members_of, usable_collections
 from documents.metadata import MAX_METADATA_CHARACTERS, MAX_METADATA_DEPTH, storable
 
 MAX_NESTING = 8
 MAX_CONDITIONS = 100
-MAX_VALUES = 1000  # of one $in
+MAX_VALUES = 1000  # per $in
 
 Path: TypeAlias = tuple[str, ...]
-# Values are kept as JSON text: as Python values 1, 1.0 and True would be equal, also as cache keys.
+# Values are JSON text: the Python values 1, 1.0 and True would be equal, also as cache keys.
 Json: TypeAlias = str
 
 
@@ -28,7 +29,7 @@ class Exists:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """What stands at the path, or an element of the list there, equals one of these scalars."""
+    """The value at the path, or an element of the list there, equals one of these scalars."""
 
     path: Path
     values: tuple[Json, ...]
@@ -36,7 +37,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Contains:
-    """What stands at the path contains this list or object, as jsonb's @> means it."""
+    """The value at the path contains this list or object, as defined by jsonb's @>."""
 
     path: Path
     value: Json
@@ -44,7 +45,7 @@ class Contains:
 
 @dataclass(frozen=True, slots=True)
 class Compares:
-    """What stands at the path, or an element of the list there, is above or below the operand."""
+    """The value at the path, or an element of the list there, is above or below the operand."""
 
     path: Path
     operator: str  # a key of COMPARISONS
@@ -71,7 +72,7 @@ Condition: TypeAlias = Exists | OneOf | Contains | Compares | Not | All | Some
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What to search. Empty means everything; several conditions must all hold."""
+    """What to search. Empty means everything; all conditions must hold."""
 
     tags: tuple[str, ...] = ()  # any of them
     tags_all: tuple[str, ...] = ()
@@ -82,8 +83,10 @@ class Filters:
     date_from: datetime | None = None
     date_to: datetime | None = None
     metadata: Condition | None = None
-    kinds: tuple[str, ...] = ()  # of the chunk, not of its document: compile_filters leaves it out
-    matches_nothing: bool = False  # one of the lists is empty, and one of its values had to match
+    collections: tuple[str, ...] = ()  # names or ids; any of them
+    attributes: Condition | None = None  # on the membership in one of the collections
+    kinds: tuple[str, ...] = ()  # of the chunk, not of its document: not part of compile_filters
+    matches_nothing: bool = False  # a list is empty, and one of its values would have to match
 
     @property
     def is_empty(self) -> bool:
@@ -94,7 +97,7 @@ NO_FILTERS = Filters()
 
 
 class InvalidFilter(ValueError):
-    """Says what is wrong, and where: the keys and list positions that lead to it."""
+    """Says what is wrong and where, by the keys and list positions that lead to it."""
 
     def __init__(self, at: Path, message: str) -> None:
         super().__init__(message)
@@ -104,8 +107,8 @@ class InvalidFilter(ValueError):
 
 # -- from JSON ---------------------------------------------------------------------------
 
-# The filter (?) looks at a value or, if it is a list, at its elements. The comparison by itself
-# would look into lists among these too, which equality does not.
+# The filter (?) checks a value or, if it is a list, its elements. The comparison alone would also
+# descend into nested lists, unlike equality.
 COMPARISONS = {
     "$gt": '$ ? (@.type() != "array" && @ > $operand)',
     "$gte": '$ ? (@.type() != "array" && @ >= $operand)',
@@ -117,7 +120,7 @@ CONNECTIVES = ("$and", "$or", "$not")
 
 
 def parse_metadata(data: Any) -> Condition | None:
-    """The condition on metadata as it comes in JSON; None if it says nothing.
+    """Parse the condition on metadata; None if it is empty.
 
     Raises InvalidFilter.
     """
@@ -129,11 +132,11 @@ def parse_metadata(data: Any) -> Condition | None:
         raise InvalidFilter((), "A number is too long, or it is nested too deeply.") from None
     if length > MAX_METADATA_CHARACTERS:
         raise InvalidFilter((), f"At most {MAX_METADATA_CHARACTERS:,} characters of JSON.")
-    return _Reader().object(data, (), (), 0)
+    return _FilterReader().object(data, (), (), 0)
 
 
-class _Reader:
-    """Goes down the JSON. `path` leads into the metadata, `at` into the filter, for errors."""
+class _FilterReader:
+    """Walks the JSON. `path` leads into the metadata, `at` into the filter, for errors."""
 
     def __init__(self) -> None:
         self.conditions = 0
@@ -209,7 +212,7 @@ def _joined(kind: type[All] | type[Some], parts: list[Condition]) -> Condition:
 
 
 def _steps(key: str, at: Path) -> Path:
-    """The keys of a dotted path; a backslash makes a dot, a dollar or a backslash literal."""
+    """Split a dotted path into keys; a backslash makes a dot, dollar or backslash literal."""
     steps: list[list[str]] = [[]]
     characters = iter(key)
     for character in characters:
@@ -255,7 +258,7 @@ def _require_storable(value: Any, at: Path) -> None:
 
 
 def _refuse_operators(value: Any, at: Path) -> None:
-    """Inside a list everything is data; an operator there is a mistake."""
+    """Reject operators inside a list, where everything is data."""
     pending = [(value, at)]
     while pending:
         item, place = pending.pop()
@@ -274,9 +277,10 @@ def _refuse_operators(value: Any, at: Path) -> None:
 
 
 def compile_filters(filters: Filters, *, alias: str = "document") -> tuple[str, dict[str, Any]]:
-    """A boolean expression over documents_document as `alias`, and its parameters, all named f_….
+    """Return a boolean expression over documents_document as `alias`, and its parameters, named
+    f_….
 
-    "" if there is nothing to ask of documents. The expression is never NULL, so NOT is exact.
+    "" if there is no condition on documents. The expression is never NULL, so NOT is exact.
     """
     if not alias.isidentifier():
         raise ValueError(f"{alias!r} is no alias.")
@@ -294,15 +298,19 @@ def compile_filters(filters: Filters, *, alias: str = "document") -> tuple[str, 
     if filters.date_to is not None:
         conditions.append(f"{alias}.dated_at <= {sql.parameter(filters.date_to)}")
     if filters.metadata is not None:
-        conditions.append(sql.condition(filters.metadata))
+        conditions.append(sql.condition(filters.metadata, f"{alias}.metadata"))
+    if filters.collections or filters.attributes is not None:
+        conditions.append(sql.member(filters))
     if filters.matches_nothing:
         conditions.append("false")
     return " AND ".join(conditions), sql.parameters
 
 
 def indexed(filters: Filters) -> tuple[str, list[str]] | None:
-    """An SQL function that finds by an index the documents that may pass, and its argument. It
-    checks one of the filter's conditions, never all of them."""
+    """Return an SQL function or subquery that finds documents that may pass by an index, and its
+    argument. It checks one of the filter's conditions, never all of them."""
+    if filters.collections:
+        return f"({members_of('{0}')})", list(filters.collections)
     if filters.tags:
         return "ragsite.documents_tagged({}::text[])", list(filters.tags)
     if filters.tags_all:
@@ -315,7 +323,7 @@ def indexed(filters: Filters) -> tuple[str, list[str]] | None:
 
 
 class _Sql:
-    """Collects parameters. Whatever a user wrote, keys included, goes through `parameter`."""
+    """Collects parameters. Everything a user wrote, including keys, goes through `parameter`."""
 
     def __init__(self, alias: str) -> None:
         self.alias = alias
@@ -330,34 +338,49 @@ class _Sql:
         if values:
             yield f"({self.alias}.{template.format(self.parameter(list(values)))})"
 
-    def condition(self, condition: Condition) -> str:
-        column = f"{self.alias}.metadata"
+    def member(self, filters: Filters) -> str:
+        """Under IS TRUE, because the planner would make a join of a bare IN, and then might not go
+        through the vector index in its order. As it is, members are read once and hashed."""
+        conditions = []
+        if filters.collections:
+            wanted = usable_collections(self.parameter(list(filters.collections)))
+            conditions.append(f"member.collection_id = ANY (ARRAY({wanted}))")
+        if filters.attributes is not None:
+            conditions.append(self.condition(filters.attributes, "member.attributes"))
+        members = (
+            "SELECT member.document_id FROM documents_collectiondocument member "  # noqa: S608
+            f"WHERE {' AND '.join(conditions)}"
+        )
+        return f"(({self.alias}.id IN ({members})) IS TRUE)"
+
+    def condition(self, condition: Condition, column: str) -> str:
+        """`column` is jsonb that holds an object."""
         match condition:
             case All(parts):
-                return f"({' AND '.join(map(self.condition, parts))})"
+                return f"({' AND '.join(self.condition(part, column) for part in parts)})"
             case Some(parts):
-                return f"({' OR '.join(map(self.condition, parts))})"
+                return f"({' OR '.join(self.condition(part, column) for part in parts)})"
             case Not(part):
-                return f"(NOT {self.condition(part)})"
+                return f"(NOT {self.condition(part, column)})"
             case Exists(path):
-                return f"({self.at(path)} IS NOT NULL)"
+                return f"({self.at(path, column)} IS NOT NULL)"
             case Contains() | OneOf():
-                # @> and not #>, because the index on metadata knows no other operator.
+                # @> rather than #>, because the index on metadata supports no other operator.
                 return f"({column} @> ANY ({self.parameter(_shapes(condition))}::jsonb[]))"
             case Compares(path, operator, operand):
-                found, search = self.at(path), COMPARISONS[operator]
+                found, search = self.at(path, column), COMPARISONS[operator]
                 variables = self.parameter(_within(("operand",), operand))
                 exists = f"jsonb_path_exists({found}, '{search}', {variables}::jsonb)"
                 return f"COALESCE({exists}, false)"
 
-    def at(self, path: Path) -> str:
+    def at(self, path: Path, column: str) -> str:
         """What stands there. Not by #>, which would take the key "0" for a place in a list."""
         keys = "".join(f" -> {self.parameter(key)}::text" for key in path)
-        return f"({self.alias}.metadata{keys})"
+        return f"({column}{keys})"
 
 
 def _shapes(condition: Contains | OneOf) -> list[Json]:
-    """JSON of which metadata must contain any."""
+    """Return JSON values of which metadata must contain at least one."""
     if isinstance(condition, Contains):
         return [_within(condition.path, condition.value)]
     wanted = (v for value in condition.values for v in (value, f"[{value}]"))

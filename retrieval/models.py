@@ -1,4 +1,4 @@
-"""What was asked: a line for every query that came over the API, for a while."""
+"""The query log: one row per query over the API, kept for a limited time."""
 
 import uuid
 
@@ -9,9 +9,9 @@ from documents.models import Namespace
 
 
 class QueryLog(models.Model):
-    """A question and how it was answered, in figures: no text of any document.
+    """A question and figures about its answer, but no text of any document.
 
-    Kept QUERY_LOG_DAYS; with 0 nothing is written.
+    Kept for QUERY_LOG_DAYS; with 0 nothing is written.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -23,7 +23,8 @@ class QueryLog(models.Model):
     filters = models.JSONField(default=dict)
     options = models.JSONField(default=dict)  # k, mode, fusion, reranker
     hits = models.PositiveIntegerField()
-    # Of the best hit: cosine similarity and BM25 can be compared between queries, fused ones not.
+    # Of the best hit: cosine similarity and BM25 are comparable between queries, fused scores are
+    # not.
     best_vector = models.FloatField(null=True)
     best_lexical = models.FloatField(null=True)
     cache = models.CharField(max_length=10)

@@ -1,4 +1,4 @@
-"""Compares two profiles: do they find the same, and how do their scores differ?"""
+"""Compare two profiles: whether they find the same passages, and how their scores differ."""
 
 import random
 import uuid
@@ -28,13 +28,13 @@ class Compared:
     """One question under both profiles."""
 
     question: str
-    overlap: float  # of the first ten places
-    documents: float  # of the documents among them
+    overlap: float  # of the first ten hits
+    documents: float  # of their documents
     shift: float  # of the best hit's similarity
 
 
 def compare(reindex: Reindex) -> dict[str, Any]:
-    """Store and return the first report of PARITY_REPORTS that has questions to compare by."""
+    """Store and return the first report of PARITY_REPORTS that has questions."""
     reports = (import_string(source)(reindex) for source in settings.PARITY_REPORTS)
     report = next(filter(None, reports), None) or {**report_on(reindex, []), "by": "nothing"}
     with namespace(reindex.namespace_id):
@@ -43,17 +43,17 @@ def compare(reindex: Reindex) -> dict[str, Any]:
 
 
 def on_logged_questions(reindex: Reindex) -> dict[str, Any] | None:
-    """By what was asked lately; None if that is too little."""
+    """Compare by recent questions; None if there are too few."""
     with namespace(reindex.namespace_id):
         latest = QueryLog.objects.values_list("query", flat=True).order_by("-created_at")
-        asked = list(dict.fromkeys(latest[: 4 * QUESTIONS]))[:QUESTIONS]
-    if len(asked) < MIN_QUESTIONS:
+        questions = list(dict.fromkeys(latest[: 4 * QUESTIONS]))[:QUESTIONS]
+    if len(questions) < MIN_QUESTIONS:
         return None
-    return {**report_on(reindex, asked), "by": "query log"}
+    return {**report_on(reindex, questions), "by": "query log"}
 
 
 def on_sampled_passages(reindex: Reindex) -> dict[str, Any] | None:
-    """By words of the namespace's own texts, where there is no query log."""
+    """Compare by words from the namespace's own texts, if there is no query log."""
     sampled = sampled_questions(reindex.namespace_id, QUESTIONS)
     return {**report_on(reindex, sampled), "by": "sampled passages"} if sampled else None
 
@@ -81,19 +81,19 @@ def compare_one(
     request = SearchRequest(query=question, k=TOP, rerank="none")
     before = search_under(namespace_id, old, request).hits[:TOP]
     after = search_under(namespace_id, new, request).hits[:TOP]
-    most = max(len(before), len(after)) or 1
+    hit_count = max(len(before), len(after)) or 1
     documents = [{hit.candidate.document_id for hit in hits} for hits in (before, after)]
     best = [_best(hits) for hits in (before, after)]
     return Compared(
         question,
-        overlap=sum(any(_same_place(hit, one) for one in before) for hit in after) / most,
+        overlap=sum(any(_same_place(hit, one) for one in before) for hit in after) / hit_count,
         documents=len(documents[0] & documents[1]) / (max(map(len, documents)) or 1),
         shift=best[1] - best[0],
     )
 
 
 def sampled_questions(namespace_id: uuid.UUID, number: int) -> list[str]:
-    """Consecutive words out of passages of the live profile; the same ones each time."""
+    """Return consecutive words from passages of the live profile; the same ones each time."""
     chance = random.Random(str(namespace_id))  # noqa: S311
     with namespace(namespace_id):
         profile_id = Namespace.objects.values_list("active_profile_id", flat=True).get()

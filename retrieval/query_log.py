@@ -1,4 +1,4 @@
-"""The log of queries, written in the background: responses do not wait for it."""
+"""The query log, written in the background so that responses do not wait for it."""
 
 import json
 import logging
@@ -27,14 +27,14 @@ from .requests import SearchRequest, SearchResult
 logger = logging.getLogger(__name__)
 
 MAX_WAITING = 1000  # rows; more are dropped, so that the log cannot fill the memory
-BATCH_SECONDS = 1.0  # rows are gathered so long and written together
-MAX_DELAY = 2 * BATCH_SECONDS  # seconds after which a row is written, or never will be
+BATCH_SECONDS = 1.0  # rows are collected this long and written together
+MAX_DELAY = 2 * BATCH_SECONDS  # seconds; a row not written by then never will be
 POLL_SECONDS = 0.1
 
-LogRow = dict[str, Any]  # by the table's columns
+LogRow = dict[str, Any]  # by column name
 
-# One JSON parameter: building a statement for hundreds of rows in Django takes as long as answering
-# that many queries from the cache.
+# One JSON parameter, because building a statement for hundreds of rows in Django takes as long as
+# answering that many queries from the cache.
 _INSERT = """
     INSERT INTO retrieval_querylog
     SELECT * FROM jsonb_populate_recordset(NULL::retrieval_querylog, %s::jsonb)
@@ -48,7 +48,7 @@ _flush_now = threading.Event()
 def note(
     namespace_id: uuid.UUID, request: SearchRequest, result: SearchResult, *, filters: Any
 ) -> uuid.UUID | None:
-    """Queue a row for the thread that writes. `filters`: as the client sent them.
+    """Queue a row for the writer thread. `filters` are as the client sent them.
 
     Returns the id that the row will have, which feedback refers to; None if no row is written.
     """
@@ -67,8 +67,8 @@ def note(
 
 
 def find(namespace_id: uuid.UUID, query_id: uuid.UUID) -> QueryLog | None:
-    """The namespace's row of that id, even if it is not written yet: rows queued here are written
-    now, and one that another process has queued is waited for, while its id is recent enough."""
+    """Return the namespace's row with that id, even if it is not written yet. Rows queued here are
+    written now; if another process may have queued it, wait for it while the id is recent."""
     if row := _written(namespace_id, query_id):
         return row
     flush()
@@ -83,14 +83,14 @@ def _written(namespace_id: uuid.UUID, query_id: uuid.UUID) -> QueryLog | None:
 
 
 def _new_id() -> uuid.UUID:
-    """A version 7 UUID (RFC 9562): it begins with its time in milliseconds, so that the id tells
+    """Return a version 7 UUID (RFC 9562). It starts with its time in milliseconds, which shows
     whether its row may still be unwritten."""
     milliseconds = time.time_ns() // 1_000_000
     return uuid.UUID(int=milliseconds << 80 | 7 << 76 | uuid.uuid4().int & (1 << 76) - 1)
 
 
 def _is_recent(query_id: uuid.UUID) -> bool:
-    """Made within the last seconds; or the next ones, by another machine's clock."""
+    """Whether the id was made in the last seconds, or the next ones by another machine's clock."""
     age = time.time() - (query_id.int >> 80) / 1000
     return query_id.version == 7 and -MAX_DELAY < age < MAX_DELAY
 
@@ -131,7 +131,7 @@ def _best(scores: Any) -> float | None:
 
 
 def flush() -> None:
-    """Write what is queued now, and return when it is written."""
+    """Write the queued rows now."""
     _flush_now.set()
     _writer().submit(lambda: None).result()
 
@@ -165,7 +165,7 @@ def _writer() -> ThreadPoolExecutor:
 
 
 def forget_the_old() -> None:
-    """Remove rows older than QUERY_LOG_DAYS; called by housekeeping."""
+    """Delete rows older than QUERY_LOG_DAYS; called by housekeeping."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT namespace_id FROM ragsite.namespace_ids()")
         tenants = [row[0] for row in cursor.fetchall()]

@@ -1,4 +1,4 @@
-"""The values that a search takes and returns, whoever calls it."""
+"""The values that a search accepts and returns, for all callers."""
 
 import uuid
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ __all__ = ["Candidate", "Diagnostics", "Filters", "Hit", "SearchRequest", "Searc
 
 Mode = Literal["hybrid", "semantic", "lexical"]
 Fusion = Literal["weighted", "rrf"]
-Stage = Literal["vector", "lexical", "fused", "rerank", "final"]
+ThresholdStage = Literal["vector", "lexical", "fused", "rerank", "final"]
 Expansion = Literal["none", "section"]
 
-# Where a stage, as the API names it, is called otherwise on a candidate.
+# Stages whose name in the API differs from the candidate's attribute.
 _ATTRIBUTES = {"vector": "similarity"}
 
 
@@ -30,17 +30,17 @@ class SearchRequest:
     lexical_weight: float = 0.5
     rrf_k: int = 60
     min_relevance: float = 0.0
-    thresholds: tuple[tuple[Stage, float], ...] = ()  # (stage, lowest score of it)
+    thresholds: tuple[tuple[ThresholdStage, float], ...] = ()  # (stage, minimum score)
     rerank: str = "auto"
     fast: bool = False  # `auto` never reranks
-    max_per_document: int | None = None  # None: prefers several documents, but fills k
-    mmr_lambda: float = 1.0  # 1: by score alone; lower: prefers passages unlike those chosen
+    max_per_document: int | None = None  # None: prefer several documents, but fill k
+    mmr_lambda: float = 1.0  # 1: by score alone; lower: prefer passages unlike those chosen
     expand: Expansion = "none"
     highlight: bool = False
-    token_budget: int | None = None  # None: the setting's
+    token_budget: int | None = None  # None: as configured
     context_format: str = "plain"  # a name of retrieval.context.assembly.FORMATS
     explain: bool = False
-    for_answer: bool = False  # an answer is written from it: `auto` reranks if it can
+    for_answer: bool = False  # used to write an answer: `auto` reranks if it can
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Candidate:
 
     chunk_id: uuid.UUID
     document_id: uuid.UUID
-    packed: bytes = b""  # its own vector, removed from results: they are cached, and it is large
+    packed: bytes = b""  # its vector; removed from results, because they are cached and it is large
     similarity: float | None = None  # cosine
     similarity_normal: float | None = None  # 0…1 among the candidates
     similarity_rank: int | None = None
@@ -61,7 +61,7 @@ class Candidate:
     fused_rank: int = 0
     rerank: float | None = None
     rerank_rank: int | None = None
-    relevance: float | None = None  # 0…1, comparable between questions; None: cannot be judged
+    relevance: float | None = None  # 0…1, comparable between questions; None: unknown
     dropped: str = ""  # why it is not among the hits; "" if it is
 
     @property
@@ -69,7 +69,7 @@ class Candidate:
         return self.fused if self.rerank is None else self.rerank
 
     def score(self, stage: str) -> float | None:
-        """The score that a stage gave, or None if it gave none."""
+        """The score of a stage, or None."""
         score: float | None = getattr(self, _ATTRIBUTES.get(stage, stage))
         return score
 
@@ -79,14 +79,16 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Highlight:
+    """A span of the document's text to highlight."""
+
     start: int
     end: int
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage found, with everything a client needs to show and to check it."""
+    """A passage that was found, with everything a client needs to show and verify it."""
 
     candidate: Candidate
     document_version: int
@@ -109,9 +111,10 @@ class Hit:
     dated_at: datetime | None = None  # the document's own date, else created_at
     page_end: int | None = None
     tokens: int = 0  # of its chunk, counted at ingestion
-    table_header: str = ""  # of table rows whose header is in another chunk; shown, not cited
+    table_header: str = ""  # for table rows whose header is in another chunk; shown, not cited
     uncounted: str = ""  # text around the chunk that `tokens` does not count
-    highlights: tuple[Span, ...] = ()  # in the document's text, like start and end
+    highlights: tuple[Highlight, ...] = ()  # in the document's text, like start and end
+    collections: tuple[str, ...] = ()  # that its document is in, by name, else id
     merged: tuple[uuid.UUID, ...] = ()  # neighbouring chunks that are part of the passage
 
     @property
@@ -120,14 +123,16 @@ class Hit:
 
     @property
     def collection(self) -> str | None:
-        """The `collection` of the document's metadata."""
+        """The `collection` of the document's metadata, else the first that it is in."""
         name = self.metadata.get("collection")
-        return name if isinstance(name, str) else None
+        if isinstance(name, str):
+            return name
+        return self.collections[0] if self.collections else None
 
 
 @dataclass(frozen=True, slots=True)
 class TermMatch:
-    """A word of the question that a candidate has, and what it adds to the BM25 score."""
+    """A word of the question that a candidate contains, and its share of the BM25 score."""
 
     term: str
     score: float
@@ -149,10 +154,10 @@ class Diagnostics:
     dense_plan: str
     reranker: str
     fallbacks: tuple[str, ...]
-    notes: tuple[str, ...]  # what a person should know about the question
+    notes: tuple[str, ...]  # remarks about the question
     dropped: tuple[Mapping[str, Any], ...]
     times_ms: Mapping[str, float] = field(default_factory=dict)
-    is_explained: bool = False  # the fields below are empty otherwise
+    is_explained: bool = False  # if False, the fields below are empty
     filters: Mapping[str, Any] = field(default_factory=dict)
     terms: tuple[Mapping[str, Any], ...] = ()
     candidates: tuple[Explanation, ...] = ()

@@ -1,4 +1,4 @@
-"""Whether the best candidates are reranked, by which reranker, and what happens if it fails."""
+"""Decide whether and how to rerank the best candidates, and handle failures."""
 
 import logging
 import time
@@ -30,36 +30,36 @@ logger = logging.getLogger(__name__)
 
 Choice = Literal["auto", "none", "cosine", "cross-encoder", "remote", "llm"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
-AUTO_ORDER = ("cross-encoder", "remote", "llm")  # `auto` takes the first that is configured
-FAILURES, PAUSE_SECONDS = 3, 60.0  # after so many in a row `auto` pauses a reranker
+AUTO_ORDER = ("cross-encoder", "remote", "llm")  # `auto` uses the first that is configured
+FAILURES, PAUSE_SECONDS = 3, 60.0  # after this many in a row `auto` pauses a reranker
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenReranker:
     name: str  # "none" if none is used
-    reason: str  # "named", or the rule of the table in rerankers/auto.py
+    reason: str  # "named", or the rule in rerankers/auto.py
     fallback: str = ""
 
     @property
     def reads_passages(self) -> bool:
-        """Whether it needs the passages' texts, and time outside of a transaction."""
+        """Whether it needs the texts of passages, and time outside of a transaction."""
         return self.name not in ("none", "cosine")
 
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    reranker: str  # that gave the scores; "none" without scores
+    reranker: str  # "none" without scores
     scores: tuple[float, ...] | None  # of the first RERANK_TOP passages, in their order
     reason: str
-    fallback: str = ""  # "fused_order: rerank_timeout" and the like
+    fallback: str = ""  # e.g. "fused_order: rerank_timeout"
     ms: float = 0.0
 
 
 def choose(
     query: str, *, choice: str = "auto", speed: Speed = "balanced", for_answer: bool = False
 ) -> ChosenReranker:
-    """Decide once for a search: between two calls a breaker may open or close. Raises ApiError
-    for a reranker that is not configured."""
+    """Decide once per search, because a breaker may open or close between two calls. Raises
+    ApiError for a reranker that is not configured."""
     if choice == "none":
         return ChosenReranker("none", "named")
     if choice != "auto":
@@ -82,9 +82,9 @@ def rerank(
     deadline_ms: float | None = None,
     namespace_id: uuid.UUID | None = None,
 ) -> Reranked:
-    """Scores for the best passages, or none and the fallback: a reranker never fails a search.
+    """Return scores for the best passages, or the fallback: a reranker never fails a search.
 
-    What a language model takes for it is booked to the namespace.
+    The usage of a language model is booked to the namespace.
     """
     head = passages[: settings.RERANK["top"]]
     if chosen.name == "none" or not head:
@@ -161,7 +161,7 @@ def _paid_scores(
 
 
 def llm_by_alias(model: str, **options: Any) -> LlmReranker:
-    """The reranker `llm` with a model of settings.LANGUAGE_MODELS."""
+    """Return the reranker `llm` with a model of settings.LANGUAGE_MODELS."""
     language_model = load_backend("LANGUAGE_MODELS", model)
     if not isinstance(language_model, LanguageModel):
         raise ValueError(f"{model} is no language model")

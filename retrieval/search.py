@@ -1,4 +1,4 @@
-"""From a question to cited passages: prepare → cached → candidates → fuse → rerank → diversify →
+"""Search for cited passages: prepare → cached → candidates → fuse → rerank → diversify →
 read → assemble."""
 
 import logging
@@ -20,7 +20,7 @@ from ragsite.database.tenancy import namespace
 from ragsite.web.threads import release_connections
 
 from . import reranking
-from .cache.results import State, search_cached
+from .cache.results import CacheState, search_cached
 from .candidates.legs import FoundCandidates, find_candidates, start_legs
 from .candidates.scoring import matches
 from .context import selection
@@ -43,12 +43,12 @@ logger = logging.getLogger(__name__)
 
 MAX_TRIES = 3
 
-# Since this process began, by the fallback's name.
+# Since this process started, by the fallback's name.
 fallback_counts: Counter[str] = Counter()
 
 
 class _Outdated(Exception):
-    """Documents were replaced between finding their chunks and reading them."""
+    """A document was replaced between finding its chunks and reading them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,13 @@ class _Passages:
     hits: list[Hit]
     picks: list[Pick]
     weak: list[Candidate]  # below a threshold
-    crowded: list[Candidate]  # dropped for the sake of others
+    crowded: list[Candidate]  # dropped in favour of others
     term_matches: Mapping[uuid.UUID, tuple[TermMatch, ...]]
     is_current: bool  # False: a document was replaced before its chunks were read
 
 
 def search(namespace_id: uuid.UUID, request: SearchRequest) -> SearchResult:
-    """Answer a question with passages. The number of SQL statements does not grow with hits."""
+    """Answer a question with passages. The number of SQL statements does not depend on the hits."""
     clock = Clock()
     with clock("total"):
         query = parse_query(prepare(request.query))
@@ -95,7 +95,7 @@ def search(namespace_id: uuid.UUID, request: SearchRequest) -> SearchResult:
 def search_under(
     namespace_id: uuid.UUID, profile: IndexProfile, request: SearchRequest
 ) -> SearchResult:
-    """Search under a profile that is kept beside the live one; nothing is cached."""
+    """Search under a profile that is kept next to the live one; nothing is cached."""
     query = parse_query(prepare(request.query))
     with namespace(namespace_id):
         chunk_count = Chunk.objects.filter(namespace=namespace_id, profile=profile).count()
@@ -105,7 +105,7 @@ def search_under(
 
 
 def prepare(query: str) -> str:
-    """One form for what looks alike; what carries meaning ("C++", "v2.1", "naïve") stays."""
+    """Normalise text that looks alike; meaningful differences ("C++", "v2.1", "naïve") are kept."""
     return " ".join(unicodedata.normalize("NFC", query).split())
 
 
@@ -124,7 +124,7 @@ def _cached_or_searched(
     request: SearchRequest,
     reranker: ChosenReranker,
     clock: Clock,
-) -> tuple[SearchResult, State]:
+) -> tuple[SearchResult, CacheState]:
     index = read_index(namespace_id)
     context = SearchContext(index, query, request, reranker, clock)
     return search_cached(
@@ -170,7 +170,7 @@ def _search_once(context: SearchContext, *, is_last_try: bool = False) -> Search
 
 
 def _fuse(context: SearchContext, found: FoundCandidates) -> _Fused:
-    """One order out of both legs, with the relevance of each candidate."""
+    """Merge both legs into one order, with the relevance of each candidate."""
     query, candidates = found.lexical_query, found.scored.candidates
     with context.clock("fuse"):
         vectors = vectors_of(candidates)
@@ -191,7 +191,7 @@ def _to_rerank(fused: _Fused) -> list[Candidate]:
 
 
 def _rerank(context: SearchContext, fused: _Fused, texts: Mapping[uuid.UUID, str]) -> _Ranked:
-    """The best candidates in the reranker's order; the others stay behind them as they were."""
+    """Put the best candidates in the reranker's order; the others follow unchanged."""
     best = _to_rerank(fused)
     with context.clock("rerank"):
         result = reranking.rerank(
@@ -217,7 +217,7 @@ def _read(
     ranked: _Ranked,
     count_tokens: CountTokens,
 ) -> _Passages:
-    """Diversify, and read what is left. Inside namespace()."""
+    """Diversify, and read the remaining chunks. Inside namespace()."""
     request, query = context.request, found.lexical_query
     good, weak = split_by_thresholds(ranked.candidates, request)
     with context.clock("read"):
@@ -280,7 +280,7 @@ def _assemble(
 
 
 def _token_counter(profile: IndexProfile) -> CountTokens:
-    """The model's own tokenizer; a cautious guess when the embedder is what is broken."""
+    """The model's tokenizer, or a conservative estimate if the embedder is broken."""
     try:
         return profiles.embedder_of(profile).count_tokens
     except IngestError:

@@ -1,4 +1,4 @@
-"""What one search works with: the question, how it is asked, and the index it is asked of."""
+"""The context of one search: the question, the request, and the index."""
 
 import uuid
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from .requests import SearchRequest
 from .reranking import ChosenReranker
 from .timing import Clock
 
-# A row's place and the transaction that wrote it: together they change whenever it does.
+# A row's position and the transaction that wrote it: they change whenever the row does.
 _INDEX = """
     SELECT namespace.revision, namespace.chunk_count, namespace.language, profile.id,
            profile.ctid::text || profile.xmin::text
@@ -25,7 +25,7 @@ _INDEX = """
 
 @dataclass(frozen=True, slots=True)
 class SearchedIndex:
-    """The chunks of one namespace under one profile, as they were when the search began."""
+    """The chunks of one namespace under one profile, as of the start of the search."""
 
     namespace_id: uuid.UUID
     revision: int
@@ -35,7 +35,7 @@ class SearchedIndex:
 
     @classmethod
     def of(cls, tenant: Namespace) -> Self:
-        """What searches of this namespace use now."""
+        """Return the index that searches of this namespace use now."""
         return cls(
             tenant.pk, tenant.revision, tenant.chunk_count, tenant.language, tenant.active_profile
         )
@@ -59,14 +59,14 @@ class SearchContext:
 
 
 def read_index(namespace_id: uuid.UUID) -> SearchedIndex:
-    """By hand: for Django to put this statement together takes longer than to run it."""
+    """Hand-written SQL: Django takes longer to build this statement than PostgreSQL to run it."""
     found = query_in_namespace(namespace_id, _INDEX, {"namespace": namespace_id})
     (revision, chunk_count, language, profile_id, written) = found[0]
     profile = _profile(namespace_id, profile_id, written)
     return SearchedIndex(namespace_id, revision, chunk_count, language, profile)
 
 
-@lru_cache(maxsize=4096)  # one for each namespace
+@lru_cache(maxsize=4096)  # one per namespace
 def _profile(namespace_id: uuid.UUID, profile_id: uuid.UUID, written: str) -> IndexProfile:
     with namespace(namespace_id):
         return IndexProfile.objects.get(pk=profile_id)

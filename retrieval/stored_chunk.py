@@ -1,4 +1,4 @@
-"""A chunk as it is stored, with what its document says about it."""
+"""A stored chunk, with the fields of its document."""
 
 import json
 import uuid
@@ -30,15 +30,16 @@ class StoredChunk:
     created_at: datetime
     dated_at: datetime
     page_end: int | None
+    collections: list[str]  # names; ids of those without one
 
     @property
     def stretch(self) -> tuple[object, ...]:
-        """Chunks with an equal value are consecutive text: one section, on one page."""
+        """Chunks with the same value are consecutive text: one section, on one page."""
         return (self.version_id, self.section, self.page)
 
     @property
     def table_header(self) -> str:
-        """The header of table rows, where it is in another chunk; else ""."""
+        """The header of table rows, if it is in another chunk; otherwise ""."""
         if "table_header" not in self.chunk_metadata:  # most chunks: skip parsing the JSON
             return ""
         header: str = json.loads(self.chunk_metadata).get("table_header", "")
@@ -46,7 +47,7 @@ class StoredChunk:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The document's, which metadata filters apply to."""
+        """The document's metadata, which filters apply to."""
         return dict(json.loads(self.document_metadata))
 
     @property

@@ -36,7 +36,7 @@ class Api:
         kwargs: dict[str, Any] = {"headers": headers}
         if body is not None:
             kwargs |= {"data": json.dumps(body), "content_type": "application/json"}
-        address = f"/{path}" if path.startswith("api/") else f"/api/v1/{path}"
+        address = f"/{path}" if path.startswith(("api/", "v1/")) else f"/api/v1/{path}"
         return _answer(self.client.generic(method, address, **kwargs))
 
     def get(self, path: str, **headers: str) -> Answer:

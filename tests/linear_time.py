@@ -8,7 +8,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-LEAST_SECONDS = 0.005  # below this a measurement is mostly noise
+MIN_SECONDS = 0.005  # below this a measurement is mostly noise
 TRIES = 3
 
 
@@ -25,7 +25,7 @@ def cpu_seconds(work: Callable[[], object]) -> float:
                 break  # long enough to be sure of, and too long to repeat
     finally:
         gc.enable()
-    return max(LEAST_SECONDS, min(tries))
+    return max(MIN_SECONDS, min(tries))
 
 
 def assert_grows_linearly(work: Callable[[T], object], small: T, four_times: T) -> None:

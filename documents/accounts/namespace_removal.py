@@ -31,7 +31,7 @@ SMALL_ROWS = 5000  # chunks and documents that are deleted while the caller wait
 LEASE = timedelta(minutes=5)
 TASK_SECONDS = 240.0  # of one task; the rest is left to the next task
 
-Progress = Callable[[NamespaceRemoval], None]
+RemovalCallback = Callable[[NamespaceRemoval], None]
 Removed = tuple[Counter[str], int, list[str]]  # rows by kind, files, storage keys that remain
 
 
@@ -43,17 +43,17 @@ def request_removal(namespace: Namespace) -> NamespaceRemoval:
     """Close the namespace: its keys stop working. A second request returns the same removal.
     Raises Namespace.DoesNotExist if the namespace is gone. Inside operator()."""
     with transaction.atomic(using="operator"):
-        held = Namespace.objects.select_for_update().get(pk=namespace.pk)
+        locked = Namespace.objects.select_for_update().get(pk=namespace.pk)
         removal, is_new = NamespaceRemoval.objects.get_or_create(
-            removed_namespace=held.pk,
-            defaults={"slug": held.slug, "requested_by": current_actor().label[:200]},
+            removed_namespace=locked.pk,
+            defaults={"slug": locked.slug, "requested_by": current_actor().label[:200]},
         )
         if is_new:
-            keys.revoke(ApiKey.objects.filter(namespace=held))
-            held.deleting_since = Now()
-            held.save(update_fields=["deleting_since"])
-            details = {"removal_id": str(removal.pk), "chunks": held.chunk_count}
-            audit.record("namespace.delete", namespace=held, target=held, details=details)
+            keys.revoke(ApiKey.objects.filter(namespace=locked))
+            locked.deleting_since = Now()
+            locked.save(update_fields=["deleting_since"])
+            details = {"removal_id": str(removal.pk), "chunks": locked.chunk_count}
+            audit.record("namespace.delete", namespace=locked, target=locked, details=details)
     return removal
 
 
@@ -87,7 +87,7 @@ def run_removal(
     removal_id: UUID,
     *,
     seconds: float | None = None,
-    progress: Progress = lambda removal: None,
+    progress: RemovalCallback = lambda removal: None,
 ) -> NamespaceRemoval:
     """Delete what is left of the namespace; after `seconds` queue another task for the rest.
     Does nothing if another worker is running this removal."""

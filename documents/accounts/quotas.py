@@ -1,4 +1,4 @@
-"""How much a namespace may hold: documents, bytes of originals, searchable chunks."""
+"""Quotas of a namespace: documents, bytes of originals, searchable chunks."""
 
 import uuid
 from dataclasses import dataclass
@@ -42,18 +42,18 @@ def usage_of(namespace_id: uuid.UUID) -> dict[str, QuotaUsage]:
     return {name: QuotaUsage(used, _quota(name, own)) for name, (used, own) in figures.items()}
 
 
-def _quota(name: str, own: int | None) -> int | None:
-    return (settings.QUOTAS[name] if own is None else own) or None
+def _quota(name: str, override: int | None) -> int | None:
+    return (settings.QUOTAS[name] if override is None else override) or None
 
 
-def require_room(namespace_id: uuid.UUID, **asked: int) -> None:
+def require_room(namespace_id: uuid.UUID, **requested: int) -> None:
     """Raise QuotaExceeded if this many more (documents=, bytes=, chunks=) would be too many.
 
     An early check that reserves nothing: it saves work that would be refused in the end. Inside
     namespace().
     """
     usage = usage_of(namespace_id)
-    for name, more in asked.items():
+    for name, more in requested.items():
         if more > 0 and usage[name].exceeds(more):
             raise _exceeded(name, usage[name].quota, used=usage[name].used, asked=more)
 

@@ -1,14 +1,26 @@
 """The admin pages of documents, jobs, namespaces, keys and profiles.
 
-In: clicks of operators. Out: mostly read-only lists with filters, and actions that call the
-pipelines. May import everything in `documents` and `ragsite` but the API.
+Mostly read-only lists with filters, and actions that call the pipelines. May import everything in
+`documents` and `ragsite` but the API.
 """
 
-from . import audit, audited, documents, facts, jobs, namespaces, profiles, removals, usage
+from . import (
+    audit,
+    audited,
+    collections,
+    documents,
+    facts,
+    jobs,
+    namespaces,
+    profiles,
+    removals,
+    usage,
+)
 
 __all__ = [
     "audit",
     "audited",
+    "collections",
     "documents",
     "facts",
     "jobs",

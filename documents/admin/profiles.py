@@ -48,7 +48,7 @@ class IndexProfileForm(forms.ModelForm):
             self.instance.dimensions = embedder.dimensions
             wanted = IndexProfile(**fields, dimensions=embedder.dimensions)
             profiles.require_free_name(wanted)
-            wanted.clean()  # before asking whether it could work here
+            wanted.clean()  # before checking whether it works here
             profiles.require_fitting(wanted, embedder)
         except IngestError as error:
             self.add_error(None, str(error))
@@ -70,7 +70,7 @@ class IndexProfileAdmin(Audited, admin.ModelAdmin):
     )
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # what was built with it would not fit any more
+        return False  # existing chunks would no longer match
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # `manage.py profile drop` takes its index, too
+        return False  # `manage.py profile drop` also removes its index

@@ -71,7 +71,7 @@ VERSION = OpenApiParameter(
 
 class DocumentListView(NamespacedListView):
     serializer_class = DocumentSerializer
-    filter_names = frozenset({"status", "source_type", "source_uri", "tag"})
+    filter_names = frozenset({"status", "source_type", "source_uri", "tag", "collection"})
     choices = {"status": Document.Status.values}
 
     def get_queryset(self) -> QuerySet[Document]:
@@ -81,6 +81,7 @@ class DocumentListView(NamespacedListView):
             source_type=asked.get("source_type"),
             source_uri=asked.get("source_uri"),
             tags=asked.getlist("tag"),
+            collection=asked.get("collection"),
         )
 
     @extend_schema(
@@ -90,6 +91,7 @@ class DocumentListView(NamespacedListView):
             OpenApiParameter("source_type", str),
             OpenApiParameter("source_uri", str),
             OpenApiParameter("tag", str),
+            OpenApiParameter("collection", str, description="Its name or id."),
         ],
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -197,18 +199,18 @@ class OriginalView(APIView):
         """The file as it was uploaded, byte for byte."""
         with namespace(caller_of(request).namespace_id):
             version = find_version(request, find_document(pk))
-        try:
-            original = default_storage.open(version.storage_key)
-        except FileNotFoundError:
-            raise ApiError(
-                "original_lost", "The stored original is missing.", http_status=500
-            ) from None
-        return file_response(
-            original,
-            name=version.file_name or f"{pk}",
-            media_type=version.media_type,
-            size=version.byte_size,
-        )
+        return original_of(version, version.file_name or f"{pk}")
+
+
+def original_of(version: DocumentVersion, name: str) -> HttpResponseBase:
+    """Return the stored file as a download."""
+    try:
+        original = default_storage.open(version.storage_key)
+    except FileNotFoundError:
+        raise ApiError(
+            "original_lost", "The stored original is missing.", http_status=500
+        ) from None
+    return file_response(original, name=name, media_type=version.media_type, size=version.byte_size)
 
 
 class DocumentReindexView(APIView):

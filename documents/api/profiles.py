@@ -73,7 +73,7 @@ class NewProfileSerializer(StrictSerializer):
         min_value=1,
         max_value=MAX_DIMENSIONS,
         required=False,
-        help_text="The embedder's own; said only to be sure.",
+        help_text="Must match the embedder's dimensions; leave out to use them.",
     )
     ann_method = NamedChoiceField(choices=IndexProfile.Ann.values, required=False)
     ann_options = serializers.DictField(

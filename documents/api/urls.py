@@ -1,6 +1,6 @@
 from django.urls import path
 
-from . import audit, documents, events, facts, jobs, namespaces, profiles, usage
+from . import audit, collections, documents, events, facts, jobs, namespaces, profiles, usage
 from .ingest import views
 
 urlpatterns = [
@@ -21,6 +21,18 @@ urlpatterns = [
         "documents/<uuid:pk>/reindex",
         documents.DocumentReindexView.as_view(),
         name="document-reindex",
+    ),
+    path("collections", collections.CollectionListView.as_view(), name="collections"),
+    path("collections/<uuid:pk>", collections.CollectionView.as_view(), name="collection"),
+    path(
+        "collections/<uuid:pk>/documents",
+        collections.CollectionDocumentListView.as_view(),
+        name="collection-documents",
+    ),
+    path(
+        "collections/<uuid:pk>/documents/<uuid:document_id>",
+        collections.CollectionDocumentView.as_view(),
+        name="collection-document",
     ),
     path("facts", facts.FactListView.as_view(), name="facts"),
     path("audit", audit.AuditListView.as_view(), name="audit"),

@@ -1,4 +1,4 @@
-"""From runs to atoms: each run is cut only as finely as the passage size demands."""
+"""Cut runs into atoms, no finer than the passage size requires."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,8 +20,8 @@ from documents.text.sentences import sentence_spans
 
 MANY_SENTENCES = 10_000
 SHORT_SENTENCE = 24  # characters
-MAX_WRAPPED_LINE = 140  # characters; a longer one is a paragraph of its own
-FRAGMENTS_PER_PASSAGE = 8  # parts of a huge sentence are this small so that passages fill well
+MAX_WRAPPED_LINE = 140  # characters; longer lines are separate paragraphs
+FRAGMENTS_PER_PASSAGE = 8  # a huge sentence is cut this small, so that passages fill well
 
 
 def _sentences(text: str, start: int, end: int) -> list[Span]:
@@ -30,7 +30,7 @@ def _sentences(text: str, start: int, end: int) -> list[Span]:
 
 
 def _short_ones_joined(spans: Sequence[Span]) -> list[Span]:
-    """Joined to the next: five megabytes of "Ok!" in one paragraph would be a million atoms."""
+    """Join short sentences to the next one: 5 MB of "Ok!" would otherwise be a million atoms."""
     joined = [spans[0]]
     for start, end in spans[1:]:
         if joined[-1][1] - joined[-1][0] < SHORT_SENTENCE:
@@ -40,8 +40,8 @@ def _short_ones_joined(spans: Sequence[Span]) -> list[Span]:
     return joined
 
 
-# The ways to cut a block, best first; the next one is tried on what is still too large. Lines come
-# last in prose: where they are wrapped by hand, their ends are the middle of a sentence.
+# Ways to cut a block, best first; the next one is tried on parts that are still too large. For
+# prose, lines come last: in hard-wrapped text a line ends in the middle of a sentence.
 WAYS: Mapping[BlockKind, tuple[Callable[[str, int, int], list[Span]], ...]] = {
     "heading": (line_spans,),
     "text": (_sentences, line_spans),
@@ -53,15 +53,15 @@ WAYS: Mapping[BlockKind, tuple[Callable[[str, int, int], list[Span]], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A span of a block that stays in one piece: a heading, a sentence, a list item, a line, or a
+    """A span of a block that is never split: a heading, a sentence, a list item, a line, or a
     fragment of one that was too long."""
 
     start: int
     end: int
-    unit: int = 0  # number of the paragraph, list or group of code lines it belongs to
-    kind: BlockKind = "text"  # of its block
-    ways_used: int = 0  # how many of WAYS it took to cut it out of the block
-    tokens: int = 0  # once they are counted
+    unit: int = 0  # index of its paragraph, list or group of code lines
+    kind: BlockKind = "text"  # of the block it comes from
+    ways_used: int = 0  # how many of WAYS were tried to cut it from the block
+    tokens: int = 0  # 0 until counted
 
     @property
     def is_heading(self) -> bool:
@@ -69,7 +69,7 @@ class Atom:
 
     @property
     def is_whole(self) -> bool:
-        """At least a sentence, not a line or some words: only then may an overlap repeat it."""
+        """Whether this is at least a sentence. Only whole atoms may be repeated in an overlap."""
         return self.ways_used < len(WAYS[self.kind])
 
     def counted(self, tokens: int) -> "Atom":
@@ -80,36 +80,39 @@ class Atom:
 
 
 class AtomCutter:
-    """Counts the tokens of all runs together, in one batch per round; most texts need one round."""
+    """Cuts runs into atoms, counting the tokens of all runs in one batch per round.
+
+    Most texts need a single round.
+    """
 
     def __init__(
         self, count_tokens: CountTokens, *, sizes: Sizes, keeps_rows: bool = False
     ) -> None:
         self.count_tokens = count_tokens
         self.sizes = sizes
-        self.keeps_rows = keeps_rows  # of tables, and headers with the rule below them
+        self.keeps_rows = keeps_rows  # keep table rows, and headers with their rule, together
 
     def cut(self, text: str, runs: Sequence[Run]) -> list[list[Atom]]:
-        """The atoms of each run, in order, none above the target size."""
-        of_runs: list[list[Atom]] = [[] for _ in runs]
+        """Return the atoms of each run, in order, none larger than the target size."""
+        atoms_by_run: list[list[Atom]] = [[] for _ in runs]
         first_cut = _row_atoms if self.keeps_rows else _atoms
-        waiting = [
+        pending = [
             (number, atom) for number, run in enumerate(runs) for atom in first_cut(text, run)
         ]
-        while waiting:
+        while pending:
             smaller: list[tuple[int, Atom]] = []
-            counts = self.measure(text, ((atom.start, atom.end) for _, atom in waiting))
-            for (number, atom), tokens in zip(waiting, counts, strict=True):
+            counts = self.measure(text, ((atom.start, atom.end) for _, atom in pending))
+            for (number, atom), tokens in zip(pending, counts, strict=True):
                 is_kept = tokens <= self.sizes.size or atom.end - atom.start == 1
                 if is_kept or self._is_readable_row(text, atom):
-                    of_runs[number].append(atom.counted(int(tokens)))
+                    atoms_by_run[number].append(atom.counted(int(tokens)))
                 else:
                     smaller.extend((number, part) for part in self._smaller(text, atom, tokens))
-            waiting = smaller
-        return [sorted(atoms, key=lambda atom: atom.start) for atoms in of_runs]
+            pending = smaller
+        return [sorted(atoms, key=lambda atom: atom.start) for atoms in atoms_by_run]
 
     def _is_readable_row(self, text: str, atom: Atom) -> bool:
-        """Whether it is a table's row that the model can read without its links and markup."""
+        """Whether this is a table row that fits the model once links and markup are removed."""
         is_row = self.keeps_rows and atom.kind == "table" and atom.ways_used == 1
         if not is_row or atom.end - atom.start > self.sizes.characters:
             return False
@@ -117,7 +120,8 @@ class AtomCutter:
         return tokens <= self.sizes.limit
 
     def measure(self, text: str, spans: Iterable[Span]) -> list[float]:
-        """Tokens of each span; infinite, without counting, where it has too many characters."""
+        """Return the tokens of each span, or infinity (without counting) if it has too many
+        characters."""
         texts = [text[start:end] for start, end in spans]
         countable = [each for each in texts if len(each) <= self.sizes.characters]
         counts = iter(self.count_tokens(countable))
@@ -132,7 +136,7 @@ class AtomCutter:
         return atom.cut_into(self._fragments(text, atom, tokens), ways_used=len(ways) + 1)
 
     def _fragments(self, text: str, atom: Atom, tokens: float) -> list[Span]:
-        """Groups of words, or of characters where it is a single huge word."""
+        """Cut into groups of words, or groups of characters if it is a single huge word."""
         passage = self.sizes.characters
         if math.isfinite(tokens):
             passage = int((atom.end - atom.start) * self.sizes.size / tokens)
@@ -144,7 +148,7 @@ class AtomCutter:
 
 
 def _atoms(text: str, run: Run) -> Iterator[Atom]:
-    """The first cut: headings whole, text by sentences, lists by items, code by lines."""
+    """Make the first cut: headings whole, text by sentences, lists by items, code by lines."""
     if run.kind != "text":
         for unit, group in enumerate(paragraph_spans(text, run.start, run.end)):
             lines = line_spans(text, *group)
@@ -160,7 +164,7 @@ def _atoms(text: str, run: Run) -> Iterator[Atom]:
 
 
 def _row_atoms(text: str, run: Run) -> Iterator[Atom]:
-    """As `_atoms`, but a table by its rows, the first of which is all of its header."""
+    """Like `_atoms`, but cut tables by rows; the first row is the whole header."""
     if run.kind != "table":
         yield from _atoms(text, run)
         return
@@ -173,7 +177,7 @@ def _row_atoms(text: str, run: Run) -> Iterator[Atom]:
 
 
 def _paragraphs(text: str, block: Block) -> list[Span]:
-    """Usually the block itself; its lines, where they are too long to be wrapped by hand."""
+    """Return the block itself, or its lines if they are too long to be hard-wrapped."""
     whole = block.start, block.end
     if block.kind != "text":
         return [whole]

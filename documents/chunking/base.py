@@ -1,4 +1,4 @@
-"""From a text and its blocks to passages: heading-bounded, exact, never more than a model reads."""
+"""Split a text and its blocks into passages that respect headings, spans and the model's limit."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,12 +17,12 @@ from documents.passages import Extracted, Passage
 
 
 class Splitter(ABC):
-    """What every way of chunking shares; each decides only where running text is cut.
+    """The steps that all chunkers share. A subclass only decides where running text is cut.
 
-    Code and tables stay whole up to `limit`, and are cut at line ends beyond it.
+    Code and tables stay whole up to `limit` tokens; larger ones are cut at line ends.
     """
 
-    warnings: tuple[str, ...] = ()  # about the last split, for the document's own
+    warnings: tuple[str, ...] = ()  # from the last split; added to the document's warnings
 
     def __init__(
         self, count_tokens: CountTokens, *, sizes: Sizes, keeps_together: bool = False
@@ -40,7 +40,8 @@ class Splitter(ABC):
 
     @abstractmethod
     def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Draft]]:
-        """The drafts of each run of text, in order; what turns out too large is halved later."""
+        """Return the drafts of each run of text, in order. Drafts that are too large are halved
+        later."""
 
     def split(self, extracted: Extracted) -> list[Passage]:
         text = extracted.text
@@ -68,7 +69,7 @@ class Splitter(ABC):
         return drafts
 
     def packed(self, text: str, runs: Sequence[Run]) -> Iterator[list[Draft]]:
-        """Whole paragraphs, or whole groups of lines, up to the size."""
+        """Pack whole paragraphs, or whole groups of lines, up to the size."""
         for run, atoms in zip(runs, self.cutter.cut(text, runs), strict=True):
             yield Packer(run, atoms, sizes=self.sizes).pack()
 
@@ -77,11 +78,11 @@ class Splitter(ABC):
         return [run if tokens is None else Draft.whole(run, tokens) for run, tokens in groups]
 
     def _keep_whole(self, text: str, runs: Sequence[Run]) -> list[Run | Draft]:
-        """Code and tables become drafts where they fit the limit; other runs are left to pack.
+        """Turn code and tables that fit the limit into drafts; leave other runs to be packed.
 
-        A bare heading, or a caption, goes with the code below it. Only where the code alone would
-        fit and the two together do not are they apart; where it is cut anyway, its first part
-        begins with them. A heading with an introduction is a passage of text.
+        A bare heading or caption stays with the code below it, and is split off only if the code
+        fits the limit alone but not together with it. If the code is cut anyway, its first part
+        begins with the heading. A heading with an introduction is a passage of text.
         """
         solid = [run for run in runs if run.kind != "text"]
         counts = iter(self.cutter.measure(text, [(run.start, run.end) for run in solid]))
@@ -111,7 +112,10 @@ class Splitter(ABC):
         ]
 
     def _within_limit(self, text: str, drafts: list[Draft]) -> list[Draft]:
-        """Halve drafts whose atoms together count more than one by one, and count again."""
+        """Halve drafts that are over the limit, and count again.
+
+        The atoms of a draft can have more tokens together than the sum of their separate counts.
+        """
         while any(map(self._is_too_large, drafts)):
             smaller: list[Draft] = []
             after_halves = False
@@ -121,7 +125,7 @@ class Splitter(ABC):
                 if halve:
                     smaller.extend(draft.halves())
                 elif too_large or after_halves:
-                    # After halves too: the second may begin later than the overlap does.
+                    # Also after halves: the second half may start later than the overlap does.
                     smaller.append(draft.without_overlap())
                 else:
                     smaller.append(draft)
@@ -134,7 +138,7 @@ class Splitter(ABC):
 
 
 class StructureSplitter(Splitter):
-    """Packs whole paragraphs up to `size` tokens, and repeats whole sentences up to `overlap`."""
+    """Packs whole paragraphs up to `size` tokens, with an overlap of whole sentences."""
 
     def __init__(
         self,
@@ -157,15 +161,15 @@ class StructureSplitter(Splitter):
         return [[self._bounded(draft, counts) for draft in drafts] for drafts in drafted]
 
     def _bounded(self, draft: Draft, counts: Iterator[int]) -> Draft:
-        """Sentences together may count more than one by one: then nothing is repeated."""
+        """Drop the overlap if its sentences together have more tokens than allowed."""
         if draft.repeats and next(counts) > self.sizes.overlap:
             return draft.without_overlap()
         return draft
 
 
 def _passages(text: str, drafts: Sequence[Draft]) -> Iterator[Passage]:
-    """The passages of one run; parts are numbered where code or a table is in several."""
-    in_parts = drafts[0].run.kind != "text" and len(drafts) > 1
+    """Yield the passages of one run. Parts are numbered if code or a table is split."""
+    is_split = drafts[0].run.kind != "text" and len(drafts) > 1
     for number, draft in enumerate(drafts, start=1):
         start, end = draft.span
         run = draft.run
@@ -177,13 +181,13 @@ def _passages(text: str, drafts: Sequence[Draft]) -> Iterator[Passage]:
             kind=run.passage_kind,
             heading_path=_path(draft),
             language=run.members[-1].block.language,
-            part=number if in_parts else 0,
+            part=number if is_split else 0,
             attributes=_attributes(draft),
         )
 
 
 def _attributes(draft: Draft) -> dict[str, Any]:
-    """Those of its blocks, and the sections that share it where there are several."""
+    """Return the attributes of its blocks, plus the sections if several share the passage."""
     attributes = draft.run.attributes_in(*draft.span)
     attributes.pop("header_lines", None)
     if len(draft.atoms) == 1 and len(draft.run.sections) > 1:
@@ -192,7 +196,8 @@ def _attributes(draft: Draft) -> dict[str, Any]:
 
 
 def _path(draft: Draft) -> tuple[str, ...]:
-    """Of sections that share a passage, the headings they have in common."""
+    """Return the heading path; for sections that share a passage, the headings they have in
+    common."""
     if len(draft.atoms) == 1:
         return common_path(draft.run.sections)
     return draft.run.path_at(draft.span[1])

@@ -1,4 +1,4 @@
-"""Contextual headers: what a passage is embedded with, so that its vector knows where it stands."""
+"""Context headers: the title and headings that are embedded together with a passage."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,29 +9,29 @@ from documents.passages import Passage
 def with_headers(
     passages: Sequence[Passage], *, title: str, count_tokens: CountTokens, limit: int
 ) -> list[str]:
-    """Each passage below its title and section path, as much of them as the model still reads.
+    """Return each passage below its title and section path, shortened to what the model can read.
 
-    Only for embedding: the passage itself stays as it is.
+    These texts are only for embedding; the passages do not change.
     """
     texts = [passage.readable or passage.text for passage in passages]
-    unsettled = dict(enumerate(_headers(passage, title) for passage in passages))
-    while unsettled:
-        tried = {}
-        for index, headers in list(unsettled.items()):
+    remaining = dict(enumerate(_headers(passage, title) for passage in passages))
+    while remaining:
+        candidates = {}
+        for index, headers in list(remaining.items()):
             if (header := next(headers, None)) is None:
-                del unsettled[index]
+                del remaining[index]
             else:
-                tried[index] = f"{header}\n{texts[index]}"
-        counts = count_tokens(list(tried.values()))
-        for (index, text), tokens in zip(tried.items(), counts, strict=True):
+                candidates[index] = f"{header}\n{texts[index]}"
+        counts = count_tokens(list(candidates.values()))
+        for (index, text), tokens in zip(candidates.items(), counts, strict=True):
             if tokens <= limit:
                 texts[index] = text
-                del unsettled[index]
+                del remaining[index]
     return texts
 
 
 def _headers(passage: Passage, title: str) -> Iterator[str]:
-    """From title and whole path to the innermost heading alone."""
+    """Yield headers from longest to shortest: title and full path, then the innermost heading."""
     path = [title, *passage.heading_path] if title else [*passage.heading_path]
     if len(path) > 1 and path[0] == path[1]:
         path = path[1:]

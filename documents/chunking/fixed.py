@@ -1,4 +1,4 @@
-"""Chunks of a fixed number of characters with overlap: blind to paragraphs, even in size."""
+"""Chunks of a fixed number of characters with overlap, ignoring paragraphs."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,14 +9,14 @@ from documents.chunking.sections import Run
 from documents.chunking.sizes import CountTokens, token_sizes
 from documents.text.boundaries import Span, character_spans, word_spans
 
-GRAINS = 40  # to a chunk: a window begins and ends between words, this exactly
-MAX_WORD_DIVISOR = 8  # an eighth of what the model reads: what is longer is cut inside
+GRAINS_PER_CHUNK = 40  # precision of a window's edges, which fall between words
+MAX_WORD_DIVISOR = 8  # longer words than the token limit divided by this are cut
 
 
 class FixedSplitter(Splitter):
-    """Windows of up to `size` characters; each repeats up to `overlap` of those before it.
+    """Windows of up to `size` characters, each overlapping the previous one by up to `overlap`.
 
-    They end at headings and pages, and are smaller where the model cannot read `size` characters.
+    Windows end at headings and pages, and are smaller if the model cannot read `size` characters.
     """
 
     def __init__(self, count_tokens: CountTokens, *, size: int, overlap: int, limit: int) -> None:
@@ -36,25 +36,27 @@ class FixedSplitter(Splitter):
             yield self._windows(run, atoms, body)
 
     def _grains(self, text: str, run: Run) -> list[Span]:
-        length = min(self.max_grain, max(1, self.characters // GRAINS))
+        length = min(self.max_grain, max(1, self.characters // GRAINS_PER_CHUNK))
         words = [
             part
-            for some in word_spans(text, run.start, run.end, length=length)
-            for part in character_spans(text, *some, length=self.max_grain)
+            for span in word_spans(text, run.start, run.end, length=length)
+            for part in character_spans(text, *span, length=self.max_grain)
         ]
         return [grain for word in words for grain in self._readable(text, word)]
 
     def _readable(self, text: str, span: Span) -> list[Span]:
-        """A grapheme of many characters may be more than the model reads: then it is torn."""
+        """Split a grapheme into code points if it alone has too many tokens for the model."""
         start, end = span
         if end - start <= self.max_grain:
             return [span]
         (tokens,) = self.count_tokens([text[start:end]])
         is_readable = tokens <= self.sizes.limit
-        return [span] if is_readable else [(place, place + 1) for place in range(start, end)]
+        return (
+            [span] if is_readable else [(position, position + 1) for position in range(start, end)]
+        )
 
     def _windows(self, run: Run, atoms: Sequence[Atom], body: int) -> list[Draft]:
-        """Headings, which end where the body begins, are not repeated."""
+        """Headings end where the body begins, and are never repeated."""
         windows: list[Draft] = []
         lead = first = 0
         for stop in range(1, len(atoms) + 1):
@@ -67,7 +69,7 @@ class FixedSplitter(Splitter):
         return windows
 
     def _lead(self, before: Draft, body: int) -> int:
-        """Where the next window begins, so that it has room for something new."""
+        """Return where the next window starts, leaving room in it for new text."""
         atoms = before.atoms
         lead = end = before.stop
         if end == len(atoms):

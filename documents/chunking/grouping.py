@@ -1,7 +1,7 @@
-"""Joins runs: what belongs together and fits one chunk is not cut apart.
+"""Join runs that belong together and fit in one chunk.
 
-A table or code block stays with the sentences around it while the whole of them fits, keeps a short
-lead-in where it does not, and tiny neighbouring sections share a chunk under their common heading.
+A table or code block stays with the sentences around it if they all fit; otherwise it keeps a short
+lead-in. Tiny neighbouring sections share a chunk under their common heading.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,25 +13,25 @@ from documents.text.boundaries import Span
 
 Measure = Callable[[Sequence[Span]], list[float]]
 
-# Shares of the size a chunk aims for.
-TINY_SECTION = 0.3  # a section up to this may share a chunk with its neighbours
-LEAD_IN = 0.3  # text up to this goes with the table or code below it
+# Fractions of the target chunk size.
+TINY_SECTION = 0.3  # larger sections do not share a chunk
+LEAD_IN = 0.3  # text up to this size stays with the table or code below it
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Joined runs that become one passage, or one run that is cut."""
+    """Joined runs that become one passage, or one run that must be cut."""
 
     run: Run
     tokens: float
-    is_whole: bool  # it fits the size as it is
-    is_section: bool = False  # all that stands under its heading, on its page
+    is_whole: bool  # fits the size without cutting
+    is_section: bool = False  # everything under its heading, on its page
 
 
 def group(runs: Sequence[Run], measure: Measure, *, size: int) -> list[tuple[Run, int | None]]:
-    """Joined runs in order, which together hold every member of every run once.
+    """Join runs, keeping every member of every run, in order.
 
-    Each comes with its tokens where it becomes one passage, and with None where it must be cut.
+    Each result is a run and its token count if it becomes one passage, or None if it must be cut.
     """
     packed: list[_Group] = []
     for _, section in groupby(runs, key=lambda run: (run.page, run.section)):
@@ -45,18 +45,18 @@ def group(runs: Sequence[Run], measure: Measure, *, size: int) -> list[tuple[Run
 
 
 def _within_section(runs: Sequence[Run], measure: Measure, size: int) -> Iterator[_Group]:
-    """Greedy and forward only, like packing."""
+    """Join the runs of a section greedily, forward only, like packing."""
     tokens = iter(measure([(run.start, run.end) for run in runs]))
     pending: _Group | None = None
     for run in runs:
-        own = _Group(run, next(tokens), is_whole=False)
-        own = replace(own, is_whole=own.tokens <= size)
+        current = _Group(run, next(tokens), is_whole=False)
+        current = replace(current, is_whole=current.tokens <= size)
         if pending is None:
-            pending = own
+            pending = current
             continue
         if _are_numbered_rows(pending.run, run):
             yield pending
-            pending = own
+            pending = current
             continue
         joined = _joined(pending.run, run)
         (together,) = measure([(joined.start, joined.end)])
@@ -67,7 +67,7 @@ def _within_section(runs: Sequence[Run], measure: Measure, size: int) -> Iterato
             pending = _Group(replace(joined, kind=run.kind), together, is_whole=False)
         else:
             yield pending
-            pending = own
+            pending = current
     if pending is not None:
         yield pending
 
@@ -117,7 +117,7 @@ def _joined(first: Run, second: Run) -> Run:
 
 
 def _kind_of(members: Sequence[Member]) -> RunKind:
-    """What most of it is."""
+    """Return the kind that most of the text has."""
     length: dict[RunKind, int] = {"text": 0, "code": 0, "table": 0}
     for member in members:
         block = member.block
@@ -126,5 +126,5 @@ def _kind_of(members: Sequence[Member]) -> RunKind:
 
 
 def _are_numbered_rows(first: Run, second: Run) -> bool:
-    """Parts of a sheet, each cited by its own row numbers."""
+    """Whether both are parts of a sheet, which are cited by their own row numbers."""
     return all("rows" in run.members[-1].block.attributes for run in (first, second))

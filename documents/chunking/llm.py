@@ -1,7 +1,7 @@
-"""Chunks that end where a language model sees a new topic begin.
+"""Chunks that end where a language model finds a new topic.
 
-The model only names sentences. The cuts are ours, at the sentences' exact spans, so whatever it
-answers, no character of the text can change.
+The model only names sentences. We cut at the sentences' exact spans, so no answer of the model can
+change the text.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,21 +14,24 @@ from documents.chunking.semantic import TurnPacker
 from documents.chunking.sizes import CountTokens, token_sizes
 from documents.language_models.base import LanguageModelBadResponse, LanguageModelFailed
 
-# Sentences in; out come the places of those at which a new topic begins, counted from 0.
-# Raises LanguageModelFailed.
+# Takes sentences and returns the indexes of those that start a new topic. Raises
+# LanguageModelFailed.
 FindTopics = Callable[[Sequence[str]], Iterable[int]]
-Place = tuple[int, int]  # a run, and a sentence of it
+SentencePlace = tuple[int, int]  # index of a run, and of a sentence in it
 
-MAX_SENTENCES = 60  # in one question
+MAX_SENTENCES = 60  # per request
 MAX_CHARACTERS = 12_000
-MAX_SENTENCE = 600  # characters of a sentence that the model gets to see
-CONTEXT_SENTENCES = 2  # repeated from the question before, so that the first is not without context
-MAX_BAD_ANSWERS = 3  # then the model is left alone for the rest of the document
+MAX_SENTENCE = 600  # characters; the rest of a longer sentence is not sent
+CONTEXT_SENTENCES = 2  # repeated from the previous request, as context for the first new sentence
+MAX_BAD_ANSWERS = 3  # then the model is not called again for this document
 
 
 class TopicSplitter(Splitter):
-    """Cuts at new topics, then down to `size`. Where the model fails, paragraphs are packed as by
-    the structure chunker, and `warnings` says so. With no `find_topics` nobody is asked."""
+    """Cuts at new topics, then down to `size`.
+
+    If the model fails, or `find_topics` is None, paragraphs are packed as by the structure chunker.
+    A failure is reported in `warnings`.
+    """
 
     def __init__(
         self, count_tokens: CountTokens, find_topics: FindTopics | None, *, size: int, limit: int
@@ -37,24 +40,30 @@ class TopicSplitter(Splitter):
         self.find_topics = find_topics
 
     def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Draft]]:
-        of_runs = self.cutter.cut(text, runs)
-        by_model, starts = self._topics(text, of_runs)
-        for number, (run, atoms) in enumerate(zip(runs, of_runs, strict=True)):
+        atoms_by_run = self.cutter.cut(text, runs)
+        by_model, starts = self._topics(text, atoms_by_run)
+        for number, (run, atoms) in enumerate(zip(runs, atoms_by_run, strict=True)):
             packer = Packer(run, atoms, sizes=self.sizes)
             if number in by_model:
                 turns = [float((number, place) in starts) for place in range(1, len(atoms))]
                 packer = TurnPacker(run, atoms, sizes=self.sizes, turns=turns, far=0.5)
             yield packer.pack()
 
-    def _topics(self, text: str, of_runs: Sequence[Sequence[Atom]]) -> tuple[set[int], set[Place]]:
-        """The runs that the model has gone through, and where it saw a new topic begin."""
+    def _topics(
+        self, text: str, atoms_by_run: Sequence[Sequence[Atom]]
+    ) -> tuple[set[int], set[SentencePlace]]:
+        """Return the runs that the model has read, and where it found a new topic."""
         if self.find_topics is None:
             return set(), set()
-        asked = [number for number, atoms in enumerate(of_runs) if self._could_be_cut(atoms)]
-        places = [(number, place) for number in asked for place in range(len(of_runs[number]))]
-        sentences = [_sentence(text, of_runs[number][place]) for number, place in places]
+        eligible = [
+            number for number, atoms in enumerate(atoms_by_run) if self._could_be_cut(atoms)
+        ]
+        places = [
+            (number, place) for number in eligible for place in range(len(atoms_by_run[number]))
+        ]
+        sentences = [_sentence(text, atoms_by_run[number][place]) for number, place in places]
         windows = list(_windows(sentences))
-        starts: set[Place] = set()
+        starts: set[SentencePlace] = set()
         failures: list[LanguageModelFailed] = []
         failed: set[int] = set()
         for first, stop in windows:
@@ -69,20 +78,23 @@ class TopicSplitter(Splitter):
             failed |= {number for number, _ in places[first:stop]}
         if failures:
             self.warnings = (
-                f"llm_chunking: {len(failed)} of {len(asked)} sections were cut between paragraphs "
-                f"instead of at topics ({failures[-1].code}): {failures[-1]}",
+                f"llm_chunking: {len(failed)} of {len(eligible)} sections were cut between "
+                f"paragraphs instead of at topics ({failures[-1].code}): {failures[-1]}",
             )
-        return set(asked) - failed, starts
+        return set(eligible) - failed, starts
 
     def _could_be_cut(self, atoms: Sequence[Atom]) -> bool:
-        """Enough for two chunks that are not tiny; else there is nothing to ask."""
+        """Whether there is enough text for two chunks that are not tiny."""
         return sum(atom.tokens for atom in atoms) * TINY >= 2 * self.sizes.size and len(atoms) > 1
 
 
 def _is_over(failures: Sequence[LanguageModelFailed]) -> bool:
-    """One bad answer may be bad luck. A model that is away, late or out of budget stays so."""
-    unlike = any(not isinstance(error, LanguageModelBadResponse) for error in failures)
-    return unlike or len(failures) >= MAX_BAD_ANSWERS
+    """Whether to stop calling the model.
+
+    One bad answer may be bad luck, but a model that is unreachable, late or out of budget stays so.
+    """
+    unavailable = any(not isinstance(error, LanguageModelBadResponse) for error in failures)
+    return unavailable or len(failures) >= MAX_BAD_ANSWERS
 
 
 def _sentence(text: str, atom: Atom) -> str:

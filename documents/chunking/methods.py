@@ -1,4 +1,4 @@
-"""Which splitter cuts for which settings, and which settings make sense."""
+"""The splitter for each chunking method, and validation of its settings."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -11,7 +11,8 @@ from documents.chunking.semantic import SemanticSplitter
 from documents.chunking.sizes import CHARACTERS_PER_TOKEN
 from documents.embedders import Embedder
 
-# Of chunk_size, in the chunker's own unit: below, passages say nothing; above, no model reads them.
+# Allowed chunk_size, in the chunker's unit: smaller passages are meaningless, and no model reads
+# larger ones.
 SIZES = {
     "structure": (16, 8192),
     "fixed": (100, 20_000),
@@ -19,7 +20,7 @@ SIZES = {
     "llm": (16, 8192),
 }
 UNITS = {"structure": "tokens", "semantic": "tokens", "fixed": "characters", "llm": "tokens"}
-# Size and overlap where none are named.
+# Default size and overlap.
 DEFAULT_SIZES = {
     "structure": (200, 30),
     "fixed": (1000, 200),
@@ -39,27 +40,29 @@ class ChunkerSettings:
 
 @dataclass(frozen=True, slots=True)
 class ChunkingOptions:
-    """What an upload asks of its chunks; what is None is as in the index profile."""
+    """The chunking options of an upload. None means: as in the index profile."""
 
     method: str | None = None
     size: int | None = None
     overlap: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Empty where nothing is asked: then the profile decides."""
+        """Return the options that are set; empty means that the profile decides."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
-    def over(self, own: ChunkerSettings) -> ChunkerSettings:
-        """The profile's own settings with these in their place. An overlap that is not named keeps
-        its share of the size."""
+    def over(self, profile: ChunkerSettings) -> ChunkerSettings:
+        """Return the profile's settings with these options applied.
+
+        If no overlap is set, it keeps its ratio to the size.
+        """
         if not self.as_json():
-            return own
-        if self.method not in (None, own.chunker):
-            own = ChunkerSettings(self.method, *DEFAULT_SIZES.get(self.method, (1, 0)))
-        size = own.size if self.size is None else self.size
-        share = own.overlap / own.size
-        overlap = int(size * share) if self.overlap is None else self.overlap
-        return ChunkerSettings(own.chunker, size, overlap, own.options)
+            return profile
+        if self.method not in (None, profile.chunker):
+            profile = ChunkerSettings(self.method, *DEFAULT_SIZES.get(self.method, (1, 0)))
+        size = profile.size if self.size is None else self.size
+        ratio = profile.overlap / profile.size
+        overlap = int(size * ratio) if self.overlap is None else self.overlap
+        return ChunkerSettings(profile.chunker, size, overlap, profile.options)
 
 
 def splitter_for(
@@ -72,9 +75,12 @@ def splitter_for(
     keeps_together: bool = True,
     find_topics: FindTopics | None = None,
 ) -> Splitter:
-    """Raises ValueError where the embedder cannot read passages of that size. `keeps_together` is
-    False for profiles of ingestion version 1, whose chunks stay as they were. Without `find_topics`
-    the llm chunker asks nobody and cuts between paragraphs."""
+    """Return the splitter for a chunking method.
+
+    Raises ValueError if the embedder cannot read passages of that size. `keeps_together` is False
+    for profiles of ingestion version 1, whose chunks must not change. Without `find_topics` the llm
+    chunker cuts between paragraphs.
+    """
     maximum = embedder.max_tokens * embedder.max_windows
     if chunker != "fixed" and size > maximum:
         raise ValueError(f"size must be from 1 to the limit of {maximum} tokens, not {size}")
@@ -98,7 +104,8 @@ def splitter_for(
 def chunking_errors(
     chunker: str, *, size: int | None, overlap: int | None, options: Any
 ) -> dict[str, str]:
-    """A sentence for each setting that makes no sense; none for what is missing or misspelt."""
+    """Return an error message per invalid setting; unknown or missing ones are checked
+    elsewhere."""
     errors: dict[str, str] = {}
     if chunker not in SIZES:
         return errors
@@ -109,13 +116,13 @@ def chunking_errors(
         errors["chunk_overlap"] = f"Less than half of the size of {size} {unit}."
     if chunker in WITHOUT_OVERLAP and overlap:
         errors["chunk_overlap"] = f"0 with the {chunker} chunker: its chunks do not overlap."
-    if wrong := _options_error(chunker, options):
-        errors["chunker_options"] = wrong
+    if error := _options_error(chunker, options):
+        errors["chunker_options"] = error
     return errors
 
 
 def size_limits(chunker: str, embedder: Embedder) -> tuple[int, int]:
-    """The smallest and largest size, in the chunker's unit, that this embedder can read."""
+    """Return the minimum and maximum size, in the chunker's unit, for this embedder."""
     minimum, maximum = SIZES[chunker]
     if chunker == "fixed":
         return minimum, min(maximum, embedder.max_tokens * CHARACTERS_PER_TOKEN)
@@ -123,7 +130,7 @@ def size_limits(chunker: str, embedder: Embedder) -> tuple[int, int]:
 
 
 def misfit(settings: ChunkerSettings, embedder: Embedder) -> tuple[str, str] | None:
-    """The first setting that this embedder cannot work with, and why; None if all is well."""
+    """Return the first setting that this embedder does not support and why, or None."""
     if settings.chunker not in SIZES:
         return "method", f"There is no method {settings.chunker!r}: use one of {', '.join(SIZES)}."
     minimum, maximum = size_limits(settings.chunker, embedder)
@@ -133,10 +140,10 @@ def misfit(settings: ChunkerSettings, embedder: Embedder) -> tuple[str, str] | N
             f"With the {settings.chunker} method and this namespace's embedding model, from "
             f"{minimum} to {maximum} {unit}, not {settings.size}."
         )
-    wrong = chunking_errors(
+    errors = chunking_errors(
         settings.chunker, size=settings.size, overlap=settings.overlap, options=settings.options
     )
-    return ("overlap", wrong["chunk_overlap"]) if "chunk_overlap" in wrong else None
+    return ("overlap", errors["chunk_overlap"]) if "chunk_overlap" in errors else None
 
 
 def _options_error(chunker: str, options: Any) -> str:

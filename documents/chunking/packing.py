@@ -1,4 +1,4 @@
-"""From atoms to drafts of passages. Greedy and forward only: an edit moves no cut before it."""
+"""Pack atoms into drafts, greedily and forward only, so that an edit moves no earlier cut."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,15 +9,15 @@ from documents.chunking.sections import Run
 from documents.chunking.sizes import Sizes
 from documents.text.boundaries import Span
 
-TINY = 5  # a fifth of the target size: too little to stand alone
+TINY = 5  # drafts below the target size divided by this are too small
 UNCOUNTED = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A passage in the making: a range of a run's atoms, and its exact tokens once counted.
+    """A passage in progress: a range of a run's atoms, and its token count once known.
 
-    `lead` to `first` repeats the end of the draft before it; `first` to `stop` is new.
+    `lead` to `first` repeats the end of the previous draft; `first` to `stop` is new.
     """
 
     run: Run
@@ -29,7 +29,7 @@ class Draft:
 
     @classmethod
     def whole(cls, run: Run, tokens: int) -> "Draft":
-        """A run that becomes one passage."""
+        """Make a draft of the whole run."""
         return cls(run, (Atom(run.start, run.end, tokens=tokens),), 0, 0, 1, tokens)
 
     @property
@@ -93,7 +93,7 @@ class Packer:
             yield stop
 
     def _reach(self, draft: Draft, unit_stop: int) -> int:
-        """How far the draft may grow into the next unit; its own stop if not at all."""
+        """Return how far the draft may grow into the next unit; its current stop if not at all."""
         sizes = self.sizes
         if self._fits(draft.lead, unit_stop, sizes.size):
             return unit_stop
@@ -115,18 +115,20 @@ class Packer:
         return stop
 
     def _is_thin(self, draft: Draft) -> bool:
-        """Too little to stand alone, or bare headings before their text: better filled up."""
-        last, coming = self.atoms[draft.stop - 1], self.atoms[draft.stop]
+        """Whether the draft needs more text: it is tiny, or ends in headings without their text."""
+        last, following = self.atoms[draft.stop - 1], self.atoms[draft.stop]
         is_tiny = self._tokens(draft.first, draft.stop) * TINY < self.sizes.size
-        return is_tiny or (last.is_heading and not coming.is_heading)
+        return is_tiny or (last.is_heading and not following.is_heading)
 
     def _next_draft(self, draft: Draft, unit_stop: int) -> Draft:
-        """An empty draft that repeats the last whole sentences, if what comes next leaves room."""
+        """Return an empty draft that repeats the last whole sentences, if there is room for
+        them."""
         first = lead = draft.stop
         if not self.sizes.overlap or self.atoms[first].is_heading:
             return self._draft(first, first, first)
         coming = unit_stop if self._fits(first, unit_stop, self.sizes.size) else first + 1
-        # Never back to the draft's first: starts must increase even if its own overlap is dropped.
+        # Never go back to the draft's first atom: starts must increase even if its overlap is
+        # dropped.
         while lead - 1 > draft.first and self._may_repeat(lead - 1, first, coming):
             lead -= 1
         return self._draft(lead, first, first)

@@ -1,4 +1,4 @@
-"""From blocks to runs: what lies under one heading, on one page, and may share passages."""
+"""Group blocks into runs: blocks under one heading, on one page, that may share passages."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -20,7 +20,7 @@ MAX_CAPTION_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A block and the titles of the headings it stands under, its own included."""
+    """A block and its heading path, including its own title if it is a heading."""
 
     block: Block
     path: Path
@@ -32,16 +32,16 @@ class Run:
 
     kind: RunKind
     members: tuple[Member, ...]
-    page: int = 0  # which part of the text between page edges; 0 where there are none
+    page: int = 0  # index of the page; 0 if the text has no pages
 
     @property
     def section(self) -> Path:
-        """The headings its last block stands under."""
+        """The heading path of its last block."""
         return self.members[-1].path
 
     @property
     def sections(self) -> tuple[Path, ...]:
-        """The paths of its blocks other than headings, each once, in order."""
+        """The distinct heading paths of its blocks other than headings, in order."""
         paths = (member.path for member in self.members if member.block.kind != "heading")
         return tuple(dict.fromkeys(paths)) or (self.section,)
 
@@ -59,19 +59,19 @@ class Run:
 
     @property
     def passage_kind(self) -> PassageKind:
-        """The first block decides: a run is on one page, and OCR reads a page as a whole."""
+        """The first block decides: a run lies on one page, and OCR reads whole pages."""
         is_read = self.kind == "text" and "ocr_confidence" in self.members[0].block.attributes
         return "image" if is_read else self.kind
 
     def head_and_body(self) -> tuple["Run", "Run"]:
-        """Of code or a table: what stands above it, as a run of text, and the block itself."""
+        """Split code or a table into the text above it, and the block itself."""
         head = Run("text", self.members[:-1], self.page)
         return head, Run(self.kind, self.members[-1:], self.page)
 
     def attributes_in(self, start: int, end: int) -> dict[str, Any]:
-        """What the blocks between `start` and `end` say for citations; the first value wins.
+        """Merge the attributes of the blocks between `start` and `end`; the first value wins.
 
-        Boxes are the exception: all of them together show where the text stands on its page.
+        Boxes are concatenated: together they show where the text is on its page.
         """
         merged: dict[str, Any] = {}
         boxes: list[Any] = []
@@ -85,15 +85,15 @@ class Run:
         return {**merged, "boxes": boxes} if boxes else merged
 
     def path_at(self, end: int) -> Path:
-        """The path of the last block that begins before `end`."""
+        """Return the path of the last block that starts before `end`."""
         after = bisect_left(self.members, end, key=lambda member: member.block.start)
         return self.members[after - 1].path
 
 
 def outline(extracted: Extracted) -> Iterator[Run]:
-    """Runs in order. Headings without a body of their own open the run that follows them.
+    """Yield runs in order. Headings without a body start the run that follows them.
 
-    No run leaves its page, though a section may: a heading alone at a page's end is a run.
+    No run crosses a page, even if its section does: a heading alone at the end of a page is a run.
     """
     open_headings: list[Block] = []
     members: list[Member] = []
@@ -123,8 +123,8 @@ def outline(extracted: Extracted) -> Iterator[Run]:
 
 
 def _paged_blocks(extracted: Extracted) -> Iterator[tuple[int, Block]]:
-    """Each block with a number for its page; one that lies across pages comes in pieces."""
-    # Both ends of a page are edges: what lies between two pages belongs to neither.
+    """Yield each block with its page index; a block that spans pages is split."""
+    # Both ends of a page are edges, because text between two pages belongs to neither.
     edges = sorted({edge for page in extracted.pages for edge in (page.start, page.end)})
     for block in _all_blocks(extracted):
         first, last = bisect_right(edges, block.start), bisect_left(edges, block.end)
@@ -140,28 +140,28 @@ def _paged_blocks(extracted: Extracted) -> Iterator[tuple[int, Block]]:
 
 def _piece(block: Block, start: int, end: int) -> Block:
     if block.kind == "heading" and start > block.start:
-        return Block("text", start, end)  # the section is open already
+        return Block("text", start, end)  # its section is already open
     return replace(block, start=start, end=end)
 
 
 def _all_blocks(extracted: Extracted) -> Iterator[Block]:
-    """The blocks, and the paragraphs of any text they leave uncovered."""
-    done = 0
+    """Yield the blocks, and paragraphs for any text between them."""
+    covered = 0
     text = extracted.text
     for block in extracted.blocks:
-        yield from (Block("text", *span) for span in paragraph_spans(text, done, block.start))
+        yield from (Block("text", *span) for span in paragraph_spans(text, covered, block.start))
         yield block
-        done = block.end
-    yield from (Block("text", *span) for span in paragraph_spans(text, done, len(text)))
+        covered = block.end
+    yield from (Block("text", *span) for span in paragraph_spans(text, covered, len(text)))
 
 
 def _says_something(text: str, block: Block) -> bool:
-    """Neither a heading nor a mere rule such as "---", which is no passage on its own."""
+    """Whether this is more than a heading or a rule such as "---"."""
     return block.kind != "heading" and bool(WORD.search(text, block.start, block.end))
 
 
 def _is_caption(text: str, members: list[Member]) -> bool:
-    """A line such as "And then:" between two code blocks, which means nothing alone."""
+    """Whether this is a line such as "And then:" between two code blocks."""
     if len(members) != 1 or members[0].block.kind != "text":
         return False
     block = members[0].block

@@ -1,4 +1,4 @@
-"""Chunks whose ends are turns of meaning: cut where one sentence's vector is far from the next."""
+"""Chunks that end where the meaning changes: where adjacent sentences have distant vectors."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
@@ -11,7 +11,7 @@ from documents.chunking.sizes import CountTokens, Sizes, token_sizes
 
 EmbedTexts = Callable[[Sequence[str]], Iterable[Sequence[Sequence[float]]]]
 
-PRECISION = 4  # decimals of a distance that count: below is noise of the arithmetic
+PRECISION = 4  # decimals of a distance; the rest is floating-point noise
 
 
 class SemanticSplitter(Splitter):
@@ -33,22 +33,28 @@ class SemanticSplitter(Splitter):
         self.percentile = percentile
 
     def draft(self, text: str, runs: Sequence[Run]) -> Iterable[list[Draft]]:
-        of_runs = self.cutter.cut(text, runs)
-        distances = self._distances(text, of_runs)
-        far = self._far([turn for of_run in distances for turn in of_run])
-        for run, atoms, turns in zip(runs, of_runs, distances, strict=True):
+        atoms_by_run = self.cutter.cut(text, runs)
+        distances = self._distances(text, atoms_by_run)
+        far = self._far([turn for turns in distances for turn in turns])
+        for run, atoms, turns in zip(runs, atoms_by_run, distances, strict=True):
             yield TurnPacker(run, atoms, sizes=self.sizes, turns=turns, far=far).pack()
 
-    def _distances(self, text: str, of_runs: Sequence[Sequence[Atom]]) -> list[list[float]]:
-        """From each sentence to the next one of its run; a lone sentence need not be embedded."""
+    def _distances(self, text: str, atoms_by_run: Sequence[Sequence[Atom]]) -> list[list[float]]:
+        """Return the distance from each sentence to the next in its run.
+
+        A run of one sentence is not embedded.
+        """
         texts = [
-            text[atom.start : atom.end] for atoms in of_runs if len(atoms) > 1 for atom in atoms
+            text[atom.start : atom.end]
+            for atoms in atoms_by_run
+            if len(atoms) > 1
+            for atom in atoms
         ]
         vectors = (vector for batch in self.embed(texts) for vector in batch)
         distances = []
-        for atoms in of_runs:
-            own = [next(vectors) for _ in atoms] if len(atoms) > 1 else []
-            distances.append([_distance(one, other) for one, other in pairwise(own)])
+        for atoms in atoms_by_run:
+            run_vectors = [next(vectors) for _ in atoms] if len(atoms) > 1 else []
+            distances.append([_distance(one, other) for one, other in pairwise(run_vectors)])
         return distances
 
     def _far(self, distances: list[float]) -> float:
@@ -58,16 +64,16 @@ class SemanticSplitter(Splitter):
 
 
 class TurnPacker(Packer):
-    """Goes forward through one run: ends a passage at the first far turn, or the widest in reach.
+    """Ends each passage at the first distance above `far`, or at the largest one within reach.
 
-    Neither leaves a tiny passage, unless there is no other place to cut.
+    Leaves no tiny passage unless there is no other place to cut.
     """
 
     def __init__(
         self, run: Run, atoms: Sequence[Atom], *, sizes: Sizes, turns: Sequence[float], far: float
     ) -> None:
         super().__init__(run, atoms, sizes=sizes)
-        self.turns = turns  # turns[i] lies between atom i and atom i + 1
+        self.turns = turns  # turns[i] is the distance between atom i and atom i + 1
         self.far = far
 
     def pack(self) -> list[Draft]:

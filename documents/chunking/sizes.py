@@ -1,21 +1,21 @@
-"""How large passages may be."""
+"""Size limits of passages."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
-CHARACTERS_PER_TOKEN = 12  # at most, on average; so that no passage is one endless word
+CHARACTERS_PER_TOKEN = 12  # maximum average; excludes passages that are one endless word
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """All in tokens but for `characters`."""
+    """Sizes in tokens, except `characters`."""
 
-    size: int  # aimed at
-    overlap: int  # repeated from the passage before, at most
+    size: int  # target
+    overlap: int  # maximum, repeated from the previous passage
     limit: int  # never exceeded
-    characters: int  # of a passage at most: one token can be a very long word
+    characters: int  # maximum length of a passage: one token can be a very long word
 
 
 def token_sizes(size: int, *, overlap: int, limit: int) -> Sizes:

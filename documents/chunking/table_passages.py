@@ -1,4 +1,4 @@
-"""Passages that hold rows of tables: how a model should read them, and what heads them."""
+"""Add a readable form and the column headers to passages that contain table rows."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -12,32 +12,35 @@ from documents.passages import Block, Extracted, Passage
 def readable_tables(
     extracted: Extracted, passages: Sequence[Passage], *, count_tokens: CountTokens, limit: int
 ) -> list[Passage]:
-    """The passages; those with table rows get `readable`, and a header that stands elsewhere.
+    """Return the passages, with `readable` set for those that contain table rows.
 
-    The form names the column of each cell, unless the model could not read all of that.
+    The readable form names the column of each cell, unless that makes it too long for the model. A
+    header in another passage is added as the attribute `table_header`.
     """
     tables = [block for block in extracted.blocks if block.kind == "table"]
-    read: list[Passage] = []
+    results: list[Passage] = []
     for passage in passages:
-        inside = _inside(tables, passage)
-        read.append(_read(extracted.text, passage, inside) if inside else passage)
-    forms = [passage.readable for passage in read if passage.readable]
+        overlapping = _overlapping(tables, passage)
+        results.append(
+            _with_readable(extracted.text, passage, overlapping) if overlapping else passage
+        )
+    forms = [passage.readable for passage in results if passage.readable]
     counts = iter(count_tokens(forms))
     return [
         replace(passage, readable=_plain(extracted.text, passage, tables))
         if passage.readable and next(counts) > limit
         else passage
-        for passage in read
+        for passage in results
     ]
 
 
-def _inside(tables: Sequence[Block], passage: Passage) -> Sequence[Block]:
+def _overlapping(tables: Sequence[Block], passage: Passage) -> Sequence[Block]:
     first = bisect_right(tables, passage.start, key=lambda block: block.end)
     last = bisect_right(tables, passage.end - 1, key=lambda block: block.start)
     return tables[first:last]
 
 
-def _read(text: str, passage: Passage, tables: Sequence[Block]) -> Passage:
+def _with_readable(text: str, passage: Passage, tables: Sequence[Block]) -> Passage:
     parts: list[str] = []
     position, missing = passage.start, ""
     for block in tables:
@@ -60,7 +63,7 @@ def _plain(text: str, passage: Passage, tables: Sequence[Block]) -> str:
     position = passage.start
     if header := passage.attributes.get("table_header"):
         parts.append(table_text.plain(header) + "\n")
-    for block in _inside(tables, passage):
+    for block in _overlapping(tables, passage):
         start, end = max(block.start, passage.start), min(block.end, passage.end)
         parts += [text[position:start], table_text.plain(text[start:end])]
         position = end

@@ -1,7 +1,6 @@
-"""Tables as a model reads them: each row with the names of its columns, without bars and dashes.
+"""Tables in a form for models: each row with its column names, without bars and dashes.
 
-For embedding, and to find where rows begin and what heads them: what is stored and cited stays as
-it was written.
+Used for embedding, and to find rows and headers. Stored and cited text is not changed.
 """
 
 import re
@@ -20,26 +19,26 @@ _SPACES = re.compile(r"[ \t]+")
 _LONG_RULE = re.compile(r"([-=])\1{3,}")
 _PADDING = re.compile(r" {2,}(?=\|)")
 MAX_HEADER_LINES = 8
-MAX_HEADER_CHARACTERS = 1000  # a longer first line is no header
-MAX_NAME = 60  # characters of a column's name that are repeated in each row
+MAX_HEADER_CHARACTERS = 1000  # a longer first line is not a header
+MAX_NAME = 60  # characters of a column name to repeat in each row
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What stands above the rows of a table."""
+    """The header of a table."""
 
-    text: str = ""  # as written, with the rule below it; "" if there is none
-    names: tuple[str, ...] = ()  # of the columns, where bars or gaps tell them apart
+    text: str = ""  # as written, including the rule below it; "" if there is none
+    names: tuple[str, ...] = ()  # column names, if bars or gaps separate them
 
 
 def header_of(text: str, block: Block) -> Header:
-    """As many lines as the reader of the file has counted, else what stands above a rule."""
+    """Return the header: as many lines as the extractor counted, or the lines above a rule."""
     rows = text[block.start : block.end].splitlines(keepends=True)
     lines = block.attributes.get("header_lines", 0)
     if not lines:
         rules = (n for n, row in enumerate(rows[:MAX_HEADER_LINES]) if n and _is_rule(row))
         lines = next(rules, -1) + 1
-        if lines == 2 and _is_rule(rows[0]):  # above and below it, as in reStructuredText
+        if lines == 2 and _is_rule(rows[0]):  # a rule above and below, as in reStructuredText
             lines = 0
         if lines == 1:
             lines = 0
@@ -50,25 +49,25 @@ def header_of(text: str, block: Block) -> Header:
 
 
 def row_spans(text: str, block: Block) -> list[Span]:
-    """The header as one, then a span for each row."""
+    """Return one span for the header, then one per row."""
     start = block.start + len(header_of(text, block).text)
     head = [(block.start, start)] if start > block.start else []
     return [*head, *line_spans(text, start, block.end)]
 
 
 def compact(header: str) -> str:
-    """Without the width that it has for the eye: each dash would be a token."""
+    """Shorten rules and padding: each dash would be a token."""
     return _PADDING.sub(" ", _LONG_RULE.sub(r"\1\1\1", header))
 
 
 def spoken(table: str, names: Sequence[str]) -> str:
-    """The rows as "column: value" lines."""
+    """Return the rows as "column: value" lines."""
     rows = (_row(line, names) for line in table.splitlines())
     return "\n".join(filter(None, rows))
 
 
 def plain(table: str) -> str:
-    """The cells alone, a line for each row: shorter than with the columns' names."""
+    """Return only the cells, one line per row; shorter than `spoken`."""
     rows = (", ".join(filter(None, _cells(line))) for line in table.splitlines())
     return "\n".join(filter(None, rows))
 
@@ -98,7 +97,7 @@ def _is_rule(line: str) -> bool:
 
 
 def _names(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Of a header over several lines, each column's words from top to bottom."""
+    """Join the words of each column from top to bottom, for headers of several lines."""
     filled = [row for row in rows if len(row) > 1]
     width = max(map(len, filled), default=0)
     columns = ([row[n] for row in filled if n < len(row) and row[n]] for n in range(width))

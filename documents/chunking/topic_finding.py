@@ -1,4 +1,4 @@
-"""Asking a language model at which sentences of a text a new topic begins."""
+"""Ask a language model which sentences of a text start a new topic."""
 
 import json
 import re
@@ -37,10 +37,10 @@ def ask_for_topics(model: LanguageModel, sentences: Sequence[str], *, seconds: f
 
 
 def read_topics(answer: str, sentences: int) -> list[int]:
-    """The places of the sentences that the answer names, from 0 and in order.
+    """Return the indexes of the sentences that the answer names, in order.
 
-    Models like to wrap JSON in words or a code fence; what is no list of sentence numbers in the
-    end is refused as a whole, as LanguageModelBadResponse.
+    Models often wrap JSON in prose or a code fence, which is skipped. Raises
+    LanguageModelBadResponse if the rest is not a list of sentence numbers.
     """
     begin = JSON_START.search(answer)
     try:

@@ -1,7 +1,8 @@
-"""Embedders turn texts into vectors; each is a backend that settings name by its dotted path.
+"""Embedders turn texts into vectors; each is a backend, configured by its dotted path.
 
-In: texts. Out: checked vectors of unit length, or an EmbeddingFailed. Plain Python: options come
-through constructors. May import `providers`, `text` and `errors`; never models or settings.
+They take texts and return checked vectors of unit length, or raise EmbeddingFailed. Plain Python
+with options passed to constructors. May import `providers`, `text` and `errors`; never models or
+settings.
 """
 
 from documents.embedders.base import Embedder

@@ -27,48 +27,48 @@ def unmetered(tokens: int) -> None:
 
 class Embedder(ABC):
     dimensions: int
-    # Of content the model reads at once: special tokens and prefixes already subtracted.
+    # Content tokens the model reads at once, excluding special tokens and prefixes.
     max_tokens: int
-    # A longer text is read in so many windows at most, and its vector is their mean.
+    # A longer text is read in up to this many windows; its vector is their mean.
     max_windows: int = 1
     batch_size: int = 64
-    concurrency: int = 1  # batches under way at once
-    price: float = 0.0  # money for a million tokens
+    concurrency: int = 1  # batches in progress at once
+    price: float = 0.0  # per million tokens
 
     @property
     @abstractmethod
     def identity(self) -> str:
         """Provider, model, revision, dimensions, normalisation and prefixes.
 
-        Two embedders with one identity give the same vectors.
+        Two embedders with the same identity return the same vectors.
         """
 
     def whole_windows(self, tokens: int) -> int:
-        """The tokens that fit into as many windows as this many tokens need."""
+        """Round the tokens up to whole windows."""
         return self.max_tokens * -(-tokens // self.max_tokens)
 
     @abstractmethod
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text as the model counts them, without special tokens."""
+        """Return the tokens of each text as counted by the model, without special tokens."""
 
     @abstractmethod
     def embed_batch(self, texts: list[str]) -> Vectors:
-        """One vector for each text of a document, unchecked."""
+        """Return one unchecked vector per document text."""
 
     def embed_query_batch(self, texts: list[str]) -> Vectors:
-        """The same for questions, where a model treats them differently."""
+        """The same for queries, for models that treat them differently."""
         return self.embed_batch(texts)
 
     def embed_metered(self, texts: list[str]) -> tuple[Vectors, int]:
-        """The vectors of `embed_batch`, and the tokens they took."""
+        """Return the vectors of `embed_batch`, and the tokens used."""
         return self.embed_batch(texts), sum(self.count_tokens(texts))
 
     def embed_documents(
         self, texts: Sequence[str], *, spend: Spend = unmetered
     ) -> Iterator[Vectors]:
-        """Checked vectors, batch by batch, in the order of the texts.
+        """Yield checked vectors, batch by batch, in the order of the texts.
 
-        While the caller stores a batch, the next ones are already being made.
+        While the caller stores a batch, the next ones are already being computed.
         """
         size = self.batch_size
         batches = [list(texts[start : start + size]) for start in range(0, len(texts), size)]
@@ -81,15 +81,15 @@ class Embedder(ABC):
             yield from map(self._metered, batches)
             return
         pool = ThreadPoolExecutor(self.concurrency, thread_name_prefix="embed")
-        waiting: deque[Future[tuple[Vectors, int]]] = deque()
+        pending: deque[Future[tuple[Vectors, int]]] = deque()
         try:
             for batch in batches:
-                waiting.append(pool.submit(copy_context().run, self._metered, batch))
-                if len(waiting) > self.concurrency:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:  # also when the caller has stopped asking
+                pending.append(pool.submit(copy_context().run, self._metered, batch))
+                if len(pending) > self.concurrency:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:  # also if the caller stops iterating
             pool.shutdown(wait=False, cancel_futures=True)
 
     def embed_query(self, text: str) -> list[float]:
@@ -97,7 +97,7 @@ class Embedder(ABC):
         return vector
 
     def warm(self) -> None:
-        """Load what is heavy now, so that the first request does not wait for it."""
+        """Load anything heavy now, so that the first request does not wait for it."""
         return None
 
     def _metered(self, texts: list[str]) -> tuple[Vectors, int]:
@@ -118,7 +118,7 @@ class Embedder(ABC):
         except ProviderFailed as error:
             raise EmbeddingProviderFailed(str(error), code=error.code) from error.__cause__
         except Exception as error:
-            # Without the error's own words: a provider's may hold its address and our key.
+            # Leave the error's message out: it may contain the provider's address and our key.
             name = type(self).__name__
             raise EmbeddingFailed(
                 f"{name} could not embed {len(texts)} text{'s'[: len(texts) != 1]}."
@@ -134,7 +134,7 @@ class Embedder(ABC):
             raise BadVectors(
                 f"A vector has {len(vector)} dimensions where {self.dimensions} were promised."
             )
-        length = math.hypot(*vector)  # not finite if any number is not
+        length = math.hypot(*vector)  # not finite if any number is not finite
         if not math.isfinite(length):
             raise BadVectors("A vector holds a number that is not finite.")
         if length == 0:
@@ -150,7 +150,7 @@ def identity_of(
     prefixes: tuple[str, str],
     extra: str = "",
 ) -> str:
-    """All that decides what a vector looks like, in one line; vectors are always normalised."""
+    """Return one line with everything that affects a vector; vectors are always normalised."""
     digest = hashlib.sha256(json.dumps(prefixes).encode()).hexdigest()[:8]
     ending = f"/prefixes-{digest}" if any(prefixes) else ""
     at_revision = f"@{revision}" if revision else ""

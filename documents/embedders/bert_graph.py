@@ -1,8 +1,8 @@
-"""A plain BERT as a graph for onnxruntime, made in memory from the model's own weights.
+"""A plain BERT as an onnxruntime graph, built in memory from the model's weights.
 
-No export and no file: the graph is written down here, layer by layer, with onnxruntime's fused
-operators, and the weights are handed over as they are. docs/decisions/0017-embedding.md says what
-that saves; proof.py checks that the vectors are the model's.
+Nothing is exported: the graph is built layer by layer with onnxruntime's fused operators, and the
+weights are passed in unchanged. docs/decisions/0017-embedding.md says what that saves; proof.py
+checks that the vectors are the same.
 """
 
 import importlib.util
@@ -31,7 +31,7 @@ EMBEDDINGS = ("word_embeddings", "position_embeddings", "token_type_embeddings")
 
 
 def fits(files: ModelFiles) -> bool:
-    """Whether this is a model that `encoder` can write down, and the packages for it are there."""
+    """Whether `encoder` supports this model, and the required packages are installed."""
     config = files.config
     return (
         files.is_local
@@ -46,17 +46,18 @@ def fits(files: ModelFiles) -> bool:
     )
 
 
-def encoder(files: ModelFiles, *, threads: int, longest: int) -> OnnxEncoder:
+def encoder(files: ModelFiles, *, threads: int, max_tokens: int) -> OnnxEncoder:
     weights = _weights(files)
     model = _Graph(files.config, weights).model()
-    # One thread for the session: `threads` texts are worked on side by side instead.
+    # One thread for the session, because `threads` texts are processed in parallel.
     session = onnx_model.open_session(model.SerializeToString(), threads=1, weights=weights)
-    tokenizer = onnx_model.open_tokenizer(files.tokenizer, longest=longest)
+    tokenizer = onnx_model.open_tokenizer(files.tokenizer, max_tokens=max_tokens)
     return OnnxEncoder(session, tokenizer, pooling=files.pooling, threads=threads)
 
 
 def _weights(files: ModelFiles) -> dict[str, Any]:
-    """As the graph wants them: matrices turned, query, key and value side by side."""
+    """Return the weights in the graph's layout: transposed, with query, key and value
+    concatenated."""
     import numpy as np
     from safetensors.numpy import load_file
 
@@ -70,13 +71,13 @@ def _weights(files: ModelFiles) -> dict[str, Any]:
     for number in range(int(files.config["num_hidden_layers"])):
         for part in LAYER:
             name = f"encoder.layer.{number}.{part}"
-            turned = stored[f"{name}.weight"]
-            wanted[f"{name}.weight"] = turned.T if turned.ndim == 2 else turned
+            weight = stored[f"{name}.weight"]
+            wanted[f"{name}.weight"] = weight.T if weight.ndim == 2 else weight
             wanted[f"{name}.bias"] = stored[f"{name}.bias"]
-        own = f"encoder.layer.{number}.attention.self"
+        attention = f"encoder.layer.{number}.attention.self"
         for p, axis in (("weight", 1), ("bias", 0)):
-            three = [wanted.pop(f"{own}.{one}.{p}") for one in ("query", "key", "value")]
-            wanted[f"{own}.{p}"] = np.concatenate(three, axis=axis)
+            parts = [wanted.pop(f"{attention}.{one}.{p}") for one in ("query", "key", "value")]
+            wanted[f"{attention}.{p}"] = np.concatenate(parts, axis=axis)
     return {name: np.ascontiguousarray(array) for name, array in wanted.items()}
 
 
@@ -97,14 +98,14 @@ class _Graph:
         hidden = self._embeddings()
         for number in range(self._layers):
             hidden = self._layer(f"encoder.layer.{number}", hidden)
-        given = [
+        inputs = [
             helper.make_tensor_value_info(name, TensorProto.INT32, ["texts", "tokens"])
             for name in ("input_ids", "attention_mask", "token_type_ids")
         ]
         size = self._weights["embeddings.LayerNorm.bias"].shape[0]
         shape = ["texts", "tokens", size]
         result = helper.make_tensor_value_info(hidden, TensorProto.FLOAT, shape)
-        graph = helper.make_graph(self._nodes, "bert", given, [result], self._placeholders())
+        graph = helper.make_graph(self._nodes, "bert", inputs, [result], self._placeholders())
         operators = [helper.make_opsetid("", 17), helper.make_opsetid(FUSED, 1)]
         return helper.make_model(graph, opset_imports=operators, ir_version=8)
 
@@ -149,26 +150,26 @@ class _Graph:
         return self._node("MatMul", [hidden, f"{name}.weight"], f"{name}.product", domain="")
 
     def _node(
-        self, kind: str, given: Sequence[str], result: str, *, domain: str = FUSED, **options: Any
+        self, kind: str, inputs: Sequence[str], result: str, *, domain: str = FUSED, **options: Any
     ) -> str:
         from onnx import helper
 
-        self._nodes.append(helper.make_node(kind, given, [result], domain=domain, **options))
+        self._nodes.append(helper.make_node(kind, inputs, [result], domain=domain, **options))
         return result
 
     def _placeholders(self) -> list[Any]:
-        """Names and shapes only: onnxruntime is given the weights themselves with the session."""
+        """Return names and shapes only: onnxruntime gets the weights with the session."""
         from onnx import TensorProto
 
-        named = []
+        placeholders = []
         for name, array in self._weights.items():
             tensor = TensorProto(
                 name=name, data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL
             )
             tensor.dims.extend(array.shape)
             tensor.external_data.add(key="location", value="given with the session")
-            named.append(tensor)
-        return named
+            placeholders.append(tensor)
+        return placeholders
 
 
 def _pair(name: str) -> tuple[str, str]:

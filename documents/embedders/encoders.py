@@ -1,4 +1,4 @@
-"""Encoders on this machine: onnxruntime, or torch where it is needed."""
+"""Encoders that run locally: onnxruntime, or torch where necessary."""
 
 import os
 import threading
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Encoding, Tokenizer
 
-MAX_TEXT_LENGTH = 100_000  # characters: a model reads some thousand of them
+MAX_TEXT_LENGTH = 100_000  # characters; models read a few thousand
 
 
 class Encoder(Protocol):
     def encode(self, texts: Sequence[str]) -> Any:
-        """One row for each text, normalised or not."""
+        """Return one row per text, normalised or not."""
         ...
 
 
 class OnnxEncoder:
-    """A model on onnxruntime, `rows` texts in a run, each filled up to `width` tokens if given.
+    """A model on onnxruntime, with `rows` texts per run, padded to `width` tokens if set.
 
-    One text in a run is the default, because nothing else gave more texts a second on a CPU, and
-    because then nothing but the text decides its vector: an int8 model takes its scale from all
-    that is in the run, padding and neighbours included.
+    The default is one text per run: nothing else was faster on a CPU, and it makes the vector
+    depend on the text alone. An int8 model computes its scale from the whole run, including padding
+    and the other texts.
     """
 
     def __init__(
@@ -54,11 +54,12 @@ class OnnxEncoder:
         import numpy as np
 
         encodings = self._tokenizer.encode_batch_fast([text[:MAX_TEXT_LENGTH] for text in texts])
-        order = sorted(range(len(texts)), key=lambda place: len(encodings[place].ids))
+        order = sorted(range(len(texts)), key=lambda index: len(encodings[index].ids))
         runs = [order[start : start + self._rows] for start in range(0, len(order), self._rows)]
-        inputs = [[encodings[place] for place in run] for run in runs]
+        inputs = [[encodings[index] for index in run] for run in runs]
         if self._threads > 1 and len(runs) > 1:
-            # The session has one thread: texts side by side are faster than one text in parts.
+            # The session has one thread: separate texts in parallel are faster than one text in
+            # parallel.
             with ThreadPoolExecutor(self._threads) as pool:
                 parts = list(pool.map(self._run, inputs))
         else:
@@ -73,7 +74,7 @@ class OnnxEncoder:
         width = max(self._width, longest)
         inputs = onnx_model.inputs(self._session, encodings, width=width, blank=self._blank)
         (hidden, *_) = self._session.run(None, inputs)
-        if hidden.ndim == 2:  # the exported graph pools by itself
+        if hidden.ndim == 2:  # the exported graph includes pooling
             return hidden
         lengths = [len(encoding.ids) for encoding in encodings]
         return self._pool(hidden, lengths)
@@ -99,7 +100,7 @@ POOLS = {"mean": _mean, "cls": _first, "last": _last}
 
 
 class TorchEncoder:
-    """sentence-transformers itself: every model it knows, on every device it knows."""
+    """sentence-transformers itself: any model and device that it supports."""
 
     def __init__(
         self, model: str, files: ModelFiles, *, threads: int, batch_size: int, device: str

@@ -1,4 +1,5 @@
-"""A bag of hashed words: crude, deterministic, needs no model. Shared words make vectors near."""
+"""A bag of hashed words: crude, deterministic, needs no model. Shared words make vectors
+similar."""
 
 import hashlib
 import math
@@ -10,7 +11,7 @@ from functools import lru_cache
 from documents.embedders.base import Embedder, Vectors
 
 WORD = re.compile(r"\w+")
-MAX_WORD_LENGTH = 100  # characters of a word that count as one token
+MAX_WORD_LENGTH = 100  # characters of a word per token
 TOKEN = re.compile(rf"\w{{1,{MAX_WORD_LENGTH}}}|[^\w\s]")
 
 
@@ -37,9 +38,9 @@ class HashingEmbedder(Embedder):
     def _embed(self, text: str) -> list[float]:
         vector = [0.0] * self.dimensions
         for word, count in Counter(WORD.findall(text.lower())).items():
-            place, sign = divmod(_hash(word), 2)
-            # Signs and the logarithm: nDCG@10 on SciFact 0.25, plain counts 0.21.
-            vector[place % self.dimensions] += (2 * sign - 1) * (1 + math.log(count))
+            bucket, sign = divmod(_hash(word), 2)
+            # With signs and the logarithm nDCG@10 on SciFact is 0.25; with plain counts it is 0.21.
+            vector[bucket % self.dimensions] += (2 * sign - 1) * (1 + math.log(count))
         length = math.hypot(*vector)
         if not length:  # no words, or words that cancel out: a zero vector cannot be searched
             return [1.0] + [0.0] * (self.dimensions - 1)

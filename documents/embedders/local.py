@@ -1,4 +1,4 @@
-"""What all models on this machine share: prefixes, exact token counts, shortened vectors."""
+"""Common parts of local models: prefixes, exact token counts, shortened vectors."""
 
 import threading
 from abc import abstractmethod
@@ -15,15 +15,14 @@ from documents.text.boundaries import character_spans, word_spans
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-# The tokenizer takes some 100 to 400 bytes of memory for a character: 5 MB at once, 2 GB.
+# The tokenizer uses 100 to 400 bytes of memory per character: 2 GB for 5 MB of text.
 CHARACTERS_AT_ONCE = 500_000
 TEXTS_AT_ONCE = 4096
 FEW_CHARACTERS = 4000
 
 
 class LocalEmbedder(Embedder):
-    """`dimensions` below the model's own: only the first ones of a vector are kept, which is what
-    Matryoshka models are trained for."""
+    """If `dimensions` is below the model's, vectors are truncated, as Matryoshka models allow."""
 
     provider: str
     identity_extra = ""
@@ -57,7 +56,7 @@ class LocalEmbedder(Embedder):
 
     @abstractmethod
     def load(self) -> Encoder:
-        """The model itself. Called once, when the first text comes."""
+        """Load the model. Called once, for the first text."""
 
     @cached_property
     def identity(self) -> str:
@@ -90,12 +89,14 @@ class LocalEmbedder(Embedder):
         self._encode(["warm"])
 
     def _embedded(self, texts: Sequence[str], prefix: str) -> Vectors:
-        parted = [
+        windows_by_text = [
             windows(text, self._tokenizer, tokens=self.max_tokens, at_most=self.max_windows)
             for text in texts
         ]
-        vectors = iter(self._encode([prefix + part for parts in parted for part, _ in parts]))
-        return [mean([(next(vectors), tokens) for _, tokens in parts]) for parts in parted]
+        vectors = iter(
+            self._encode([prefix + part for parts in windows_by_text for part, _ in parts])
+        )
+        return [mean([(next(vectors), tokens) for _, tokens in parts]) for parts in windows_by_text]
 
     def _encode(self, texts: list[str]) -> Vectors:
         import numpy as np
@@ -104,10 +105,10 @@ class LocalEmbedder(Embedder):
             encoder = self._encoder = self._encoder or self.load()
         vectors = np.asarray(encoder.encode(texts), dtype=np.float32)[:, : self.dimensions]
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        # What has no length, or none that is a number, stays as it is for the base to refuse.
-        shortened = np.divide(vectors, lengths, where=lengths > 0, out=vectors.copy())
-        listed: Vectors = shortened.tolist()
-        return listed
+        # Zero and non-finite vectors are kept for the base class to reject.
+        normalised = np.divide(vectors, lengths, where=lengths > 0, out=vectors.copy())
+        result: Vectors = normalised.tolist()
+        return result
 
     @cached_property
     def _tokenizer(self) -> "Tokenizer":
@@ -128,7 +129,7 @@ class LocalEmbedder(Embedder):
 
 
 def _batches(texts: Sequence[str]) -> Iterator[tuple[list[int], list[str]]]:
-    """Texts with their indices, as many at once as memory allows, the longest ones in pieces."""
+    """Yield texts with their indices, in batches that fit in memory; very long texts are split."""
     owners: list[int] = []
     pieces: list[str] = []
     characters = 0

@@ -1,4 +1,4 @@
-"""A model's properties, read from its files without loading torch."""
+"""Properties of a model, read from its files without loading torch."""
 
 import hashlib
 import importlib.util
@@ -17,12 +17,12 @@ POOLINGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_lasttoken": "last",
 }
-SAMPLES, SAMPLE_BYTES = 64, 64 * 1024  # of each weights file: any retraining shows in them
+SAMPLES, SAMPLE_BYTES = 64, 64 * 1024  # from each weights file: any retraining changes them
 
 
 class ModelFiles:
     """`model` is a directory, a name on the Hugging Face hub, or "" for the bundled model;
-    `weights` are the patterns of the files that count as its weights."""
+    `weights` are the patterns of its weight files."""
 
     def __init__(self, model: str, *, weights: Sequence[str] = WEIGHTS) -> None:
         self.weights = tuple(weights)
@@ -41,7 +41,7 @@ class ModelFiles:
 
     @property
     def revision(self) -> str:
-        """A commit of the hub; of a local model a digest of its descriptions and weights."""
+        """The commit on the hub, or for a local model a digest of its configuration and weights."""
         return _digest(self.directory, self.weights) if self.is_local else self.directory.name
 
     @property
@@ -60,7 +60,7 @@ class ModelFiles:
 
     @property
     def pooling(self) -> str:
-        """How token vectors become one: "mean", "cls", "last", or "" where it does not say."""
+        """How token vectors are combined: "mean", "cls", "last", or "" if not specified."""
         for path in sorted(self.directory.glob("*_Pooling/config.json")):
             config = _read(path)
             modes = [name for key, name in POOLINGS.items() if config.get(key)]
@@ -72,7 +72,8 @@ class ModelFiles:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a transformer and a pooling, and nothing else that changes a vector."""
+        """Whether the model is only a transformer and pooling, with nothing else that changes
+        vectors."""
         path = self.directory / "modules.json"
         modules = json.loads(path.read_text("utf-8")) if path.is_file() else []
         kinds = [str(module.get("type")).rpartition(".")[2] for module in modules]
@@ -83,7 +84,7 @@ class ModelFiles:
 
     @property
     def max_input_tokens(self) -> int:
-        """In tokens, the special ones included."""
+        """The maximum number of tokens, including special tokens."""
         limits = (
             _read(self.directory / "sentence_bert_config.json").get("max_seq_length"),
             _read(self.directory / "tokenizer_config.json").get("model_max_length"),
@@ -114,7 +115,7 @@ def _descriptions_from_hub(model: str) -> Path:
 
 
 def _digest(directory: Path, patterns: Sequence[str]) -> str:
-    """Cheap, yet different for retrained weights of the same shape."""
+    """Cheap, but different for retrained weights of the same shape."""
     digest = hashlib.sha256()
     for pattern in DESCRIPTIONS:
         for path in sorted(directory.glob(pattern)):

@@ -9,8 +9,8 @@ from documents.providers.errors import ProviderBadResponse
 
 
 class OllamaEmbedder(RemoteEmbedder):
-    """`options` are the model's, such as {"num_ctx": 8192}, and `keep_alive` how long it stays
-    loaded ("10m"). Without a context size of your own, Ollama reads 2,048 tokens of most models."""
+    """`options` are the model's, such as {"num_ctx": 8192}; `keep_alive` is how long it stays
+    loaded ("10m"). Unless num_ctx is set, Ollama reads 2,048 tokens with most models."""
 
     provider = "ollama"
     path = "/api/embed"

@@ -1,4 +1,4 @@
-"""A model exported to ONNX: a directory, onnxruntime and tokenizers, no torch."""
+"""A model exported to ONNX: needs a directory, onnxruntime and tokenizers, but not torch."""
 
 from pathlib import Path
 
@@ -9,13 +9,13 @@ from documents.embedders.model_files import ModelFiles
 
 
 class OnnxEmbedder(LocalEmbedder):
-    """`directory` holds tokenizer.json, config.json and the model: `file`, else model.onnx or
+    """`directory` contains tokenizer.json, config.json and the model: `file`, or else model.onnx or
     onnx/model.onnx.
 
-    `pooling` is mean, cls or last; needed where the directory has no 1_Pooling/config.json of
-    sentence-transformers. `width` fills every text up to so many tokens and `rows` texts go in one
-    run: an int8 model's vectors depend on both, so both are part of the identity, and by default a
-    text is alone and as it is.
+    `pooling` is mean, cls or last, and required if the directory has no 1_Pooling/config.json of
+    sentence-transformers. `width` pads every text to that many tokens, and `rows` is the number of
+    texts per run. The vectors of an int8 model depend on both, so they are part of the identity; by
+    default each text runs alone and without padding.
     """
 
     provider = "onnx"
@@ -40,7 +40,7 @@ class OnnxEmbedder(LocalEmbedder):
         folder = Path(directory).expanduser()
         self.path = onnx_model.model_file(folder, file)
         name = str(self.path.relative_to(folder))
-        # The second: weights that the first keeps beside it, as larger models do.
+        # The second pattern matches external weights, which larger models have.
         super().__init__(
             ModelFiles(str(folder), weights=(name, f"{name}[._]data")),
             dimensions=dimensions,
@@ -64,7 +64,7 @@ class OnnxEmbedder(LocalEmbedder):
     def load(self) -> Encoder:
         return OnnxEncoder(
             onnx_model.open_session(self.path, threads=1),
-            onnx_model.open_tokenizer(self.files.tokenizer, longest=self.max_input_tokens),
+            onnx_model.open_tokenizer(self.files.tokenizer, max_tokens=self.max_input_tokens),
             pooling=self.pooling,
             threads=self.threads,
             rows=self.rows,

@@ -1,4 +1,4 @@
-"""Models on onnxruntime: a session that leaves other work its cores, and the inputs it takes."""
+"""Models on onnxruntime: sessions that leave cores to other work, and their inputs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ class UnknownInputs(ValueError):
 
 
 def model_file(directory: Path, name: str = "") -> Path:
-    """The exported model in a directory that also holds its tokenizer.json."""
+    """Return the exported model from a directory that also contains its tokenizer.json."""
     for candidate in (name,) if name else MODEL_FILES:
         if (directory / candidate).is_file() and (directory / "tokenizer.json").is_file():
             return directory / candidate
@@ -27,7 +27,7 @@ def model_file(directory: Path, name: str = "") -> Path:
 def open_session(
     model: Path | bytes, *, threads: int, weights: Mapping[str, Any] | None = None
 ) -> "InferenceSession":
-    """`weights` are arrays for what the graph of `model` names but does not hold."""
+    """`weights` are arrays for the initializers that the graph names but does not contain."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -49,11 +49,11 @@ def open_session(
     return session
 
 
-def open_tokenizer(path: Path, *, longest: int) -> "Tokenizer":
+def open_tokenizer(path: Path, *, max_tokens: int) -> "Tokenizer":
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(path))
-    tokenizer.enable_truncation(longest, strategy="longest_first")
+    tokenizer.enable_truncation(max_tokens, strategy="longest_first")
     tokenizer.no_padding()
     return tokenizer
 
@@ -66,7 +66,7 @@ def pad_id(tokenizer: "Tokenizer") -> int:
 def inputs(
     session: "InferenceSession", encodings: "Sequence[Encoding]", *, width: int, blank: int
 ) -> dict[str, Any]:
-    """What the session asks for, every row filled up to `width` with the token `blank`."""
+    """Return the inputs of the session, with every row padded to `width` with the token `blank`."""
     import numpy as np
 
     columns = {
@@ -79,8 +79,8 @@ def inputs(
         columns["input_ids"][row, :length] = encoding.ids
         columns["attention_mask"][row, :length] = 1
         columns["token_type_ids"][row, :length] = encoding.type_ids
-    wanted = {each.name: each.type for each in session.get_inputs()}
+    types = {each.name: each.type for each in session.get_inputs()}
     return {
         name: columns[name].astype(np.int32) if kind == "tensor(int32)" else columns[name]
-        for name, kind in wanted.items()
+        for name, kind in types.items()
     }

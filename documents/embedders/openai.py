@@ -11,8 +11,8 @@ ENCODINGS = ("", "float", "base64")
 
 
 class OpenAIEmbedder(RemoteEmbedder):
-    """`encoding` asks for vectors as "float" or "base64" (a third of the bytes); "" asks for
-    neither, which every server understands. Whatever comes is read."""
+    """`encoding` requests vectors as "float" or "base64" (a third of the bytes); "" requests
+    neither, which every server supports. Both are accepted in the response."""
 
     provider = "openai"
     path = "/embeddings"
@@ -37,7 +37,7 @@ class OpenAIEmbedder(RemoteEmbedder):
             raise ProviderBadResponse("The provider's answer has no data.")
         if len(data) != count:
             raise BadVectors(f"Asked for {count} vectors, the provider gave {len(data)}.")
-        # Some servers leave the index out, some answer in another order than they were asked.
+        # Some servers leave the index out, some return another order.
         places = [item.get("index", place) for place, item in enumerate(data)]
         if any(type(place) is not int for place in places) or sorted(places) != list(range(count)):
             raise ProviderBadResponse("The provider's answer has an index that makes no sense.")

@@ -1,7 +1,7 @@
-"""Whether another runtime gives a model's own vectors: asked at every start, for a few texts.
+"""Check at every start, with a few texts, that another runtime returns the model's own vectors.
 
-What torch gives for them is in this folder for the bundled model; for any other it is computed
-once and kept, so that torch need not be loaded again.
+torch's vectors for these texts are in this folder for the bundled model. For any other model they
+are computed once and stored, so that torch need not be loaded again.
 """
 
 import json
@@ -29,22 +29,22 @@ class VectorsDiffer(Exception):
 
 
 def expected(files: ModelFiles, folder: Path | None, own: Callable[[], Encoder]) -> Any:
-    """The normalised vectors of TEXTS by the model's `own` encoder."""
+    """Return the normalised vectors of TEXTS by the model's `own` encoder."""
     known = json.loads(KNOWN.read_text())
     if files.revision in known:
         return known[files.revision]
     name = f"{files.revision[:16]}-sentence-transformers-{version('sentence-transformers')}.json"
-    kept = folder / name if folder else None
-    if kept is not None:
+    stored = folder / name if folder else None
+    if stored is not None:
         with suppress(OSError, ValueError):
-            return json.loads(kept.read_text())
+            return json.loads(stored.read_text())
     vectors = normalised(own().encode(TEXTS)).tolist()
-    if kept is not None:
-        with suppress(OSError):  # a folder that cannot be written: asked anew next time
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            draft = kept.with_suffix(f".{os.getpid()}")
+    if stored is not None:
+        with suppress(OSError):  # not writable: computed again next time
+            stored.parent.mkdir(parents=True, exist_ok=True)
+            draft = stored.with_suffix(f".{os.getpid()}")
             draft.write_text(json.dumps(vectors))
-            draft.replace(kept)
+            draft.replace(stored)
     return vectors
 
 

@@ -1,7 +1,7 @@
-"""What all embedding APIs share: retries within one deadline, rate limits, checked answers.
+"""Common parts of embedding APIs: retries within one deadline, rate limits, checked responses.
 
-The operator chose the address, and it may be private (documents/providers/http_api.py). Neither the
-key nor the provider's own words get into an error or a log.
+The operator chose the address, so it may be private (documents/providers/http_api.py). Errors and
+logs contain neither the key nor the provider's messages.
 """
 
 import base64
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SHORTEN = ("no", "server", "here")
-MIN_ANSWER_BYTES, ANSWER_BYTES_PER_NUMBER = 1_000_000, 40  # bytes; a number takes some 10 to 25
+MIN_ANSWER_BYTES, ANSWER_BYTES_PER_NUMBER = 1_000_000, 40  # bytes; a number takes 10 to 25
 MAX_MODEL_DIMENSIONS = 8192  # dimensions, before shortening
 
-# An estimate of tokens: a word's first eight letters are one, each further four another; digits by
-# threes, other signs one by one, and what is not ASCII at two bytes a token.
+# To estimate tokens: a word's first eight letters are one, every further four another; three digits
+# are one, other ASCII signs one each, and two bytes of anything else are one.
 PIECE = re.compile(r"[A-Za-z]+|[0-9]+|[^\x00-\x7f]+|[^\sA-Za-z0-9]", re.ASCII)
 
 
@@ -58,11 +58,11 @@ class NoRateLimit:
 
 
 class RemoteEmbedder(Embedder):
-    """`dimensions` are those of the vectors as they are stored. Where the model's own are more,
-    `shorten` says who shortens them: the "server", by a request parameter, or we "here".
+    """`dimensions` are those of the stored vectors. If the model has more, `shorten` says who
+    shortens them: the "server", by a request parameter, or this class ("here").
 
     `tokenizer`, the path of a tokenizer.json, makes token counts exact; without it they are
-    estimated. `revision` is for you to change when the model behind a name has changed.
+    estimated. Change `revision` when the model behind a name has changed.
     """
 
     provider: str
@@ -106,7 +106,7 @@ class RemoteEmbedder(Embedder):
         self.retries, self.timeout = retries, timeout
         self.deadline, self.query_deadline = deadline, query_deadline
         self.price = price
-        self.requests_per_minute = requests_per_minute  # 0: no limit of our own
+        self.requests_per_minute = requests_per_minute  # 0: no limit
         self.tokens_per_minute = tokens_per_minute
         self.rate_limiter: RateLimiter = NoRateLimit()
         self._tokenizer_path = Path(tokenizer).expanduser() if tokenizer else None
@@ -116,7 +116,7 @@ class RemoteEmbedder(Embedder):
             key=key,
             max_bytes=MIN_ANSWER_BYTES
             + ANSWER_BYTES_PER_NUMBER * batch_size * MAX_MODEL_DIMENSIONS,
-            max_calls=concurrency + 4,  # a hanging call holds its place until its deadline
+            max_calls=concurrency + 4,  # a hanging call occupies a slot until its deadline
         )
         self.max_tokens = max_tokens - max(self.count_tokens([query_prefix, document_prefix]))
         if self.max_tokens < 1:
@@ -124,11 +124,11 @@ class RemoteEmbedder(Embedder):
 
     @abstractmethod
     def request(self, texts: list[str]) -> dict[str, Any]:
-        """The body of the call."""
+        """Return the body of the call."""
 
     @abstractmethod
     def read(self, answer: Mapping[str, Any], count: int) -> tuple[list[Any], int | None]:
-        """The raw vectors in the order of the texts, and the tokens if the answer reports them."""
+        """Return the raw vectors in the order of the texts, and the tokens if reported."""
 
     @cached_property
     def identity(self) -> str:
@@ -185,7 +185,7 @@ class RemoteEmbedder(Embedder):
         raise AssertionError("unreachable")
 
     def _vector(self, raw: Any) -> list[float]:
-        """Numbers of unit length. Invalid vectors are returned unchanged for the base to reject."""
+        """Normalise a vector. Invalid ones are returned unchanged for the base class to reject."""
         numbers = _numbers(raw)
         if self.shorten == "here":
             numbers = numbers[: self.dimensions]
@@ -217,7 +217,7 @@ def _weight(piece: str) -> int:
 
 
 def _numbers(raw: Any) -> list[float]:
-    """A vector as a list of numbers, or as base64 of little-endian single precision."""
+    """Parse a vector: a list of numbers, or base64 of little-endian single precision."""
     try:
         if isinstance(raw, str):
             packed = base64.b64decode(raw, validate=True)

@@ -1,8 +1,8 @@
-"""Models of sentence-transformers, by default the one that is installed as a package.
+"""Models of sentence-transformers, by default the one installed as a package.
 
 Nothing heavy is loaded before the first text is embedded. A plain BERT, such as the bundled model,
-runs on onnxruntime straight from its own weights (bert_graph.py), about twice as fast as torch and
-without loading it; `runtime="torch"` switches that off.
+runs on onnxruntime from its own weights (bert_graph.py), about twice as fast as torch and without
+loading it. Set `runtime="torch"` to disable that.
 """
 
 import logging
@@ -21,8 +21,8 @@ RUNTIMES = ("auto", "torch")
 class SentenceTransformersEmbedder(LocalEmbedder):
     """`model` is a directory, a name on the Hugging Face hub, or "" for the bundled model.
 
-    `proofs` is a folder for what torch gave for a few texts, so that other models than the bundled
-    one need torch only once to be trusted with onnxruntime.
+    `proofs` is a folder that stores torch's vectors for a few texts, so that models other than the
+    bundled one need torch only once, to check onnxruntime.
     """
 
     provider = "sentence-transformers"
@@ -45,7 +45,7 @@ class SentenceTransformersEmbedder(LocalEmbedder):
         if runtime not in RUNTIMES:
             raise ValueError(f"runtime must be one of {', '.join(RUNTIMES)}")
         self.model = model
-        self.threads = threads  # 0 leaves the number to torch, and is 1 for onnxruntime
+        self.threads = threads  # 0: torch decides, onnxruntime uses 1
         self.device = device
         self.runtime = runtime
         self.proofs = Path(proofs) if proofs else None
@@ -67,7 +67,7 @@ class SentenceTransformersEmbedder(LocalEmbedder):
 
     def _proven(self) -> Encoder:
         encoder = bert_graph.encoder(
-            self.files, threads=max(1, self.threads), longest=self.max_input_tokens
+            self.files, threads=max(1, self.threads), max_tokens=self.max_input_tokens
         )
         expected = proof.expected(self.files, self.proofs, lambda: self._torch())
         proof.compare(encoder, expected)

@@ -1,5 +1,5 @@
-"""A text longer than a model reads at once: windows of even length, and the mean of their vectors,
-each weighted by its tokens."""
+"""Split a text that is too long for the model into even windows, and average their vectors,
+weighted by tokens."""
 
 import math
 from collections.abc import Sequence
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-CHARACTERS_PER_TOKEN = 12  # at most, on average
-SLACK = 8  # tokens of a window left free, so that it can begin with a whole word
+CHARACTERS_PER_TOKEN = 12  # maximum average
+SLACK = 8  # free tokens per window, so that it can start with a whole word
 
 
 def windows(
     text: str, tokenizer: "Tokenizer", *, tokens: int, at_most: int
 ) -> list[tuple[str, int]]:
-    """What the model reads one after the other, with its tokens; most texts are one window."""
+    """Return the windows of a text with their token counts; most texts are a single window."""
     if len(text) <= tokens:  # no token is shorter than a character
         return [(text, 1)]
-    # The tokenizer takes time and memory for every character, and the rest is not read.
+    # Tokenizing costs time and memory per character, and the rest is not used.
     text = text[: tokens * at_most * CHARACTERS_PER_TOKEN]
     encoding = tokenizer.encode(text, add_special_tokens=False)
     read = min(len(encoding), tokens * at_most)
@@ -35,7 +35,7 @@ def windows(
 
 
 def mean(vectors: Sequence[tuple[list[float], int]]) -> list[float]:
-    """Of the windows of one text, with their tokens."""
+    """Return the normalised weighted mean of the vectors of one text's windows."""
     if len(vectors) == 1:
         return vectors[0][0]
     summed = [
@@ -47,7 +47,7 @@ def mean(vectors: Sequence[tuple[list[float], int]]) -> list[float]:
 
 
 def _word_start(words: Sequence[int | None], token: int) -> int:
-    """The first token of the word that this one belongs to, if it is not far."""
+    """Return the first token of the word that contains this token, if it is near."""
     start = token
     while start and words[start] is not None and words[start] == words[start - 1]:
         start -= 1

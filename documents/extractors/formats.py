@@ -16,7 +16,7 @@ OPEN_DOCUMENT = "application/vnd.oasis.opendocument"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A kind of file, and what can be said about it without importing its extractor."""
+    """A kind of file, and what is known about it without importing its extractor."""
 
     source_type: str  # what a document of this kind is called: "md", "txt", …
     extractor: str  # the class, by its dotted path

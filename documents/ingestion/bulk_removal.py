@@ -28,10 +28,10 @@ LEASE = timedelta(seconds=120)  # longer than one document takes
 
 def request(namespace_id: uuid.UUID, document_ids: Iterable[uuid.UUID]) -> DocumentRemoval:
     """Queue the deletion of these documents; ids the namespace does not have are ignored."""
-    wanted = list(document_ids)
+    requested_ids = list(document_ids)
     actor = current_actor()
     with namespace(namespace_id):
-        found = Document.objects.filter(pk__in=wanted).order_by("created_at", "pk")
+        found = Document.objects.filter(pk__in=requested_ids).order_by("created_at", "pk")
         ids = list(found.values_list("pk", flat=True))
         requested = DocumentRemoval.objects.create(
             namespace_id=namespace_id,

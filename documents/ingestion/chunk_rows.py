@@ -39,15 +39,15 @@ def insert_chunks(
         _row(version, profile, extracted.pages, ordinal, passage, vector)
         for ordinal, (passage, vector) in enumerate(zip(passages, vectors, strict=True))
     ]
-    place = (version.namespace_id, profile.pk, document.pk, version.pk)
+    keys = (version.namespace_id, profile.pk, document.pk, version.pk)
     for start in range(0, len(rows), INSERT_BATCH):
-        some = rows[start : start + INSERT_BATCH]
+        batch = rows[start : start + INSERT_BATCH]
         with connection.cursor() as cursor:
-            cursor.execute(INSERT, [*place, *map(list, zip(*some, strict=True))])
+            cursor.execute(INSERT, [*keys, *map(list, zip(*batch, strict=True))])
         terms.store(
             [
                 terms.words_of(row[0], document.title, passage)
-                for row, passage in zip(some, passages[start:], strict=False)
+                for row, passage in zip(batch, passages[start:], strict=False)
             ],
             namespace_id=version.namespace_id,
             profile=profile,

@@ -8,17 +8,17 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from django.db import IntegrityError
-from django.db.models import F
 from django.db.models.functions import Now
 
 from documents.accounts import audit
 from documents.errors import BadFile
 from documents.jobs import queue
 from documents.metadata import MAX_METADATA_CHARACTERS
-from documents.models import Document, DocumentVersion, IngestJob, Namespace
+from documents.models import Document, DocumentVersion, IngestJob
 from ragsite.database.tenancy import namespace
 
 from .document_dates import date_in
+from .revision import content_changed
 
 CHANGEABLE = ("title", "tags", "metadata", "source_uri", "dated_at")
 
@@ -183,7 +183,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
 def _save(document: Document) -> None:
     document.updated_at = Now()
     document.save(update_fields=[*CHANGEABLE, "given", "updated_at"])
-    Namespace.objects.filter(pk=document.namespace_id).update(revision=F("revision") + 1)
+    content_changed(document.namespace_id)
 
 
 @dataclass(frozen=True, slots=True)

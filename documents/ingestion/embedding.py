@@ -68,8 +68,8 @@ def _cached(
     found: dict[bytes, str] = {}
     key = {"namespace": version.namespace_id, "model": embedder.identity}
     for start in range(0, len(hashes), LOOKUP_BATCH):
-        some = {**key, "digests": list(hashes[start : start + LOOKUP_BATCH])}
-        found.update(query_in_namespace(version.namespace_id, _FIND, some))
+        parameters = {**key, "digests": list(hashes[start : start + LOOKUP_BATCH])}
+        found.update(query_in_namespace(version.namespace_id, _FIND, parameters))
     return found
 
 

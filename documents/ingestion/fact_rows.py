@@ -32,8 +32,8 @@ def record_rows(
         return ()
     limit = settings.FACTS_PER_DOCUMENT
     found = row_facts(extracted, title=document.title)
-    kept = zip(_ids(version), islice(found, limit), strict=False)
-    while batch := list(islice(kept, INSERT_BATCH)):
+    numbered = zip(_ids(version), islice(found, limit), strict=False)
+    while batch := list(islice(numbered, INSERT_BATCH)):
         _insert(version, batch)
     if next(found, None) is None:
         return ()
@@ -50,6 +50,6 @@ def _insert(version: DocumentVersion, batch: Sequence[tuple[uuid.UUID, RowFact]]
     columns = zip(
         *((id_, f.subject, f.predicate, f.object, f.start, f.end) for id_, f in batch), strict=True
     )
-    place = (version.namespace_id, version.document_id, version.pk, Fact.Source.ROW)
+    keys = (version.namespace_id, version.document_id, version.pk, Fact.Source.ROW)
     with connection.cursor() as cursor:
-        cursor.execute(INSERT, [*place, *map(list, columns)])
+        cursor.execute(INSERT, [*keys, *map(list, columns)])

@@ -53,8 +53,8 @@ def _key_column(text: str, table: Sequence[Block], *, columns: int) -> int | Non
     if columns < 2:  # there would be no other column to state
         return None
     # Rereads the rows for each column, but mostly the first one is the key.
-    tried = range(min(columns, KEY_COLUMNS))
-    return next((column for column in tried if _is_key(text, table, column)), None)
+    candidates = range(min(columns, KEY_COLUMNS))
+    return next((column for column in candidates if _is_key(text, table, column)), None)
 
 
 def _is_key(text: str, table: Sequence[Block], column: int) -> bool:

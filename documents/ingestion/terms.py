@@ -52,7 +52,7 @@ _INSERT = """
 
 @dataclass(frozen=True, slots=True)
 class ChunkWords:
-    """A chunk's text and the headings it stands under."""
+    """A chunk's text, title and headings."""
 
     chunk_id: uuid.UUID
     kind: str

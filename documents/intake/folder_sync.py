@@ -43,7 +43,7 @@ class Rename:
 
 
 @dataclass(slots=True)
-class Plan:
+class SyncPlan:
     """The changes that bring the namespace in sync. Only documents of that origin are touched."""
 
     new: list[Entry] = field(default_factory=list)
@@ -73,11 +73,11 @@ class Plan:
         return {name: len(getattr(self, name)) for name in names}
 
 
-def compare(namespace_id: uuid.UUID, files: Iterable[FoundFile], *, origin: str) -> Plan:
+def compare(namespace_id: uuid.UUID, files: Iterable[FoundFile], *, origin: str) -> SyncPlan:
     """Compare the folder with the namespace; nothing is changed."""
     with namespace(namespace_id):
         known = {document.source_uri: document for document in _documents_of(origin)}
-    plan = Plan()
+    plan = SyncPlan()
     missing = dict(known)
     for entry in _entries(files):
         before = missing.pop(entry.source_uri, None)
@@ -92,7 +92,7 @@ def compare(namespace_id: uuid.UUID, files: Iterable[FoundFile], *, origin: str)
     return plan
 
 
-def apply_renames(namespace_id: uuid.UUID, plan: Plan) -> None:
+def apply_renames(namespace_id: uuid.UUID, plan: SyncPlan) -> None:
     for moved in plan.renamed:
         name = moved.entry.source_uri.rpartition("/")[2]
         rename(namespace_id, moved.document_id, source_uri=moved.entry.source_uri, file_name=name)
@@ -136,7 +136,7 @@ def _entries(files: Iterable[FoundFile]) -> Iterator[Entry]:
                 yield Entry(file, submission.source_uri, digest)
 
 
-def _find_renames(plan: Plan, missing: dict[str, KnownDocument]) -> None:
+def _find_renames(plan: SyncPlan, missing: dict[str, KnownDocument]) -> None:
     """Move pairs of new and missing files with the same bytes and file type to `plan.renamed`."""
     by_digest: dict[str, list[KnownDocument]] = {}
     for document in missing.values():

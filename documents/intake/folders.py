@@ -19,7 +19,7 @@ class OutsideRoot(UnsupportedType):
 class FoundFile:
     path: Path
     source_uri: str  # the path below its root, with forward slashes, after the prefix
-    origin: str  # the root, or the name its owner gave it
+    origin: str  # the root, or the name given to it
 
     @property
     def name(self) -> str:

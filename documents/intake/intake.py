@@ -11,6 +11,8 @@ from django.db import connection
 from django.db.models.functions import MD5, Now
 
 from documents.accounts import quotas
+from documents.collections import membership
+from documents.collections.editing import named
 from documents.errors import EmptyFile, TooLarge
 from documents.extractors import CHARSET, format_of
 from documents.extractors.encodings import encoding_named
@@ -63,18 +65,26 @@ def accept(namespace_id: uuid.UUID, submission: Submission) -> Receipt:
     with namespace(namespace_id):
         known, document = _look_up(checked)
         if known:  # a repeated upload: nothing is stored
+            _collect(namespace_id, known, submission)
             return _with_warnings(known, checked, warnings)
         quotas.require_room(namespace_id, documents=document is None, bytes=checked.size)
     key = originals.store(submission.content, namespace_id=namespace_id)
     try:
         with namespace(namespace_id):
             receipt, kept = _record(namespace_id, checked, key)
+            _collect(namespace_id, receipt, submission)
     except BaseException:
         originals.remove(key)
         raise
     if not kept:  # the same bytes were uploaded in the meantime
         originals.remove(key)
     return _with_warnings(receipt, checked, warnings)
+
+
+def _collect(namespace_id: uuid.UUID, receipt: Receipt, submission: Submission) -> None:
+    if submission.collection:
+        collection = named(namespace_id, submission.collection)
+        membership.add(collection, {receipt.document_id: None})
 
 
 def resubmit(namespace_id: uuid.UUID, document_id: uuid.UUID) -> Receipt:

@@ -42,6 +42,7 @@ class Submission:
     chunking: ChunkingOptions | None = None  # ChunkingOptions(): back to the profile's own
     on_duplicate: OnDuplicate = "skip"
     encoding: str = ""  # of its text; blank: detected
+    collection: str = ""  # that it is added to, by name; created if there is none
     origin: str = ""  # the folder it is kept in sync with, if any
 
 

@@ -6,6 +6,7 @@ seconds.
 """
 
 import logging
+import threading
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -159,17 +160,24 @@ def requeue_stalled(dead_workers: Sequence[str] = ()) -> int:
     return len(stalled)
 
 
-def wait(namespace_id: uuid.UUID, job_ids: Iterable[uuid.UUID], *, seconds: float) -> None:
-    """Return when the jobs have ended, or after so many seconds.
+def wait(
+    namespace_id: uuid.UUID,
+    job_ids: Iterable[uuid.UUID],
+    *,
+    seconds: float,
+    unless: threading.Event | None = None,
+) -> None:
+    """Return when the jobs have ended, after so many seconds, or when `unless` is set.
 
     Holds no pooled connection while it sleeps, so that waiting callers do not block others.
     """
     pending = list(job_ids)
     deadline = time.monotonic() + seconds
     pause = 0.02
-    while pending and time.monotonic() < deadline:
+    unless = unless or threading.Event()
+    while pending and time.monotonic() < deadline and not unless.is_set():
         release_connections()
-        time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
+        unless.wait(min(pause, max(0.0, deadline - time.monotonic())))
         pause = min(pause * 1.5, 0.5)
         pending = still_open(namespace_id, pending)
 

@@ -1,6 +1,6 @@
-"""Language models: chat messages in, text out, whole or as it is written.
+"""Language models: take chat messages and return text, whole or streamed.
 
-Backends of `settings.LANGUAGE_MODELS`. They are plain Python (options come through constructors)
-and may import documents/providers, never models, settings or the web framework. What a call costs
-is recorded by its caller (documents/metering).
+Backends of `settings.LANGUAGE_MODELS`. Plain Python with options passed to constructors; may import
+documents/providers, never models, settings or the web framework. The caller records the cost of a
+call (documents/metering).
 """

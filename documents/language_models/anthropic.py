@@ -15,11 +15,11 @@ REASONS: dict[str, FinishReason] = {
     "refusal": "refused",
 }
 PROMPT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-MAX_TEMPERATURE = 1.0  # others allow 2
+MAX_TEMPERATURE = 1.0  # other APIs allow 2
 
 
 class AnthropicModel(RemoteLanguageModel):
-    """The API knows no JSON mode: the prompt has to ask for it."""
+    """The API has no JSON mode: the prompt has to ask for JSON."""
 
     provider = "anthropic"
     path = "/v1/messages"
@@ -44,7 +44,7 @@ class AnthropicModel(RemoteLanguageModel):
         turns = [
             {"role": m.role, "content": m.content}
             for m in chat.messages
-            if m.role != "system" and m.content.strip()  # it refuses empty ones
+            if m.role != "system" and m.content.strip()  # the API rejects empty messages
         ]
         if turns and turns[0]["role"] == "assistant":  # the API requires the user's turn first
             turns.insert(0, {"role": "user", "content": "(The conversation begins.)"})
@@ -81,7 +81,7 @@ class AnthropicReader(EventReader):
             self.is_done = True
         elif not isinstance(kind, str):
             raise ProviderBadResponse("The provider's answer is not what was asked for.")
-        return ""  # pings, and kinds that are yet to be invented
+        return ""  # pings and unknown events
 
     def whole(self, answer: dict[str, Any]) -> str:
         blocks = answer.get("content")
@@ -98,7 +98,7 @@ class AnthropicReader(EventReader):
             self.finish = REASONS.get(str(reason), "unknown")
 
     def _take_usage(self, value: Any) -> None:
-        """What is read from or written to the provider's cache is part of the prompt."""
+        """Tokens read from or written to the provider's cache are part of the prompt."""
         usage = as_object(value)
         counts = [usage.get(name) for name in PROMPT_COUNTS]
         if type(counts[0]) is int:

@@ -29,16 +29,16 @@ class Message:
 class ChatRequest:
     messages: tuple[Message, ...]
     max_tokens: int = 1000
-    temperature: float | None = None  # None: the model's own default
+    temperature: float | None = None  # None: the model's default
     stop: tuple[str, ...] = ()
-    json_mode: bool = False  # ask for a JSON object where the server knows how
+    json_mode: bool = False  # request a JSON object, if the server supports it
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    is_estimated: bool = False  # counted by us, because the provider gave no figures
+    is_estimated: bool = False  # counted by us, because the provider did not report it
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -50,8 +50,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class AnswerPiece:
-    """A part of an answer as it is written. The last piece has the reason it ended and the usage;
-    its text may be empty."""
+    """A part of an answer as it is written. The last piece has the finish reason and the usage; its
+    text may be empty."""
 
     text: str = ""
     finish: FinishReason | None = None
@@ -66,7 +66,7 @@ class Completion:
 
 
 class LanguageModelFailed(ProviderFailed):
-    """A language model did not answer, or not as it should."""
+    """A language model did not answer, or its answer is not usable."""
 
     code = "language_model_failed"
 
@@ -76,19 +76,19 @@ class LanguageModelTimeout(LanguageModelFailed, ProviderTimeout):
 
 
 class LanguageModelUnavailable(LanguageModelFailed, ProviderUnavailable):
-    """Not reached, overloaded, or out of its budget: the same call may succeed later."""
+    """Unreachable, overloaded or out of budget: the same call may succeed later."""
 
     code = "language_model_unavailable"
 
 
 class LanguageModelCostCap(LanguageModelUnavailable):
-    """The namespace has used up what the operator allows it in a month."""
+    """The namespace has reached its monthly cap."""
 
     code = "cost_cap"
 
 
 class LanguageModelRefused(LanguageModelFailed, ProviderRefused):
-    """A wrong key, an unknown model, a prompt that is too long for it."""
+    """A wrong key, an unknown model, or a prompt that is too long."""
 
     code = "language_model_refused"
 
@@ -108,8 +108,8 @@ class Cancelled(Exception):
 
 
 class LanguageModel(ABC):
-    """`context_tokens` is what prompt and answer may take together. Prices are for a million
-    tokens, in the operator's currency; 0 where it costs nothing."""
+    """`context_tokens` is the limit for prompt and answer together. Prices are per million tokens,
+    in the operator's currency; 0 if free."""
 
     context_tokens: int = 8192
     price_in: float = 0.0
@@ -118,7 +118,7 @@ class LanguageModel(ABC):
     @property
     @abstractmethod
     def identity(self) -> str:
-        """Provider and model, e.g. `openai/gpt-5-mini`: what usage is booked under."""
+        """Provider and model, e.g. `openai/gpt-5-mini`, under which usage is booked."""
 
     @abstractmethod
     def stream(
@@ -128,12 +128,11 @@ class LanguageModel(ABC):
         deadline: float,
         cancelled: threading.Event | None = None,
     ) -> Iterator[AnswerPiece]:
-        """Pieces as they come, the last one with `finish` and `usage`.
+        """Yield pieces as they arrive, the last one with `finish` and `usage`.
 
-        Everything is done by `deadline` (time.monotonic()). Tries again only before the first
-        piece. Setting `cancelled` or closing the iterator closes the connection within half a
-        second and raises Cancelled in the waiting thread. Every other failure is a
-        LanguageModelFailed.
+        Ends by `deadline` (time.monotonic()). Retries only before the first piece. Setting
+        `cancelled` or closing the iterator closes the connection within half a second and raises
+        Cancelled in the waiting thread. Every other failure is a LanguageModelFailed.
         """
 
     def complete(
@@ -143,7 +142,7 @@ class LanguageModel(ABC):
         deadline: float,
         cancelled: threading.Event | None = None,
     ) -> Completion:
-        """The whole answer at once."""
+        """Return the whole answer at once."""
         texts: list[str] = []
         finish: FinishReason = "unknown"
         usage = Usage(is_estimated=True)
@@ -154,10 +153,10 @@ class LanguageModel(ABC):
         return Completion("".join(texts), finish, usage)
 
     def count_tokens(self, text: str) -> int:
-        """A cautious guess: there is no tokenizer for every model."""
+        """A conservative estimate: there is no tokenizer for every model."""
         return len(text.encode("utf-8", "replace")) // 3 + 1
 
     def estimate_usage(self, request: ChatRequest, text: str) -> Usage:
-        """For an answer without reported usage: no figures, broken off, cancelled."""
+        """Estimate the usage of an answer for which none was reported."""
         prompt = sum(self.count_tokens(message.content) for message in request.messages)
         return Usage(prompt, self.count_tokens(text) if text else 0, is_estimated=True)

@@ -1,4 +1,4 @@
-"""Ollama's own API: POST {base}/api/chat. Its /v1 cannot raise the context above its default."""
+"""Ollama's own API: POST {base}/api/chat. Its /v1 cannot raise the context size."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,9 +10,9 @@ from documents.providers.errors import ProviderBadResponse
 
 
 class OllamaModel(RemoteLanguageModel):
-    """`context_tokens` becomes num_ctx. `options` are the model's others, such as {"top_k": 20},
-    `keep_alive` how long it stays loaded ("10m"), and `think` switches a model's reasoning on or
-    off; None leaves it to the model."""
+    """`context_tokens` becomes num_ctx, `options` are other options of the model, such as {"top_k":
+    20}, `keep_alive` is how long it stays loaded ("10m"), and `think` switches reasoning on or off
+    (None: the model's default)."""
 
     provider = "ollama"
     path = "/api/chat"
@@ -61,7 +61,7 @@ class OllamaModel(RemoteLanguageModel):
 
 
 class OllamaReader(StreamReader):
-    """One JSON object a line; `thinking` is left."""
+    """Reads one JSON object per line; ignores `thinking`."""
 
     def feed(self, line: bytes) -> str:
         if not line.strip():
@@ -72,7 +72,7 @@ class OllamaReader(StreamReader):
         if data.get("done"):
             self.is_done = True
             self.finish = "length" if data.get("done_reason") == "length" else "stop"
-            # An answer from Ollama's prompt cache leaves the prompt's count out.
+            # Missing if the prompt came from Ollama's cache.
             self._prompt_tokens = data.get("prompt_eval_count")
             self._completion_tokens = data.get("eval_count")
         return text_of(as_object(data.get("message")).get("content"))

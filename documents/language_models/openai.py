@@ -15,8 +15,8 @@ REASONS: dict[str, FinishReason] = {
 
 
 class OpenAIModel(RemoteLanguageModel):
-    """`max_tokens_field` is "max_completion_tokens" for OpenAI's newer models. Usage is asked for
-    in the stream; a server that refuses the request for it is asked once more without."""
+    """`max_tokens_field` is "max_completion_tokens" for OpenAI's newer models. Usage is requested
+    in the stream; if a server rejects that, the call is repeated without it."""
 
     provider = "openai"
     path = "/chat/completions"
@@ -47,7 +47,7 @@ class OpenAIModel(RemoteLanguageModel):
 
 
 class OpenAIReader(EventReader):
-    """Reasoning comes in fields of its own (`reasoning_content`, `reasoning`), which are left."""
+    """Ignores reasoning, which comes in separate fields (`reasoning_content`, `reasoning`)."""
 
     def event(self, data: dict[str, Any]) -> str:
         return self._choice(data, "delta")

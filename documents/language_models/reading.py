@@ -37,7 +37,7 @@ class StreamReader(ABC):
 
     @property
     def usage(self) -> Usage | None:
-        """None unless the provider gave both figures."""
+        """None unless the provider reported both numbers."""
         prompt, completion = self._prompt_tokens, self._completion_tokens
         if type(prompt) is int and type(completion) is int and min(prompt, completion) >= 0:
             return Usage(prompt, completion)
@@ -45,18 +45,18 @@ class StreamReader(ABC):
 
     @abstractmethod
     def feed(self, line: bytes) -> str:
-        """The text that this line adds."""
+        """Return the text that this line adds."""
 
     def end(self) -> str:
-        """The stream is over."""
+        """Called at the end of the stream; return any remaining text."""
         if self.finish is None and not self.is_done:
             raise ProviderBrokeOff("The provider's answer has no end.")
         return ""
 
 
 class EventReader(StreamReader):
-    """Server-sent events whose data is JSON. A server that answers with one JSON object instead,
-    though it was asked for a stream, is understood as well."""
+    """Reads server-sent events with JSON data, or a single JSON object from servers that ignore the
+    request to stream."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,11 +66,11 @@ class EventReader(StreamReader):
 
     @abstractmethod
     def event(self, data: dict[str, Any]) -> str:
-        """The text that this event adds."""
+        """Return the text that this event adds."""
 
     @abstractmethod
     def whole(self, answer: dict[str, Any]) -> str:
-        """The text of an answer that was not streamed."""
+        """Return the text of an answer that was not streamed."""
 
     def feed(self, line: bytes) -> str:
         name, colon, value = line.partition(b":")
@@ -98,7 +98,7 @@ class EventReader(StreamReader):
 
 
 def json_object(content: bytes) -> dict[str, Any]:
-    """The object, unless it reports an error."""
+    """Parse an object; raise if it reports an error."""
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
@@ -111,7 +111,7 @@ def json_object(content: bytes) -> dict[str, Any]:
 
 
 def raise_reported(error: Any) -> None:
-    """An error that came with status 200. Its own words are not repeated."""
+    """Raise an error that came with status 200, without the provider's message."""
     kinds = {error.get("type"), error.get("code")} if isinstance(error, dict) else set()
     if kinds & FOREVER:
         raise ProviderRefused("The provider refused the request.")
@@ -119,7 +119,7 @@ def raise_reported(error: Any) -> None:
 
 
 def text_of(value: Any) -> str:
-    """A text or nothing; anything else is no answer."""
+    """Return the text, or "" for None; raise for anything else."""
     if value is None:
         return ""
     if not isinstance(value, str):

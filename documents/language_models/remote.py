@@ -1,7 +1,7 @@
-"""What all language model APIs share: one deadline, retries before the first piece, clean text.
+"""Common parts of language model APIs: one deadline, retries before the first piece, clean text.
 
-An API's own part is the body it wants and the reader of its stream. The operator chose the
-address, and it may be private. Neither the key nor the provider's own words get into an error.
+A subclass provides the request body and the reader of the stream. The operator chose the address,
+so it may be private. Errors contain neither the key nor the provider's messages.
 """
 
 import logging
@@ -39,14 +39,14 @@ from documents.providers.streaming import CallCancelled, LineStream, StreamingPr
 logger = logging.getLogger(__name__)
 
 UNDERSTOOD_BUT_REFUSED = (400, 422)
-CHARACTERS_PER_TOKEN = 16  # far above the average of any text: more is not what was asked for
+CHARACTERS_PER_TOKEN = 16  # far above any real text: a longer answer is cut
 REFUSALS = {
     401: "The language model did not accept the key.",
     403: "The language model did not accept the key.",
     404: "The language model's server does not know this model or address.",
     413: "The prompt is too long for the language model.",
 }
-FAILURES: dict[type[ProviderFailed], type[LanguageModelFailed]] = {  # of any other: unavailable
+FAILURES: dict[type[ProviderFailed], type[LanguageModelFailed]] = {  # anything else: unavailable
     ProviderTimeout: LanguageModelTimeout,
     ProviderBadResponse: LanguageModelBadResponse,
     ProviderRefused: LanguageModelRefused,
@@ -55,17 +55,18 @@ FAILURES: dict[type[ProviderFailed], type[LanguageModelFailed]] = {  # of any ot
 
 
 class RemoteLanguageModel(LanguageModel):
-    """`first_piece_seconds` is how long one try waits for a sign of life before the first piece of
-    text, and `idle_seconds` how long between two pieces; the deadline of the call is above both.
+    """`first_piece_seconds` limits the wait for data before the first piece of text in one try, and
+    `idle_seconds` the wait between pieces; the deadline of the call limits both.
 
-    `body` adds fields to every request and `omit` leaves fields out, for servers with ways of their
-    own. `headers` are sent along, and what `request_id` returns as X-Request-ID, to match logs.
+    `body` adds fields to every request and `omit` removes fields, for servers with peculiarities.
+    `headers` are sent with every call, and the result of `request_id` as X-Request-ID, to match
+    logs.
     """
 
     provider: str
     path: str
     key_header = ""
-    optional_fields: tuple[str, ...] = ()  # of the body; left out if the server refuses them
+    optional_fields: tuple[str, ...] = ()  # of the body; dropped if the server rejects them
 
     def __init__(
         self,
@@ -115,11 +116,11 @@ class RemoteLanguageModel(LanguageModel):
 
     @abstractmethod
     def request(self, chat: ChatRequest) -> dict[str, Any]:
-        """The body of the call."""
+        """Return the body of the call."""
 
     @abstractmethod
     def reader(self) -> StreamReader:
-        """A new reader for the lines of one answer."""
+        """Return a new reader for the lines of one answer."""
 
     def own_headers(self) -> dict[str, str]:
         return {}
@@ -149,7 +150,7 @@ class RemoteLanguageModel(LanguageModel):
                     continue
                 self._pause(error, number, deadline, cancelled)
                 number += 1
-        self._rejected = tuple(dropped)  # it works without: not to be sent again
+        self._rejected = tuple(dropped)  # the call works without these fields
         yield from self._rest(first, pieces)
 
     def _without(self, body: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -173,7 +174,7 @@ class RemoteLanguageModel(LanguageModel):
         deadline: float,
         cancelled: threading.Event,
     ) -> None:
-        """Wait before the next try, or give up."""
+        """Wait before the next try, or raise."""
         pause = pause_before_retry(number, error.retry_after)
         is_late = time.monotonic() + pause >= deadline
         if number >= self.retries or is_late or not error.is_retryable:
@@ -191,7 +192,7 @@ class RemoteLanguageModel(LanguageModel):
         deadline: float,
         cancelled: threading.Event,
     ) -> Iterator[AnswerPiece]:
-        """One call. Raises ProviderFailed and CallCancelled."""
+        """Make one call. Raises ProviderFailed and CallCancelled."""
         headers = {"X-Request-ID": id_} if (id_ := self._request_id()) else {}
         lines = self._api.stream(body, deadline=deadline, cancelled=cancelled, headers=headers)
         lines.wait_at_most(self.first_piece_seconds)
@@ -226,7 +227,7 @@ class RemoteLanguageModel(LanguageModel):
 
 
 def failure(error: ProviderFailed) -> LanguageModelFailed:
-    """The provider's failure as one of a language model."""
+    """Convert a provider error into a language model error."""
     kind = FAILURES.get(type(error), LanguageModelUnavailable)
     sentence = str(error).replace("The provider", "The language model")
     if isinstance(error, ProviderRefused):

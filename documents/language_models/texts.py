@@ -1,4 +1,4 @@
-"""Text as models send it, made fit to show and store: no thoughts, no half characters."""
+"""Clean up the text that models send: drop reasoning and broken characters."""
 
 import re
 
@@ -7,8 +7,8 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class CleanText:
-    """Feed it pieces. Drops `<think>…</think>` at the beginning, joins characters that came in two
-    halves, and drops what no text may hold."""
+    """Takes pieces of text. Drops `<think>…</think>` at the beginning, joins split surrogate pairs,
+    and drops NUL characters."""
 
     def __init__(self) -> None:
         self._held = ""  # not yet decided
@@ -27,7 +27,7 @@ class CleanText:
         return self._whole(text) if self._state == "text" else ""
 
     def end(self) -> str:
-        """What was held back, if it turned out to be text."""
+        """Return the text held back so far, unless it is reasoning."""
         held, self._held = self._held, ""
         return "" if self._state == "thinking" else _readable(held)
 
@@ -51,7 +51,7 @@ class CleanText:
         return ""
 
     def _whole(self, text: str) -> str:
-        """Keep the first half of a surrogate pair until its second half comes."""
+        """Hold back the first half of a surrogate pair until the second arrives."""
         if text and "\ud800" <= text[-1] <= "\udbff":
             text, self._held = text[:-1], text[-1]
         return _readable(text)

@@ -1,4 +1,4 @@
-"""Tokens and cost of embeddings: booked per namespace and month, and capped."""
+"""Tokens and cost of embeddings: recorded per namespace and month, and capped."""
 
 import logging
 import uuid
@@ -36,9 +36,14 @@ _BOOK = """
 
 
 class MeteredEmbedder(Embedder):
-    """An embedder that books the usage of one job. Raises CostCap before exceeding a cap."""
+    """An embedder that books the usage of a namespace, and of a job if it works for one.
 
-    def __init__(self, embedder: Embedder, namespace_id: uuid.UUID, job_id: uuid.UUID) -> None:
+    Raises CostCap before exceeding a cap.
+    """
+
+    def __init__(
+        self, embedder: Embedder, namespace_id: uuid.UUID, job_id: uuid.UUID | None
+    ) -> None:
         self._embedder = embedder
         self._namespace_id = namespace_id
         self._job_id = job_id
@@ -83,15 +88,15 @@ class MeteredEmbedder(Embedder):
         _book(self._embedder, self._namespace_id, self._job_id, tokens)
 
     def require_room(self, tokens: int = 0) -> None:
-        """Raise CostCap if so many more tokens would exceed a cap."""
+        """Raise CostCap if this many more tokens would exceed a cap."""
         caps = settings.EMBEDDING_CAPS
         if not any(caps.values()):
             return
         with namespace(self._namespace_id):
-            job = IngestJob.objects.filter(pk=self._job_id).first()
+            job = IngestJob.objects.filter(pk=self._job_id).first() if self._job_id else None
             month = usage_in(self._namespace_id, this_month())
-        of_job = (job.embedding_tokens, job.embedding_cost) if job else (0, Decimal(0))
-        for scope, (spent, paid) in (("job", of_job), ("month", month)):
+        job_usage = (job.embedding_tokens, job.embedding_cost) if job else (0, Decimal(0))
+        for scope, (spent, paid) in (("job", job_usage), ("month", month)):
             if caps[f"{scope}_tokens"] and spent + tokens > caps[f"{scope}_tokens"]:
                 raise CostCap(
                     f"Embedding this document would take the {scope} to {spent + tokens:,} tokens, "

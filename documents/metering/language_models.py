@@ -1,6 +1,6 @@
-"""Tokens and cost of language models: booked per namespace, month and model, and capped.
+"""Tokens and cost of language models: recorded per namespace, month and model, and capped.
 
-Call these outside of transactions: each opens a short one of its own.
+Call these outside of transactions: each opens its own short one.
 """
 
 import logging
@@ -34,9 +34,9 @@ _BOOK = """
 def book_usage(
     model: LanguageModel, namespace_id: uuid.UUID, usage: Usage, *, calls: int = 1
 ) -> Decimal | None:
-    """Book usage for the namespace; return the cost, None for a model without a price.
+    """Book usage for the namespace; return the cost, or None for a model without a price.
 
-    A database error is only logged: it must not cost the user the answer.
+    A database error is only logged: the user still gets the answer.
     """
     cost = cost_of(model, usage)
     values: dict[str, uuid.UUID | date | str | int | Decimal] = {
@@ -73,7 +73,7 @@ def cost_of(model: LanguageModel, usage: Usage) -> Decimal | None:
 def require_room(model: LanguageModel, namespace_id: uuid.UUID) -> None:
     """Raise LanguageModelCostCap once the namespace has reached a monthly cap.
 
-    A call's usage is not known beforehand, so the last one may exceed the cap.
+    The usage of a call is not known in advance, so the last one may exceed the cap.
     """
     caps = settings.LANGUAGE_MODEL_CAPS
     if not any(caps.values()):

@@ -31,7 +31,7 @@ VALUES (%(provider)s, clock_timestamp(), clock_timestamp() + make_interval(secs 
 ON CONFLICT (provider) DO UPDATE
 SET blocked_until = greatest(pace.blocked_until, excluded.blocked_until)
 """
-MAX_BLOCK_SECONDS = 3600.0  # whatever Retry-After a provider sends
+MAX_BLOCK_SECONDS = 3600.0  # upper limit for any Retry-After
 
 
 class SharedRateLimiter:
@@ -50,16 +50,18 @@ class SharedRateLimiter:
             "cost": max(self._seconds_per_request, tokens * self._seconds_per_token),
             "patience": deadline - time.monotonic(),
         }
-        found = self._ask(URGENT if is_urgent else QUEUED, values)
-        if found is None:
+        delay = self._execute(URGENT if is_urgent else QUEUED, values)
+        if delay is None:
             return False
-        time.sleep(max(0.0, found))
+        time.sleep(max(0.0, delay))
         return True
 
     def back_off(self, seconds: float) -> None:
-        self._ask(BLOCK, {"provider": self._provider, "seconds": min(seconds, MAX_BLOCK_SECONDS)})
+        self._execute(
+            BLOCK, {"provider": self._provider, "seconds": min(seconds, MAX_BLOCK_SECONDS)}
+        )
 
-    def _ask(self, statement: str, values: dict[str, str | float]) -> float | None:
+    def _execute(self, statement: str, values: dict[str, str | float]) -> float | None:
         connection = connections["default"]  # never a replica, which is read-only
         try:
             with connection.cursor() as cursor:

@@ -1,9 +1,10 @@
-"""The tables: whose (namespaces), what (documents), what they say (facts), how indexed (indexing,
-terms, reindexing), what work (jobs), what it costs (usage), who did what (audit), which
+"""The tables: whose (namespaces), what (documents, collections), what they say (facts), how indexed
+(indexing, terms, reindexing), what work (jobs), what it costs (usage), who did what (audit), which
 logins are locked (logins), what is being deleted (removals), what belongs to the
 whole installation (operators)."""
 
 from .audit import AuditEvent
+from .collections import Collection, CollectionBatch, CollectionDocument
 from .documents import Document, DocumentVersion
 from .facts import Fact
 from .indexing import Chunk, EmbeddingCache, IndexProfile
@@ -21,6 +22,9 @@ __all__ = [
     "AuditEvent",
     "Chunk",
     "ChunkTerms",
+    "Collection",
+    "CollectionBatch",
+    "CollectionDocument",
     "Document",
     "DocumentRemoval",
     "DocumentVersion",

@@ -13,7 +13,7 @@ from .namespaces import Namespace
 class Document(models.Model):
     """One source in a namespace, known by its source_uri.
 
-    status tells of the newest version: queued → processing → ready | failed | cancelled, and
+    status is that of the newest version: queued → processing → ready | failed | cancelled, and
     back to queued on a new version or another try. live_version is what search sees meanwhile.
     """
 

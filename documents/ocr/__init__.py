@@ -1,6 +1,6 @@
 """Reading pictures of text.
 
-In: a picture. Out: its lines in reading order. base.py is what every engine implements, reader.py
-keeps to the limits on pages and time. Plain Python: may import documents.extractors' lines,
-cleaning and limits.
+Takes a picture and returns its lines in reading order. base.py is the interface of engines;
+reader.py enforces the limits on pages and time. Plain Python: may import lines, cleaning and
+limits from documents.extractors.
 """

@@ -1,4 +1,4 @@
-"""What every OCR engine offers: a picture in, lines in reading order out."""
+"""The interface of OCR engines: take a picture, return its lines in reading order."""
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 
 class OcrUnavailable(IngestError):
-    """Our fault: the engine named in the settings is not available."""
+    """Our fault: the configured engine is not available."""
 
     code = "ocr_unavailable"
 
 
 class OcrEngine(ABC):
-    name: ClassVar[str]  # as warnings and metadata call it
-    runs_programs: ClassVar[bool] = False  # the sandbox lets it start programs then
+    name: ClassVar[str]  # used in warnings and metadata
+    runs_programs: ClassVar[bool] = False  # whether the sandbox must allow it to start programs
 
     @abstractmethod
     def read(self, picture: "Image") -> list[Line]:
-        """The lines of an RGB picture, each with its `box` on the picture and its `confidence`.
+        """Return the lines of an RGB picture, each with its `box` on the picture and `confidence`.
 
-        Their other places are those of the text set upright, in pixels.
+        Other coordinates are those of the text after it is set upright, in pixels.
         """

@@ -1,4 +1,4 @@
-"""Pieces of text found on a picture, set upright and put into reading order."""
+"""Set pieces of text found on a picture upright, and put them into reading order."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -8,15 +8,15 @@ from documents.extractors.lines import CELL, Box, Line, merged
 
 Quad = Sequence[tuple[float, float]]  # upper left, upper right, lower right, lower left
 
-MIN_ROWS = 4  # of a column
-MAX_CROSSING = 0.2  # of the pieces: titles and figures over several columns
+MIN_ROWS = 4  # per column
+MAX_CROSSING = 0.2  # fraction of the pieces: titles and figures across columns
 MAX_COLUMNS = 12
-SAME_SIZE = 1.35  # times higher or lower: letters with and without tails, not another size
-MIN_ASPECT_RATIO = 3.0  # times as wide as high: what is shorter tells nothing about the angle
+SAME_SIZE = 1.35  # height ratio: letters with and without descenders, not another font size
+MIN_ASPECT_RATIO = 3.0  # width to height; shorter pieces say nothing about the angle
 
 
 def tilt(quads: Sequence[Quad]) -> float:
-    """The angle of the lines, in radians: clockwise where it is positive."""
+    """Return the angle of the lines in radians, positive if clockwise."""
     angles = []
     for upper_left, upper_right, _, lower_left in quads:
         across, down = upper_right[0] - upper_left[0], upper_right[1] - upper_left[1]
@@ -27,7 +27,7 @@ def tilt(quads: Sequence[Quad]) -> float:
 
 
 def upright(quad: Quad, angle: float) -> Box:
-    """The box around a piece after the picture is turned so that its lines are level."""
+    """Return the bounding box of a piece after the picture is rotated to level its lines."""
     sine, cosine = math.sin(-angle), math.cos(-angle)
     xs = [x * cosine - y * sine for x, y in quad]
     ys = [x * sine + y * cosine for x, y in quad]
@@ -35,12 +35,13 @@ def upright(quad: Quad, angle: float) -> Box:
 
 
 def in_reading_order(pieces: Sequence[Line]) -> list[Line]:
-    """Row by row, but column by column where there are columns of text."""
+    """Order the pieces by row, or by column where the text is in columns."""
     return merged(list(_ordered(_of_even_height(pieces), MAX_COLUMNS)))
 
 
 def _of_even_height(pieces: Sequence[Line]) -> list[Line]:
-    """A box is as high as its letters: "more" less than "Egypt". Of one size they are even."""
+    """Give pieces of one font size the same height: the box of "more" is lower than that of
+    "Egypt"."""
     if not pieces:
         return []
     usual = median(piece.height for piece in pieces)
@@ -66,7 +67,7 @@ def _ordered(pieces: Sequence[Line], depth: int) -> Iterator[Line]:
             left.append(piece)
         elif piece.left >= x:
             right.append(piece)
-        else:  # over both columns: what stands above it is read first
+        else:  # spans both columns: the text above it is read first
             yield from _both(left, right, depth)
             yield piece
             left, right = [], []
@@ -79,7 +80,7 @@ def _both(left: Sequence[Line], right: Sequence[Line], depth: int) -> Iterator[L
 
 
 def _gutter(pieces: Sequence[Line]) -> float | None:
-    """Where the page divides into columns of text; a table's columns are none."""
+    """Return where the page divides into columns of text; the columns of a table do not count."""
     best: tuple[int, float] | None = None
     for candidate in sorted({piece.left for piece in pieces}):
         x = candidate - 0.5
@@ -117,7 +118,7 @@ def _row_by_row(pieces: Sequence[Line]) -> Iterator[Line]:
 
 
 def _is_beside(row: Sequence[Line], piece: Line) -> bool:
-    """On the row of the others: their middles are close, and none lies above it."""
+    """Whether the piece is on this row: the middles are close, and it is not below any piece."""
     first = row[0]
     step = (first.top + first.bottom - piece.top - piece.bottom) / 2
     if step > 0.5 * min(first.height, piece.height):

@@ -1,4 +1,4 @@
-"""RapidOCR: PaddleOCR's models on onnxruntime, all of it from the package index."""
+"""RapidOCR: PaddleOCR's models on onnxruntime, installed from the package index."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,15 +17,15 @@ MODELS = {
     "Rec": "PP-OCRv6_rec_small.onnx",
     "Cls": "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
 }
-TELLING = 20  # pieces are enough to tell which way up a page is
-FEW = 2  # characters, which leaves and shadows look like, too ...
-SURE_OF_FEW = 0.8  # ... unless the engine is surer than that
-MAX_ASPECT_RATIO = 8  # RapidOCR enlarges the shorter side, and pays for the longer one
-TALL = 1.5  # times as high as wide: the text runs up or down the page
+ORIENTATION_SAMPLES = 20  # pieces of text that decide which way up a page is
+FEW_CHARACTERS = 2  # leaves and shadows look like short texts ...
+MIN_CONFIDENCE_OF_FEW = 0.8  # ... so these need more confidence
+MAX_ASPECT_RATIO = 8  # RapidOCR enlarges the shorter side, which makes the longer one expensive
+TALL = 1.5  # height to width; the text runs up or down the page
 
 
 class RapidOcr(OcrEngine):
-    """Finds pieces of text, tells which way up the page is, then reads them."""
+    """Finds pieces of text, determines which way up the page is, then reads the pieces."""
 
     name = "rapidocr"
 
@@ -40,7 +40,7 @@ class RapidOcr(OcrEngine):
         cv2.setNumThreads(threads)
         folder = Path(rapidocr.__file__).parent / "models"
         runtime = "EngineConfig.onnxruntime"
-        # With a path of its own each model is loaded from there, and never fetched from anywhere.
+        # With a path, each model is loaded from there and never downloaded.
         models = {f"{step}.model_path": str(folder / name) for step, name in MODELS.items()}
         self.engine: Any = rapidocr.RapidOCR(
             params={
@@ -59,7 +59,7 @@ class RapidOcr(OcrEngine):
         page = _broad_enough(picture)
         pixels = numpy.asarray(page.convert("RGB"))[:, :, ::-1]
         quads, crops = self._found(pixels)
-        turns = 0  # of 90 degrees, against the clock, until the text stands upright
+        turns = 0  # by 90 degrees, counter-clockwise, until the text is upright
         if _runs_up_or_down(quads):
             turns = 1
             quads, crops = self._found(numpy.rot90(pixels))
@@ -72,14 +72,17 @@ class RapidOcr(OcrEngine):
         found = self.engine.recognize_txt(crops)
         angle = tilt(quads)
         lines = [
-            _line(text, sure, upright(quad, angle), _share(quad, turns, page.size, picture.size))
-            for text, sure, quad in zip(found.txts, found.scores, quads, strict=True)
-            if sure >= (self.least_confidence if len(text) > FEW else SURE_OF_FEW)
+            _line(
+                text, confidence, upright(quad, angle), _share(quad, turns, page.size, picture.size)
+            )
+            for text, confidence, quad in zip(found.txts, found.scores, quads, strict=True)
+            if confidence
+            >= (self.least_confidence if len(text) > FEW_CHARACTERS else MIN_CONFIDENCE_OF_FEW)
         ]
         return in_reading_order([line for line in lines if line.text])
 
     def _found(self, pixels: Any) -> tuple[list[Quad], list[Any]]:
-        """Where there is text, and what it looks like there."""
+        """Return the boxes of the text, and the image in each."""
         import numpy
         from rapidocr.main import RapidOCRError, map_boxes_to_original
 
@@ -87,21 +90,26 @@ class RapidOcr(OcrEngine):
         image, record = self.engine.preprocess_img(numpy.ascontiguousarray(pixels))
         try:
             crops, found = self.engine.detect_and_crop(image, record)
-        except RapidOCRError:  # its way to say that there is none
+        except RapidOCRError:  # raised if there is no text
             return [], []
         boxes = map_boxes_to_original(found.boxes, record, height, width)
         return [[(float(x), float(y)) for x, y in box] for box in boxes], crops
 
     def _is_upside_down(self, crops: Sequence[Any]) -> bool:
-        """The longest pieces decide for all: the classifier is unsure about single ones."""
-        longest = sorted(crops, key=lambda crop: -crop.shape[1] / crop.shape[0])[:TELLING]
+        """Decide by the longest pieces: the classifier is unreliable for single ones."""
+        longest = sorted(crops, key=lambda crop: -crop.shape[1] / crop.shape[0])[
+            :ORIENTATION_SAMPLES
+        ]
         _, classified = self.engine.cls_and_rotate(longest)
-        votes = sum(sure if "180" in label else -sure for label, sure in classified.cls_res)
+        votes = sum(
+            confidence if "180" in label else -confidence
+            for label, confidence in classified.cls_res
+        )
         return bool(votes > 0)
 
 
 def _broad_enough(picture: "Image") -> "Image":
-    """With white to the right or below it: RapidOCR shrinks a narrow strip to nothing and fails."""
+    """Pad a narrow strip with white: RapidOCR would shrink it to nothing and fail."""
     from PIL import Image
 
     min_side = max(picture.size) // MAX_ASPECT_RATIO
@@ -135,15 +143,15 @@ def _turned_twice(quad: Quad, size: tuple[int, int], turns: int) -> Quad:
     return upper_left, upper_right, lower_right, lower_left
 
 
-def _line(text: str, sure: float, place: Box, box: Box) -> Line:
+def _line(text: str, confidence: float, place: Box, box: Box) -> Line:
     left, top, right, bottom = place
     words = tidy(clean(text))
     line = boxed(words, left, right, -bottom, -top)
-    return line._replace(box=box, confidence=min(1.0, float(sure)))
+    return line._replace(box=box, confidence=min(1.0, float(confidence)))
 
 
 def _share(quad: Quad, turns: int, page: tuple[int, int], picture: tuple[int, int]) -> Box:
-    """Its box on the picture as it came, in shares of width and height."""
+    """Return the box on the original picture, as fractions of its width and height."""
     points = list(quad)
     if turns >= 2:
         width, height = _size(page, turns)

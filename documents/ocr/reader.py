@@ -1,4 +1,4 @@
-"""Reads pictures one after the other, as long as pages, processor time and wall time allow."""
+"""Read pictures one after the other, within the limits on pages, processor time and wall time."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MIN_SIDE = 8  # pixels; no letter is smaller
-MIN_CONTRAST = 16  # of 255: a picture whose lightest and darkest points are closer is blank
-SLOWDOWN = 2.0  # how much slower than the slowest so far the next picture may be
-RESERVE_SECONDS = 5.0  # for what comes after the last picture
+MIN_CONTRAST = 16  # of 255; a picture with less contrast is blank
+SLOWDOWN = 2.0  # how much slower than the slowest picture the next one may be
+RESERVE_SECONDS = 5.0  # for the work after the last picture
 
 
 class PictureReader:
-    """The engine is loaded for the first picture that is not blank."""
+    """Loads the engine for the first picture that is not blank."""
 
     def __init__(
         self,
@@ -47,7 +47,8 @@ class PictureReader:
             return str(self.entry["BACKEND"])
 
     def read(self, picture: "Image") -> list[Line] | None:
-        """Lines in reading order, [] for a blank picture; None if it was not read (`stopped`)."""
+        """Return lines in reading order, [] for a blank picture, None if not read (see
+        `stopped`)."""
         if is_blank(picture):
             return []
         if self.stopped or not self._may_go_on():
@@ -67,7 +68,7 @@ class PictureReader:
         return not self.stopped
 
     def _has_time(self) -> bool:
-        """Stop in time and keep what was read, rather than be killed and lose it."""
+        """Stop in time and keep the pages read so far, instead of being killed and losing them."""
         cpu = cpu_seconds_used() + SLOWDOWN * self._slowest_cpu
         wall = time.monotonic() - self._began + SLOWDOWN * self._slowest_wall
         limits = self.limits

@@ -1,4 +1,4 @@
-"""Tesseract, where it is installed: the program itself, asked for a table of words."""
+"""Tesseract, if installed: runs the program and reads its table of words."""
 
 import csv
 import io
@@ -30,7 +30,7 @@ class Tesseract(OcrEngine):
         *,
         command: str = "tesseract",
         languages: str = "eng",
-        page_mode: int = 1,  # columns found by itself, and which way up the page is
+        page_mode: int = 1,  # finds columns and orientation itself
         data_folder: str = "",
     ) -> None:
         path = shutil.which(command)
@@ -43,7 +43,7 @@ class Tesseract(OcrEngine):
     def read(self, picture: "Image") -> list[Line]:
         buffer = io.BytesIO()
         picture.save(buffer, "PNG", compress_level=1)
-        done = subprocess.run(  # noqa: S603
+        process = subprocess.run(  # noqa: S603
             [*self.command, "--psm", str(self.page_mode), "tsv"],
             input=buffer.getvalue(),
             capture_output=True,
@@ -51,14 +51,14 @@ class Tesseract(OcrEngine):
             env={**os.environ, "OMP_THREAD_LIMIT": "1"},
             preexec_fn=die_with_parent,
         )
-        if done.returncode:
-            message = done.stderr.decode(errors="replace").strip()[-MAX_MESSAGE_CHARACTERS:]
-            raise OcrUnavailable(f"Tesseract ended with {done.returncode}: {message}")
-        return list(lines_of(done.stdout.decode(errors="replace"), picture.size))
+        if process.returncode:
+            message = process.stderr.decode(errors="replace").strip()[-MAX_MESSAGE_CHARACTERS:]
+            raise OcrUnavailable(f"Tesseract ended with {process.returncode}: {message}")
+        return list(lines_of(process.stdout.decode(errors="replace"), picture.size))
 
 
 def lines_of(table: str, size: tuple[int, int]) -> Iterator[Line]:
-    """Of a table of words, one a row, in Tesseract's own reading order."""
+    """Yield lines from a table with one word per row, in Tesseract's reading order."""
     rows = csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE)
     words = (row for row in rows if (row.get("text") or "").strip())
     for _, group in groupby(words, key=lambda row: [row[name] for name in LINE]):
@@ -76,7 +76,9 @@ def _line(words: Sequence[dict[str, str]], size: tuple[int, int]) -> Line | None
     right = max(float(word["left"]) + float(word["width"]) for word in words)
     bottom = max(float(word["top"]) + float(word["height"]) for word in words)
     characters = sum(len(word["text"]) for word in words)
-    sure = sum(max(0.0, float(word["conf"])) * len(word["text"]) for word in words) / characters
+    confidence = (
+        sum(max(0.0, float(word["conf"])) * len(word["text"]) for word in words) / characters
+    )
     box = (left / width, top / height, right / width, bottom / height)
     line = boxed(text, left, right, -bottom, -top)
-    return line._replace(box=box, confidence=min(1.0, sure / 100))
+    return line._replace(box=box, confidence=min(1.0, confidence / 100))

@@ -1,5 +1,5 @@
 """Index profiles: the embedder and splitter of each, and its vector index.
 
-In: a profile's settings. Out: embedders, splitters, and vector indexes built and dropped. May
-import chunking, embedders, metering, accounts and models.
+Takes a profile's settings; returns embedders and splitters, and builds and drops vector indexes.
+May import chunking, embedders, metering, accounts and models.
 """

@@ -60,7 +60,7 @@ def ann_errors(name: str, options: Any) -> str:
 
 
 def build_options(name: str, options: Mapping[str, int], *, rows: int) -> dict[str, int]:
-    """Return the parameters to build the index with, for so many rows."""
+    """Return the parameters to build the index with, for this many rows."""
     if name == "hnsw":
         return {"m": options.get("m", 16), "ef_construction": options.get("ef_construction", 64)}
     if name == "ivfflat":
@@ -73,5 +73,5 @@ def build_options(name: str, options: Mapping[str, int], *, rows: int) -> dict[s
 
 
 def probes(options: Mapping[str, int], facts: Mapping[str, int]) -> int:
-    """Return how many lists of an ivfflat index to scan first; the scan goes on if it must."""
+    """Return how many lists of an ivfflat index to scan first; the scan continues if necessary."""
     return options.get("probes", 0) or max(1, isqrt(facts.get("lists", 1) - 1) + 1)

@@ -90,15 +90,15 @@ def splitter_for_document(
     Options that do not fit the profile's embedding model are not applied. Without a namespace to
     charge, no language model is asked.
     """
-    own = profiles.chunker_settings(profile)
-    merged = ChunkingOptions(**requested).over(own)
+    default = profiles.chunker_settings(profile)
+    merged = ChunkingOptions(**requested).over(default)
     warnings: tuple[str, ...] = ()
     if requested and (wrong := misfit(merged, embedder)):
         warnings = (
             f"chunking_not_applied: under the index profile {profile.name!r} the document is cut "
             f"by the profile's own settings, because its chunking does not fit: {wrong[1]}",
         )
-        merged = own
+        merged = default
     find_topics = None
     if merged.chunker == "llm" and namespace_id is not None:
         find_topics = topic_finder(namespace_id)

@@ -82,17 +82,17 @@ def _copied(like: IndexProfile, changes: dict[str, Any]) -> dict[str, Any]:
         for field in IndexProfile._meta.concrete_fields
         if field.editable and field.name not in NOT_COPIED
     }
-    follows = {
+    dependents = {
         "chunker": ("chunk_size", "chunk_overlap", "chunker_options"),
         "embedder": ("dimensions",),
         "ann_method": ("ann_options",),
     }
-    for decisive, dependent in follows.items():
-        if changes.get(decisive, copied[decisive]) != copied[decisive]:
+    for changed, dependent in dependents.items():
+        if changes.get(changed, copied[changed]) != copied[changed]:
             copied = {key: value for key, value in copied.items() if key not in dependent}
     if "chunk_size" in changes and "chunk_size" in copied:
-        share = copied["chunk_overlap"] / copied["chunk_size"]
-        copied["chunk_overlap"] = int(changes["chunk_size"] * share)
+        ratio = copied["chunk_overlap"] / copied["chunk_size"]
+        copied["chunk_overlap"] = int(changes["chunk_size"] * ratio)
     return copied
 
 
@@ -213,14 +213,14 @@ def splitter_of(
     find_topics: FindTopics | None = None,
 ) -> Splitter:
     """Return the profile's splitter; `chunking` overrides the profile's own settings."""
-    own = chunking or chunker_settings(profile)
+    chunker = chunking or chunker_settings(profile)
     try:
         return splitter_for(
-            own.chunker,
+            chunker.chunker,
             embedder,
-            size=own.size,
-            overlap=own.overlap,
-            options=own.options,
+            size=chunker.size,
+            overlap=chunker.overlap,
+            options=chunker.options,
             keeps_together=profile.ingestion_version >= 2,
             find_topics=find_topics,
         )

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 PREFIX = "chunk_vectors_"
 DRAFT = "_new"
-REBUILD_FACTOR = 4  # rebuild when so many times as many lists are due as were built
+REBUILD_FACTOR = 4  # rebuild when this many times more lists are needed than were built
 POLL_SECONDS = 0.5
 
 _INDEXES = """

@@ -1,6 +1,6 @@
-"""Calling other people's APIs: HTTP within one deadline, streaming, retries.
+"""Calls to external APIs: HTTP within one deadline, streaming, retries.
 
-In: an address the operator chose, a JSON body, a deadline. Out: the response, whole or line by
-line, or an error of `errors.py`. Plain Python that imports nothing of ours but itself.
-Embedders, rerankers and language models import this room, never the other way round.
+Takes an address chosen by the operator, a JSON body and a deadline; returns the response, whole or
+line by line, or raises an error of `errors.py`. Plain Python that imports nothing else of ours.
+Embedders, rerankers and language models import this package, never the other way round.
 """

@@ -1,8 +1,8 @@
-"""Returns at the deadline from work that cannot be interrupted: a model's step, a name lookup.
+"""Enforce a deadline on work that cannot be interrupted: a model's step, a name lookup.
 
-The work runs in a thread. At the deadline the caller leaves and the thread finishes its step alone,
-then notices. `capacity` limits the threads, so however slow a model or a network is, no more than
-that many are ever left behind.
+The work runs in a thread. At the deadline the caller leaves, and the thread finishes its step
+alone. `capacity` limits the number of threads, so a slow model or network never leaves more than
+that many behind.
 """
 
 import threading
@@ -11,15 +11,15 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-CANCEL_POLL = 0.1  # seconds between two looks at whether the caller still wants the result
+CANCEL_POLL = 0.1  # seconds between two checks of `cancelled`
 
 
 class DeadlineExceeded(Exception):
-    """The deadline came first."""
+    """The work was not done by the deadline."""
 
 
 class NoCapacity(Exception):
-    """All threads are taken by work that was given up on."""
+    """All threads are busy with abandoned work."""
 
 
 class RunCancelled(Exception):
@@ -47,7 +47,8 @@ class DeadlineRunner:
         cancelled: threading.Event | None = None,
         discard: Callable[[T], None] | None = None,
     ) -> T:
-        """`discard` takes care of a result that comes after the caller has left."""
+        """Run `work` and return its result. `discard` gets a result that arrives after the
+        deadline."""
         self._start_or_wait(deadline, cancelled)
         call = _Call(work, discard)
         self._start(call)
@@ -60,7 +61,7 @@ class DeadlineRunner:
         return call.result()
 
     def _abandon(self, call: "_Call[T]") -> bool:
-        """False if it was done at the last moment."""
+        """Return False if the call finished at the last moment."""
         with self._changed:
             if call.done.is_set():
                 return False
@@ -86,7 +87,7 @@ class DeadlineRunner:
     def _start(self, call: "_Call[T]") -> None:
         try:
             threading.Thread(target=self._do, args=(call,), name="deadline", daemon=True).start()
-        except RuntimeError:  # the system gives no more threads
+        except RuntimeError:  # the system cannot start more threads
             with self._changed:
                 self._running -= 1
             raise NoCapacity("There is no thread left.") from None
@@ -119,7 +120,7 @@ class _Call(Generic[T]):
     def run(self) -> None:
         try:
             self._value = self._work()
-        except BaseException as error:  # handed to the caller, wherever it came from
+        except BaseException as error:  # raised in the caller's thread
             self._error = error
 
     def result(self) -> T:

@@ -1,4 +1,4 @@
-"""Network streams on which every step together, not each, stays within one deadline."""
+"""Network streams that apply one deadline to all steps of a call together."""
 
 import ssl
 import time
@@ -9,7 +9,8 @@ import httpcore2
 
 
 def time_until(deadline: float) -> float:
-    """Seconds left until a moment of time.monotonic(); a timeout of httpcore's when none are."""
+    """Return the seconds left until a time.monotonic() deadline; raise ReadTimeout if it has
+    passed."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise httpcore2.ReadTimeout("deadline")
@@ -17,7 +18,7 @@ def time_until(deadline: float) -> float:
 
 
 class DeadlineStream(httpcore2.NetworkStream):
-    """Every single read and write may take what is left of the whole call, and no more."""
+    """Limits every read and write to the time left for the whole call."""
 
     def __init__(self, stream: httpcore2.NetworkStream, time_left: Callable[[], float]) -> None:
         self._stream = stream

@@ -1,27 +1,28 @@
-"""Everything that can go wrong with a call to a provider of models, in one vocabulary.
+"""Errors of calls to model providers.
 
-The HTTP client and the embedders raise these as they are. Language models and rerankers raise
-subclasses with codes of their own, and a failed embedding keeps the code of its cause.
+The HTTP client and the embedders raise these. Language models and rerankers raise subclasses with
+their own codes, and a failed embedding keeps the code of its cause.
 """
 
 
 class ProviderFailed(Exception):
-    """A call failed. The message is ours: a provider's own words may hold its address or a key."""
+    """A call failed. The message is ours, because the provider's may contain an address or a
+    key."""
 
     code = "provider_failed"
-    http_status = 502  # of our own answer to a client who has to be told
-    is_retryable = False  # True: the same call may succeed a moment later
+    http_status = 502  # of our response to the client
+    is_retryable = False  # whether the same call may succeed a moment later
 
     def __init__(
         self, message: str, *, status: int | None = None, retry_after: float | None = None
     ) -> None:
         super().__init__(message)
-        self.status = status  # HTTP status of the provider's answer, if there was one
-        self.retry_after = retry_after  # seconds, if the provider named them
+        self.status = status  # HTTP status of the provider's response, if any
+        self.retry_after = retry_after  # seconds, if the provider sent them
 
 
 class ProviderTimeout(ProviderFailed):
-    """There was no complete answer in time."""
+    """No complete response arrived in time."""
 
     code = "provider_timeout"
     http_status = 504
@@ -41,19 +42,19 @@ class ProviderRateLimited(ProviderUnavailable):
 
 
 class ProviderBrokeOff(ProviderFailed):
-    """The connection ended before the answer did."""
+    """The connection ended before the response did."""
 
     code = "provider_unavailable"
     is_retryable = True
 
 
 class ProviderRefused(ProviderFailed):
-    """The provider will not do this: a wrong key, an unknown model, a redirect, a long text."""
+    """The provider rejects the call: a wrong key, an unknown model, a redirect, a text too long."""
 
     code = "provider_refused"
 
 
 class ProviderBadResponse(ProviderFailed):
-    """The answer is not what was asked for."""
+    """The response does not have the expected form."""
 
     code = "provider_bad_response"

@@ -1,8 +1,8 @@
-"""One JSON call to a provider's API within one deadline, connecting and dripping bytes included.
+"""One JSON call to a provider's API within one deadline, including connecting and slow responses.
 
 Unlike documents/intake/fetching.py it allows private addresses, because the operator chose them.
-Redirects are not followed, proxy settings of the environment are ignored, and neither the key nor
-the provider's own words get into an error.
+Redirects are not followed, proxy environment variables are ignored, and errors contain neither the
+key nor the provider's messages.
 """
 
 import json
@@ -35,7 +35,7 @@ Headers = dict[bytes | str, bytes | str]
 RETRYABLE_STATUSES = (408, 425, 429, 500, 502, 503, 504, 529)
 
 
-_local = threading.local()  # .deadline: of the call this thread is making
+_local = threading.local()  # .deadline: of this thread's current call
 
 
 def _time_left() -> float:
@@ -59,10 +59,11 @@ class _DeadlineBackend(httpcore2.NetworkBackend):
 
 
 class Provider:
-    """`url` is the base of the API; `path` is added, without what `url` already ends with.
+    """`url` is the base of the API; the part of `path` that `url` already ends with is not
+    repeated.
 
-    The key goes into `Authorization: Bearer`, or as it is into `key_header`. `headers` are sent
-    along with every call.
+    The key is sent as `Authorization: Bearer`, or unchanged in `key_header`. `headers` are sent
+    with every call.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Provider:
             "User-Agent": "Ragsite",
             "Content-Type": "application/json",
             "Accept": "application/json",
-            "Accept-Encoding": "identity",  # so that a small answer cannot become a large one
+            "Accept-Encoding": "identity",  # so that a small response cannot expand into a huge one
             **checked_headers(headers or {}),
             **_authorization(key, key_header),
         }
@@ -94,7 +95,8 @@ class Provider:
         return f"Provider({self._url.host})"
 
     def post(self, body: Mapping[str, Any], *, deadline: float) -> Any:
-        """The answer's JSON. A thread, because resolving a name cannot be interrupted."""
+        """Return the response's JSON. Runs in a thread, because a name lookup cannot be
+        interrupted."""
         content = json.dumps(body).encode()
         try:
             answer = self._runner.run(lambda: self._exchange(content, deadline), deadline=deadline)
@@ -130,7 +132,7 @@ class Provider:
         seconds: float,
         headers: Headers | None = None,
     ) -> AbstractContextManager[httpcore2.Response]:
-        """Send the request; `seconds` are for waiting for a connection of the pool."""
+        """Send the request. `seconds` limits the wait for a connection from the pool."""
         url = httpcore2.URL(
             scheme=self._url.raw_scheme,
             host=self._url.raw_host,
@@ -182,7 +184,7 @@ def _authorization(key: str, header: str) -> Headers:
 
 
 def checked_headers(headers: Mapping[str, str]) -> Headers:
-    """Headers of the operator's own. The error does not repeat them, as one may hold a key."""
+    """Validate the operator's headers. The error does not repeat them, as one may contain a key."""
     for name, value in headers.items():
         is_name = re.fullmatch(r"[A-Za-z0-9-]+", name)
         if not is_name or not isinstance(value, str) or not re.fullmatch(r"[\x20-\x7e]*", value):
@@ -192,7 +194,7 @@ def checked_headers(headers: Mapping[str, str]) -> Headers:
 
 @contextmanager
 def provider_errors() -> Iterator[None]:
-    """Failures of the network as failures of the provider."""
+    """Turn network errors into provider errors."""
     try:
         yield
     except httpcore2.TimeoutException:
@@ -215,7 +217,7 @@ def check_status(response: httpcore2.Response) -> None:
 
 
 def _retry_after(response: httpcore2.Response) -> float | None:
-    """Seconds from a Retry-After, which gives them as a number or as a date."""
+    """Return the seconds of a Retry-After header, which may be a number or a date."""
     fields = {name.lower(): content for name, content in response.headers}
     value = fields.get(b"retry-after", b"").decode("ascii", "replace").strip()
     try:

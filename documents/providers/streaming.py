@@ -1,8 +1,8 @@
-"""A provider's answer line by line as it arrives, within one deadline, until it is cancelled.
+"""Read a provider's response line by line as it arrives, within one deadline, until cancelled.
 
-Reading and writing happen in the caller's thread, in steps short enough to notice a cancelled
-call within half a second. Only what cannot be interrupted (resolving a name, connecting, the TLS
-handshake) runs in a thread of its own, which the caller leaves.
+Reading and writing happen in the caller's thread, in steps short enough to notice cancellation
+within half a second. Work that cannot be interrupted (name lookup, connecting, the TLS handshake)
+runs in another thread, which the caller abandons.
 """
 
 import json
@@ -47,7 +47,7 @@ class CallCancelled(Exception):
 
 
 class CallState:
-    """The limits of one call, checked at every step. `wait_until` may be moved while it runs; the
+    """The limits of one call, checked at every step. `wait_until` may change while it runs; the
     deadline may not."""
 
     def __init__(self, deadline: float, cancelled: threading.Event | None) -> None:
@@ -61,16 +61,16 @@ class CallState:
         return time_until(min(self.deadline, self.wait_until))
 
     def step(self) -> float:
-        """Seconds until the next look at `cancelled`."""
+        """Seconds until the next check of `cancelled`."""
         return min(CANCEL_POLL, self.seconds_left())
 
 
-_local = threading.local()  # .call: the one this thread makes a step of
+_local = threading.local()  # .call: this thread's current call
 
 
 class StreamingProvider(Provider):
-    """`max_bytes` are of a whole stream, `max_line_bytes` of a line; no more than `max_calls`
-    streams run at a time, and others wait for them."""
+    """`max_bytes` limits a whole stream, `max_line_bytes` a line. At most `max_calls` streams run
+    at a time; further ones wait."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class StreamingProvider(Provider):
         cancelled: threading.Event | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> "LineStream":
-        """Nothing is sent before the first line is asked for."""
+        """Nothing is sent before the first line is requested."""
         call = CallState(deadline, cancelled)
         sent: Headers = {"Accept": STREAM_TYPES, **checked_headers(headers or {})}
         return LineStream(call, self._lines(json.dumps(body).encode(), sent, call))
@@ -121,7 +121,7 @@ class StreamingProvider(Provider):
             self._slots.release()
 
     def _split(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """Lines without their ends. A character cut in two by the network is whole again here."""
+        """Yield lines without line ends, joining characters that the network split."""
         size, buffer = 0, bytearray()
         for chunk in chunks:
             size += len(chunk)
@@ -149,8 +149,8 @@ class StreamingProvider(Provider):
 
 
 class LineStream:
-    """The lines of one answer. Its steps may be taken by different threads, one at a time;
-    closing it closes the connection."""
+    """The lines of one response. Different threads may iterate, one at a time. Closing it closes
+    the connection."""
 
     def __init__(self, call: CallState, lines: Iterator[bytes]) -> None:
         self._call = call
@@ -164,13 +164,13 @@ class LineStream:
         return next(self._lines)
 
     def wait_at_most(self, seconds: float) -> None:
-        """Until the next bytes. The deadline of the whole call stays."""
+        """Limit the wait for the next bytes. The deadline of the whole call remains."""
         self._call.wait_until = time.monotonic() + seconds
 
     def finish(self) -> None:
-        """Read what little may be left, so that the connection can be used again, and close."""
+        """Read the little that may be left, so that the connection can be reused, and close."""
         self.wait_at_most(DRAIN_SECONDS)
-        with suppress(ProviderFailed, CallCancelled):  # the answer itself is whole
+        with suppress(ProviderFailed, CallCancelled):  # the response is already complete
             for _ in self:
                 pass
         self.close()

@@ -59,7 +59,7 @@ class TooEarly(ReindexError):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ReindexProgress:
     """How many documents a reindex has indexed, and how long the rest will take."""
 
     documents: int
@@ -227,7 +227,7 @@ def current(namespace_id: uuid.UUID) -> Reindex | None:
     return reindexes.filter(namespace_id=namespace_id, state__in=Reindex.OPEN).first()
 
 
-def progress(reindex: Reindex) -> Progress:
+def progress(reindex: Reindex) -> ReindexProgress:
     """Count what is done, failed and left. Inside namespace()."""
     live = DocumentVersion.objects.filter(
         namespace_id=reindex.namespace_id, state=DocumentVersion.State.LIVE
@@ -239,7 +239,7 @@ def progress(reindex: Reindex) -> Progress:
     seconds: float | None = 0.0 if not left else None
     if left and reindex.documents_built:
         seconds = left * reindex.seconds_worked / reindex.documents_built
-    return Progress(documents, documents - left - failed, failed, seconds)
+    return ReindexProgress(documents, documents - left - failed, failed, seconds)
 
 
 def _locked(namespace_id: uuid.UUID) -> Namespace:

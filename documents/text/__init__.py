@@ -1,5 +1,5 @@
 """Words, sentences, languages and characters of a text.
 
-In: a string. Out: spans, words, language codes, parsed queries. Plain Python: may import only
-itself and the list of common words in documents.embedders.model_files.
+Takes strings and returns spans, words, language codes and parsed queries. Plain Python: imports
+nothing but documents.embedders.model_files (for the list of common words).
 """

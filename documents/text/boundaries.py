@@ -1,6 +1,6 @@
 """Where a text may be cut: blank lines, list items, line ends, spaces, between graphemes.
 
-All spans come in order, carry no whitespace at their ends, and leave out nothing but whitespace.
+All spans are in order, trimmed, and leave out nothing but whitespace.
 """
 
 import re
@@ -19,7 +19,7 @@ MAX_GRAPHEME = 64  # code points; longer ones are decoration and may be cut
 
 
 def trimmed(text: str, start: int, end: int) -> Span:
-    """The span without whitespace at its ends; an empty one where there is nothing else."""
+    """Return the span without leading and trailing whitespace; it may become empty."""
     piece = text[start:end].rstrip()
     return start + len(piece) - len(piece.lstrip()), start + len(piece)
 
@@ -29,7 +29,7 @@ def paragraph_spans(text: str, start: int, end: int) -> list[Span]:
 
 
 def item_spans(text: str, start: int, end: int) -> list[Span]:
-    """List items, nested ones apart from their parents."""
+    """Return list items; nested items are separate from their parents."""
     return _between(
         text, start, end, (item.start() for item in LIST_ITEM.finditer(text, start, end))
     )
@@ -46,7 +46,7 @@ def line_spans(text: str, start: int, end: int) -> list[Span]:
 
 
 def word_spans(text: str, start: int, end: int, *, length: int) -> list[Span]:
-    """Runs of whole words up to `length` characters; a longer word stands alone."""
+    """Return groups of whole words of up to `length` characters; a longer word is its own span."""
     spans: list[Span] = []
     for word in WORD.finditer(text, start, end):
         if spans and word.end() - spans[-1][0] <= length:
@@ -57,7 +57,8 @@ def word_spans(text: str, start: int, end: int, *, length: int) -> list[Span]:
 
 
 def character_spans(text: str, start: int, end: int, *, length: int) -> list[Span]:
-    """Pieces of about `length` characters. Only a span that is one grapheme is torn."""
+    """Return pieces of about `length` characters, splitting a grapheme only if it is the whole
+    span."""
     edges = [start]
     while end - edges[-1] > length:
         edges.append(min(end, grapheme_cut(text, edges[-1], edges[-1] + length)))
@@ -67,10 +68,10 @@ def character_spans(text: str, start: int, end: int, *, length: int) -> list[Spa
 
 
 def grapheme_cut(text: str, start: int, target: int) -> int:
-    """The last place up to `target` between two graphemes, or else the first one after it."""
+    """Return the last grapheme boundary up to `target`, or the first one after it."""
     if text[target - 1 : target + 1].isascii():
         return target
-    # Only the neighbourhood: \X takes quadratic time on a run of flags, which are pairs of letters.
+    # Search nearby only: \X is quadratic on a run of flags, which are pairs of letters.
     near = start + max(0, target - start - 2 * MAX_GRAPHEME) // 2 * 2
     cut = start
     for grapheme in GRAPHEME.finditer(text[near : target + MAX_GRAPHEME]):

@@ -1,19 +1,19 @@
-"""Characters as search sees them: which separate words, and which mean the same."""
+"""Unicode folding for search: which characters separate words, and which are equivalent."""
 
 import unicodedata
 from functools import lru_cache
 
 import regex
 
-# A letter to PostgreSQL's parser, and in no word: 2.1.3 becomes 2ꞏ1ꞏ3, which is not 21.3.
+# A letter for PostgreSQL's parser that occurs in no word: 2.1.3 becomes 2ꞏ1ꞏ3, not 21.3.
 DOT = "ꞏ"
-FRACTION_SLASH = "\u2044"  # in ½, taken apart
-# NFKC takes these vowels apart, and half of each would hang on to the character before.
+FRACTION_SLASH = "\u2044"  # from the decomposition of ½
+# NFKC decomposes these vowels, and half of each would attach to the previous character.
 THAI_AM = ("\u0e4d\u0e32", "\u0e33")
 LAO_AM = ("\u0ecd\u0eb2", "\u0eb3")
-# Soft hyphen, joiners, direction marks, byte order mark, Arabic tatweel: seen by nobody.
+# Invisible: soft hyphen, joiners, direction marks, byte order mark, Arabic tatweel.
 INVISIBLE = "\u00ad\u200c\u200d\u200e\u200f\u2060\ufeff\u0640"
-# A set for the regex module: scripts that put no space between words (Korean puts some).
+# A set for the regex module: scripts without spaces between words (Korean has some).
 UNSPACED = (
     r"[[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
     r"\u30FC\uFF70\uFF9E\uFF9F]--\p{Nd}]"
@@ -38,10 +38,9 @@ _ACCENTED = regex.compile(r"([\p{Latin}\p{Greek}])\p{M}+")
 
 @lru_cache(maxsize=16384)
 def folded(word: str) -> str:
-    """The word in lower case, compatibility form, without accents and points, digits as 0-9.
+    """Return the word in lower case and compatibility form, without accents, with digits 0-9.
 
-    Marks that make another letter in their script (й, हिन्दी) stay. Nothing else than letters,
-    digits and such marks is left.
+    Keeps only letters, digits, and marks that make a different letter in their script (й, हिन्दी).
     """
     if word.isascii():
         return word.lower()

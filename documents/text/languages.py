@@ -1,4 +1,4 @@
-"""Which language a text is in, and which PostgreSQL text search configuration suits it."""
+"""Detect the language of a text and choose its PostgreSQL text search configuration."""
 
 from functools import cache
 from typing import TYPE_CHECKING
@@ -47,10 +47,10 @@ CONFIGURATIONS = {
 
 
 SAMPLE = 1000  # characters, from the beginning and from the middle
-MIN_LETTERS = 12  # fewer are not enough to tell a language
+MIN_LETTERS = 12  # minimum to detect a language
 SURE = 0.5
 
-# One letter of these is worth two or three of an alphabet, and none of them borrows the others.
+# A letter of these scripts counts for two or three of an alphabet, and none borrows from another.
 _ONE_LANGUAGE_SCRIPTS = {
     "ja": regex.compile(r"[\p{Hiragana}\p{Katakana}]"),
     "zh": regex.compile(r"\p{Han}"),
@@ -67,14 +67,15 @@ _SAME = {"ary": "ar", "arz": "ar", "nb": "no", "nn": "no"}
 
 
 def configuration(language: str) -> str:
-    """The configuration to stem with; "english" for text whose language is not known."""
+    """Return the configuration for stemming; "english" if the language is unknown."""
     if language == UNSURE:
         return "english"
     return CONFIGURATIONS.get(language, SIMPLE)
 
 
 def detect(text: str) -> str:
-    """ISO 639-1 code, or "" when unsure: too short, code, figures, or languages too much alike."""
+    """Return the ISO 639-1 code, or "" if unsure: too short, code, numbers, or similar
+    languages."""
     sample = _sample(text)
     return _by_script(sample) or _by_model(" ".join(_PROSE.findall(sample)))
 
@@ -88,7 +89,7 @@ def _sample(text: str) -> str:
 
 def _by_script(sample: str) -> str:
     letters = len(_LETTER.findall(sample))
-    beyond_ascii = "".join(_BEYOND_ASCII.findall(sample))  # where all of these scripts are
+    beyond_ascii = "".join(_BEYOND_ASCII.findall(sample))  # contains all of these scripts
     found = {
         language: len(script.findall(beyond_ascii))
         for language, script in _ONE_LANGUAGE_SCRIPTS.items()
@@ -109,13 +110,13 @@ def _by_model(prose: str) -> str:
 
 
 def detect_with_certainty(text: str) -> tuple[str, float]:
-    """The likeliest language of a text in letters, and how likely it is, from 0 to 1."""
+    """Return the most likely language of a text of letters, and its probability."""
     language, probability = _identifier().classify(text)
     return _SAME.get(language, language), float(probability)
 
 
 def load() -> None:
-    """Unpack the model now, for a process that cannot do so later."""
+    """Load the model now, for a process that cannot do so later."""
     _identifier()
 
 

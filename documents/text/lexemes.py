@@ -1,4 +1,4 @@
-"""The words of a text as the full-text index should see them; the same for text and query."""
+"""The words of a text as the full-text index stores them; the same for texts and queries."""
 
 import re
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ from documents.text.query_syntax import ParsedQuery, parse_query
 
 __all__ = ["ParsedQuery", "Word", "Words", "analysed", "parse_query", "prepare", "word_spans"]
 
-MAX_WORD = 255  # characters; PostgreSQL takes 2046 bytes, and a character has at most four
+MAX_WORD = 255  # characters; PostgreSQL's limit is 2046 bytes, and a character has up to four
 MAX_JOINED_CHARACTERS = 64
 MAX_JOINED_PIECES = 8
-FEW_WORDS = 5  # a query as short as this may be one compound, spelt apart
+FEW_WORDS = 5  # a query this short may be one compound, written apart
 
-# ASCII first: it is what most text is, and the other classes take their time.
+# ASCII first: most text is ASCII, and the other classes are slow.
 _LETTER = rf"[A-Za-z0-9[[\p{{L}}\p{{N}}]--{UNSPACED}]]"
 _INSIDE = rf"[A-Za-z0-9[[\p{{L}}\p{{N}}\p{{M}}{INVISIBLE}]--{UNSPACED}]]"
 _PIECE = rf"{_LETTER}{_INSIDE}*+(?:\+\+(?![\p{{L}}+])|(?<=\b[A-Za-z])\#(?!\w))?"
@@ -53,14 +53,14 @@ _SYMBOLS = {"+": "plusplus", "#": "sharp"}
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """`running`: the text's words in order, for phrases. `extras`: other ways to write them."""
+    """`running`: the words of the text in order, for phrases. `extras`: other spellings of them."""
 
     running: str
     extras: str
 
 
 class Word(NamedTuple):
-    """A word as indexed, and where it stands: content[start:end] is what was written."""
+    """A word as indexed, and its position: content[start:end] is the original spelling."""
 
     text: str
     start: int
@@ -69,7 +69,7 @@ class Word(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A part of a compound, as written, and what joins it to the one before."""
+    """A part of a compound as written, and the joint between it and the previous part."""
 
     text: str
     start: int
@@ -79,9 +79,9 @@ class _Piece(NamedTuple):
 
 
 def prepare(text: str, *, query: bool = False) -> Words:
-    """The words for to_tsvector. Extras go behind the running words, where no phrase meets them.
+    """Return the words for to_tsvector. Extras come after the running words, outside any phrase.
 
-    A query gets one thing more: neighbours joined, so that "node js" finds "nodejs".
+    A query also gets its neighbouring words joined, so that "node js" finds "nodejs".
     """
     between_spaces = [
         _prepared(token) if len(token) <= MAX_JOINED_CHARACTERS else _prepared.__wrapped__(token)
@@ -94,7 +94,7 @@ def prepare(text: str, *, query: bool = False) -> Words:
 
 @lru_cache(maxsize=32768)
 def _prepared(token: str) -> Words:
-    """Cached per token between spaces: no word spans two, and most tokens come again."""
+    """Cached per space-separated token: no word spans two, and most tokens recur."""
     found = list(analysed(token))
     return Words(
         " ".join(word.text for word in found if not word.extra),
@@ -114,13 +114,13 @@ def _neighbours_joined(text: str) -> list[str]:
 
 
 def word_spans(content: str) -> Iterator[tuple[str, int, int]]:
-    """Every word of `prepare(content)`, running or extra, with its exact span in the content."""
+    """Yield every word of `prepare(content)`, running or extra, with its exact span."""
     for word in analysed(content):
         yield word.text, word.start, word.end
 
 
 def analysed(text: str) -> Iterator[Word]:
-    """Running words in order, each compound followed by its extras."""
+    """Yield running words in order, each compound followed by its extras."""
     for found in _COMPOUND.finditer(text):
         written, offset, kind = found.group(), found.start(), found.lastgroup or ""
         if kind == "plain":
@@ -143,7 +143,8 @@ def _words_of(written: str, kind: str) -> tuple[Word, ...]:
 
 
 def _grams(run: str) -> Iterator[Word]:
-    """Characters run, so that phrases of any length match; pairs of them are extras, to rank by."""
+    """Yield characters as running words, so that any phrase matches, and pairs as extras for
+    ranking."""
     units = [
         Word(text, *found.span()) for found in _UNITS.finditer(run) if (text := folded(found[0]))
     ]
@@ -176,7 +177,7 @@ def _is_enclitic(piece: _Piece) -> bool:
 
 
 def _single(piece: _Piece) -> Iterator[Word]:
-    """The piece itself; as extras its parts, where camelCase or digits divide it."""
+    """Yield the piece itself, and as extras its parts if camelCase or digits divide it."""
     if text := _spelt(piece.text):
         yield Word(text, piece.start, piece.end)
     parts = [found for found in _PARTS.finditer(piece.text) if found.group()[0].isalnum()]
@@ -193,7 +194,8 @@ def _spelt(piece: str) -> str:
 
 
 def _joined(pieces: list[_Piece]) -> Iterator[Word]:
-    """Each close group (default.conf) in one word, and all of it (etc/default.conf) too."""
+    """Yield each tight group (default.conf) as one word, and the whole compound
+    (etc/default.conf)."""
     groups: list[list[_Piece]] = []
     for piece in pieces:
         if piece.loose or not groups:
@@ -219,7 +221,7 @@ def _in_one(group: list[_Piece]) -> str:
 
 
 def _numbers(compound: str) -> Iterator[Word]:
-    """10,000 is 10000; the 2.1.3 of v2.1.3 and the 3.5 of 3.5GB are words of their own."""
+    """Yield numbers as words: 10,000 as 10000, the 2.1.3 of v2.1.3, the 3.5 of 3.5GB."""
     for found in _NUMBER.finditer(compound):
         between = "" if _GROUPED.fullmatch(found.group()) else DOT
         text = folded(re.sub("[.,]", between, found.group()))

@@ -1,4 +1,4 @@
-"""What a query asks for beyond its words: phrases in quotes, -exclusions and prefixes (auth*)."""
+"""Parse query syntax: phrases in quotes, -exclusions and prefixes (auth*)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,18 +7,18 @@ import regex
 
 from documents.text.folding import UNSPACED, folded
 
-MAX_WORDS_OUTSIDE_QUOTES = 12  # with more it is a sentence, whose quotation marks are only that
-MIN_PREFIX = 4  # characters; shorter prefixes match half the vocabulary, slowly
+MAX_WORDS_OUTSIDE_QUOTES = 12  # with more, the query is a sentence with ordinary quotation marks
+MIN_PREFIX = 4  # characters; shorter prefixes match half the vocabulary and are slow
 
 _LETTER = rf"[[\p{{L}}\p{{N}}\p{{M}}]--{UNSPACED}]"
-# An inch or a minute sign (5") opens nothing; 「 opens in the middle of a sentence.
+# An inch or minute sign (5") opens no phrase; 「 may open one in the middle of a sentence.
 _QUOTED = rf"""
     (?<!{_LETTER})"(?P<q>[^"]+)"
     | [“„”](?P<q>[^“„”"]+)[“”"]
     | «(?P<q>[^«»]+)» | »(?P<q>[^«»]+)«
     | 「(?P<q>[^「」]+)」 | 『(?P<q>[^『』]+)』 | ＂(?P<q>[^＂]+)＂
 """
-# -v, -5 and --flag are words like others.
+# -v, -5 and --flag are ordinary words.
 _WORD = rf"(?:\p{{L}}(?:\p{{L}}|\+\+|\#)|{UNSPACED})[^\s\"“„«「『]*"
 _EXCLUDED = rf"(?<!\S)-(?:{_QUOTED}|(?P<word>{_WORD}))"
 _SYNTAX = regex.compile(rf"(?P<excluded>{_EXCLUDED}) | {_QUOTED}", regex.VERBOSE | regex.VERSION1)
@@ -42,17 +42,17 @@ PREFIX_TOO_SHORT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """A query's parts: as typed, but for the prefixes, which are folded as words are.
+    """The parts of a query, as typed, except prefixes, which are folded like words.
 
-    `text` holds every word to search for, those of phrases and prefixes too. A sentence that quotes
-    something asks for no phrases: few texts that answer it quote the same.
+    `text` contains every word to search for, including those of phrases and prefixes. A sentence
+    with quotation marks has no phrases: few of the texts that answer it contain the same quotation.
     """
 
     text: str
     phrases: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()  # where it was read otherwise than its syntax says
+    notes: tuple[str, ...] = ()  # messages about syntax that was ignored
 
     @property
     def is_all_phrases(self) -> bool:
@@ -60,15 +60,16 @@ class ParsedQuery:
 
 
 def parse_query(query: str) -> ParsedQuery:
-    """Never fails: what is not syntax is text. A query of exclusions alone excludes nothing."""
+    """Never fails: anything that is not syntax is text. If only exclusions remain, they are
+    searched for."""
     phrases: list[str] = []
     excluded: list[str] = []
     kept: list[str] = []
-    done = 0
+    position = 0
     for found in _SYNTAX.finditer(query):
         words = found["q"] or found["word"] or ""
-        kept.append(query[done : found.start()])
-        done = found.end()
+        kept.append(query[position : found.start()])
+        position = found.end()
         if not _HAS_WORD.search(words):
             kept.append(found.group())
         elif found["excluded"]:
@@ -76,7 +77,7 @@ def parse_query(query: str) -> ParsedQuery:
         else:
             phrases.append(words)
             kept.append(f" {words} ")
-    text = "".join([*kept, query[done:]])
+    text = "".join([*kept, query[position:]])
     if len(text.split()) - len(" ".join(phrases).split()) > MAX_WORDS_OUTSIDE_QUOTES:
         phrases = []
     notes = []

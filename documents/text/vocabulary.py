@@ -1,4 +1,4 @@
-"""Common English words, as the bundled embedding model's tokenizer lists them."""
+"""Common English words, from the tokenizer of the bundled embedding model."""
 
 import json
 from functools import cache
@@ -7,14 +7,14 @@ from documents.embedders.model_files import ModelFiles
 
 
 def is_common(word: str) -> bool:
-    """Whether this, or what it is the plural of, is a word that many people write so."""
+    """Whether the word, or its singular, is a common English word."""
     words = _common_words()
     return word in words or (word.endswith("s") and word[:-1] in words)
 
 
 @cache
 def _common_words() -> frozenset[str]:
-    """About 20,000; none where the model is not installed."""
+    """Return about 20,000 words, or none if the model is not installed."""
     try:
         tokenizer = ModelFiles("").tokenizer
     except ValueError:

@@ -94,7 +94,7 @@ class FeedbackFormSerializer(StrictSerializer):
 class SelectedPassageSerializer(serializers.ModelSerializer):
     source_uri = serializers.CharField(source="document.source_uri")
     span = SpanSerializer(source="*")
-    quote = serializers.CharField(help_text="What the chunk said; finds it in later versions.")
+    quote = serializers.CharField(help_text="The chunk's text; finds it in later versions.")
 
     class Meta:
         model = SelectedPassage

@@ -1,1 +1,5 @@
-"""How good, measured on published data: each benchmark is a module to run, with --data PATH."""
+"""How good and how fast it is, measured by programs that are run by hand (`make bench-…`).
+
+`ingest`, `search` and `answers` hold the programs, `peers` what we are compared with, `data` what
+is read or made for them, `service` the service they measure. Production imports nothing of this.
+"""

@@ -14,7 +14,7 @@ from evaluation.measures import metrics
 from evaluation.models import EvaluationRun, GoldenSet
 from evaluation.runs.comparison import compare
 from evaluation.runs.options import RunOptions
-from evaluation.runs.runner import Progress, measure_now
+from evaluation.runs.runner import ProgressCallback, measure_now
 from ragsite.database.tenancy import operator
 
 from .scratch import copied
@@ -67,7 +67,7 @@ def ablate_retrieval(
     golden_set: GoldenSet,
     weights: Sequence[float],
     *,
-    started: Callable[[str], Progress],
+    started: Callable[[str], ProgressCallback],
 ) -> list[VariantResult]:
     outcomes: list[VariantResult] = []
     for name, options in variants(weights):
@@ -83,7 +83,7 @@ def ablate_chunks(
     golden_set: GoldenSet,
     cuts: Sequence[ChunkSize],
     *,
-    started: Callable[[str], Progress],
+    started: Callable[[str], ProgressCallback],
 ) -> list[VariantResult]:
     """The documents as they are cut now, then copies of them under each size and overlap."""
     current, base = tenant.active_profile, RunOptions(rerank="none")

@@ -15,7 +15,7 @@ from evaluation.measures.metrics import percentiles
 from evaluation.models import GoldenQuery
 from ragsite.database.tenancy import current_connection, namespace
 from retrieval.candidates import dense
-from retrieval.candidates.scope import Scope, passing
+from retrieval.candidates.scope import SearchScope, passing
 from retrieval.search_context import SearchedIndex
 
 MIN_GOLDEN_QUERIES = 20  # golden queries; with fewer, chunks are asked for their neighbours instead
@@ -96,7 +96,7 @@ def _measured(
     always_index: bool,
 ) -> AnnRecall:
     rule = 0 if always_index else settings.SEARCH["exact_scan_rows"]
-    scope = Scope(chunks=tenant.chunk_count)
+    scope = SearchScope(chunks=tenant.chunk_count)
     if share < 1:
         with namespace(tenant.pk):
             scope = passing(CONDITION, {"share": share}, SearchedIndex.of(tenant), few=rule)
@@ -126,7 +126,7 @@ def _measured(
 
 
 def _find(
-    tenant: Namespace, vector: Sequence[float], scope: Scope, k: int, exact_up_to: int
+    tenant: Namespace, vector: Sequence[float], scope: SearchScope, k: int, exact_up_to: int
 ) -> tuple[set[uuid.UUID], str, float]:
     with namespace(tenant.pk):
         started = time.perf_counter()

@@ -35,6 +35,6 @@ def _best(judgements: Sequence[Judged]) -> list[str]:
 
 
 def answer_in_context(context: str, judgements: Collection[Judged]) -> float | None:
-    """1 or 0; None where no text is judged, so that nothing can be said."""
+    """Return 1 or 0, or None if no text is judged."""
     parts = parts_of(judgements)
     return float(holds(context, parts)) if parts else None

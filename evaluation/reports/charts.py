@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from evaluation.measures.metrics import CURVE
 
-Kind = Literal["svg", "png"]
+PictureFormat = Literal["svg", "png"]
 COLOURS = ("#1f5f8b", "#d9822b", "#3d8b40", "#8b3d6f", "#6b6b6b")
 GAIN, LOSS = "#3d8b40", "#b3392f"
 BINS = 24
@@ -27,7 +27,7 @@ class Point:
     high: float
 
 
-def recall_curve(runs: Mapping[str, Mapping[str, float]], *, kind: Kind = "svg") -> bytes:
+def recall_curve(runs: Mapping[str, Mapping[str, float]], *, kind: PictureFormat = "svg") -> bytes:
     """By run the mean of each recall@k."""
     figure, axes = _canvas("Recall at k", "k (logarithmic)", "recall")
     for colour, (label, means) in zip(COLOURS, runs.items(), strict=False):
@@ -43,7 +43,10 @@ def recall_curve(runs: Mapping[str, Mapping[str, float]], *, kind: Kind = "svg")
 
 
 def over_time(
-    measures: Mapping[str, Sequence[Point]], *, marked: datetime | None = None, kind: Kind = "svg"
+    measures: Mapping[str, Sequence[Point]],
+    *,
+    marked: datetime | None = None,
+    kind: PictureFormat = "svg",
 ) -> bytes:
     """By measure its value in run after run, with intervals; `marked`: the run looked at."""
     figure, axes = _canvas("Runs of this set over time", "", "mean and 95 % interval")
@@ -66,7 +69,7 @@ def over_time(
     return _drawn(figure, kind)
 
 
-def latency_histogram(runs: Mapping[str, Sequence[float]], *, kind: Kind = "svg") -> bytes:
+def latency_histogram(runs: Mapping[str, Sequence[float]], *, kind: PictureFormat = "svg") -> bytes:
     """By run the milliseconds of each query."""
     figure, axes = _canvas("Latency", "milliseconds", "queries")
     longest = max((max(times, default=0) for times in runs.values()), default=0) or 1
@@ -77,7 +80,7 @@ def latency_histogram(runs: Mapping[str, Sequence[float]], *, kind: Kind = "svg"
     return _drawn(figure, kind)
 
 
-def gains(changes: Sequence[float], measure: str, *, kind: Kind = "svg") -> bytes:
+def gains(changes: Sequence[float], measure: str, *, kind: PictureFormat = "svg") -> bytes:
     """What each query gained or lost, the best first."""
     ordered = sorted(changes, reverse=True)
     figure, axes = _canvas("Gain of each query, b − a", "queries, sorted", measure)
@@ -99,7 +102,7 @@ def _canvas(title: str, across: str, up: str) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _drawn(figure: Any, kind: Kind) -> bytes:
+def _drawn(figure: Any, kind: PictureFormat) -> bytes:
     out = io.BytesIO()
     about = {"Date": None} if kind == "svg" else None
     figure.savefig(out, format=kind, dpi=150, metadata=about)

@@ -7,12 +7,12 @@ from evaluation.models import EvaluationRun
 from evaluation.runs.comparison import Comparison
 
 from . import charts
-from .charts import Kind, Point
+from .charts import PictureFormat, Point
 
 OVER_TIME = ("ndcg@10", metrics.ANSWER, "mrr@10", "recall@10")
 MAX_RUNS = 100  # in the chart over time
 
-Draw = Callable[[Kind], bytes]
+Draw = Callable[[PictureFormat], bytes]
 
 
 def named(run: EvaluationRun, *, fallback: str = "") -> str:

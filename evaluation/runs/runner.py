@@ -33,7 +33,7 @@ from .options import RunOptions
 
 logger = logging.getLogger(__name__)
 
-Progress = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 GONE: tuple[int, int] = (-1, -1)  # no passage stands there: it counts as not found
 UNANSWERABLE = "unanswerable"  # the tag of a query that should be refused
 MEASURES = tuple(dict.fromkeys((*metrics.DEFAULT, *(f"recall@{k}" for k in metrics.CURVE))))
@@ -46,7 +46,7 @@ def measure_now(
     label: str = "",
     searched: uuid.UUID | None = None,
     own_ids: Mapping[uuid.UUID, uuid.UUID] | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: ProgressCallback = lambda done, total: None,
 ) -> EvaluationRun:
     """Do a whole run in this process and return it; its state says how it ended."""
     namespace_id = golden_set.namespace_id
@@ -63,7 +63,7 @@ def evaluate(
     *,
     searched: uuid.UUID | None = None,
     own_ids: Mapping[uuid.UUID, uuid.UUID] | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: ProgressCallback = lambda done, total: None,
 ) -> None:
     """Do a claimed run, or what is left of it. `searched`: a namespace with copies of the
     documents, if not the run's own."""
@@ -85,7 +85,7 @@ def _evaluate(
     claim: RunClaim,
     searched: uuid.UUID,
     own_ids: Mapping[uuid.UUID, uuid.UUID] | None,
-    progress: Progress,
+    progress: ProgressCallback,
 ) -> None:
     with namespace(claim.namespace_id):
         run = EvaluationRun.objects.select_related("golden_set").get(pk=claim.run_id)

@@ -14,7 +14,7 @@ import psutil
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# Within the ranges below or, like Azure's, among public addresses. Listed for the log.
+# Cloud metadata services, within the ranges below or, like Azure's, public. Listed for the log.
 METADATA_SERVICES = (
     "169.254.169.254",  # AWS, Azure, Google Cloud, Oracle, DigitalOcean, OpenStack
     "169.254.170.2",  # AWS ECS
@@ -75,7 +75,7 @@ NAMED_IPV6 = {
 IPV4_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 SIX_TO_FOUR = ipaddress.IPv6Network("2002::/16")
-ISATAP_MARKS = (0x00005EFE, 0x02005EFE)  # the third quarter of an interface identifier
+ISATAP_MARKS = (0x00005EFE, 0x02005EFE)  # third quarter of an interface identifier
 
 _METADATA = frozenset(map(ipaddress.ip_address, METADATA_SERVICES))
 _IPV4 = [(ipaddress.IPv4Network(block), name) for block, name in SPECIAL_IPV4.items()]

@@ -40,7 +40,7 @@ class Caller:
     scopes: frozenset[str]
     prefix: str = ""
 
-    is_authenticated = True  # what DRF asks of a user
+    is_authenticated = True  # required by DRF
 
     def may(self, scope: str) -> bool:
         return scope in self.scopes or "admin" in self.scopes
@@ -48,7 +48,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class CountedCall:
-    """A caller, and whether their rate limit admits the call; None where there is no limit."""
+    """A caller, and whether their rate limit admits the call; None without a limit."""
 
     caller: Caller
     admission: Admission | None
@@ -134,15 +134,17 @@ class HasScope(BasePermission):
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         if not isinstance(request.auth, Caller):
-            raise _refused(
-                "not_authenticated", "Send your API key as `Authorization: Bearer <key>`."
-            )
+            raise not_authenticated()
         reads = request.method in ("GET", "HEAD", "OPTIONS")
         scopes: dict[str, str | None] = getattr(view, "scopes", {})
         needed = scopes.get(request.method or "", "read" if reads else "write")
         if needed is not None and not request.auth.may(needed):
             raise insufficient_scope(needed)
         return True
+
+
+def not_authenticated() -> ApiError:
+    return _refused("not_authenticated", "Send your API key as `Authorization: Bearer <key>`.")
 
 
 def insufficient_scope(needed: str) -> ApiError:
@@ -172,8 +174,8 @@ def count_wrong_key(address: str) -> None:
         )
 
 
-# Reads across tenants, because the tenant is only known afterwards. The request is counted in the
-# same round trip, unless Redis counts.
+# Reads across tenants, because the tenant is not known yet. The request is counted in the same
+# round trip, unless Redis counts.
 _OPEN = """
     SELECT key_id, namespace_id, secret_sha256, scopes, expires_at, revoked_at, last_used_at,
            request_limit, is_allowed, previous, current, elapsed

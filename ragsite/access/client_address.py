@@ -12,7 +12,7 @@ UNKNOWN = "unknown"
 
 def client_address(request: HttpRequest) -> str:
     """Return the connection's address or, behind TRUSTED_PROXIES proxies, the one that the
-    outermost proxy saw. What stands further left in X-Forwarded-For was written by the client."""
+    outermost proxy saw. Anything further left in X-Forwarded-For was written by the client."""
     forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "")
     return _trusted(forwarded, request.META.get("REMOTE_ADDR") or "")
 
@@ -26,8 +26,8 @@ def address_of_scope(scope: Scope) -> str:
 
 
 def network_of(address: str) -> str:
-    """Return what identifies one client: an IPv4 address, or the /64 of an IPv6 address, because a
-    host usually has a whole /64."""
+    """Return the part that identifies a client: an IPv4 address, or the /64 of an IPv6 address,
+    because a host usually has a whole /64."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

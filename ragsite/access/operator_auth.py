@@ -30,7 +30,7 @@ _KEY = re.compile(r"rsop_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _FIND = """
     SELECT id, secret_sha256, expires_at, revoked_at FROM documents_operatorkey WHERE prefix = %s
 """
-# Once a minute is enough to know that a key is in use.
+# Once a minute is enough to show that a key is in use.
 _NOTE_USE = """
     UPDATE documents_operatorkey SET last_used_at = now()
     WHERE id = %s AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
@@ -39,12 +39,12 @@ _NOTE_USE = """
 
 @dataclass(frozen=True, slots=True)
 class OperatorCaller:
-    """Whoever runs the installation. Has no namespace, so it cannot read content."""
+    """An operator of the installation. Has no namespace, so it cannot read content."""
 
     key_id: UUID
     prefix: str
 
-    is_authenticated = True  # what DRF asks of a user
+    is_authenticated = True  # required by DRF
 
 
 class OperatorKeyAuthentication(BaseAuthentication):

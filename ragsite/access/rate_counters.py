@@ -59,7 +59,7 @@ def count_in_redis(bucket: str, limit: int) -> Count | None:
             current = client.decr(f"{key}:{window}")
     except Exception as error:  # a driver raises many kinds; callers need none of them
         _breaker.failed()
-        # Not the error's message, which may hold the server's address and password.
+        # Not the error's message, which may contain the server's address and password.
         logger.warning("rate_limits.redis_down", extra={"error": type(error).__name__})
         return None
     _breaker.worked()

@@ -1,4 +1,4 @@
-"""How many requests a minute a caller may make, by class of route, and the headers that say so.
+"""How many requests per minute a caller may make, by class of route, and the RateLimit headers.
 
 Requests are counted in a sliding window: this minute plus the remaining share of the previous one.
 """
@@ -109,7 +109,7 @@ def require(admitted: Admission) -> None:
 
 
 def rate_class_of(view: object, method: str | None) -> str:
-    """Return a view's `rate_class`, which may be one for all methods or one for each."""
+    """Return a view's `rate_class`, which may be one for all methods or one per method."""
     named: str | Mapping[str, str] = getattr(view, "rate_class", BY_METHOD)
     if isinstance(named, str):
         return named

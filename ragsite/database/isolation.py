@@ -14,10 +14,10 @@ def role(kind: str) -> str:
 class IsolateTenants(Operation):
     """Force row-level security on a table whose `column` names the tenant of each row.
 
-    The application role sees the current namespace's rows; the operator and the owner all of
-    them; `definer_reads` lets our few SECURITY DEFINER functions look rows up across tenants
-    (they return ids, never content). A constant policy keeps their plans free to use any index.
-    `also_visible` is an SQL condition for rows that a tenant may read though they are not its own.
+    The application role sees the current namespace's rows; the operator and the owner see all.
+    `definer_reads` lets our few SECURITY DEFINER functions look up rows across tenants (they return
+    ids, never content). A constant policy lets their plans use any index. `also_visible` is an SQL
+    condition for rows of others that a tenant may read.
     """
 
     reversible = True

@@ -38,7 +38,7 @@ class SqlFunction(Operation):
         return type(self).__name__, [self.app, self.file_name], {"replaces": self.replaces}
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
-        pass  # models do not know about functions
+        pass  # no model changes
 
     def database_forwards(
         self,
@@ -64,7 +64,7 @@ class SqlFunction(Operation):
 
     def _create(self, schema_editor: BaseDatabaseSchemaEditor, file_name: str) -> None:
         name, statement = read_function(self.app, file_name)
-        schema_editor.execute(statement, params=None)  # no parameters: % means itself
+        schema_editor.execute(statement, params=None)  # no parameters, so % is literal
         if "SECURITY DEFINER" in statement:
             give_to_definer(schema_editor, name)
 

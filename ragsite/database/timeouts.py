@@ -33,7 +33,7 @@ def set_role_timeouts(cursor: CursorWrapper) -> None:
     """Set default timeouts on the roles, for connections that set none: through a pooler or psql.
 
     The application role gets those of the web, which are the shortest. Roles that we may not change
-    keep what they have.
+    are left alone.
     """
     cursor.execute("SELECT current_database()")
     (database,) = cursor.fetchone()

@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 CHALLENGE = 'Bearer realm="ragsite"'
 FLAT_PREFIX = "/api/rag/"
+OPENAI_PREFIX = "/v1/"
 
 
 class ApiError(exceptions.APIException):
@@ -58,6 +59,35 @@ def envelope(code: str, message: str, details: Any = None) -> dict[str, Any]:
 def flat_envelope(code: str, message: str) -> dict[str, Any]:
     """The envelope of the routes under FLAT_PREFIX, whose clients expect another shape."""
     return {"success": False, "error": message, "code": code, "requestId": current_request_id()}
+
+
+def openai_envelope(
+    http_status: int, code: str, message: str, param: str | None = None
+) -> dict[str, Any]:
+    """The envelope of the routes under OPENAI_PREFIX, as OpenAI's clients expect it."""
+    kind = _OPENAI_TYPES.get(http_status)
+    if kind is None:
+        kind = "server_error" if http_status >= 500 else "invalid_request_error"
+    error = {"message": message, "type": kind, "param": param, "code": code}
+    return {"error": {**error, "request_id": current_request_id()}}
+
+
+_OPENAI_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "conflict_error",
+    429: "rate_limit_error",
+}
+
+
+def envelope_at(path: str, http_status: int, code: str, message: str) -> dict[str, Any]:
+    """Return an error in the shape that clients of this address expect."""
+    if path.startswith(FLAT_PREFIX):
+        return flat_envelope(code, message)
+    if path.startswith(OPENAI_PREFIX):
+        return openai_envelope(http_status, code, message)
+    return envelope(code, message)
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
@@ -128,18 +158,18 @@ def _described(error: exceptions.APIException) -> tuple[str, str, Any]:
 
 
 def describe(error: exceptions.ValidationError) -> str:
-    """The first thing wrong, as a sentence."""
+    """Return the first error as a sentence."""
     first = flat_errors(error)[0]
     return f"{first['field']}: {first['message']}" if first["field"] else first["message"]
 
 
 def flat_errors(error: exceptions.ValidationError) -> list[dict[str, str]]:
-    """Everything wrong, as a list of {field, code, message}."""
+    """Return all errors as a list of {field, code, message}."""
     return _flat(error.get_full_details())
 
 
 def _flat(details: Any, path: str = "") -> list[dict[str, str]]:
-    """DRF's nested error tree as a list of {field, code, message}."""
+    """Flatten DRF's nested errors into a list of {field, code, message}."""
     if _is_leaf(details):
         return [{"field": path, "code": details["code"], "message": str(details["message"])}]
     if isinstance(details, dict):
@@ -161,24 +191,25 @@ def _is_leaf(details: Any) -> bool:
 # -- errors outside of the API ---------------------------------------------------
 
 
-def _page(code: str, message: str, http_status: int) -> HttpResponse:
-    return JsonResponse(envelope(code, message), status=http_status)
+def _page(request: HttpRequest, code: str, message: str, http_status: int) -> HttpResponse:
+    body = envelope_at(request.path, http_status, code, message)
+    return JsonResponse(body, status=http_status)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _page("not_found", "There is no such thing here.", 404)
+    return _page(request, "not_found", "There is no such thing here.", 404)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _page("bad_request", "The request cannot be understood.", 400)
+    return _page(request, "bad_request", "The request cannot be understood.", 400)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _page("forbidden", "This is not allowed.", 403)
+    return _page(request, "forbidden", "This is not allowed.", 403)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     if is_timeout(sys.exc_info()[1]):  # outside of the API, such as in the admin
         headers = {"Retry-After": "5"}
         return JsonResponse(_timeout_envelope(), status=503, headers=headers)
-    return _page("internal_error", "Something went wrong on our side.", 500)
+    return _page(request, "internal_error", "Something went wrong on our side.", 500)

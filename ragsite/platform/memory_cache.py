@@ -1,4 +1,4 @@
-"""A cache in the process's own memory that keeps objects as they are, where Django's pickles them.
+"""A cache in process memory that stores the objects themselves; Django's would pickle them.
 
 Only for values that are never changed afterwards: every caller gets the same object.
 """

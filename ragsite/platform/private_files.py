@@ -1,4 +1,4 @@
-"""Makes what the service writes under RAGSITE_HOME readable by its own user only."""
+"""Make files that the service writes under RAGSITE_HOME readable by its own user only."""
 
 import logging
 import os

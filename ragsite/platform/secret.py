@@ -1,4 +1,4 @@
-"""A string that is not shown when the thing that holds it is printed."""
+"""A string that is hidden when the object that contains it is printed."""
 
 
 class Secret(str):

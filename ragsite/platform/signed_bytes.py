@@ -1,6 +1,6 @@
-"""Cache entries are signed before they leave the process and checked when they come back.
+"""Sign cache entries before they leave the process, and verify them when they are read.
 
-Whoever can write to the cache server can make entries vanish, but cannot forge one.
+Someone who can write to the cache server can delete entries, but cannot forge one.
 """
 
 import hashlib
@@ -13,13 +13,14 @@ SIZE = DIGEST().digest_size
 
 
 class SignedBytes:
-    """A serializer for Django's Redis cache that keeps bytes; counters (incr) are not supported."""
+    """A serializer for Django's Redis cache that stores bytes; counters (incr) are not
+    supported."""
 
     def dumps(self, value: bytes) -> bytes:
         return _signature(value) + value
 
     def loads(self, data: bytes) -> bytes | None:
-        """None, which Django's cache takes for a miss, if nobody who knows SECRET_KEY wrote it."""
+        """Return None, which Django's cache treats as a miss, if the signature is not valid."""
         signature, body = data[:SIZE], data[SIZE:]
         return body if hmac.compare_digest(signature, _signature(body)) else None
 

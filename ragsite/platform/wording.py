@@ -1,8 +1,9 @@
-"""Counts in the sentences that people read."""
+"""Format counts for messages."""
 
 
 def plural(count: int, noun: str) -> str:
-    """The count with its noun: `1 document`, `2 documents`, `1,200 queries`, `3 reindexes`."""
+    """Return the count with its noun: `1 document`, `2 documents`, `1,200 queries`, `3
+    reindexes`."""
     if count == 1:
         return f"1 {noun}"
     if noun.endswith("y") and noun[-2] not in "aeiou":

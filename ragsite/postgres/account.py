@@ -92,7 +92,7 @@ class Account:
     def own(self, folder: Path) -> None:
         """Create the folder, or take over one that root restored from a backup; mode 0700."""
         folder.mkdir(mode=0o700, exist_ok=True)
-        shared = folder.parent.stat().st_mode & stat.S_IWOTH  # in /tmp it may be somebody's link
+        shared = folder.parent.stat().st_mode & stat.S_IWOTH  # in /tmp it may be a symlink
         opened = os.open(folder, os.O_DIRECTORY | (os.O_NOFOLLOW if shared else 0))
         try:
             owner = os.fstat(opened).st_uid

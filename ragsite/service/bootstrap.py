@@ -23,8 +23,8 @@ USERNAME = "operator"
 
 @dataclass
 class Credentials:
-    """What `make run` prints at a terminal. Kept in HOME, readable by its owner only: delete the
-    file once you have put its contents somewhere safe, or changed them."""
+    """Printed by `make run` at a terminal. Stored in HOME, readable by its owner only: delete the
+    file once you have saved or changed its contents."""
 
     password: str = ""
     api_key: str = ""

@@ -48,8 +48,8 @@ def warm_embedder() -> None:
 
 
 def _freeze_objects() -> None:
-    # What is loaded by now stays, so the garbage collector need not scan it again: each full scan
-    # would delay some request.
+    # Objects loaded by now are permanent, so the garbage collector need not scan them: each full
+    # scan would delay some request.
     gc.collect()
     gc.freeze()
 

@@ -29,6 +29,7 @@ def web() -> Program:
     argv += ["--ws-max-size", str(settings.BODIES["max_message_bytes"])]
     argv += ["--ws-per-message-deflate", "false"]  # small messages; it costs memory for each socket
     # We evaluate X-Forwarded-For ourselves (TRUSTED_PROXIES); uvicorn trusts any local client.
+    argv += ["--lifespan", "on"]  # what stands beside Django starts with the server, or it does not
     argv += ["--log-level", "warning", "--no-access-log", "--no-proxy-headers"]
     return Program("web", argv, _environment("web"), stop_seconds=15)
 
@@ -90,7 +91,7 @@ class WorkerKeeper:
 
 
 def _request_heartbeat() -> None:
-    # Any task that runs is a heartbeat; another one behind a long queue would only come late.
+    # Any task that runs is a heartbeat; a separate one behind a long queue would be late.
     waiting = OrmQ.objects.filter(lock__lte=timezone.now()).count()
     if waiting < settings.JOB_WORKERS + 2:
         async_task("documents.tasks.send_heartbeat", save=False)

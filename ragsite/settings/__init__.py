@@ -60,6 +60,8 @@ HOST = env.str("HOST", default="127.0.0.1")
 PORT = env.int("PORT", default=8000)
 WEB_PROCESSES = env.int("WEB_PROCESSES", default=1)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")
+PASSAGE_LINK_DAYS = env.int("PASSAGE_LINK_DAYS", default=30)
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 BEHIND_TLS = env.bool("BEHIND_TLS", default=False)
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
@@ -255,6 +257,7 @@ DATA_UPLOAD_MAX_NUMBER_FILES = INGEST_MAX_BATCH
 # What a client may hold open (ragsite/web/guards/).
 STREAMS, BODIES = web.streams(env), web.bodies(env)
 ANSWER_RUNS = web.answer_runs(env)
+MCP = web.mcp(env)
 
 # -- fetching pages ---------------------------------------------------------------
 FETCHING = outbound.fetching(env)

@@ -28,6 +28,7 @@ def logging(*, level: str, format_: str) -> dict[str, Any]:
             "django-q": {"level": "WARNING"},
             "django.request": {"level": "ERROR", "filters": ["readiness"]},
             "httpx": {"level": "WARNING"},
+            "mcp": {"level": "WARNING"},
             # Its own handler would write what clients send without escaping.
             "uvicorn": {"handlers": ["console"], "level": "WARNING", "propagate": False},
             "matplotlib": {"level": "WARNING"},

@@ -1,4 +1,4 @@
-"""What the service may fetch from the web for a caller (documents/intake/fetching.py)."""
+"""Limits on what the service fetches from the web for a caller (documents/intake/fetching.py)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Limits on what clients may hold open: streams, request bodies, incomplete headers."""
+"""Limits on what clients may keep open: streams, request bodies, incomplete headers."""
 
 from typing import Any
 
@@ -18,6 +18,14 @@ def answer_runs(env: environ.Env) -> dict[str, Any]:
         "at_once": env.int("ANSWERS_AT_ONCE", default=32),
         "per_namespace": env.int("ANSWERS_PER_NAMESPACE", default=16),
         "heartbeat": env.float("ANSWER_HEARTBEAT_SECONDS", default=15.0),
+    }
+
+
+def mcp(env: environ.Env) -> dict[str, int]:
+    """Limits on calls over MCP under way in one process, each in its own thread."""
+    return {
+        "at_once": env.int("MCP_CALLS_AT_ONCE", default=64),
+        "per_namespace": env.int("MCP_CALLS_PER_NAMESPACE", default=16),
     }
 
 

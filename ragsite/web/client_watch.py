@@ -19,14 +19,24 @@ class ClientWatch:
         self._receive = receive
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[None] | None = None
-        self._is_over = False
+        self._on_leave: Callable[[], None] | None = None
+        self._is_over = self._has_left = False
 
     def start(self, *, on_leave: Callable[[], None], on_tick: Callable[[], object]) -> None:
         """Start watching, from the view's thread. The callbacks run in the event loop."""
         self._loop.call_soon_threadsafe(self._start, on_leave, on_tick)
 
+    def leave(self) -> None:
+        """Say that the client has left; for who learns of it otherwise than by listening."""
+        self._has_left = True
+        if self._on_leave is not None:
+            self._on_leave()
+
     def _start(self, on_leave: Callable[[], None], on_tick: Callable[[], object]) -> None:
-        if not self._is_over:
+        self._on_leave = on_leave
+        if self._has_left:
+            on_leave()
+        elif not self._is_over:
             self._task = self._loop.create_task(self._look(on_leave, on_tick))
 
     async def _look(self, on_leave: Callable[[], None], on_tick: Callable[[], object]) -> None:

@@ -25,7 +25,7 @@ class SocketRoutes:
             await self.application(scope, receive, send)
             return
         socket = self.sockets.get(scope["path"])
-        if socket is None or not _is_trusted(scope):
+        if socket is None or not is_trusted(scope):
             await receive()
             # Closed before it is accepted, so the server answers 403.
             await send({"type": "websocket.close", "code": POLICY})
@@ -33,10 +33,11 @@ class SocketRoutes:
         await socket(scope, receive, send)
 
 
-def _is_trusted(scope: Scope) -> bool:
+def is_trusted(scope: Scope) -> bool:
     """Whether the request is for one of our host names and not from another site's page.
 
-    Browsers let any page open a socket to any host, but always send the page's origin.
+    Browsers let any page open a socket to any host, but always send the page's origin. For what
+    stands beside Django, which checks hosts itself.
     """
     allowed = settings.ALLOWED_HOSTS
     hosts = [str(value, "latin-1") for name, value in scope["headers"] if name == b"host"]

@@ -17,6 +17,7 @@ from django.utils.http import content_disposition_header
 from rest_framework.utils.encoders import JSONEncoder
 
 BLOCK = 64 * 1024
+HEARTBEAT_BLOCK = b": still here\n\n"
 _ENCODER = JSONEncoder()
 
 
@@ -45,15 +46,23 @@ def event_stream(events: AsyncGenerator[tuple[str, Any]]) -> StreamingHttpRespon
     """Server-sent events: (name, data) pairs, the data as one line of JSON; a heartbeat where the
     name is empty."""
 
-    async def encoded() -> AsyncIterator[bytes]:
+    async def encoded() -> AsyncGenerator[bytes]:
         async with aclosing(events):
             async for name, data in events:
-                if name:
-                    yield f"event: {name}\ndata: {as_line(data)}\n\n".encode()
-                else:
-                    yield b": still here\n\n"
+                yield event_block(data, name=name) if name else HEARTBEAT_BLOCK
 
-    response = StreamingHttpResponse(encoded(), content_type="text/event-stream")
+    return event_blocks(encoded())
+
+
+def event_block(data: Any, *, name: str = "") -> bytes:
+    """Encode one event; without a name it is one of data alone."""
+    line = f"data: {as_line(data)}\n\n"
+    return (f"event: {name}\n{line}" if name else line).encode()
+
+
+def event_blocks(blocks: AsyncGenerator[bytes]) -> StreamingHttpResponse:
+    """Server-sent events that are encoded already."""
+    response = StreamingHttpResponse(blocks, content_type="text/event-stream")
     response.headers["Cache-Control"] = "no-cache, no-transform"
     response.headers["X-Accel-Buffering"] = "no"
     return response

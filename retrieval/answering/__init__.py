@@ -1,7 +1,8 @@
-"""From a question to an answer whose every citation was checked against the stored text.
+"""Answer a question, with every citation checked against the stored text.
 
-In: an AnswerRequest of one namespace. Out: events (sources, checked text, citations, and one
-AnswerResult at the end). `answer.py` is the pipeline; `requests.py` the values that travel between
-its steps. The steps themselves (prompt, extractive, markers, quotes, values, support, conflicts)
-are plain Python. May import retrieval.search and what is below it, never a door.
+Takes an AnswerRequest of one namespace and yields events (sources, checked text, citations, and one
+AnswerResult at the end). `answer.py` is the pipeline; `requests.py` has the values passed between
+its steps. The steps (prompt, extractive, markers, quotes, values, support, conflicts) are plain
+Python. May import retrieval.search and what is below it, but not the API, the tools or the
+commands.
 """

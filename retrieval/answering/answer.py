@@ -1,6 +1,6 @@
-"""From a question to a checked answer: standalone question → search → evidence → writer → checks.
+"""The answer pipeline: standalone question → search → evidence → writer → checks.
 
-`answer` gives events as they become known. No database connection is held while a writer writes.
+`answer` yields events as they become known. No database connection is held while a writer writes.
 """
 
 import logging
@@ -23,7 +23,7 @@ from retrieval.answering.question.second_search import content_words
 from retrieval.answering.values.conflicts import find_conflicts
 from retrieval.answering.writers.base import NotEnoughInformation, WritingTask
 
-from .call import Call, Progress, prepare
+from .call import AnswerProgress, Call, prepare
 from .finding import Findings, find, find_again
 from .finishing import book_unfinished, conflict_note, finish_abstention, finish_answer
 from .messages import about_words, not_enough_information
@@ -39,7 +39,7 @@ from .requests import (
 
 logger = logging.getLogger(__name__)
 
-MAX_NAMED = 3  # words of the question, where nothing else is known to be missing
+MAX_NAMED = 3  # words of the question, if nothing else is known to be missing
 
 
 def answer(
@@ -48,11 +48,14 @@ def answer(
     *,
     cancelled: threading.Event | None = None,
 ) -> Iterator[Event]:
-    """The sources, the checked text as it is written, and the whole answer at the end.
+    """Yield the sources, the checked text as it is written, and the whole answer at the end.
 
     Raises LanguageModelFailed, Cancelled, or ApiError for a model that is not configured.
     """
-    call, progress = prepare(namespace_id, request, cancelled or threading.Event()), Progress()
+    call, progress = (
+        prepare(namespace_id, request, cancelled or threading.Event()),
+        AnswerProgress(),
+    )
     question = _standalone(call, progress)
     language = detect(question) or call.preferences.language or "en"
     findings = find(call, question, progress)
@@ -84,7 +87,7 @@ def answer_whole(
     *,
     cancelled: threading.Event | None = None,
 ) -> AnswerResult:
-    """The same, for those who wait for all of it."""
+    """Return the whole answer at once."""
     for event in answer(namespace_id, request, cancelled=cancelled):
         if isinstance(event, AnswerEvent):
             return event.result
@@ -92,8 +95,8 @@ def answer_whole(
 
 
 def prompt_for(namespace_id: uuid.UUID, request: AnswerRequest) -> PromptPreview:
-    """What would be sent to the model. Searches, but asks nobody."""
-    call, progress = prepare(namespace_id, request, threading.Event()), Progress()
+    """Return the prompt that would be sent. Searches, but calls no model."""
+    call, progress = prepare(namespace_id, request, threading.Event()), AnswerProgress()
     question = carry_terms(request.search.query, request.messages)
     findings = find(call, question, progress)
     if not isinstance(call.writer, ModelWriter):
@@ -105,7 +108,7 @@ def prompt_for(namespace_id: uuid.UUID, request: AnswerRequest) -> PromptPreview
     return PromptPreview(call.alias, messages, findings.evidence, tokens, template)
 
 
-def _standalone(call: Call, progress: Progress) -> str:
+def _standalone(call: Call, progress: AnswerProgress) -> str:
     with progress.clock("question"):
         question, usage, fallback = standalone_question(
             call.request.search.query,
@@ -121,7 +124,8 @@ def _standalone(call: Call, progress: Progress) -> str:
 
 
 def _reply_language(call: Call, language: str) -> str:
-    """What the server's own sentences are written in: the namespace's, else the question's."""
+    """Return the language of the server's own sentences: the namespace's, otherwise the
+    question's."""
     return call.preferences.language or language
 
 
@@ -134,21 +138,24 @@ def _sources(findings: Findings) -> SourcesEvent:
 
 
 def _task(call: Call, findings: Findings, *, language: str) -> WritingTask:
-    least = call.preferences.min_relevance
+    min_relevance = call.preferences.min_relevance
     return WritingTask(
         question=findings.question,
         evidence=findings.evidence,
         request=call.request,
         preferences=call.preferences,
-        min_relevance=settings.ANSWERS["min_relevance"] if least is None else least,
+        min_relevance=settings.ANSWERS["min_relevance"] if min_relevance is None else min_relevance,
         conflicts=find_conflicts(findings.question, findings.evidence),
         embed=call.embed,
         language=language,
     )
 
 
-def _write(call: Call, findings: Findings, progress: Progress, *, language: str) -> Iterator[Event]:
-    """Checked text as it is written, then the answer. Raises NotEnoughInformation before any."""
+def _write(
+    call: Call, findings: Findings, progress: AnswerProgress, *, language: str
+) -> Iterator[Event]:
+    """Yield checked text as it is written, then the answer. Raises NotEnoughInformation first, if
+    at all."""
     task = _task(call, findings, language=language)
     checker = AnswerChecker(task.evidence, language=language)
     release_connections()
@@ -164,7 +171,7 @@ def _write(call: Call, findings: Findings, progress: Progress, *, language: str)
                 yield TextEvent(checked)
             progress.book(piece.usage or Usage())
             finish = piece.finish or finish
-            if checker.is_full:  # a flood: nothing more would leave
+            if checker.is_full:  # the answer is at its maximum length
                 finish = "length"
                 break
     except (LanguageModelFailed, Cancelled, GeneratorExit):
@@ -181,7 +188,7 @@ def _write(call: Call, findings: Findings, progress: Progress, *, language: str)
 
 
 def _pieces(call: Call, task: WritingTask) -> Generator[AnswerPiece, None, None]:
-    """What the writer writes; by words alone if the embedder fails it."""
+    """Yield the writer's pieces; compare by words alone if the embedder fails."""
     call.require_wanted()
     try:
         yield from call.writer.write(task, deadline=call.deadline, cancelled=call.cancelled)
@@ -193,7 +200,7 @@ def _pieces(call: Call, task: WritingTask) -> Generator[AnswerPiece, None, None]
 
 
 def _abstain(
-    call: Call, findings: Findings, progress: Progress, *, language: str, missing: str
+    call: Call, findings: Findings, progress: AnswerProgress, *, language: str, missing: str
 ) -> Iterator[Event]:
     checker = AnswerChecker((), language=language)
     text = not_enough_information(missing, language=_reply_language(call, language))
@@ -203,7 +210,7 @@ def _abstain(
 
 
 def _done(result: AnswerResult) -> AnswerEvent:
-    """One line in the log: figures and names, never what was asked or answered."""
+    """Log one line with figures and names, but never the question or the answer."""
     logger.info(
         "answer.done",
         extra={

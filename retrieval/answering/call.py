@@ -1,4 +1,4 @@
-"""One call for an answer: who writes it, how the namespace wants it, and what it took so far."""
+"""The state of one answer: its writer, the namespace's preferences, and the usage so far."""
 
 import threading
 import time
@@ -31,28 +31,28 @@ from .requests import AnswerRequest, Preferences
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What stays the same from the question to the answer."""
+    """Everything that stays the same from the question to the answer."""
 
     namespace_id: uuid.UUID
     request: AnswerRequest
     preferences: Preferences
     alias: str  # of the writer, in settings.LANGUAGE_MODELS
     writer: Writer
-    model: LanguageModel | None  # None: the writer needs none
+    model: LanguageModel | None  # None if the writer needs no model
     embed: Embed | None
-    min_relevance: float  # of the best passage; below, nobody is asked
+    min_relevance: float  # of the best passage; below this, no model is called
     deadline: float
     cancelled: threading.Event
 
     def require_wanted(self) -> None:
-        """Raises Cancelled if the caller has left."""
+        """Raise Cancelled if the caller has left."""
         if self.cancelled.is_set():
             raise Cancelled
 
 
 @dataclass(slots=True)
-class Progress:
-    """What a call has used and gone through so far."""
+class AnswerProgress:
+    """The usage and the steps of a call so far."""
 
     started: float = field(default_factory=time.perf_counter)
     clock: Clock = field(default_factory=Clock)
@@ -97,8 +97,8 @@ def _preferences(namespace_id: uuid.UUID) -> tuple[Preferences, IndexProfile]:
 
 
 def _min_relevance(preferences: Preferences, profile: IndexProfile) -> float:
-    """The namespace's own. By default only what is not even related is refused, and that is known
-    only where relevance is calibrated for the embedding model."""
+    """Return the namespace's minimum. By default only unrelated passages are rejected, and only if
+    relevance is calibrated for the embedding model."""
     if preferences.min_relevance is not None:
         return preferences.min_relevance
     return relevance.NOTHING_NEAR if relevance.is_calibrated(profile.model_identity) else 0.0
@@ -127,7 +127,7 @@ def _writer(alias: str) -> tuple[Writer, LanguageModel | None]:
 
 
 def _with_cross_encoder(writer: ExtractiveWriter) -> ExtractiveWriter:
-    """Where a cross-encoder is configured, it orders the best sentences too."""
+    """Let a configured cross-encoder order the best sentences too."""
     if writer.score_pairs is not None or "cross-encoder" not in settings.RERANKERS:
         return writer
     return ExtractiveWriter(
@@ -136,21 +136,21 @@ def _with_cross_encoder(writer: ExtractiveWriter) -> ExtractiveWriter:
 
 
 def _score_pairs(question: str, texts: Sequence[str]) -> Sequence[float]:
-    """One score for each text; all alike, which changes no order, if the cross-encoder fails."""
+    """Return one score per text; all equal, which changes no order, if the cross-encoder fails."""
     chosen = reranking.choose(question, choice="cross-encoder")
     passages = [RerankPassage(text, None) for text in texts]
     return reranking.rerank(question, passages, chosen).scores or [0.0] * len(texts)
 
 
 def _embed(namespace_id: uuid.UUID, profile: IndexProfile) -> Embed | None:
-    """The namespace's own embedder, for comparing sentences; None if it does not work."""
+    """Embed sentences with the namespace's embedder; None if it fails."""
     try:
         embedder = profiles.embedder_of(profile)
     except IngestError:
         return None
 
     def embed(texts: Sequence[str]) -> list[list[float]]:
-        release_connections()  # a provider may take its time
+        release_connections()  # a provider may be slow
         vectors = [vector for batch in embedder.embed_documents(texts) for vector in batch]
         book_question(embedder, namespace_id, "\n".join(texts))
         return vectors

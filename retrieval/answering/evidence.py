@@ -1,4 +1,4 @@
-"""From search results to numbered evidence: short ids that no document can guess."""
+"""Give search results short ids that no document can guess."""
 
 import secrets
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ from retrieval.requests import Hit
 from .requests import Evidence
 
 ID_LENGTH = 4
-ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # nothing that is easily misread
+ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # no characters that are easily misread
 
 
 def number_evidence(hits: Sequence[Hit], *, known: Sequence[Evidence] = ()) -> tuple[Evidence, ...]:
@@ -26,16 +26,16 @@ def number_evidence(hits: Sequence[Hit], *, known: Sequence[Evidence] = ()) -> t
 
 
 def _new_id(taken: set[str]) -> str:
-    """Random, so that a document cannot name itself a source."""
+    """Return a random id, so that a document cannot name itself as a source."""
     while True:
         new = "".join(secrets.choice(ALPHABET) for _ in range(ID_LENGTH))
-        # A digit somewhere keeps ids from being words.
+        # A digit keeps ids from being words.
         if new not in taken and any(character.isdigit() for character in new):
             return new
 
 
 def merge_hits(first: Iterable[Hit], second: Iterable[Hit], *, token_budget: int) -> list[Hit]:
-    """Both lists without repeats, most relevant first, as far as the budget goes."""
+    """Merge both lists without repeats, most relevant first, within the budget."""
     merged = {hit.candidate.chunk_id: hit for hit in (*second, *first)}
     ranked = sorted(merged.values(), key=lambda hit: hit.relevance or 0.0, reverse=True)
     kept: list[Hit] = []

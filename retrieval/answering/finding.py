@@ -1,5 +1,5 @@
-"""Finding what an answer may be written from: one search, and a second with other words before
-giving up."""
+"""Find the evidence for an answer: one search, and a second one with other words before giving
+up."""
 
 import uuid
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from retrieval.context.selection import token_budget
 from retrieval.requests import Hit, SearchRequest, SearchResult
 from retrieval.search import search
 
-from .call import Call, Progress
+from .call import AnswerProgress, Call
 from .evidence import merge_hits, number_evidence
 from .question import expansion
 from .requests import Evidence
@@ -20,31 +20,31 @@ from .requests import Evidence
 @dataclass(frozen=True, slots=True)
 class Findings:
     question: str  # standalone
-    result: SearchResult  # of the search that counts for diagnostics: the first
+    result: SearchResult  # of the first search, which is used for diagnostics
     evidence: tuple[Evidence, ...]
-    relevance: float | None  # of the best passage; None: it could not be judged
+    relevance: float | None  # of the best passage; None if it could not be judged
     query_id: uuid.UUID | None
     is_second: bool = False  # other words were tried too
 
     def is_too_weak(self, call: Call) -> bool:
-        """Whether it is not worth asking anybody: nothing found, or nothing near the question."""
+        """Whether to skip the writer: nothing found, or nothing related to the question."""
         if not self.evidence:
             return True
         return self.relevance is not None and self.relevance < call.min_relevance
 
 
-def find(call: Call, question: str, progress: Progress) -> Findings:
-    """Search for the question, and for other ways to ask it where the request wants that."""
-    asked = _search_request(call, question)
+def find(call: Call, question: str, progress: AnswerProgress) -> Findings:
+    """Search for the question, and for other phrasings if requested."""
+    request = _search_request(call, question)
     with progress.clock("search"):
-        result = search(call.namespace_id, asked)
+        result = search(call.namespace_id, request)
         others = _expanded_results(call, question, progress)
     progress.searches.append(question)
     progress.fallbacks += result.diagnostics.fallbacks
-    hits = expansion.fuse_results([result, *others], limit=asked.k) if others else result.hits
+    hits = expansion.fuse_results([result, *others], limit=request.k) if others else result.hits
     query_id = query_log.note(
         call.namespace_id,
-        replace(asked, query=call.request.search.query),
+        replace(request, query=call.request.search.query),
         result,
         filters=call.request.raw_filters,
     )
@@ -52,9 +52,9 @@ def find(call: Call, question: str, progress: Progress) -> Findings:
 
 
 def find_again(
-    call: Call, findings: Findings, progress: Progress, *, language: str, asks_model: bool
+    call: Call, findings: Findings, progress: AnswerProgress, *, language: str, asks_model: bool
 ) -> Findings:
-    """Search with other words: the model's, or the question's own content words alone."""
+    """Search with other words: the model's, or only the question's content words."""
     with progress.clock("second_search"):
         other = _other_words(
             findings.question, progress, language, call=call if asks_model else None
@@ -74,7 +74,7 @@ def _search_request(call: Call, question: str) -> SearchRequest:
     return replace(call.request.search, query=question, for_answer=True)
 
 
-def _expanded_results(call: Call, question: str, progress: Progress) -> list[SearchResult]:
+def _expanded_results(call: Call, question: str, progress: AnswerProgress) -> list[SearchResult]:
     kind = call.request.expand_query
     if kind == "none":
         return []
@@ -88,13 +88,15 @@ def _expanded_results(call: Call, question: str, progress: Progress) -> list[Sea
         progress.fallbacks.append(f"no_expansion: {kind} gave nothing usable")
     progress.searches += others
     asked = [_search_request(call, other) for other in others]
-    if kind == "hyde":  # an invented passage: only its meaning counts, its words are made up
+    if kind == "hyde":  # an invented passage: search by meaning, because its words are made up
         asked = [replace(request, mode="semantic") for request in asked]
     return [search(call.namespace_id, request) for request in asked]
 
 
-def _other_words(question: str, progress: Progress, language: str, *, call: Call | None) -> str:
-    """`call`: of the model to ask for them; None where nobody is to be asked."""
+def _other_words(
+    question: str, progress: AnswerProgress, language: str, *, call: Call | None
+) -> str:
+    """`call` has the model to use; None to use no model."""
     if call is not None and call.model is not None:
         other = expansion.rephrase(question, call.model, deadline=call.deadline, book=progress.book)
         if other:

@@ -1,4 +1,4 @@
-"""The finished answer: its sentences judged, its values compared, its cost booked."""
+"""Finish the answer: judge its sentences, compare its values, book its cost."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,25 +15,25 @@ from retrieval.answering.model_writer import ModelWriter
 from retrieval.answering.values.values import uncited_sentences, unsupported_values
 from retrieval.answering.writers.base import WritingTask
 
-from .call import Call, Progress
+from .call import AnswerProgress, Call
 from .checks import verifying
 from .finding import Findings
 from .messages import phrases_for
 from .requests import AnswerResult, AnswerSentence, Uncertainty
 
-NOBODY = "none"  # the model of an answer that nobody was asked for
+NOBODY = "none"  # the model, if none was called
 
 
 def finish_answer(
     call: Call,
     findings: Findings,
     checker: AnswerChecker,
-    progress: Progress,
+    progress: AnswerProgress,
     *,
     task: WritingTask,
     finish: str,
 ) -> AnswerResult:
-    """The result of an answer that was written."""
+    """Return the result of a written answer."""
     text, citations, language = checker.text, checker.citations, task.language
     with progress.clock("judge"):
         sentences = _sentences(task, checker, progress)
@@ -59,9 +59,15 @@ def finish_answer(
 
 
 def finish_abstention(
-    call: Call, findings: Findings, checker: AnswerChecker, progress: Progress, *, missing: str
+    call: Call,
+    findings: Findings,
+    checker: AnswerChecker,
+    progress: AnswerProgress,
+    *,
+    missing: str,
 ) -> AnswerResult:
-    """The result where there was not enough information; `checker` holds what was said instead."""
+    """Return the result if result for too little information; `checker` has the text sent
+    instead."""
     was_asked = bool(progress.usage.prompt_tokens)
     result = replace(
         _base(call, findings, checker, progress),
@@ -71,8 +77,8 @@ def finish_abstention(
     return _booked(call, result, progress)
 
 
-def book_unfinished(call: Call, task: WritingTask, written: str, progress: Progress) -> None:
-    """An answer that broke off, or that nobody waited for, was paid for all the same."""
+def book_unfinished(call: Call, task: WritingTask, written: str, progress: AnswerProgress) -> None:
+    """An answer that broke off or was cancelled still has to be paid for."""
     usage = progress.usage
     if written and isinstance(call.writer, ModelWriter):
         prompt = ChatRequest(call.writer.messages(task))
@@ -82,7 +88,7 @@ def book_unfinished(call: Call, task: WritingTask, written: str, progress: Progr
 
 
 def conflict_note(conflicts: Sequence[Uncertainty], written: str, *, language: str) -> str:
-    """A sentence about values that disagree, where the answer rests on one side of it only."""
+    """Return a sentence about conflicting values if the answer relies on only one of them."""
     notes = []
     for conflict in conflicts:
         is_concerned = any(f"[cite:{value.evidence_id}]" in written for value in conflict.values)
@@ -93,7 +99,7 @@ def conflict_note(conflicts: Sequence[Uncertainty], written: str, *, language: s
 
 
 def _base(
-    call: Call, findings: Findings, checker: AnswerChecker, progress: Progress
+    call: Call, findings: Findings, checker: AnswerChecker, progress: AnswerProgress
 ) -> AnswerResult:
     return AnswerResult(
         text=checker.text,
@@ -122,7 +128,7 @@ def _base(
 
 
 def _sentences(
-    task: WritingTask, checker: AnswerChecker, progress: Progress
+    task: WritingTask, checker: AnswerChecker, progress: AnswerProgress
 ) -> tuple[AnswerSentence, ...]:
     text, citations, language = checker.text, checker.citations, task.language
     try:
@@ -132,7 +138,7 @@ def _sentences(
         return judge_sentences(text, citations, embed=None, language=language)
 
 
-def _verified(call: Call, result: AnswerResult, progress: Progress) -> AnswerResult:
+def _verified(call: Call, result: AnswerResult, progress: AnswerProgress) -> AnswerResult:
     alias = settings.ANSWERS["verifier"]
     if not alias:
         progress.fallbacks.append("not_verified: no verifier is configured")
@@ -151,7 +157,7 @@ def _verified(call: Call, result: AnswerResult, progress: Progress) -> AnswerRes
     )
 
 
-def _booked(call: Call, result: AnswerResult, progress: Progress) -> AnswerResult:
+def _booked(call: Call, result: AnswerResult, progress: AnswerProgress) -> AnswerResult:
     cost = None
     if call.model is not None and progress.usage != Usage():
         cost = book_usage(call.model, call.namespace_id, progress.usage)

@@ -1,4 +1,4 @@
-"""The few sentences that the server itself adds to an answer, in the reader's language."""
+"""Sentences that the server adds to an answer, in the reader's language."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Phrases:
     not_enough: str  # there is not enough information
-    missing: str  # {missing} says what
-    about: str  # {words}: words of the question that nothing says anything about
+    missing: str  # {missing}: what is missing
+    about: str  # {words}: words of the question that no passage mentions
     disagree: str  # {values}: quoted values with their citations
 
 
@@ -100,7 +100,7 @@ def not_enough_information(missing: str, *, language: str) -> str:
 
 
 def about_words(words: Sequence[str], *, language: str) -> str:
-    """What is missing, by the words of the question; "" without any."""
+    """Say what is missing, by the words of the question; "" without any."""
     if not words:
         return ""
     quoted = ", ".join(f"“{word}”" for word in words)

@@ -1,4 +1,4 @@
-"""A language model as the writer of answers: prompt in, pieces out, abstentions recognised."""
+"""A language model as the writer of answers: builds the prompt and recognises abstentions."""
 
 import threading
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ from retrieval.answering.prompt import SENTINEL, PromptInput, build_prompt, fitt
 from retrieval.answering.requests import Evidence
 from retrieval.answering.writers.base import NotEnoughInformation, WritingTask
 
-MAX_MISSING = 300  # characters of what a model says is missing
-PROMPT_TOKENS = 900  # the rules and the question, about
+MAX_MISSING = 300  # characters of the model's description of what is missing
+PROMPT_TOKENS = 900  # estimate for the rules and the question
 
 
 class ModelWriter:
@@ -58,7 +58,7 @@ class ModelWriter:
 
 
 def _unless_abstaining(pieces: Iterator[AnswerPiece]) -> Iterator[AnswerPiece]:
-    """The pieces as they come. Raises NotEnoughInformation if they begin with the sentinel."""
+    """Yield the pieces. Raises NotEnoughInformation if they begin with the sentinel."""
     start = ""
     held: list[AnswerPiece] = []
     for piece in pieces:
@@ -80,14 +80,14 @@ def _may_become_sentinel(start: str) -> bool:
 
 
 def _plain(start: str) -> str:
-    """Without the emphasis or quotation marks that models put around it."""
+    """Remove the emphasis or quotation marks that models put around it."""
     return start.lstrip().lstrip("*_`\"'[#").upper().replace(" ", "_")
 
 
 def _abstention(
     start: str, held: list[AnswerPiece], pieces: Iterator[AnswerPiece]
 ) -> NotEnoughInformation:
-    """Reads on until it is known what the model says is missing, and what that cost."""
+    """Read on until it is known what is missing according to the model, and what that cost."""
     text = start
     for piece in pieces:
         held.append(piece)

@@ -1,9 +1,9 @@
 """The prompt: a template that operators can replace, filled with rules, documents and question.
 
-Documents are data. Each stands between tags that hold a word made for this one prompt, so no
-document can close its block or open another. Title, section and file name are inside the block
-too, and so are values of documents that disagree. Control tokens of chat templates are broken up,
-and citation markers inside documents lose their form.
+Documents are data. Each is between tags that contain a word made for this prompt, so no document
+can close its block or open another. Title, section, file name and conflicting values of documents
+are inside the block too. Control tokens of chat templates are broken up, and citation markers in
+documents are defused.
 """
 
 import re
@@ -27,7 +27,7 @@ SEPARATOR = re.compile(r"^=== user ===\n", re.MULTILINE)
 SENTINEL = "NOT_ENOUGH_INFORMATION"
 MAX_HISTORY = 8  # earlier turns shown to the model
 MAX_TURN_CHARACTERS = 4000
-BLOCK_TOKENS = 40  # of the tags around a document
+BLOCK_TOKENS = 40  # for the tags around a document
 
 MARKER = re.compile(r"[\[【]\s*cite\s*:", re.IGNORECASE)
 INVISIBLE = re.compile(
@@ -56,29 +56,29 @@ class PromptInput:
     history: tuple[Message, ...] = ()
     system_prompt: str = ""
     instructions: str = ""
-    language: str = ""  # the namespace's; blank: that of the question
+    language: str = ""  # the namespace's; blank: the question's
 
 
-def build_prompt(given: PromptInput, *, template_file: str = "") -> tuple[Message, ...]:
-    """System message, earlier turns, and the documents with the question."""
+def build_prompt(inputs: PromptInput, *, template_file: str = "") -> tuple[Message, ...]:
+    """Return the system message, earlier turns, and the documents with the question."""
     mark = f"data-{secrets.token_hex(6)}"
     system, user = _templates(template_file)
     values = Context(
         {
             "mark": mark,
             "sentinel": SENTINEL,
-            "question": _on_one_line(control_tokens.neutralised(given.question)),
-            "documents": "\n".join(_block(item, mark) for item in given.evidence),
-            "conflicts": [_on_one_line(neutralised(c.message)) for c in given.conflicts],
-            "system_prompt": given.system_prompt.strip(),
-            "instructions": control_tokens.neutralised(given.instructions).strip(),
-            "language_rule": _language_rule(given.language),
+            "question": _on_one_line(control_tokens.neutralised(inputs.question)),
+            "documents": "\n".join(_block(item, mark) for item in inputs.evidence),
+            "conflicts": [_on_one_line(neutralised(c.message)) for c in inputs.conflicts],
+            "system_prompt": inputs.system_prompt.strip(),
+            "instructions": control_tokens.neutralised(inputs.instructions).strip(),
+            "language_rule": _language_rule(inputs.language),
         },
         autoescape=False,
     )
     return (
         Message("system", system.render(values).strip()),
-        *(_earlier_turn(turn) for turn in given.history[-MAX_HISTORY:]),
+        *(_earlier_turn(turn) for turn in inputs.history[-MAX_HISTORY:]),
         Message("user", user.render(values).strip()),
     )
 
@@ -86,7 +86,7 @@ def build_prompt(given: PromptInput, *, template_file: str = "") -> tuple[Messag
 def fitted_evidence(
     evidence: Sequence[Evidence], *, tokens: int, count_tokens: Callable[[str], int]
 ) -> tuple[Evidence, ...]:
-    """The best passages that fit into so many tokens; always at least one."""
+    """Return the best passages that fit into this many tokens; always at least one."""
     kept: list[Evidence] = []
     for item in evidence:
         tokens -= count_tokens(item.text) + count_tokens(above(item.hit)) + BLOCK_TOKENS
@@ -97,7 +97,7 @@ def fitted_evidence(
 
 
 def neutralised(text: str) -> str:
-    """Text from documents with everything defused that a model might take for structure."""
+    """Defuse everything in a document's text that a model might take for structure."""
     return MARKER.sub("(cite ", control_tokens.neutralised(INVISIBLE.sub("", text)))
 
 

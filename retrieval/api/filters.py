@@ -15,6 +15,8 @@ from retrieval.filters import Condition, Filters, InvalidFilter, parse_metadata
 
 MAX_TAGS = 100
 MAX_TAG_LENGTH = 200
+MAX_COLLECTIONS = 100
+MAX_COLLECTION_LENGTH = 256
 MAX_STEP_LENGTH = 100  # of a path in an error
 
 
@@ -122,6 +124,27 @@ class TagsFilterField(serializers.Field):
         return value
 
 
+_COLLECTION = {"type": "string", "minLength": 1, "maxLength": MAX_COLLECTION_LENGTH}
+
+
+@extend_schema_field(
+    {"oneOf": [_COLLECTION, {"type": "array", "items": _COLLECTION, "maxItems": MAX_COLLECTIONS}]}
+)
+class CollectionFilterField(serializers.Field):
+    """One collection or a list, meaning any of them; each by its name or id."""
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        names = serializers.ListField(
+            child=TextField(max_length=MAX_COLLECTION_LENGTH, trim_whitespace=False),
+            max_length=MAX_COLLECTIONS,
+        )
+        named: list[str] = names.run_validation([data] if isinstance(data, str) else data)
+        return named
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 @extend_schema_field({"$ref": "#/components/schemas/MetadataFilter"})
 class MetadataFilterField(serializers.Field):
     """Keys with values or operators; an error names the place inside."""
@@ -147,6 +170,9 @@ class FiltersSerializer(StrictSerializer):
     )
     document_ids = serializers.ListField(
         child=serializers.UUIDField(), required=False, max_length=1000
+    )
+    collection = CollectionFilterField(
+        required=False, help_text="Documents in any of these collections, each by its name or id."
     )
     source_types = serializers.ListField(
         child=serializers.CharField(max_length=20), required=False, max_length=20
@@ -187,12 +213,16 @@ class FiltersField(serializers.JSONField):
         return data
 
 
+# An empty list of these matches nothing.
+FIELDS_OF_VALUES = ("document_ids", "collection", "source_types", "language", "kind")
+
+
 def filters_of(fields: Mapping[str, Any]) -> Filters:
     """What a valid FiltersSerializer holds, as the search takes it."""
     tags = fields.get("tags", {})
     alternatives = (
         *(tags.get(name) for name in ("any", "all")),
-        *(fields.get(name) for name in ("document_ids", "source_types", "language", "kind")),
+        *(fields.get(name) for name in FIELDS_OF_VALUES),
     )
     date_from, date_to = fields.get("date_range", (None, None))
     return Filters(
@@ -200,6 +230,7 @@ def filters_of(fields: Mapping[str, Any]) -> Filters:
         tags_all=tuple(tags.get("all", ())),
         tags_none=tuple(tags.get("none", ())),
         document_ids=tuple(fields.get("document_ids", ())),
+        collections=tuple(fields.get("collection", ())),
         source_types=tuple(fields.get("source_types", ())),
         languages=tuple(fields.get("language", ())),
         date_from=date_from,

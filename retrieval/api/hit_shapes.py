@@ -38,7 +38,12 @@ class HitSerializer(serializers.Serializer):
     created_at = serializers.DateTimeField(help_text="When the document first came in.")
     collection = serializers.CharField(
         allow_null=True,
-        help_text="The `collection` of the document's metadata, where that is a string.",
+        help_text="The `collection` of the document's metadata, where that is a string; else the "
+        "first of `collections`.",
+    )
+    collections = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="The collections that the document is in: names, or ids of those without one.",
     )
     content = serializers.CharField()
     relevance = serializers.FloatField(

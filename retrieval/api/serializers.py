@@ -302,6 +302,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
         "mime": hit.media_type.partition(";")[0],  # without its charset
         "created_at": hit.created_at,
         "collection": hit.collection,
+        "collections": list(hit.collections),
         "content": hit.content,
         **_judged(hit.candidate),
         "highlights": [{"start": span.start, "end": span.end} for span in hit.highlights],

@@ -1,5 +1,6 @@
-"""Search results and query vectors, kept for a while and computed once for many callers.
+"""Caches of search results and query vectors, computed once for concurrent callers.
 
-In: a key and a function that computes its value. Out: the value, and whether it was kept. Stands on
-Django's caches; imports the values it keeps (retrieval.requests) and no other room of retrieval.
+Takes a key and a function that computes its value; returns the value, and whether it was cached.
+Uses Django's caches; imports the cached values (retrieval.requests) and no other package of
+retrieval.
 """

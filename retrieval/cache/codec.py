@@ -1,4 +1,4 @@
-"""Cache entries as JSON: what is written, and how a search result is made of it again."""
+"""Encode cache entries as JSON, and decode search results."""
 
 import uuid
 from collections.abc import Mapping
@@ -11,29 +11,29 @@ from retrieval.requests import (
     Candidate,
     Diagnostics,
     Explanation,
+    Highlight,
     Hit,
     SearchResult,
-    Span,
     TermMatch,
 )
 
 
 def encoded(key: str, value: Any) -> bytes | None:
-    """The value with the key it belongs to; None if JSON cannot hold it."""
+    """Encode the value together with its key; None if JSON cannot represent it."""
     try:
         return orjson.dumps([key, value], default=_without_bytes)
-    except orjson.JSONEncodeError:  # numbers beyond 64 bits, for one
+    except orjson.JSONEncodeError:  # e.g. numbers beyond 64 bits
         return None
 
 
 def _without_bytes(value: Any) -> None:
-    """A candidate's own vector is not kept."""
+    """Drop a candidate's vector, which is not cached."""
     if not isinstance(value, bytes):
         raise TypeError(f"A {type(value).__name__} cannot be kept.")
 
 
 def search_result(data: Mapping[str, Any]) -> SearchResult:
-    """The result that `data` was written from."""
+    """Rebuild the result that `data` was encoded from."""
     return SearchResult(
         **{
             **data,
@@ -49,9 +49,10 @@ def _hit(data: Mapping[str, Any]) -> Hit:
             **data,
             "candidate": _candidate(data["candidate"]),
             "tags": tuple(data["tags"]),
+            "collections": tuple(data["collections"]),
             "created_at": _datetime(data["created_at"]),
             "dated_at": _datetime(data["dated_at"]),
-            "highlights": tuple(Span(**span) for span in data["highlights"]),
+            "highlights": tuple(Highlight(**span) for span in data["highlights"]),
             "merged": tuple(uuid.UUID(chunk_id) for chunk_id in data["merged"]),
         }
     )

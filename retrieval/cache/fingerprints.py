@@ -1,4 +1,4 @@
-"""Cache keys: the same short text for equal values, in every process and with any hash seed."""
+"""Cache keys: the same short text for equal values, in every process."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ def fingerprint(*values: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """JSON that keeps apart what Python keeps apart; an unknown type is an error, not a guess."""
+    """Convert to JSON that distinguishes what Python does; an unknown type is an error."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, Enum):

@@ -1,7 +1,7 @@
-"""Search results and query vectors: computed once, kept for a while.
+"""Cache search results and query vectors, and compute each only once.
 
-Many identical requests at once wait for one computation: within the process always, and between
-processes where the cache is shared. A cache that is down is a miss; it never fails a search.
+Concurrent identical requests wait for one computation: always within the process, and between
+processes if the cache is shared. A cache that is down counts as a miss; it never fails a search.
 """
 
 import json
@@ -25,9 +25,9 @@ from .single_flight import SingleFlight
 from .store import MISSING, ByIdentity, CacheStore
 
 T = TypeVar("T")
-State = Literal["hit", "miss", "down"]  # "down": computed, because the cache does not answer
+CacheState = Literal["hit", "miss", "down"]  # "down": computed, because the cache does not respond
 
-VERSION = 3  # raise it when ranking changes, so that the same request gets a new result
+VERSION = 3  # increase when ranking changes, so that the same request gets a new result
 WAIT_SECONDS = 10.0  # for a computation in progress elsewhere, before starting one here
 FIRST_POLL, LAST_POLL = 0.01, 0.2  # seconds, while another process computes
 
@@ -37,7 +37,7 @@ _bypassed: ContextVar[bool] = ContextVar("bypassed", default=False)
 
 @contextmanager
 def bypassed() -> Iterator[None]:
-    """For measuring: everything in the block is computed, and nothing of it is kept."""
+    """For measurements: compute everything in the block, and cache nothing."""
     token = _bypassed.set(True)
     try:
         yield
@@ -51,10 +51,10 @@ def search_cached(
     profile_id: Any,
     request: SearchRequest,
     compute: Callable[[], SearchResult],
-) -> tuple[SearchResult, State]:
-    """Read `revision` before `compute` reads anything: then no result outlives its content.
+) -> tuple[SearchResult, CacheState]:
+    """Read `revision` before `compute` reads anything, so that no result outlives its content.
 
-    A degraded result, one with fallbacks, is returned but not kept.
+    A degraded result, one with fallbacks, is returned but not cached.
     """
     described = fingerprint(VERSION, _shapes(), _ranking_settings(), profile_id, request)
     return get_or_compute(
@@ -77,8 +77,9 @@ def embed_query_cached(
     compute: Callable[[], Sequence[float]],
     *,
     namespace_id: uuid.UUID,
-) -> tuple[list[float], State]:
-    """Per namespace: a fast response must not reveal to one tenant what another has asked."""
+) -> tuple[list[float], CacheState]:
+    """Cached per namespace: a fast response must not reveal to a tenant what another one has
+    asked."""
     key = f"{namespace_id}:{fingerprint(embedder_identity, query)}"
     seconds = settings.CACHE_SECONDS["queries"]
     return get_or_compute("queries", key, seconds, lambda: list(compute()))
@@ -92,10 +93,10 @@ def get_or_compute(
     *,
     cacheable: Callable[[T], bool] = lambda value: True,
     decode: Callable[[Any], T] = lambda value: value,
-) -> tuple[T, State]:
-    """What the cache `alias` keeps under `key`, or what `compute` returns; a `ttl` of 0 keeps
-    nothing. An error of `compute` reaches all who wait for it, and the next caller tries again.
-    `decode` makes the value of its JSON.
+) -> tuple[T, CacheState]:
+    """Return the value cached under `key` in the cache `alias`, or the result of `compute`; a `ttl`
+    of 0 caches nothing. An error of `compute` is raised in all waiting callers, and the next caller
+    tries again. `decode` rebuilds the value from its JSON.
 
     Call it outside of transactions: it may wait.
     """
@@ -104,7 +105,7 @@ def get_or_compute(
     store = CacheStore(alias, decode)
     work = partial(_get_or_compute, store, key, ttl, compute, cacheable)
     (value, state), is_shared = _flights.do(f"{alias}:{key}", work, wait=WAIT_SECONDS)
-    outcome: State = "hit" if is_shared and state == "miss" else state
+    outcome: CacheState = "hit" if is_shared and state == "miss" else state
     store.count(outcome)
     return value, outcome
 
@@ -115,10 +116,10 @@ def _get_or_compute(
     ttl: float,
     compute: Callable[[], T],
     cacheable: Callable[[T], bool],
-) -> tuple[T, State]:
-    kept = _kept_or_my_turn(store, key)
-    if kept is not MISSING:
-        return kept, "hit"
+) -> tuple[T, CacheState]:
+    cached = _wait_for_value(store, key)
+    if cached is not MISSING:
+        return cached, "hit"
     try:
         value = compute()
         if cacheable(value):
@@ -128,21 +129,21 @@ def _get_or_compute(
     return value, "down" if store.is_down else "miss"
 
 
-def _kept_or_my_turn(store: CacheStore, key: str) -> Any:
-    """The value as soon as any process has it; MISSING when this one must compute it."""
+def _wait_for_value(store: CacheStore, key: str) -> Any:
+    """Return the value as soon as any process has it; MISSING if this process must compute it."""
     patience = time.monotonic() + WAIT_SECONDS
     pause = FIRST_POLL
-    while (kept := store.get(key)) is MISSING:
+    while (value := store.get(key)) is MISSING:
         if store.lock(key) or time.monotonic() > patience:
             return MISSING
         time.sleep(pause)
         pause = min(2 * pause, LAST_POLL)
-    return kept
+    return value
 
 
 @cache
 def _shapes() -> str:
-    """The fields of what is kept: a release that changes them must not read the old entries."""
+    """Return the fields of cached values: a release that changes them must not read old entries."""
     kinds = (kind for kind in vars(requests).values() if isinstance(kind, type))
     return repr(
         [
@@ -154,7 +155,7 @@ def _shapes() -> str:
 
 
 def _ranking_settings() -> str:
-    """What an operator may change between two identical requests; never a key."""
+    """Return the settings an operator may change between two identical requests; never a key."""
     return _described(*map(ByIdentity, (settings.SEARCH, settings.RERANK, settings.RERANKERS)))
 
 

@@ -1,4 +1,4 @@
-"""Many callers that want the same at once: one does the work, the others get its result."""
+"""Deduplicate concurrent work: one caller does it, the others get its result."""
 
 import threading
 from collections.abc import Callable
@@ -11,14 +11,15 @@ T = TypeVar("T")
 
 
 class SingleFlight:
-    """Within one process, between its threads."""
+    """Deduplicates between the threads of one process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._flights: dict[str, Future[Any]] = {}
 
     def do(self, name: str, work: Callable[[], T], *, wait: float) -> tuple[T, bool]:
-        """The result, and whether another caller's work gave it. An error is raised in all of them.
+        """Return the result, and whether another caller computed it. An error is raised in all
+        callers.
 
         A caller that has waited too long, or for a thread that was stopped, does the work itself.
         """
@@ -36,7 +37,7 @@ class SingleFlight:
         except CancelledError:
             return work(), False
         except TimeoutError:
-            if flight.done():  # the work raised it, not our waiting
+            if flight.done():  # raised by the work, not by waiting
                 raise
             return work(), False
 
@@ -47,7 +48,7 @@ class SingleFlight:
             self._land(name)
             if isinstance(error, Exception):
                 flight.set_exception(error)
-            else:  # this thread is being stopped, which does not concern the others
+            else:  # this thread is being stopped, but not the others
                 flight.cancel()
             raise
         self._land(name)
@@ -55,6 +56,7 @@ class SingleFlight:
         return value
 
     def _land(self, name: str) -> None:
-        """Before the result is handed out: later callers find it in the cache, or start again."""
+        """Called before the result is returned: later callers find it in the cache, or start
+        again."""
         with self._lock:
             del self._flights[name]

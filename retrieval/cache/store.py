@@ -1,4 +1,4 @@
-"""Django's cache with bounded entries, locks, and failures that count as misses."""
+"""Django's cache with size limits and locks; failures count as misses."""
 
 import logging
 import secrets
@@ -22,12 +22,12 @@ from .codec import encoded
 
 logger = logging.getLogger(__name__)
 
-MAX_ENTRY_BYTES = 256 * 1024  # the number of entries is limited, so their size must be as well
-LOCK_SECONDS = 15  # a process that dies while computing holds the others up no longer than this
-PAUSE_SECONDS = 5.0  # that a cache which failed is left alone
+MAX_ENTRY_BYTES = 256 * 1024  # only the number of entries is limited otherwise
+LOCK_SECONDS = 15  # a process that dies while computing delays others no longer than this
+PAUSE_SECONDS = 5.0  # without use of a cache that failed
 MISSING: Any = object()
 
-counts: Counter[str] = Counter()  # "results.hit", "queries.down", …: since the process began
+counts: Counter[str] = Counter()  # "results.hit", "queries.down", …, since the process started
 _counting = threading.Lock()
 
 
@@ -37,10 +37,10 @@ def _breaker(alias: str) -> Breaker:
 
 
 class CacheStore:
-    """One request's view of a cache: made for a single lookup, and remembers whether it failed.
+    """A cache as used by a single lookup; remembers whether it failed.
 
-    In the process's own memory values are kept as they are, elsewhere as JSON; `decode` makes the
-    value of what JSON gives back.
+    In process memory values are stored as they are, elsewhere as JSON; `decode` rebuilds the value
+    from JSON.
     """
 
     def __init__(self, alias: str, decode: Callable[[Any], Any] = lambda value: value) -> None:
@@ -51,29 +51,29 @@ class CacheStore:
         self._holds_lock = False
 
     def get(self, key: str) -> Any:
-        """MISSING also for an entry that belongs to another key, whoever put it there."""
-        kept = self._try(lambda: self._cache.get(key))
-        if kept is None:
+        """Return MISSING if there is none or the entry belongs to another key."""
+        entry = self._try(lambda: self._cache.get(key))
+        if entry is None:
             return MISSING
         try:
-            if not isinstance(kept, bytes):
-                own, value = kept
-                return value if own == key else MISSING
-            own, data = orjson.loads(kept)
-            return self.decode(data) if own == key else MISSING
+            if not isinstance(entry, bytes):
+                stored_key, value = entry
+                return value if stored_key == key else MISSING
+            stored_key, data = orjson.loads(entry)
+            return self.decode(data) if stored_key == key else MISSING
         except Exception:  # written by another release
             return MISSING
 
     def set(self, key: str, value: Any, ttl: float) -> None:
-        """Keeps nothing that is too large, or that JSON cannot hold."""
+        """Skips values that are too large, or that JSON cannot represent."""
         packed = encoded(key, value)
         if packed is None or len(packed) > MAX_ENTRY_BYTES:
             return
-        kept = (key, value) if isinstance(self._cache, MemoryCache) else packed
-        self._try(lambda: self._cache.set(key, kept, ttl))
+        entry = (key, value) if isinstance(self._cache, MemoryCache) else packed
+        self._try(lambda: self._cache.set(key, entry, ttl))
 
     def lock(self, key: str) -> bool:
-        """Whether this process computes the value; it always does where the cache is its own."""
+        """Whether this process computes the value; always True if the cache is not shared."""
         if self.is_down or isinstance(self._cache, LocMemCache | DummyCache):
             return True
         added = self._try(lambda: self._cache.add(_lock(key), self._token, LOCK_SECONDS))
@@ -93,15 +93,15 @@ class CacheStore:
         return _client(self.alias, ByIdentity(settings.CACHES[self.alias]))
 
     def _try(self, act: Callable[[], Any]) -> Any:
-        """What `act` gives, or None if the cache is down."""
+        """Return the result of `act`, or None if the cache is down."""
         if self.is_down:
             return None
         try:
             done = act()
-        except Exception as error:  # a driver has many; none of them concerns the caller
+        except Exception as error:  # drivers raise many kinds; callers need none of them
             self.is_down = True
             _breaker(self.alias).failed()
-            # Not the error's message: it may hold the server's address and password.
+            # Not the error's message, which may contain the server's address and password.
             fields = {"cache": self.alias, "error": type(error).__name__}
             logger.warning("cache.down", extra=fields)
             return None
@@ -110,8 +110,8 @@ class CacheStore:
 
 
 class ByIdentity:
-    """A setting as a cache key, equal while it is the same object: settings are never changed in
-    place, and hashing their contents for each request would take longer than the rest."""
+    """A setting as a cache key, equal if it is the same object: settings are never changed in
+    place, and hashing their contents for each request would be too slow."""
 
     __slots__ = ("setting",)
 
@@ -127,8 +127,8 @@ class ByIdentity:
 
 @lru_cache(maxsize=8)
 def _client(alias: str, described: ByIdentity) -> BaseCache:
-    """One client for all threads. Django makes one per thread, and a thread here lives for one
-    request: each would connect to Redis anew."""
+    """Return one client for all threads. Django makes one per thread, and a thread here lives for
+    one request, so each would open a new connection to Redis."""
     return caches.create_connection(alias)
 
 

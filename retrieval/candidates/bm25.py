@@ -1,35 +1,35 @@
 """BM25 as a PostgreSQL query: which chunks to score, and the weight of each word.
 
-A question's common words match nearly everything and decide nearly nothing. So only chunks are
-scored that have a certain share of the words' total weight; the share is chosen so that about as
-many chunks are left as there is time to score. docs/decisions/0015-retrieval.md has the figures.
+A question's common words match nearly everything and decide almost nothing. So only chunks with a
+certain share of the words' total weight are scored; the share is chosen so that about as many
+chunks remain as there is time to score. docs/decisions/0015-retrieval.md has the numbers.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# A boolean tree over more words would cost more in the index than it saves.
+# A boolean tree of more words costs more in the index than it saves.
 MAX_PRUNING_TERMS = 6
-# Factor on the weight of a word that is only a guess at what a misspelt word means.
+# Factor on the weight of a guess for a misspelt word.
 GUESS_WEIGHT = 0.8
 SHARES = (0.0, 0.15, 0.25, 0.35, 0.42, 0.5, 0.6, 0.7, 0.85, 0.999)
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word of the question in all the forms it is indexed under, and how many chunks have it."""
+    """A word of the question in all its indexed forms, and how many chunks contain it."""
 
     lexemes: tuple[str, ...]
     dimensions: tuple[int, ...]
     chunks: int
     weight: float  # inverse document frequency, times its occurrences in the question
-    is_prefix: bool = False  # its one lexeme is the beginning of words
-    is_guess: bool = False  # stands for a misspelt word; weighs less
+    is_prefix: bool = False  # its one lexeme is a prefix of words
+    is_guess: bool = False  # replaces a misspelt word; weighs less
 
     @property
     def worth(self) -> float:
-        """Its weight if it were not a guess."""
+        """The weight it would have if it were not a guess."""
         return self.weight / GUESS_WEIGHT if self.is_guess else self.weight
 
     @property
@@ -44,24 +44,25 @@ class Term:
 
 
 def weight(chunks: int, *, total: int) -> float:
-    """Higher for rarer words. Never negative, even with stale statistics."""
+    """Return the weight of a word: higher if rare, never negative, even with stale statistics."""
     chunks = min(chunks, total)
     return math.log(1 + (total - chunks + 0.5) / (chunks + 0.5))
 
 
 def quoted(lexeme: str) -> str:
-    """As a tsquery literal: user text is data, whatever characters it holds."""
+    """Quote as a tsquery literal: user text is data, whatever characters it contains."""
     return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def sparse(terms: Sequence[Term]) -> str:
-    """The question as a sparse vector: its inner product with a chunk's impacts is BM25."""
+    """Return the question as a sparse vector, whose inner product with a chunk's impacts is
+    BM25."""
     weights = {d: term.weight for term in terms for d in term.dimensions}
     return "{" + ",".join(f"{d}:{w:.6g}" for d, w in weights.items()) + "}/1000000000"
 
 
 def choose_share(terms: Sequence[Term], *, total: int, budget: int) -> int:
-    """The lowest of SHARES, as its index, that leaves at most about `budget` chunks."""
+    """Return the index of the lowest of SHARES that leaves at most about `budget` chunks."""
     for step in range(len(SHARES)):
         if expected(terms, step=step, total=total) <= budget:
             return step
@@ -69,16 +70,16 @@ def choose_share(terms: Sequence[Term], *, total: int, budget: int) -> int:
 
 
 def expected(terms: Sequence[Term], *, step: int, total: int) -> float:
-    """About how many chunks have the share SHARES[step] of the weight."""
+    """Estimate how many chunks have the share SHARES[step] of the weight."""
     rare = _for_pruning(terms)
     need = SHARES[step] * sum(term.weight for term in rare)
     return _chance(rare, terms, need, total) * total
 
 
 def candidates_query(terms: Sequence[Term], *, share: float) -> str:
-    """A tsquery for chunks that have at least `share` of the words' total weight.
+    """Return a tsquery for chunks with at least `share` of the words' total weight.
 
-    Words without a count always match: a chunk that was just ingested must be found.
+    Words without a count always match, so that a chunk that was just ingested is found.
     """
     if share == 0:
         return " | ".join(term.as_query() for term in terms)
@@ -94,7 +95,7 @@ def _for_pruning(terms: Sequence[Term]) -> list[Term]:
 
 
 def _at_least(terms: Sequence[Term], need: float) -> str:
-    """Any combination of words whose weights add up to `need`."""
+    """Match any combination of words whose weights add up to `need`."""
     first, rest = terms[0], terms[1:]
     left = sum(term.weight for term in rest)
     ways = []
@@ -108,7 +109,7 @@ def _at_least(terms: Sequence[Term], need: float) -> str:
 
 
 def _chance(rare: Sequence[Term], terms: Sequence[Term], need: float, total: int) -> float:
-    """The chance that a chunk matches, as if words occurred independently of one another."""
+    """Return the probability that a chunk matches, assuming that words occur independently."""
     if need == 0:
         missed = math.prod(1 - min(1.0, term.chunks / max(total, 1)) for term in terms)
         return 1 - missed

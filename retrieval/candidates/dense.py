@@ -1,4 +1,4 @@
-"""The dense leg: chunks whose vectors are nearest to the question's."""
+"""The dense leg: chunks with the nearest vectors."""
 
 import uuid
 from collections.abc import Sequence
@@ -12,16 +12,16 @@ from ragsite.database.tenancy import current_connection
 from retrieval.requests import Candidate
 
 from .lexical import LexicalQuery
-from .scope import Scope
+from .scope import SearchScope
 
 # With a filter, ef_search is raised by this factor from the start: an iterative scan that continues
-# for want of results finds some, but not always the nearest.
+# for lack of results finds some, but not always the nearest.
 FILTERED_EF_FACTOR = 4
 MAX_EF_SEARCH = 1000  # pgvector's limit
 
-Plan = str  # "exact", the profile's method, or "…, then exact"
+DensePlan = str  # "exact", the profile's method, or "…, then exact"
 
-# The distance is written once: twice, it would be computed twice for every row.
+# The distance is written once; otherwise it would be computed twice per row.
 _EXACT = """
     SELECT id, document_id, 1 - distance AS similarity FROM (
         SELECT chunk.id, chunk.document_id, chunk.embedding <=> %(vector)s::halfvec AS distance
@@ -31,8 +31,8 @@ _EXACT = """
     ) near
 """
 
-# Document by document: with "= ANY" and some thousands of ids, planning takes milliseconds, and the
-# plan also reads all of the namespace's entries in another index.
+# Per document: with "= ANY" and thousands of ids, planning takes milliseconds, and the plan also
+# reads all of the namespace's entries in another index.
 _OF_DOCUMENTS = """
     SELECT id, document_id, 1 - distance AS similarity FROM (
         SELECT chunk.id, chunk.document_id, chunk.embedding <=> %(vector)s::halfvec AS distance
@@ -46,8 +46,8 @@ _OF_DOCUMENTS = """
     ) near
 """
 
-# The iterative scan returns its rows roughly in order: the outer query puts them right. The "+ 0"
-# keeps PostgreSQL from believing that they are in order already and leaving the sort out.
+# The iterative scan returns rows roughly in order, and the outer query sorts them. Without "+ 0"
+# PostgreSQL would assume that they are sorted and skip the sort.
 _APPROXIMATE = """
     WITH near AS MATERIALIZED (
         SELECT chunk.id, chunk.document_id,
@@ -61,7 +61,7 @@ _APPROXIMATE = """
     SELECT id, document_id, 1 - distance AS similarity FROM near ORDER BY distance + 0, id
 """
 
-# The nearest with their vectors and, in the same statement, their lexical scores.
+# The nearest chunks with their vectors and lexical scores, in one statement.
 _RANKED = """
     WITH nearest AS MATERIALIZED ({nearest})
     SELECT nearest.id, nearest.document_id, nearest.similarity, halfvec_send(chunk.embedding)
@@ -78,12 +78,12 @@ _WORDS = "JOIN documents_chunkterms terms ON terms.chunk_id = nearest.id"
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The statement chosen by how many chunks there are, and its parameters."""
+    """The statement for this number of chunks, and its parameters."""
 
     statement: str
     parameters: dict[str, Any]
-    plan: Plan
-    exact_statement: str  # for when the index returns too few
+    plan: DensePlan
+    exact_statement: str  # used if the index returns too few
 
 
 def prepared(
@@ -91,13 +91,12 @@ def prepared(
     *,
     namespace_id: uuid.UUID,
     profile: IndexProfile,
-    scope: Scope,
+    scope: SearchScope,
     limit: int,
     exact_up_to: int,
 ) -> Prepared:
-    """Few chunks are always scanned exactly, which is correct and fast: the planner would prefer
-    the shared index, which then has to step over all other tenants' rows. scope.py decides how
-    many are few under a filter."""
+    """Scan few chunks exactly, which is correct and fast: the planner would prefer the shared index
+    and step over all other tenants' rows. scope.py decides how many are few under a filter."""
     parameters = {
         **scope.parameters,
         "vector": as_text(vector),
@@ -117,7 +116,7 @@ def prepared(
     method = ann_methods.METHODS.get(profile.ann_method)
     if method is None or (scope.chunks <= exact_up_to and not scope.through_index):
         return Prepared(exact, parameters, "exact", exact)
-    # As the index was made: with another type or dimension it could not be used.
+    # Must match the index: with another type or dimension it could not be used.
     cast = {"type": method.type, "dimensions": profile.dimensions}
     return Prepared(_APPROXIMATE.format(**parts, **cast), parameters, profile.ann_method, exact)
 
@@ -127,15 +126,15 @@ def find(
     *,
     namespace_id: uuid.UUID,
     profile: IndexProfile,
-    scope: Scope,
+    scope: SearchScope,
     limit: int,
     exact_up_to: int,
     ef_search: int,
     question: LexicalQuery | None = None,
-) -> tuple[list[Candidate], Plan]:
-    """Candidates with similarity and rank, and the plan taken. Inside namespace(). With `question`
-    each also gets its lexical score, and `dropped` is set if it lacks a phrase or has an excluded
-    word."""
+) -> tuple[list[Candidate], DensePlan]:
+    """Return candidates with similarity and rank, and the plan used. Inside namespace(). With
+    `question` each also gets its lexical score, and `dropped` is set if it lacks a phrase or has an
+    excluded word."""
     query = prepared(
         vector,
         namespace_id=namespace_id,
@@ -150,7 +149,7 @@ def find(
     found = _run(query.statement, query.parameters, question)
     if len(found) == limit:
         return found, query.plan
-    # The scan stopped before it had enough, which a selective filter can cause.
+    # The scan stopped early, which a selective filter can cause.
     found = _run(query.exact_statement, query.parameters, question)
     return found, f"{query.plan}, then exact"
 
@@ -179,8 +178,8 @@ def _run(
     return found
 
 
-def allow_iterative_scan(profile: IndexProfile, ef_search: int, scope: Scope) -> None:
-    """Else a filter, or deleted rows that are not vacuumed yet, can empty the result."""
+def allow_iterative_scan(profile: IndexProfile, ef_search: int, scope: SearchScope) -> None:
+    """Otherwise a filter, or deleted rows that are not vacuumed yet, can empty the result."""
     if profile.ann_method == IndexProfile.Ann.HNSW:
         if scope.share < 1:
             ef_search = min(MAX_EF_SEARCH, FILTERED_EF_FACTOR * ef_search)
@@ -189,7 +188,7 @@ def allow_iterative_scan(profile: IndexProfile, ef_search: int, scope: Scope) ->
         probes = ann_methods.probes(profile.ann_options, profile.index_facts)
         wanted = {"ivfflat.iterative_scan": "relaxed_order", "ivfflat.probes": str(probes)}
     else:
-        return  # the other methods continue by themselves
+        return  # other methods always scan iteratively
     with current_connection().cursor() as cursor:
         cursor.execute(
             "SELECT " + ", ".join(["set_config(%s, %s, true)"] * len(wanted)),

@@ -1,4 +1,4 @@
-"""The query plans of both legs, for operators and for the tests that pin them."""
+"""Query plans of both legs, for operators and for the tests that pin them."""
 
 import re
 import uuid
@@ -11,11 +11,11 @@ from ragsite.database.isolation import role
 from ragsite.database.tenancy import current_connection
 
 from .lexical import LexicalQuery
-from .scope import Scope
+from .scope import SearchScope
 
 
 def explain(statement: str, parameters: dict[str, Any], *, analyse: bool = False) -> str:
-    """As the application role. Inside namespace()."""
+    """Explain a statement as the application role. Inside namespace()."""
     with current_connection().cursor() as cursor:
         cursor.execute(f"EXPLAIN {_options(analyse)} {statement}", parameters)
         return _legible(cursor.fetchall())
@@ -27,11 +27,11 @@ def explain_candidates(
     *,
     namespace_id: uuid.UUID,
     profile_id: uuid.UUID,
-    scope: Scope,
+    scope: SearchScope,
     limit: int,
     analyse: bool = False,
 ) -> str:
-    """What goes on inside ragsite.lexical_candidates."""
+    """Explain the body of ragsite.lexical_candidates."""
     arguments = {
         "wanted": (wanted, "tsquery"),
         "weights": (question.weights, "sparsevec"),
@@ -50,8 +50,8 @@ def explain_inside(
     *,
     analyse: bool = False,
 ) -> str:
-    """PostgreSQL shows a function as one line, so its body is explained by itself, as the role and
-    with the settings it runs with. `arguments`: by name, the value and its type."""
+    """PostgreSQL shows a function as one line, so its body is explained separately, with the role
+    and settings it runs with. `arguments` maps names to a value and its type."""
     owner = connections["owner"]
     with transaction.atomic(using="owner"), owner.cursor() as cursor:
         cursor.execute(
@@ -76,7 +76,7 @@ def explain_inside(
 
 
 def _legible(rows: list[tuple[str]]) -> str:
-    """Without the hundreds of numbers of a vector."""
+    """Remove the hundreds of numbers of a vector."""
     return re.sub(r"'\[[-\d.,e]{60,}\]'", "'[…]'", "\n".join(row[0] for row in rows))
 
 

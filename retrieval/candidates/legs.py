@@ -1,5 +1,5 @@
-"""Both legs at once: the lexical search runs in the database while the question is embedded. Then
-every candidate gets the scores of both legs, whichever found it."""
+"""Run both legs at once: the lexical search runs in the database while the question is embedded.
+Then every candidate gets the scores of both legs."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from retrieval.search_context import SearchContext
 from . import dense, lexical, side_thread
 from .lexical import LexicalQuery
 from .query_embedding import embed_question
-from .scope import Scope, resolve
+from .scope import SearchScope, resolve
 from .scoring import NOTHING, Scored, compare, score, union
 
 logger = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ NO_WORDS = "no_words: the question holds no letter and no digit, so nothing can 
 
 @dataclass(frozen=True, slots=True)
 class LexicalResult:
-    """What the lexical leg found, and the question as it understood it."""
+    """The hits of the lexical leg, and how it understood the question."""
 
     hits: Sequence[Candidate] = ()
     query: LexicalQuery | None = None
@@ -41,10 +41,10 @@ class LexicalResult:
 
 @dataclass(frozen=True, slots=True)
 class StartedLegs:
-    """The question's vector, and the lexical leg where it is already on its way."""
+    """The question's vector, and the lexical leg if it is already running."""
 
     lexical_task: "_LexicalTask | None" = None
-    vector: Sequence[float] | None = None  # None: not asked for, or nobody could embed the question
+    vector: Sequence[float] | None = None  # None: not needed, or the embedder failed
     fallbacks: tuple[str, ...] = ()
 
 
@@ -67,14 +67,14 @@ _NO_CANDIDATES = FoundCandidates((), LexicalResult(notes=(NO_WORDS,)), NOTHING, 
 
 
 def start_legs(context: SearchContext) -> StartedLegs:
-    """Begin the lexical search in another thread while the question is embedded here.
+    """Start the lexical search in another thread while the question is embedded here.
 
     Call it outside of transactions: embedding may wait for a provider.
     """
     mode, query = context.request.mode, context.query
     if mode == "lexical" or not context.has_words:
         return StartedLegs()
-    # Phrases and exclusions are matters of words, whatever the mode.
+    # Phrases and exclusions are checked by words in every mode.
     needs_words = mode != "semantic" or bool(query.phrases or query.excluded)
     task = _LexicalTask(context) if needs_words else None
     vector, fallbacks = _embed(context, query.text)
@@ -84,8 +84,8 @@ def start_legs(context: SearchContext) -> StartedLegs:
 
 
 def find_candidates(context: SearchContext, started: StartedLegs) -> FoundCandidates:
-    """Candidates of the legs that the mode asks for; of the lexical leg alone if nothing can
-    embed. Inside namespace()."""
+    """Return candidates of the legs that the mode uses; only lexical ones if embedding fails.
+    Inside namespace()."""
     if not context.has_words:
         return _NO_CANDIDATES
     task, vector = started.lexical_task, started.vector
@@ -113,11 +113,11 @@ def find_candidates(context: SearchContext, started: StartedLegs) -> FoundCandid
 
 
 class _LexicalTask:
-    """The lexical leg in another thread. Its scope and how it understood the question are known
-    before it has found anything."""
+    """The lexical leg in another thread. Its scope and its understanding of the question are
+    available before its hits."""
 
     def __init__(self, context: SearchContext) -> None:
-        self.scope: Future[Scope] = Future()
+        self.scope: Future[SearchScope] = Future()
         self.query: Future[LexicalQuery | None] = Future()
         self.query_vector: Sequence[float] | None = None  # set as soon as it is known
         self.result = side_thread.start(self._find, context)
@@ -145,36 +145,36 @@ class _LexicalTask:
 
 
 def _settle(future: "Future[T]", value: T) -> None:
-    if not future.done():  # it is when the work was repeated on a new connection
+    if not future.done():  # it is done if the work was repeated on a new connection
         future.set_result(value)
 
 
 def _candidates_for(request: SearchRequest) -> int:
-    """How many candidates each leg brings."""
+    """Return how many candidates each leg contributes."""
     return max(settings.SEARCH["candidates"], request.k)
 
 
-def _scope(context: SearchContext) -> Scope:
+def _scope(context: SearchContext) -> SearchScope:
     """Inside namespace()."""
     filters = context.request.filters
     if filters.is_empty:
-        return Scope(chunks=context.index.chunk_count)
+        return SearchScope(chunks=context.index.chunk_count)
     return resolve(filters, context.index, few=settings.SEARCH["exact_scan_rows"])
 
 
 def _lexical_hits(
     context: SearchContext,
-    scope: Scope,
+    scope: SearchScope,
     understood: Callable[[LexicalQuery | None], None] = lambda query: None,
 ) -> LexicalResult:
-    """`understood` is called with the query before the search for it begins."""
+    """`understood` is called with the query before the search starts."""
     index = context.index
     profile_id = index.profile.pk
     with context.clock("lexical"):
         query = lexical.analyse(
             context.query, namespace_id=index.namespace_id, profile_id=profile_id
         )
-        if query is None or not query.phrases:  # phrases may yet be given up
+        if query is None or not query.phrases:  # phrases may still be dropped
             understood(query)
         if query is not None:
             return _bm25_hits(context, query, scope)
@@ -190,8 +190,8 @@ def _lexical_hits(
         return LexicalResult(found, None, ("plain_full_text: words_not_counted",))
 
 
-def _bm25_hits(context: SearchContext, query: LexicalQuery, scope: Scope) -> LexicalResult:
-    """Without its phrases if no chunk has them and the question holds other words as well."""
+def _bm25_hits(context: SearchContext, query: LexicalQuery, scope: SearchScope) -> LexicalResult:
+    """Drop the phrases if no chunk has them and the question has other words."""
     find = partial(
         lexical.find,
         profile_id=context.index.profile.pk,
@@ -208,7 +208,7 @@ def _bm25_hits(context: SearchContext, query: LexicalQuery, scope: Scope) -> Lex
 
 
 def _embed(context: SearchContext, text: str) -> tuple[Sequence[float] | None, tuple[str, ...]]:
-    """The text's vector; None and the fallback taken if the embedder does not work."""
+    """Return the text's vector, or None and the fallback if the embedder fails."""
     try:
         with context.clock("embed"):
             return embed_question(context.index, text), ()
@@ -230,7 +230,7 @@ def _dense_hits(
     context: SearchContext,
     vector: Sequence[float] | None,
     query: LexicalQuery | None,
-    scope: Scope,
+    scope: SearchScope,
 ) -> tuple[Sequence[Candidate], str]:
     """The candidates and the plan that found them."""
     if vector is None:

@@ -1,4 +1,4 @@
-"""The lexical leg: chunks that share words with the question, by BM25, best first."""
+"""The lexical leg: chunks that share words with the question, ranked by BM25."""
 
 import uuid
 from collections import Counter
@@ -13,10 +13,10 @@ from retrieval.requests import Candidate
 
 from . import bm25, spelling
 from .bm25 import Term
-from .scope import Scope
+from .scope import SearchScope
 
-# The question's lexemes under each configuration that the namespace is indexed with, and how many
-# chunks have each. No row at all: the namespace's words have not been counted.
+# The question's lexemes under each configuration of the namespace, and how many chunks have each.
+# No rows if the namespace's words have not been counted.
 _ANALYSE = """
     WITH counted AS (
         SELECT chunks, configurations FROM documents_termstatistics
@@ -65,7 +65,7 @@ _PLAIN = """
     ORDER BY found.score DESC, found.chunk_id LIMIT %(limit)s
 """
 
-# For few documents, or few chunks of a kind: every chunk of them that has any of the words.
+# For few documents, or few chunks of a kind: every chunk with any of the words.
 _SCAN = """
     SELECT found.chunk_id, found.document_id, -(found.impacts <#> %(weights)s::sparsevec)
     FROM {few} passing (id) CROSS JOIN LATERAL (
@@ -84,27 +84,27 @@ _CHUNKS_OF_KINDS = """
      AND profile_id = %(profile)s AND kind = ANY (%(kinds)s::text[]))
 """
 
-EXTRA_BUDGET_FACTOR = 4  # on the budget, to find more candidates than `enough`
-# Limit of the factor on the budget that makes up for what a filter removes.
+EXTRA_BUDGET_FACTOR = 4  # factor on the budget, to find more candidates than `enough`
+# Maximum factor on the budget that compensates for a filter.
 MAX_WIDENING = 4
-SMALL_SHARE = 0.13  # of the namespace: the words would mostly find chunks that do not pass
-# A filter is joined to what the function returns, which is this many times as much as should do. If
-# that does not leave enough, everything is returned.
+SMALL_SHARE = 0.13  # of the namespace; below, few chunks found by words pass
+# A filter is joined to the function's result, which is this many times larger than needed. If too
+# little passes, everything is returned.
 DEPTH = 2
 EVERYTHING = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class LexicalQuery:
-    """The question's words as they are indexed."""
+    """The words of the question as indexed."""
 
     terms: tuple[Term, ...]
-    phrases: str  # a tsquery of all quoted phrases; "" if there are none
-    exclusions: str  # a tsquery that excluded words do not match; "" if there are none
+    phrases: str  # tsquery of all quoted phrases; "" if none
+    exclusions: str  # tsquery that rejects excluded words; "" if none
     chunks: int  # in the namespace, when words were last counted
     configurations: tuple[str, ...]  # text search configurations of the namespace
     notes: tuple[str, ...] = ()  # about corrected words
-    respelt: str = ""  # the question with its corrections; "" if there are none
+    respelt: str = ""  # the question with corrections; "" if none
 
     @property
     def weights(self) -> str:
@@ -112,14 +112,15 @@ class LexicalQuery:
 
     @property
     def required(self) -> str:
-        """A tsquery of phrases and exclusions; "" if there are none."""
+        """A tsquery of phrases and exclusions; "" if none."""
         return " & ".join(filter(None, [self.phrases, self.exclusions]))
 
 
 def analyse(
     query: ParsedQuery, *, namespace_id: uuid.UUID, profile_id: uuid.UUID
 ) -> LexicalQuery | None:
-    """None if the namespace's words were never counted. Inside namespace()."""
+    """Analyse the question; None if the namespace's words were never counted. Inside
+    namespace()."""
     words = prepare(query.text, query=True)
     phrases = [*query.phrases, *query.excluded]
     rows = query_prepared(
@@ -136,8 +137,8 @@ def analyse(
     total, found, configurations = rows[0][0], rows[0][7], rows[0][8]
     by_position: dict[int, list[tuple[str, int, int]]] = {}
     times: Counter[int] = Counter()
-    # A word that only one language keeps, because it is a stop word elsewhere, is rare or not among
-    # the chunks of that language. Among all chunks "the" would seem rare beside one French note.
+    # A word that only one language keeps, because it is a stop word elsewhere, is weighed among the
+    # chunks of that language. Among all chunks "the" would seem rare because of one French note.
     reach: Counter[int] = Counter()
     for _, lexeme, position, often, dimension, chunks, chunks_of_its_languages, *_ in rows:
         if lexeme is not None:
@@ -160,7 +161,7 @@ def analyse(
         if position in by_word and word in corrected:
             reached = min(total, reach[position])
             by_word[position] = _guessed(corrected[word], reached, times[position])
-    # Other spellings of the words are guesses: one that no document uses is left out.
+    # Other spellings are guesses: those that no document uses are dropped.
     terms = [term for position, term in by_word.items() if term.chunks or position in typed]
     for prefix in query.prefixes:
         terms.append(_expanded(prefix, namespace_id, profile_id, total))
@@ -181,16 +182,16 @@ def find(
     question: LexicalQuery,
     *,
     profile_id: uuid.UUID,
-    scope: Scope,
+    scope: SearchScope,
     limit: int,
     budget: int,
     enough: int | None = None,
 ) -> list[Candidate]:
-    """Candidates with lexical score and rank. Inside namespace().
+    """Return candidates with lexical score and rank. Inside namespace().
 
-    Scores about `budget` chunks first. If that gives too few, because the words rarely occur
-    together or a filter removes most, it scores more: as many as it takes to find `enough`, and
-    up to a few times the budget to reach `limit`.
+    Scores about `budget` chunks first. If that finds too few, because the words rarely occur
+    together or a filter removes most, it scores more: as many as needed to find `enough`, and up to
+    a few times the budget to reach `limit`.
     """
     if not question.terms:
         return []
@@ -213,27 +214,27 @@ def find(
             return found
 
 
-def scans_each_chunk(scope: Scope, budget: int) -> bool:
-    """Whether the chunks are so few that reading each costs less than finding them by words."""
+def scans_each_chunk(scope: SearchScope, budget: int) -> bool:
+    """Whether there are so few chunks that scanning each is cheaper than finding them by words."""
     if scope.documents is None and (not scope.kinds or scope.through_index):
         return False
     return scope.chunks <= 2 * budget or scope.share < SMALL_SHARE
 
 
-def wider(budget: int, scope: Scope) -> int:
-    """The budget before the filter that leaves `budget` after it, up to a limit."""
+def wider(budget: int, scope: SearchScope) -> int:
+    """Return the budget before a filter that leaves `budget` after it, up to a limit."""
     return int(budget / max(scope.share, 1 / MAX_WIDENING))
 
 
-def restricted(question: LexicalQuery, wanted: str) -> str:
-    """Only chunks that also have the phrases and nothing that is excluded."""
-    return f"({wanted}) & {question.required}" if question.required else wanted
+def restricted(question: LexicalQuery, query: str) -> str:
+    """Add the required phrases and the exclusions to a tsquery."""
+    return f"({query}) & {question.required}" if question.required else query
 
 
 def find_plainly(
-    query: ParsedQuery, *, profile_id: uuid.UUID, scope: Scope, limit: int, language: str
+    query: ParsedQuery, *, profile_id: uuid.UUID, scope: SearchScope, limit: int, language: str
 ) -> list[Candidate]:
-    """PostgreSQL's own ranking, for a namespace whose words have not been counted."""
+    """Use PostgreSQL's own ranking, for a namespace whose words have not been counted."""
     words = prepare(query.text, query=True)
     stems = _fetch(
         "SELECT lexeme FROM unnest(to_tsvector(%(configuration)s::regconfig, %(words)s))",
@@ -270,7 +271,7 @@ def _term(forms: Sequence[tuple[str, int, int]], total: int, times: int = 1) -> 
 
 
 def _unknown(by_word: Mapping[int, Term], typed: Mapping[int, str]) -> dict[str, Term]:
-    """Typed words that are in no document, unless they are half of one that is ("data base")."""
+    """Return typed words that no document contains, unless they are half of one ("data base")."""
     others = [term for position, term in by_word.items() if position not in typed and term.chunks]
     joined = " ".join(lexeme for term in others for lexeme in term.lexemes)
     return {
@@ -287,7 +288,7 @@ def _guessed(correction: spelling.Correction, total: int, times: int) -> Term:
 
 
 def _expanded(prefix: str, namespace_id: uuid.UUID, profile_id: uuid.UUID, total: int) -> Term:
-    """A prefix: all words that begin with it, as one term."""
+    """Return all words that start with a prefix, as one term."""
     start = prepare(prefix).running.replace(" ", "")
     forms = _fetch(_EXPAND, {"namespace": namespace_id, "profile": profile_id, "prefix": start})
     term = _term(forms, total)
@@ -295,16 +296,16 @@ def _expanded(prefix: str, namespace_id: uuid.UUID, profile_id: uuid.UUID, total
 
 
 def _either(queries: Sequence[str], forms: int) -> list[str]:
-    """Each phrase under any of the configurations; without those that are only stop words."""
+    """Match each phrase under any configuration, skipping phrases of stop words only."""
     phrases = (queries[start : start + forms] for start in range(0, len(queries), forms or 1))
     each = ([text for text in phrase if text] for phrase in phrases)
     return ["(" + " | ".join(f"({text})" for text in texts) + ")" for texts in each if texts]
 
 
 def scan_each_chunk(
-    question: LexicalQuery, *, profile_id: uuid.UUID, scope: Scope, limit: int
+    question: LexicalQuery, *, profile_id: uuid.UUID, scope: SearchScope, limit: int
 ) -> tuple[str, dict[str, Any]]:
-    """The statement that reads each chunk of the scope, and its parameters."""
+    """Return the statement that scans each chunk of the scope, and its parameters."""
     few, key, join = _CHUNKS_OF_KINDS, "chunk_id", scope.join("found")
     if scope.documents is not None:
         few, key, join = "unnest(%(documents)s::uuid[])", "document_id", ""
@@ -314,7 +315,7 @@ def scan_each_chunk(
 
 
 def _parameters(
-    question: LexicalQuery, wanted: str, profile_id: uuid.UUID, scope: Scope, limit: int
+    question: LexicalQuery, wanted: str, profile_id: uuid.UUID, scope: SearchScope, limit: int
 ) -> dict[str, Any]:
     return {
         **scope.parameters,

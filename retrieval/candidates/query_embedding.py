@@ -1,5 +1,5 @@
-"""A question's vector, by the model that its index was made with: cached, and computed once however
-many ask the same at the same time."""
+"""The vector of a question, by the model of its index. Cached, and computed only once for
+concurrent identical questions."""
 
 import uuid
 from functools import cache, partial
@@ -14,11 +14,11 @@ from ragsite.web.threads import release_connections
 from retrieval.cache.results import embed_query_cached
 from retrieval.search_context import SearchedIndex
 
-FAILURES, PAUSE_SECONDS = 3, 30.0  # in a row; then a provider is left alone
+FAILURES, PAUSE_SECONDS = 3, 30.0  # after this many failures in a row the provider is paused
 
 
 def embed_question(index: SearchedIndex, text: str) -> list[float]:
-    """Raises IngestError where the model is not there, or is not the index's own."""
+    """Raises IngestError if the model is not available, or is not the index's."""
     embedder = profiles.embedder_of(index.profile)
     vector, _ = embed_query_cached(
         embedder.identity,
@@ -32,14 +32,14 @@ def embed_question(index: SearchedIndex, text: str) -> list[float]:
 def _ask_embedder(
     alias: str, embedder: Embedder, text: str, namespace_id: uuid.UUID
 ) -> list[float]:
-    """Raises at once for a provider that keeps failing: else every search would wait for it."""
+    """Fail at once for a provider that keeps failing; otherwise every search would wait for it."""
     breaker = _breaker(alias)
     if breaker.is_open:
         raise EmbeddingProviderFailed(
             "The provider has failed several times and is left alone for a while.",
             code=ProviderUnavailable.code,
         )
-    release_connections()  # a provider may take its time
+    release_connections()  # a provider may be slow
     try:
         vector = embedder.embed_query(text)
     except EmbeddingProviderFailed:

@@ -1,4 +1,4 @@
-"""What to search: the whole namespace or what passes a filter, and about how much that is."""
+"""The scope of a search: the whole namespace or the documents that pass a filter, and its size."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -8,19 +8,19 @@ from ragsite.database.tenancy import current_connection
 from retrieval.filters import Filters, compile_filters, indexed
 from retrieval.search_context import SearchedIndex
 
-# Up to so many chunks of a large namespace it is quicker to look at each than to go through the
-# vector index, which has to step over all that do not pass, everybody's: for a hundred candidates
-# over a hundred times the table's rows for each that passes. So the bound grows with the root of
-# the table, to SEARCH_EXACT_SCAN_ROWS. docs/decisions/0015-retrieval.md
+# With up to this many chunks, scanning each is faster than the vector index, which has to step over
+# every tenant's rows that do not pass: for a hundred candidates, over a hundred times the table's
+# rows divided by the rows that pass. So the bound grows with the square root of the table, up to
+# SEARCH_EXACT_SCAN_ROWS. docs/decisions/0015-retrieval.md
 _BOUND = """
     SELECT CASE WHEN %(chunks)s <= %(few)s THEN %(few)s
                 ELSE least(%(few)s, sqrt(1600 * greatest(reltuples, %(chunks)s))) END::int AS chunks
     FROM pg_class WHERE oid = 'documents_chunk'::regclass
 """
 
-# Ids are random: the first documents are as good as any to guess from how many pass. Every document
-# is looked at only if those seem to be few, or every one that an index finds. The condition is
-# compiled: it names columns and parameters, and holds nothing a user wrote.
+# Ids are random, so the first documents are a fair sample for estimating how many pass. All
+# documents, or all that an index finds, are checked only if few seem to pass. The condition is
+# compiled: it contains column names and parameters, and nothing a user wrote.
 SAMPLE = 1000
 _DOCUMENTS = """
     WITH bound AS MATERIALIZED ({bound}), sampled AS MATERIALIZED (
@@ -53,7 +53,7 @@ _OF_KINDS = """
     ) counted
 """
 
-# What the planner believes is enough to choose how hard to look.
+# The planner's estimate is accurate enough to choose a strategy.
 _KINDS_BY_STATISTICS = """
     EXPLAIN (FORMAT JSON) SELECT FROM documents_chunk WHERE namespace_id = %(tenant)s
     AND profile_id = %(profile)s AND kind = ANY (%(kinds)s)
@@ -61,22 +61,23 @@ _KINDS_BY_STATISTICS = """
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """What a filter leaves of a namespace; the same for both legs."""
+class SearchScope:
+    """The part of a namespace that a filter leaves; the same for both legs."""
 
-    chunks: int  # about how many are left
-    share: float = 1.0  # of the namespace's chunks; 1 without a filter
+    chunks: int  # estimated
+    share: float = 1.0  # fraction of the namespace's chunks; 1 without a filter
     kinds: tuple[str, ...] = ()
     condition: str = ""  # SQL over `document`
     parameters: dict[str, Any] = field(default_factory=dict)
-    # What passes the condition, if it is few: the ids of documents, as PostgreSQL writes an array.
+    # The ids of the documents that pass, as a PostgreSQL array, if there are few.
     documents: str | None = None
-    # Too many to read each, though they may be fewer than SEARCH_EXACT_SCAN_ROWS.
+    # Too many to scan, even if they are fewer than SEARCH_EXACT_SCAN_ROWS.
     through_index: bool = False
 
     def join(self, row: str) -> str:
-        """The filter as a join, for statements that do not take the documents' ids. It names the
-        namespace although row-level security does: as a join condition it is cheaper per row."""
+        """The filter as a join, for statements that do not accept document ids. It names the
+        namespace although row-level security does too: as a join condition it is cheaper per
+        row."""
         if not self.condition:
             return ""
         return (
@@ -85,12 +86,12 @@ class Scope:
         )
 
 
-def resolve(filters: Filters, index: SearchedIndex, *, few: int) -> Scope:
-    """What the filters leave of the index. Inside namespace()."""
-    scope = Scope(chunks=index.chunk_count, parameters={"tenant": index.namespace_id})
+def resolve(filters: Filters, index: SearchedIndex, *, few: int) -> SearchScope:
+    """Return the scope that the filters define. Inside namespace()."""
+    scope = SearchScope(chunks=index.chunk_count, parameters={"tenant": index.namespace_id})
     condition, parameters = compile_filters(filters)
     if condition:
-        # Documents by name are found by their keys: there is nothing to guess.
+        # Documents listed by id are found by key: nothing to estimate.
         sample = 0 if filters.document_ids else SAMPLE
         lookup = indexed(filters)
         scope = passing(condition, parameters, index, few=few, sample=sample, lookup=lookup)
@@ -107,17 +108,17 @@ def passing(
     few: int,
     sample: int = SAMPLE,
     lookup: tuple[str, list[str]] | None = None,
-) -> Scope:
-    """A filter that leaves few chunks is turned into its documents: then each leg can look at
-    exactly those, by rule instead of by the planner's guess. `lookup`: an SQL function that finds
+) -> SearchScope:
+    """Resolve a filter that leaves few chunks to its documents, so that each leg can scan exactly
+    those instead of relying on the planner's estimate. `lookup` is an SQL function that finds
     documents by an index, and its argument. Inside namespace()."""
     function, wanted = lookup or ("", None)
-    own = {"sample": sample, "wanted": wanted}
+    values = {"sample": sample, "wanted": wanted}
     guessed, counted, documents = _row(
-        statement(condition, function), index, few, **parameters, **own
+        statement(condition, function), index, few, **parameters, **values
     )
     chunks = counted if documents is not None else max(guessed, counted)
-    return Scope(
+    return SearchScope(
         chunks,
         _share(chunks, index),
         condition=condition,
@@ -137,8 +138,8 @@ def statement(condition: str, function: str) -> str:
     )
 
 
-def _of_kinds(scope: Scope, index: SearchedIndex, few: int) -> Scope:
-    """The scope narrowed to chunks of its kinds."""
+def _of_kinds(scope: SearchScope, index: SearchedIndex, few: int) -> SearchScope:
+    """Narrow the scope to chunks of the requested kinds."""
     if scope.documents is not None:
         return scope
     kinds = {"kinds": list(scope.kinds), "profile": index.profile.pk}
@@ -152,10 +153,10 @@ def _of_kinds(scope: Scope, index: SearchedIndex, few: int) -> Scope:
     return replace(scope, chunks=int(index.chunk_count * share), share=share, through_index=True)
 
 
-def _row(asked: str, index: SearchedIndex, few: int, **parameters: Any) -> tuple[Any, ...]:
+def _row(statement: str, index: SearchedIndex, few: int, **parameters: Any) -> tuple[Any, ...]:
     common: dict[str, Any] = {"tenant": index.namespace_id, "chunks": index.chunk_count, "few": few}
     with current_connection().cursor() as cursor:
-        cursor.execute(asked, {**parameters, **common})
+        cursor.execute(statement, {**parameters, **common})
         row: tuple[Any, ...] = cursor.fetchone()
         return row
 

@@ -1,4 +1,4 @@
-"""The scores of both legs for every candidate, whichever leg found it."""
+"""Compute the scores of both legs for every candidate, whichever leg found it."""
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -29,14 +29,14 @@ class Scored:
     """The candidates of both legs with both scores."""
 
     candidates: tuple[Candidate, ...]
-    refused: tuple[Candidate, ...] = ()  # lack a quoted phrase, or have an excluded word
+    refused: tuple[Candidate, ...] = ()  # without a quoted phrase, or with an excluded word
 
 
 NOTHING = Scored(())
 
 
 def union(dense_hits: Iterable[Candidate], lexical_hits: Iterable[Candidate]) -> list[Candidate]:
-    """Every candidate of either leg once, by its id, with its rank in each."""
+    """Merge the candidates of both legs by id, with the rank in each."""
     merged: dict[uuid.UUID, Candidate] = {hit.chunk_id: hit for hit in dense_hits}
     for hit in lexical_hits:
         other = merged.get(hit.chunk_id)
@@ -50,9 +50,9 @@ def union(dense_hits: Iterable[Candidate], lexical_hits: Iterable[Candidate]) ->
 def score(candidates: Sequence[Candidate], *, vector: Sequence[float] | None) -> Scored:
     """Complete the scores. Inside namespace().
 
-    Dense hits were read under row-level security and have both scores. Chunks that only the
-    lexical leg found are read here, again under row-level security, and get their similarity
-    unless `compare` has already set it. A chunk that is gone was just replaced and is left out.
+    Dense hits were read under row-level security and have both scores. Chunks that only the lexical
+    leg found are read here, also under row-level security, and get their similarity unless
+    `compare` has already set it. A chunk that no longer exists was just replaced, and is dropped.
     """
     unread = [candidate for candidate in candidates if candidate.similarity is None]
     there = compare(unread, vector)
@@ -71,7 +71,7 @@ def score(candidates: Sequence[Candidate], *, vector: Sequence[float] | None) ->
 def matches(
     candidates: Sequence[Candidate], question: LexicalQuery | None
 ) -> Mapping[uuid.UUID, tuple[TermMatch, ...]]:
-    """Which words of the question each candidate has, and what each adds to its score."""
+    """Return which words of the question each candidate has, and what each adds to its score."""
     if question is None or not question.terms or not candidates:
         return {}
     with current_connection().cursor() as cursor:
@@ -94,8 +94,8 @@ def matches(
 
 
 def compare(candidates: Sequence[Candidate], vector: Sequence[float] | None) -> Set[uuid.UUID]:
-    """Set each candidate's own vector, and its similarity to `vector` unless that is None. Returns
-    the ids of those that still exist."""
+    """Set each candidate's vector, and its similarity to `vector` unless that is None. Return the
+    ids of those that still exist."""
     if not candidates:
         return frozenset()
     parameter = None if vector is None else as_text(vector)

@@ -1,7 +1,6 @@
-"""A few threads with database connections of their own, for the half of a search that can run while
-the other half computes.
+"""Threads with their own database connections, for the half of a search that can run in parallel.
 
-Their connections are not from the pool: a request holds one of those while it waits, so many
+Their connections are not from the pool: a request holds a pooled connection while it waits, so many
 requests at once would deadlock.
 """
 
@@ -23,7 +22,7 @@ T = TypeVar("T")
 
 
 def start(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
-    """Start the work in another thread; do it here and now if all of them are busy."""
+    """Start the work in another thread, or run it here if all threads are busy."""
     free = _free()
     if not free.acquire(blocking=False):
         return _done_here(work, *args, **kwargs)
@@ -35,6 +34,12 @@ def start(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Future[T]
     future = _threads().submit(run)
     future.add_done_callback(lambda _: free.release())
     return future
+
+
+def use_none() -> None:
+    """From now on all work is done here and now, in a process that is to keep no connection."""
+    while _free().acquire(blocking=False):
+        pass
 
 
 @cache
@@ -69,7 +74,7 @@ def _own_connections() -> None:
 
 
 def _with_live_connection(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Retry on a new connection if the old one died since it was last used."""
+    """Retry on a new connection if the old one has died since it was last used."""
     connection = current_connection()
     was_open = connection.connection is not None
     try:

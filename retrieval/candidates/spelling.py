@@ -1,8 +1,8 @@
-"""Misspelt words: a word that no document has is replaced by the known words closest to it.
+"""Spelling correction: replace a word that no document contains by the closest known words.
 
-Every way to write it with one letter changed is stemmed and looked up in the namespace's own terms
-by key, so the cost does not grow with the vocabulary and needs neither an extension nor memory.
-Only a long word with two mistakes is compared with the terms that begin like it.
+Every form of the word with one letter changed is stemmed and looked up by key in the namespace's
+terms, so the cost does not grow with the vocabulary, and no extension or memory is needed. Only a
+long word with two mistakes is compared with the terms that start like it.
 """
 
 import re
@@ -19,24 +19,24 @@ from ragsite.database.tenancy import current_connection
 from .bm25 import Term
 
 MIN_LENGTH = 4  # letters; a shorter word is close to too many others
-MIN_LENGTH_FOR_REPLACING = 5  # with four letters, another letter usually makes another word
-MIN_LENGTH_FOR_TWO = 8  # letters of a word that may have two mistakes
+MIN_LENGTH_FOR_REPLACING = 5  # a changed letter in a shorter word makes another word
+MIN_LENGTH_FOR_TWO = 8  # letters; minimum for two mistakes
 MIN_STEM_FOR_TWO = 6
-MAX_WORDS = 6  # of one question; one with more is a pasted log, not a slip
+MAX_WORDS = 6  # per question; with more unknown words it is a pasted log
 MAX_GUESSES = 3
-MAX_COMPARED = 2000  # terms that begin like the word, the most frequent first
+MAX_COMPARED = 2000  # most frequent terms with the same beginning
 SAME_BEGINNING = 2  # letters
 MAX_ACRONYM = 5  # capitals
 
-_STEM = "…"  # ends what is shown where only the beginning of the word is known
+_STEM = "…"  # shown where only the beginning of the word is known
 
 _ALPHABETS = (
     string.ascii_lowercase,
     "".join(map(chr, range(ord("а"), ord("я") + 1))),
     "".join(map(chr, range(ord("α"), ord("ω") + 1))),
 )
-# A word of letters only, perhaps between quotation marks or brackets. Whatever holds digits or
-# signs (ERR_42, --flag, user@host, file.txt) is meant as it stands.
+# A word of letters only, perhaps in quotation marks or brackets. Anything with digits or signs
+# (ERR_42, --flag, user@host, file.txt) is intentional.
 _PLAIN = re.compile(r"[\"'“‘(\[¿¡]*([^\W\d_]+)(?:['’]s)?[.,;:!?…)\]\"'”’]*")
 
 _ONE_MISTAKE = """
@@ -59,8 +59,8 @@ _ALIKE = """
     ORDER BY chunks DESC, lexeme LIMIT %(limit)s
 """
 
-# Counts may be older than the newest documents. Through the function, because row-level security
-# keeps the application role from the words' index.
+# Counts may be older than the newest documents. A function is used because row-level security keeps
+# the application role from using the index of words.
 _IN_USE = """
     SELECT asked.nth FROM unnest(%(wanted)s::text[]) WITH ORDINALITY asked (wanted, nth)
     WHERE EXISTS (SELECT 1 FROM ragsite.plain_candidates(
@@ -75,7 +75,7 @@ class Guess:
     lexeme: str
     dimension: int
     chunks: int
-    shown: str  # as a person would write it
+    shown: str  # the usual spelling
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,8 @@ class Correction:
 
 
 def respelt(text: str, corrected: Iterable[Correction]) -> str:
-    """The text with each misspelt word as its most frequent guess; "" if nothing changes."""
+    """Return the text with each misspelt word replaced by its most frequent guess; "" if
+    unchanged."""
     changed = text
     for correction in corrected:
         best = correction.guesses[0].shown
@@ -107,7 +108,7 @@ def corrections(
     profile_id: uuid.UUID,
     configurations: Sequence[str],
 ) -> dict[str, Correction]:
-    """By word: what to search for instead of words that no document has. Inside namespace()."""
+    """Return what to search for instead of each word that no document has. Inside namespace()."""
     if not unknown:
         return {}
     typed = _correctable(query)
@@ -129,8 +130,8 @@ def corrections(
 
 
 def _correctable(query: ParsedQuery) -> dict[str, str]:
-    """Words that may be misspelt, as they are indexed and as they were typed. Common words,
-    quoted phrases, prefixes, numbers, identifiers and acronyms are meant as they stand."""
+    """Return words that may be misspelt, as indexed and as typed. Common words, quoted phrases,
+    prefixes, numbers, identifiers and acronyms are never corrected."""
     literal = {
         word for text in (*query.phrases, *query.prefixes) for word in prepare(text).running.split()
     }
@@ -172,8 +173,8 @@ def _one_mistake(
 
 
 def _forms(word: str) -> Iterator[str]:
-    """All ways to write it with one letter too few, too many, wrong, or two swapped. The first
-    letter is hardly ever wrong, so it stays, or swaps with the second."""
+    """Return all forms with one letter missing, added, replaced, or two swapped. The first letter
+    is hardly ever wrong, so it only swaps with the second."""
     letters = _alphabet(word)
     splits = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
     if len(word) > MIN_LENGTH:
@@ -209,7 +210,8 @@ def _two_mistakes(lexemes: Sequence[str], whose: Mapping[str, uuid.UUID]) -> lis
 
 
 def distance(one: str, two: str) -> int:
-    """Letters to insert, delete, replace or swap with a neighbour to turn one into the other."""
+    """Return the number of letters to insert, delete, replace or swap to turn one into the
+    other."""
     before: list[int] = []
     row = list(range(len(two) + 1))
     for i, letter in enumerate(one, start=1):
@@ -233,5 +235,5 @@ def _in_use(terms: Mapping[str, Term], profile_id: uuid.UUID) -> set[str]:
 
 
 def _alphabet(word: str) -> str:
-    """The one its first letter belongs to; "" for scripts whose letters we do not know."""
+    """Return the alphabet of its first letter; "" for scripts we do not know."""
     return next((letters for letters in _ALPHABETS if word[:1] in letters), "")

@@ -1,16 +1,15 @@
-"""The passages as one numbered text for a language model, within a budget of tokens."""
+"""Assemble the passages into one numbered text for a language model, within a token budget."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from documents.chunking.sizes import CountTokens
 from retrieval.requests import Candidate, Hit
-
-CountTokens = Callable[[Sequence[str]], list[int]]
 
 
 class Placed(Protocol):
-    """Where a passage is: a hit, or the row it is made of."""
+    """The position of a passage: a hit, or its row."""
 
     @property
     def title(self) -> str: ...
@@ -28,7 +27,7 @@ class Placed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ContextFormat:
-    """`head` makes the heading of a passage from its number; opening and closing go around all."""
+    """`head` formats the heading of a passage from its number; opening and closing surround all."""
 
     head: Callable[[int, Placed], str]
     opening: str = ""
@@ -74,8 +73,8 @@ def assemble(
 
 
 def _costs(hits: Sequence[Hit], form: ContextFormat, count_tokens: CountTokens) -> list[int]:
-    """Tokens of each block. A chunk's own were counted at ingestion; only its heading and the text
-    around it are counted here, with a number of three digits, because the real number is not
+    """Return the tokens of each block. A chunk's tokens were counted at ingestion; only its heading
+    and the text around it are counted here, with a three-digit number, because the real one is not
     known yet."""
     texts = [form.head(999, hit) + hit.uncounted for hit in hits]
     return [
@@ -85,7 +84,7 @@ def _costs(hits: Sequence[Hit], form: ContextFormat, count_tokens: CountTokens) 
 
 
 def above(placed: Placed) -> str:
-    """The lines above a passage: its title, section and page, and its table header."""
+    """Return the lines above a passage: its title, section and page, and its table header."""
     place = place_of(placed)
     return f"{place}\n{placed.table_header}" if placed.table_header else place
 
@@ -95,7 +94,7 @@ def place_of(placed: Placed) -> str:
 
 
 def _place(title: str, section: str, page: int | None) -> str:
-    """Title, section and page, as a person would cite them; a title that opens the section once."""
+    """Return title, section and page as a person would cite them, without repeating a title."""
     title = "" if section.startswith(title) else title
     return " — ".join(part for part in (title, section, f"p. {page}" if page else "") if part)
 
@@ -116,7 +115,7 @@ def _markdown_head(number: int, placed: Placed) -> str:
 
 
 def file_name_of(placed: Placed) -> str:
-    """The last part of the source, which is the file's name for all but texts without one."""
+    """Return the last part of the source, which is the file name if there is one."""
     scheme, _, rest = placed.source_uri.partition(":")
     if scheme == "text" and placed.title:
         return placed.title

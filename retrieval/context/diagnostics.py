@@ -45,8 +45,8 @@ def explain(
     dropped: Sequence[Candidate],
     term_matches: Mapping[uuid.UUID, tuple[TermMatch, ...]],
 ) -> dict[str, Any]:
-    """Every candidate with its fate, the words with their weights, the filters as understood: the
-    fields of Diagnostics that only an explained search has."""
+    """Return the fields of Diagnostics that only an explained search has: every candidate with its
+    outcome, the words with their weights, and the filters as understood."""
     if not context.request.explain:
         return {}
     fates = {merged: "merged" for pick in picks for merged in pick.merged}

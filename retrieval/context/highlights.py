@@ -1,4 +1,4 @@
-"""Where in a passage the question's words are, in any inflected form."""
+"""Find the question's words in a passage, in any inflected form."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -6,9 +6,9 @@ from dataclasses import replace
 from documents.text.lexemes import word_spans
 from ragsite.database.tenancy import current_connection
 from retrieval.candidates.lexical import LexicalQuery
-from retrieval.requests import Hit, Span
+from retrieval.requests import Highlight, Hit
 
-# A stemmer changes how words end: only words that begin like one of the question's can match.
+# A stemmer changes word endings, so only words that begin like one of the question's can match.
 SAME_BEGINNING = 3
 
 _MATCHING = """
@@ -20,7 +20,7 @@ _MATCHING = """
 
 
 def highlighted(hits: Sequence[Hit], question: LexicalQuery) -> list[Hit]:
-    """The same hits with the spans of their matching words, in the document's text."""
+    """Return the hits with the spans of their matching words, in the document's text."""
     lexemes = [lexeme for term in question.terms for lexeme in term.lexemes if not term.is_prefix]
     prefixes = tuple(term.lexemes[0] for term in question.terms if term.is_prefix)
     beginnings = {lexeme[:SAME_BEGINNING] for lexeme in lexemes}
@@ -32,7 +32,7 @@ def highlighted(hits: Sequence[Hit], question: LexicalQuery) -> list[Hit]:
             hit,
             highlights=_spans(
                 (
-                    Span(hit.start + start, hit.start + end)
+                    Highlight(hit.start + start, hit.start + end)
                     for word, start, end in found
                     if word in matching or (prefixes and word.startswith(prefixes))
                 ),
@@ -59,12 +59,12 @@ def _matching(
         return frozenset(row[0] for row in cursor.fetchall())
 
 
-def _spans(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """In order, with overlapping ones (a compound and its part) merged."""
-    merged: list[Span] = []
+def _spans(spans: Iterable[Highlight]) -> tuple[Highlight, ...]:
+    """Return spans in order, merging overlaps (a compound and its part)."""
+    merged: list[Highlight] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if merged and span.start < merged[-1].end:
-            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
+            merged[-1] = Highlight(merged[-1].start, max(merged[-1].end, span.end))
         else:
             merged.append(span)
     return tuple(merged)

@@ -1,4 +1,4 @@
-"""From picks to hits: the text of the chosen chunks and where it is in the document."""
+"""Read the text of the chosen chunks and its position in the document."""
 
 import hashlib
 import uuid
@@ -13,7 +13,7 @@ from retrieval.ranking.diversity import Pick
 from retrieval.requests import Hit
 from retrieval.stored_chunk import StoredChunk
 
-MAX_SECTION_LENGTH = 6000  # characters; a longer one would fill the context alone
+MAX_SECTION_LENGTH = 6000  # characters; a longer section would fill the context alone
 
 _CUT = """
     SELECT pick.id, substr(version.text, pick.first + 1, pick.last - pick.first)
@@ -24,8 +24,8 @@ _CUT = """
 
 
 def read(picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]) -> list[Hit]:
-    """A single chunk has its own text; a merged or expanded passage is cut out of the version's
-    text, in one statement for all. Inside namespace()."""
+    """Return hits. A single chunk has its own text; a merged or expanded passage is cut from the
+    version's text, in one statement for all. Inside namespace()."""
     cut = _cut([pick for pick in picks if not _is_whole(pick, rows)], rows)
     return [_hit(pick, rows, cut) for pick in picks]
 
@@ -49,7 +49,7 @@ def _cut(picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]) -> dict[u
 
 
 def contents(chunk_ids: Sequence[uuid.UUID]) -> Mapping[uuid.UUID, str]:
-    """The texts of these chunks, by id. Inside namespace()."""
+    """Return the texts of these chunks, by id. Inside namespace()."""
     return dict(Chunk.objects.filter(pk__in=chunk_ids).values_list("pk", "content"))
 
 
@@ -72,7 +72,8 @@ def widen(picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]) -> None:
 def _section(
     headings: Sequence[dict[str, Any]], start: int, end: int, length: int
 ) -> tuple[int, int]:
-    """From the last heading before the passage to the next that is not below it."""
+    """Return the span from the last heading before the passage to the next of the same or a higher
+    level."""
     before = [heading for heading in headings if heading["start"] <= start]
     if not before:
         return start, end
@@ -86,7 +87,7 @@ def _section(
 
 
 def _header(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk]) -> str:
-    """The table header of the rows that the passage begins with."""
+    """Return the table header of the rows that the passage begins with."""
     first = min((rows[chunk_id] for chunk_id in pick.chunk_ids), key=lambda row: row.start)
     return first.table_header if first.start == pick.start else ""
 
@@ -116,6 +117,7 @@ def _hit(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk], cut: Mapping[uuid.UU
         metadata=row.metadata,
         chunk_metadata=row.own_metadata,
         tags=tuple(row.tags),
+        collections=tuple(row.collections),
         language=row.language,
         ordinal=row.ordinal,
         media_type=row.media_type,

@@ -1,4 +1,4 @@
-"""Which candidates say the same: by the hash of their words, else by vectors and words together.
+"""Find candidates with the same content: by the hash of their words, or by vectors and words.
 
 Vectors alone are not enough: two invoices that differ only in number and amount have nearly the
 same vector, and are not duplicates.
@@ -16,7 +16,7 @@ from retrieval.requests import Candidate
 from retrieval.stored_chunk import StoredChunk
 
 NEAR = 0.97  # cosine similarity
-SHARED = 0.9  # of all words of both
+SHARED = 0.9  # fraction of the words of both
 
 _WORDS = """
     SELECT chunk_id, tsvector_to_array(ts_filter(search_vector, '{d}'))
@@ -25,9 +25,9 @@ _WORDS = """
 
 
 class NearDuplicates:
-    """Tells which of the candidates say the same.
+    """Finds candidates with the same content.
 
-    Inside namespace(): takes one statement as soon as two candidates have near vectors, else none.
+    Inside namespace(): runs one statement if any two candidates have near vectors, otherwise none.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class NearDuplicates:
         self._rows = rows
         self._near = _near([chunk_id for chunk_id in ids if chunk_id in vectors], vectors)
         self._same: dict[int, list[uuid.UUID]] = {}
-        for chunk_id in ids:  # the same words embed differently under other titles
+        for chunk_id in ids:  # equal words have different vectors under other titles
             self._same.setdefault(rows[chunk_id].words_hash, []).append(chunk_id)
 
     def any_among(self, chunk_id: uuid.UUID, among: Container[uuid.UUID]) -> bool:
@@ -61,7 +61,7 @@ class NearDuplicates:
 
     @cached_property
     def _words(self) -> dict[uuid.UUID, frozenset[str]]:
-        """The words of every chunk that has a near one."""
+        """Return the words of every chunk that has a near neighbour."""
         found = query_prepared(_WORDS, {"ids": id_array(self._near)})
         return {chunk_id: frozenset(lexemes) for chunk_id, lexemes in found}
 
@@ -69,7 +69,7 @@ class NearDuplicates:
 def _near(
     ids: Sequence[uuid.UUID], vectors: Mapping[uuid.UUID, Vector]
 ) -> dict[uuid.UUID, list[uuid.UUID]]:
-    """For each chunk that has others near it, those others."""
+    """Return the near neighbours of each chunk that has any."""
     if not ids:
         return {}
     matrix = np.stack([vectors[chunk_id] for chunk_id in ids])

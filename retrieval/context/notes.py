@@ -18,7 +18,7 @@ def notes_for(
     budget: int,
     chunks: int,
 ) -> tuple[str, ...]:
-    """`chunks`: how many the namespace has."""
+    """`chunks` is the number of chunks in the namespace."""
     notes = list(query.notes)
     if request.filters.matches_nothing:
         notes.append(EMPTY_FILTER)

@@ -1,4 +1,4 @@
-"""Which candidates are shown: of the best, the k that add something to one another."""
+"""Choose the k candidates to show, so that each adds something."""
 
 import uuid
 from collections import Counter
@@ -17,14 +17,14 @@ from .assembly import FORMATS, ContextFormat, CountTokens
 from .chunk_rows import fetch_rows
 from .hits import widen
 
-SPARE = 10  # candidates to look at beyond k
+SPARE = 10  # candidates to consider beyond k
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    picks: list[Pick]  # what is shown
-    dropped: list[Candidate]  # what is not, and why
-    rows: dict[uuid.UUID, StoredChunk]  # of all that were looked at
+    picks: list[Pick]  # shown
+    dropped: list[Candidate]  # not shown, with the reason
+    rows: dict[uuid.UUID, StoredChunk]  # of all candidates that were considered
 
 
 def select(
@@ -33,8 +33,8 @@ def select(
     request: SearchRequest,
     count_tokens: CountTokens,
 ) -> Selection:
-    """Look at the first few candidates, and at more if those do not give k passages; with MMR at
-    all, because any of them may come next. Inside namespace()."""
+    """Consider the first few candidates, and more if those do not yield k passages; with MMR all of
+    them, because any may come next. Inside namespace()."""
     looked_at = len(candidates) if request.mmr_lambda < 1 else _likely(candidates, request)
     form = FORMATS[request.context_format]
     room = token_budget(request) - form.frame_tokens(count_tokens)
@@ -71,14 +71,14 @@ def token_budget(request: SearchRequest) -> int:
 def _overheads(
     rows: Mapping[uuid.UUID, StoredChunk], form: ContextFormat, count_tokens: CountTokens
 ) -> dict[uuid.UUID, int]:
-    """Tokens of the heading that the context puts above each."""
+    """Return the tokens of each heading in the context."""
     above = [form.head(99, row).rstrip() for row in rows.values()]
     return dict(zip(rows, count_tokens(above) if above else [], strict=True))
 
 
 def _likely(candidates: Sequence[Candidate], request: SearchRequest) -> int:
-    """How many to look at for k passages. Some will be too many of one document, which is known
-    already; others near duplicates or neighbours, which is not."""
+    """Estimate how many candidates yield k passages. Some exceed the limit per document, which is
+    known; others are near duplicates or neighbours, which is not."""
     if request.max_per_document is None:
         return 2 * request.k + SPARE
     wanted, seen = request.k + SPARE, Counter[uuid.UUID]()

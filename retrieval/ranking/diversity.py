@@ -1,5 +1,5 @@
-"""Varied results: near duplicates dropped, several documents and pages preferred to more of one,
-neighbouring chunks merged into one passage."""
+"""Diversify results: drop near duplicates, prefer several documents and pages to one, and merge
+neighbouring chunks into one passage."""
 
 import math
 import uuid
@@ -16,12 +16,12 @@ from .vectors import Vector
 
 MAX_MERGED = 3  # chunks in one passage
 
-# Whether a candidate repeats one of those chosen before it.
+# Whether a candidate repeats an earlier one.
 HasDuplicate = Callable[[uuid.UUID, Container[uuid.UUID]], bool]
 
 
-# Share of the score that a passage loses for each chosen passage of its document beyond the first.
-# A long report may well answer from several pages: there only the same page costs something.
+# Fraction of the score that a passage loses for each earlier passage of its document beyond the
+# first. A long report may answer from several pages, so there only the same page counts.
 DOCUMENT_DISCOUNT = 0.1
 MAX_DISCOUNTS = 3
 PAGE_DISCOUNT = 0.2
@@ -43,7 +43,7 @@ class Pick:
 
 @dataclass(slots=True)
 class Taken:
-    """How many passages are chosen so far, by document and page."""
+    """The number of passages chosen so far, by document and page."""
 
     documents: Counter[uuid.UUID] = field(default_factory=Counter)
     pages: Counter[object] = field(default_factory=Counter)
@@ -66,7 +66,7 @@ class Taken:
 
 @dataclass(slots=True)
 class Budget:
-    """Tokens for the context: a passage costs its own and those of its heading."""
+    """Tokens for the context: a passage costs its own tokens and those of its heading."""
 
     left: int
     overheads: Mapping[uuid.UUID, int] = field(default_factory=dict)
@@ -90,11 +90,11 @@ def diversify(
     mmr_lambda: float,
     budget: Budget,
 ) -> tuple[list[Pick], list[Candidate]]:
-    """(the best k that add something, what was dropped on the way). Candidates left over after k
-    are in neither.
+    """Return the best k that add something, and the candidates dropped on the way. Candidates left
+    over after k are in neither.
 
-    A neighbour of a passage is merged into it while the budget lasts: better candidates come
-    before worse ones, whether they are merged or not.
+    A neighbour of a passage is merged into it while the budget lasts: better candidates come before
+    worse ones, whether they are merged or not.
     """
     picks: dict[uuid.UUID, Pick] = {}
     by_stretch: dict[object, list[Pick]] = {}
@@ -134,8 +134,8 @@ def _next(
     vectors: Mapping[uuid.UUID, Vector],
     mmr_lambda: float,
 ) -> int:
-    """The place of the best score after the discount for its document and page. With maximal
-    marginal relevance, similarity to what is chosen is subtracted as well."""
+    """Return the index of the best score after the discount for its document and page. With maximal
+    marginal relevance, similarity to the chosen passages is subtracted as well."""
     if not picks:
         return 0
     if mmr_lambda >= 1:
@@ -155,7 +155,7 @@ def _next(
 
 
 def _best(waiting: Sequence[Candidate], rows: Mapping[uuid.UUID, StoredChunk], taken: Taken) -> int:
-    """They are sorted by score, and a discount only lowers it: most need not be looked at."""
+    """Candidates are sorted by score and a discount only lowers it, so most need not be checked."""
     best, place = -math.inf, 0
     for n, candidate in enumerate(waiting):
         if candidate.final <= best:
@@ -173,7 +173,7 @@ def _discounted(candidate: Candidate, rows: Mapping[uuid.UUID, StoredChunk], tak
 def _touching(
     own: StoredChunk, picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]
 ) -> Pick | None:
-    """The pick in the same stretch of text that this chunk overlaps or adjoins."""
+    """Return the pick in the same stretch of text that this chunk overlaps or adjoins."""
     for pick in picks:
         if len(pick.merged) + 1 < MAX_MERGED:
             reach = [rows[chunk_id].ordinal for chunk_id in pick.chunk_ids]

@@ -1,13 +1,14 @@
-"""How likely a passage answers the question, from 0 to 1, whatever else was found.
+"""How likely a passage answers the question, from 0 to 1, independent of the other results.
 
-Fused scores are stretched over one question's candidates, so the best of them is always near 1,
-even for nonsense. Relevance is a logistic model over what means the same for every question: the
-cosine similarity, and the BM25 score as a share of what the question's words are worth together.
+Fused scores are stretched over one question's candidates, so the best is always near 1, even for
+nonsense. Relevance is a logistic model over features that mean the same for every question: the
+cosine similarity, and the BM25 score as a fraction of the total weight of the question's words.
 
 The coefficients were fitted on half of 1,566 judged questions (XQuAD, hand-written questions over
 documentation, SciFact), each asked with its answer indexed, with it removed, and of other
-libraries; the other half measured them. docs/decisions/0020-relevance.md has the figures and how
-to fit anew. They hold for the bundled embedding model: of another only the words are judged.
+libraries; the other half was used for evaluation. docs/decisions/0020-relevance.md has the numbers
+and says how to refit. The coefficients are valid for the bundled embedding model; with another one
+only words count.
 """
 
 import math
@@ -16,8 +17,8 @@ from collections.abc import Iterable, Sequence
 from retrieval.candidates.bm25 import Term
 from retrieval.requests import Candidate
 
-# Beyond these, more similarity or more words say nothing further. The bounds also keep the product
-# term from turning: within them relevance never falls when either feature rises.
+# Beyond these bounds, more similarity or more words carry no information. They also ensure that
+# relevance never falls when either feature rises, in spite of the product term.
 MAX_COSINE, MAX_SHARE = 0.75, 1.2
 
 # Logits. Both: constant, cosine, share, their product (either is evidence enough by itself).
@@ -25,16 +26,16 @@ BOTH = (-8.34, 13.98, 8.57, -10.96)
 COSINE_ONLY = (-5.37, 10.82)
 WORDS_ONLY = (-8.15, 10.37)  # of the share's square root
 
-# A passage is judged down by how far its logit lies below the best one's. The judged sets name one
-# passage per question and would have 4; 1 leaves room for a second passage that answers as well.
+# A passage is discounted by how far its logit is below the best one's. The judged sets name one
+# passage per question and would give 4; 1 leaves room for a second passage that answers as well.
 GAP = 1.0
 
 CALIBRATED_MODEL = "all-MiniLM-L6-v2"
-NOTHING_NEAR = 0.1  # below: not even related
+NOTHING_NEAR = 0.1  # below this, not even related
 
 
 def is_calibrated(model_identity: str) -> bool:
-    """Whether the cosines of this model are those that the coefficients were fitted to."""
+    """Whether the coefficients were fitted to this model's cosines."""
     _, _, model = model_identity.partition("/")
     return model.partition("@")[0].partition("/")[0] == CALIBRATED_MODEL
 
@@ -46,8 +47,8 @@ def judge(
     model_identity: str,
     min_relevance: float = 0.0,
 ) -> tuple[str, ...]:
-    """Give each candidate its relevance, or None where there is nothing to judge by, and return
-    what a person should know. `terms`: the question's words; none if they were not looked for."""
+    """Set each candidate's relevance, or None if it cannot be judged, and return notes for people.
+    `terms` are the question's words; none if the lexical leg did not run."""
     cosines, words_worth = is_calibrated(model_identity), sum(term.worth for term in terms)
     logits = {}
     for candidate in candidates:
@@ -78,7 +79,8 @@ def logit(cosine: float | None, share: float | None) -> float | None:
 
 
 def best_of(candidates: Iterable[Candidate]) -> float | None:
-    """Of a whole answer: its best passage's. 0 without passages, None if none could be judged."""
+    """Return the relevance of the best passage: 0 without passages, None if none could be
+    judged."""
     shown = [candidate.relevance for candidate in candidates]
     judged = [value for value in shown if value is not None]
     if shown and not judged:
@@ -87,7 +89,7 @@ def best_of(candidates: Iterable[Candidate]) -> float | None:
 
 
 def _is_any_known(terms: Sequence[Term], candidates: Sequence[Candidate]) -> bool:
-    """Whether a document has a word as it was typed. Counts may be older than the newest chunks."""
+    """Whether a document has a word as typed. Counts may be older than the newest chunks."""
     if any(term.chunks and not term.is_guess for term in terms):
         return True
     return not any(term.is_guess for term in terms) and any(c.lexical for c in candidates)
@@ -96,7 +98,8 @@ def _is_any_known(terms: Sequence[Term], candidates: Sequence[Candidate]) -> boo
 def _notes(
     candidates: Sequence[Candidate], *, is_known: bool | None, min_relevance: float
 ) -> tuple[str, ...]:
-    """`is_known`: whether any document has any word of the question; None if nobody looked."""
+    """`is_known`: whether any document has any word of the question; None if that was not
+    checked."""
     best = best_of(candidates)
     if best is None:
         if not min_relevance:

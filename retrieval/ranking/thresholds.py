@@ -1,4 +1,4 @@
-"""Which candidates score high enough to be shown."""
+"""Drop candidates whose scores are too low."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,9 @@ from retrieval.requests import Candidate, SearchRequest
 def split_by_thresholds(
     candidates: Sequence[Candidate], request: SearchRequest
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """(those that reach every threshold, those that do not, with the reason in `dropped`). Each
-    threshold is on its own stage's score: one stage's scores say nothing about another's."""
+    """Return the candidates that reach every threshold, and the others with the reason in
+    `dropped`. Each threshold applies to its own stage's score, because scores of different stages
+    are not comparable."""
     good, weak = [], []
     for candidate in candidates:
         reason = _reason_to_drop(candidate, request)

@@ -1,4 +1,4 @@
-"""The candidates' own vectors, as NumPy compares them."""
+"""The candidates' vectors as NumPy arrays."""
 
 import uuid
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ Vector = NDArray[np.float32]
 
 
 def vectors_of(candidates: Sequence[Candidate]) -> dict[uuid.UUID, Vector]:
-    """Of length one. All are of one profile, and so of one number of dimensions."""
+    """Return unit vectors. All are of one profile, and so have the same number of dimensions."""
     known = [candidate for candidate in candidates if candidate.packed]
     if not known:
         return {}

@@ -1,7 +1,7 @@
-"""Rerankers score query and passage together; settings.RERANKERS names each by its dotted path.
+"""Rerankers score query and passage together; each is a backend of settings.RERANKERS.
 
-In: a query, passages and a deadline. Out: one score per passage, or a RerankFailed. Pure workers:
-they import providers and language models of documents, no models and no settings.
+They take a query, passages and a deadline, and return one score per passage or raise RerankFailed.
+Plain Python: may import providers and language models of documents, but no models and no settings.
 """
 
 from retrieval.rerankers.base import Reranker, RerankFailed, RerankPassage

@@ -1,4 +1,4 @@
-"""What `rerank: "auto"` does: a table of rules; the first that applies decides."""
+"""The rules of `rerank: "auto"`; the first that applies decides."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 Speed = Literal["fast", "balanced", "thorough"]
 
 LONG = 20  # words
-CLAUSE = 4  # words: "salt and pepper" is no second clause
+CLAUSE = 4  # words; "salt and pepper" is not a second clause
 # Scripts without spaces: two characters count as a word.
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|\w+(?:['’.-]\w+)*")
 QUESTION_MARK = re.compile(r"[?？؟]+")

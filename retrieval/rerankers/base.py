@@ -12,20 +12,20 @@ from documents.providers.errors import (
     ProviderUnavailable,
 )
 
-MAX_TEXT_LENGTH = 20_000  # characters passed to a tokenizer, which keeps some hundred tokens
+MAX_TEXT_LENGTH = 20_000  # characters passed to a tokenizer, which uses a few hundred tokens
 
 
 @dataclass(frozen=True, slots=True)
 class RerankPassage:
     text: str
-    similarity: float | None = None  # cosine of query and passage, where it is known
+    similarity: float | None = None  # cosine of query and passage, if known
 
 
-Passage = RerankPassage  # the name until 0.2.0, for rerankers of your own that import it
+Passage = RerankPassage  # the old name, until 0.2.0, for custom rerankers that import it
 
 
 class RerankFailed(ProviderFailed):
-    """The passages could not be reranked, by a provider or by a model of our own."""
+    """The passages could not be reranked, by a provider or a local model."""
 
     code = "rerank_failed"
 
@@ -35,7 +35,7 @@ class RerankTimeout(RerankFailed, ProviderTimeout):
 
 
 class RerankBadResponse(RerankFailed, ProviderBadResponse):
-    """The response is not one finite score for each passage."""
+    """The response is not one finite score per passage."""
 
     code = "rerank_bad_response"
 
@@ -52,7 +52,7 @@ class Reranker(Protocol):
     def rerank(
         self, query: str, passages: Sequence[RerankPassage], *, deadline: float
     ) -> list[float]:
-        """One score for each passage, higher is better. Returns by `deadline` (time.monotonic())
+        """Return one score per passage; higher is better. Returns by `deadline` (time.monotonic())
         or raises RerankTimeout. Every failure is a RerankFailed."""
         ...
 
@@ -62,7 +62,7 @@ class Reranker(Protocol):
 
 
 def pairs_of(query: str, passages: Sequence[RerankPassage]) -> list[tuple[str, str]]:
-    """As tokenizers take them: bounded, and without lone surrogates, which they refuse."""
+    """Return pairs for a tokenizer: truncated, and without lone surrogates, which it rejects."""
     return [(_readable(query), _readable(passage.text)) for passage in passages]
 
 

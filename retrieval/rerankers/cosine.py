@@ -1,4 +1,4 @@
-"""Reranks by the cosine similarity itself: no model and no cost."""
+"""Rerank by cosine similarity: no model and no cost."""
 
 from collections.abc import Sequence
 

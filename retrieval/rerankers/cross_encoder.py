@@ -1,6 +1,6 @@
 """A cross-encoder of sentence-transformers, from a directory or by its name on the hub.
 
-torch is loaded with the first pair, or by `warm()`, and never by making the object.
+torch is loaded with the first pair or by `warm()`, not by the constructor.
 """
 
 import os
@@ -40,7 +40,7 @@ class CrossEncoderReranker:
             raise ValueError(f"There is no model directory {model}.")
         self.max_length = max_length
         self.batch_size = batch_size
-        self.threads = threads  # 0 leaves the number as it is: torch has one for the whole process
+        self.threads = threads  # 0: unchanged, because torch has one number for the whole process
         self.device = device
         self._runner = RerankRunner(places)
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""Reranking in a thread that is abandoned at the deadline, in batches that stop before it."""
+"""Rerank in a thread that is abandoned at the deadline, in batches that stop before it."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -8,8 +8,8 @@ from documents.providers import deadline as deadlines
 from retrieval.rerankers.base import RerankFailed, RerankTimeout, RerankUnavailable
 
 T = TypeVar("T")
-JUDGED_AFTER = 0.25  # of the time: a model's first batches are often its slowest
-HOPELESS = 2.0  # times the time that is left: the rest is not tried
+JUDGED_AFTER = 0.25  # fraction of the time; a model's first batches are often its slowest
+HOPELESS = 2.0  # give up if the rest would take this many times the time left
 
 
 class RerankRunner:
@@ -36,7 +36,7 @@ class RerankRunner:
 
 
 def batches(passages: Sequence[T], *, size: int, deadline: float) -> Iterator[Sequence[T]]:
-    """Slices of the passages, stopping once the deadline has passed or cannot be met."""
+    """Yield slices of the passages until the deadline has passed or cannot be met."""
     started = time.monotonic()
     for done in range(0, len(passages), size):
         now = time.monotonic()

@@ -1,8 +1,8 @@
 """A cross-encoder exported to ONNX: onnxruntime and tokenizers, no torch.
 
-One passage at a time and without padding by default. An int8 model takes its scale from everything
-in the batch, padding and neighbours included, so only then does a score depend on nothing but query
-and passage; on a CPU larger batches were no faster (docs/decisions/0013-rerank.md).
+By default one passage at a time and without padding. An int8 model computes its scale from the
+whole batch, including padding and other passages, so only then does a score depend on query and
+passage alone; on a CPU larger batches were no faster (docs/decisions/0013-rerank.md).
 """
 
 import math
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class OnnxReranker:
-    """`directory` holds model.onnx (or onnx/model.onnx) and tokenizer.json.
+    """`directory` contains model.onnx (or onnx/model.onnx) and tokenizer.json.
 
-    `widths`, in tokens: a batch is padded to the first that it fits in; one width pads everything
-    alike, none pads to the longest of the batch.
+    `widths`, in tokens: a batch is padded to the first width that it fits in; one width pads
+    everything alike, none pads to the longest of the batch.
     """
 
     name = "cross-encoder"
@@ -97,7 +97,7 @@ class OnnxReranker:
                     self._loaded = (
                         onnx_model.open_session(self.model, threads=self.threads),
                         onnx_model.open_tokenizer(
-                            self.directory / "tokenizer.json", longest=self.max_length
+                            self.directory / "tokenizer.json", max_tokens=self.max_length
                         ),
                     )
                 except onnx_model.UnknownInputs as error:
@@ -108,7 +108,7 @@ class OnnxReranker:
 
 
 def _probability(logits: list[float]) -> float:
-    """Of "relevant": models answer with one logit, or with one for each of no and yes."""
+    """Return the probability of "relevant": models return one logit, or one each for no and yes."""
     if len(logits) not in (1, 2):
         raise RerankFailed(f"The model gives {len(logits)} figures for a pair, not one or two.")
     logit = logits[0] if len(logits) == 1 else logits[1] - logits[0]

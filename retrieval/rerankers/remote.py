@@ -1,4 +1,4 @@
-"""A rerank API as Cohere, Jina, Together and vLLM offer it: POST {base}/rerank."""
+"""The rerank API of Cohere, Jina, Together and vLLM: POST {base}/rerank."""
 
 from collections.abc import Sequence
 from typing import Any

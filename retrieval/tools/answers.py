@@ -48,11 +48,13 @@ ANSWER = Tool(
     "passage: pass them on. Use ragSearch instead if you want to write the answer yourself.",
     input_schema=object_schema(
         {
-            "question": text("A standalone question, in full.", longest=MAX_QUERY, pattern=r"\S"),
+            "question": text(
+                "A standalone question, in full.", max_length=MAX_QUERY, pattern=r"\S"
+            ),
             "filters": FILTERS,
-            "limit": whole_number("How many passages to answer from.", default=10, most=50),
-            "model": text("Who writes it; leave out for the default.", longest=200),
-            "instructions": text("How to write it, e.g. 'in one sentence'.", longest=4000),
+            "limit": whole_number("How many passages to answer from.", default=10, maximum=50),
+            "model": text("Who writes it; leave out for the default.", max_length=200),
+            "instructions": text("How to write it, e.g. 'in one sentence'.", max_length=4000),
             "max_tokens": {
                 "type": "integer",
                 "description": "Length of the answer at most.",

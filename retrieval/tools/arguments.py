@@ -25,6 +25,7 @@ _MESSAGES: dict[str, Callable[[Any], str]] = {
     "maxItems": lambda n: f"must have at most {n} items",
     "minimum": lambda n: f"must be at least {n}",
     "maximum": lambda n: f"must be at most {n}",
+    "pattern": lambda _: "must not be blank",  # the only one there is
     "format": lambda name: f"must be a {name}",
 }
 

@@ -11,7 +11,7 @@ from ragsite.platform.errors import ApiError
 Schema = Mapping[str, Any]
 Arguments = Mapping[str, Any]
 Result = dict[str, Any]
-Scope = Literal["read", "write"]
+ToolScope = Literal["read", "write"]
 # What ends a cached result early: a change of what search sees, also of any document's status, or
 # it is not kept at all.
 Freshness = Literal["content", "documents", "never"]
@@ -27,12 +27,13 @@ class ToolContext:
     key_id: UUID
     scopes: frozenset[str]
     request_id: str = ""
+    base_url: str = ""  # where links to passages lead, unless PUBLIC_URL is set
 
-    def may(self, scope: Scope) -> bool:
+    def may(self, scope: ToolScope) -> bool:
         return Caller(self.key_id, self.namespace_id, self.scopes).may(scope)
 
 
-Run = Callable[[ToolContext, Arguments], Result]
+RunTool = Callable[[ToolContext, Arguments], Result]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,12 @@ class Tool:
     title: str
     description: str
     input_schema: Schema
-    run: Run
-    scope: Scope = "read"
+    run: RunTool
+    scope: ToolScope = "read"
     is_destructive: bool = False
     freshness: Freshness = "content"
     free_text: frozenset[str] = frozenset()  # arguments whose odd characters are cleaned on intake
+    output_schema: Schema | None = None  # of the result, where a protocol prescribes it
 
     @property
     def is_read_only(self) -> bool:
@@ -85,18 +87,18 @@ def object_schema(properties: Schema, *, required: Sequence[str] = ()) -> Schema
     }
 
 
-def text(description: str, *, longest: int, **more: Any) -> Schema:
+def text(description: str, *, max_length: int, **more: Any) -> Schema:
     return {
         "type": "string",
         "description": description,
         "minLength": 1,
-        "maxLength": longest,
+        "maxLength": max_length,
         **more,
     }
 
 
-def whole_number(description: str, *, default: int, least: int = 1, most: int) -> Schema:
-    limits = {"minimum": least, "maximum": most, "default": default}
+def whole_number(description: str, *, default: int, minimum: int = 1, maximum: int) -> Schema:
+    limits = {"minimum": minimum, "maximum": maximum, "default": default}
     return {"type": "integer", "description": description, **limits}
 
 
@@ -110,9 +112,9 @@ def share(description: str, *, default: float) -> Schema:
     }
 
 
-def texts(description: str, *, longest: int, most: int) -> Schema:
-    items = {"type": "string", "minLength": 1, "maxLength": longest}
-    return {"type": "array", "description": description, "items": items, "maxItems": most}
+def texts(description: str, *, max_length: int, max_items: int) -> Schema:
+    items = {"type": "string", "minLength": 1, "maxLength": max_length}
+    return {"type": "array", "description": description, "items": items, "maxItems": max_items}
 
 
 def identifier(description: str) -> Schema:

@@ -3,6 +3,7 @@
 import json
 import logging
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from retrieval.cache.results import get_or_compute
 
 from .arguments import checked
 from .base import InvalidArguments, Result, Tool, ToolContext
-from .registry import find_tool
+from .registry import TOOLS, find_tool
 
 logger = logging.getLogger(__name__)
 
@@ -52,13 +53,15 @@ class ToolResult:
     admission: Admission | None  # what is left of the key's limit; None: it has none
 
 
-def call_tool(context: ToolContext, name: str, arguments: Any) -> ToolResult:
+def call_tool(
+    context: ToolContext, name: str, arguments: Any, *, tools: Mapping[str, Tool] = TOOLS
+) -> ToolResult:
     """Raises ApiError: rate_limited, unknown_tool, insufficient_scope, invalid_arguments, or what
     went wrong in the tool. Call it outside of transactions."""
     started = time.monotonic()
     with request_id(context.request_id):
         admission = count_call(context.key_id, context.namespace_id, rate_class=RATE_CLASS)
-        tool = find_tool(name)
+        tool = find_tool(name, tools)
         if not context.may(tool.scope):
             raise insufficient_scope(tool.scope)
         result, cached = _kept_or_run(context, tool, checked(tool, arguments))
@@ -73,7 +76,7 @@ def _kept_or_run(
     state = _state(context, tool) if tool.is_read_only else None
     if state is None:
         return json.loads(_run(context, tool, arguments)), False
-    described = fingerprint(state, tool.name, arguments, context.scopes)
+    described = fingerprint(state, tool.name, arguments, context.scopes, context.base_url)
     kept, outcome = get_or_compute(
         "results",
         f"tool:{context.namespace_id}:{described}",

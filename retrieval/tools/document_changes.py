@@ -65,15 +65,15 @@ INDEX_DOCUMENT = Tool(
     "reason in error.",
     input_schema=object_schema(
         {
-            "content": text("The text, plain or Markdown.", longest=MAX_CONTENT),
-            "url": text("In place of content: a public page or file to fetch.", longest=2048),
-            "title": text("What to call it.", longest=1000),
-            "tags": texts("Labels to find and filter it by.", longest=TAG, most=TAGS),
+            "content": text("The text, plain or Markdown.", max_length=MAX_CONTENT),
+            "url": text("In place of content: a public page or file to fetch.", max_length=2048),
+            "title": text("What to call it.", max_length=1000),
+            "tags": texts("Labels to find and filter it by.", max_length=TAG, max_items=TAGS),
             "metadata": {
                 "type": "object",
                 "description": "Anything else to keep with it, to filter by later.",
             },
-            "source_uri": text("Your own stable name or address for it.", longest=2048),
+            "source_uri": text("Your own stable name or address for it.", max_length=2048),
             "wait": {
                 "type": "number",
                 "description": "Seconds to wait for it to be searchable; the server has a limit.",

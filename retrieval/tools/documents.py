@@ -57,8 +57,9 @@ _STATUS = {
     "enum": list(Document.Status.values),
     "description": "Only documents in this state; ready ones can be searched.",
 }
-_TAGS = texts("Only documents that have all of these tags.", longest=TAG, most=TAGS)
-_SOURCE_TYPE = text("Only files of this kind, e.g. pdf, md, html.", longest=20)
+_COLLECTION = text("Only documents in this collection, by name or id.", max_length=256)
+_TAGS = texts("Only documents that have all of these tags.", max_length=TAG, max_items=TAGS)
+_SOURCE_TYPE = text("Only files of this kind, e.g. pdf, md, html.", max_length=20)
 
 
 def find_document(document_id: str) -> Document:
@@ -83,6 +84,7 @@ def _matching(arguments: Arguments) -> QuerySet[Document]:
         source_type=arguments.get("source_type"),
         source_uri=arguments.get("source_uri"),
         tags=arguments.get("tags", ()),
+        collection=arguments.get("collection"),
     )
 
 
@@ -109,9 +111,10 @@ LIST_DOCUMENTS = Tool(
         {
             "status": _STATUS,
             "tags": _TAGS,
+            "collection": _COLLECTION,
             "source_type": _SOURCE_TYPE,
-            "limit": whole_number("How many to a page.", default=20, most=MAX_PAGE),
-            "cursor": text("next_cursor of the page before.", longest=500),
+            "limit": whole_number("How many to a page.", default=20, maximum=MAX_PAGE),
+            "cursor": text("next_cursor of the page before.", max_length=500),
         }
     ),
     run=_list,
@@ -149,6 +152,7 @@ def _search_contents(context: ToolContext, arguments: Arguments) -> SearchResult
         filters=Filters(
             tags_all=tuple(arguments.get("tags", ())),
             source_types=(arguments["source_type"],) if "source_type" in arguments else (),
+            collections=(arguments["collection"],) if "collection" in arguments else (),
         ),
         min_relevance=MIN_RELEVANCE,
         max_per_document=1,
@@ -193,13 +197,14 @@ SEARCH_DOCUMENTS = Tool(
     "Use ragSearch to get passages to answer a question from.",
     input_schema=object_schema(
         {
-            "query": text("What the document is called or about.", longest=MAX_QUERY),
-            "title": text("Part of the title.", longest=1000),
-            "source_uri": text("Exactly this source, as shown by other tools.", longest=2048),
+            "query": text("What the document is called or about.", max_length=MAX_QUERY),
+            "title": text("Part of the title.", max_length=1000),
+            "source_uri": text("Exactly this source, as shown by other tools.", max_length=2048),
             "source_type": _SOURCE_TYPE,
             "status": _STATUS,
             "tags": _TAGS,
-            "limit": whole_number("How many documents at most.", default=10, most=MAX_PAGE),
+            "collection": _COLLECTION,
+            "limit": whole_number("How many documents at most.", default=10, maximum=MAX_PAGE),
         }
     ),
     run=_search,
@@ -215,12 +220,14 @@ def _get(context: ToolContext, arguments: Arguments) -> Result:
         document = find_document(arguments["document_id"])
         result: Result = {"document": DocumentSerializer(document).data}
         if arguments["include_text"]:
-            result["text"] = _slice(document, arguments["start"], arguments["max_chars"])
+            start, length = arguments["start"], arguments["max_chars"]
+            result["text"] = slice_of(document, start=start, length=length)
     return result
 
 
-def _slice(document: Document, start: int, length: int) -> dict[str, Any]:
-    """Cut by the database: a long text is not read for a page of it."""
+def slice_of(document: Document, *, start: int, length: int) -> dict[str, Any]:
+    """A part of the live version's text. Cut by the database: a long text is not read for a page of
+    it. Inside namespace(). Raises ApiError."""
     live = document.live_version or 0  # no version has this number
     versions = DocumentVersion.objects.filter(document=document, number=live)
     part = Substr(F("text"), start + 1, length)
@@ -253,8 +260,10 @@ GET_DOCUMENT = Tool(
                 "description": "Also return text, from `start` on.",
                 "default": False,
             },
-            "start": whole_number("First character.", default=0, least=0, most=MAX_POSITION),
-            "max_chars": whole_number("How many characters at most.", default=4000, most=MAX_TEXT),
+            "start": whole_number("First character.", default=0, minimum=0, maximum=MAX_POSITION),
+            "max_chars": whole_number(
+                "How many characters at most.", default=4000, maximum=MAX_TEXT
+            ),
         },
         required=["document_id"],
     ),

@@ -22,15 +22,20 @@ FILTERS: Schema = {
     "type": "object",
     "description": "Restricts which documents count. Leave out unless you know the values.",
     "properties": {
-        "tags": texts("Documents with any of these tags.", longest=TAG, most=TAGS),
+        "tags": texts("Documents with any of these tags.", max_length=TAG, max_items=TAGS),
         "document_ids": {
             "type": "array",
             "description": "Only these documents, by document id.",
             "items": {"type": "string", "format": "uuid"},
             "maxItems": 1000,
         },
-        "source_types": texts("Kinds of files, e.g. pdf, md, html.", longest=20, most=20),
-        "language": texts("Languages as ISO 639 codes, e.g. en, de.", longest=8, most=100),
+        "collection": texts(
+            "Only documents in any of these collections, by name or id.",
+            max_length=256,
+            max_items=100,
+        ),
+        "source_types": texts("Kinds of files, e.g. pdf, md, html.", max_length=20, max_items=20),
+        "language": texts("Languages as ISO 639 codes, e.g. en, de.", max_length=8, max_items=100),
         "date_range": _DATES,
         "metadata": _METADATA,
     },

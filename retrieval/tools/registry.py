@@ -1,6 +1,6 @@
 """Every tool there is, and the list of those that a caller may use."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from ragsite.platform.errors import ApiError
@@ -8,8 +8,8 @@ from ragsite.platform.errors import ApiError
 from . import answers, document_changes, documents, searching
 from .base import Tool, ToolContext
 
-Format = Literal["ragsite", "openai", "anthropic"]
-FORMATS: tuple[Format, ...] = get_args(Format)
+ToolFormat = Literal["ragsite", "openai", "anthropic"]
+FORMATS: tuple[ToolFormat, ...] = get_args(ToolFormat)
 
 TOOLS: dict[str, Tool] = {
     tool.name: tool
@@ -26,24 +26,24 @@ TOOLS: dict[str, Tool] = {
 }
 
 
-def tools_for(context: ToolContext) -> list[Tool]:
+def tools_for(context: ToolContext, tools: Mapping[str, Tool] = TOOLS) -> list[Tool]:
     """The tools this caller may use."""
-    return [tool for tool in TOOLS.values() if context.may(tool.scope)]
+    return [tool for tool in tools.values() if context.may(tool.scope)]
 
 
-def find_tool(name: str) -> Tool:
-    tool = TOOLS.get(name)
+def find_tool(name: str, tools: Mapping[str, Tool] = TOOLS) -> Tool:
+    tool = tools.get(name)
     if tool is None:
         raise ApiError(
             "unknown_tool",
-            f"There is no such tool; there are {', '.join(TOOLS)}.",
+            f"There is no such tool; there are {', '.join(tools)}.",
             http_status=404,
-            details={"available": list(TOOLS)},
+            details={"available": list(tools)},
         )
     return tool
 
 
-def definitions(tools: Iterable[Tool], format_: Format = "ragsite") -> list[dict[str, Any]]:
+def definitions(tools: Iterable[Tool], format_: ToolFormat = "ragsite") -> list[dict[str, Any]]:
     """The tools as a caller, or the API of its language model, takes them."""
     define = {"ragsite": _ours, "openai": _openai, "anthropic": _anthropic}[format_]
     return [define(tool) for tool in tools]

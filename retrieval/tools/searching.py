@@ -83,8 +83,8 @@ RAG_SEARCH = Tool(
     description=DESCRIPTION,
     input_schema=object_schema(
         {
-            "query": text("The question, or what to look for.", longest=MAX_QUERY),
-            "limit": whole_number("How many passages at most.", default=LIMIT, most=MAX_LIMIT),
+            "query": text("The question, or what to look for.", max_length=MAX_QUERY),
+            "limit": whole_number("How many passages at most.", default=LIMIT, maximum=MAX_LIMIT),
             "threshold": share(
                 "Leave out passages less similar than this, 0 to 1. The default leaves out what is "
                 "about something else; 0 returns the nearest passages whatever they are, 0.95 only "

@@ -17,7 +17,7 @@ from documents.ingestion.extraction import SandboxWorker
 from documents.intake import originals
 from documents.intake.media_types import BY_SUFFIX
 from documents.models import DocumentVersion, Namespace
-from evaluation.benchmarks import samples
+from evaluation.benchmarks.data import samples
 from ragsite.database.tenancy import operator
 
 from ..client import Api

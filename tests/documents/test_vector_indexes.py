@@ -15,7 +15,7 @@ from documents.models import IndexProfile, Namespace
 from documents.profiles import ann_methods, deletion, profiles, vector_indexes
 from ragsite.database.tenancy import namespace, operator
 from retrieval.candidates import dense, explain
-from retrieval.candidates.scope import Scope
+from retrieval.candidates.scope import SearchScope
 
 ROWS = 3000
 DIMENSIONS = 256
@@ -74,14 +74,14 @@ def crowd_under(new_namespace: Callable[..., Namespace]) -> Callable[..., Any]:
 
 def asked(tenant: Namespace, profile: IndexProfile, **options: Any) -> dict[str, Any]:
     vector = [((n * 37) % 11 - 5) / 7 + 0.01 for n in range(DIMENSIONS)]
-    where = {"namespace_id": tenant.pk, "profile": profile, "scope": Scope(chunks=ROWS)}
+    where = {"namespace_id": tenant.pk, "profile": profile, "scope": SearchScope(chunks=ROWS)}
     return {"vector": vector, **where, "limit": 50, "exact_up_to": 0, **options}
 
 
 def plan_of(tenant: Namespace, profile: IndexProfile) -> str:
     with namespace(tenant.pk):
         query = dense.prepared(**asked(tenant, profile))
-        dense.allow_iterative_scan(profile, 100, Scope(chunks=ROWS))
+        dense.allow_iterative_scan(profile, 100, SearchScope(chunks=ROWS))
         return explain.explain(query.statement, query.parameters)
 
 
@@ -109,7 +109,7 @@ def test_ivfflat_asks_for_its_probes_and_goes_on_past_deleted_rows(
     vector_indexes.ensure(profile)
     assert profile.index_facts == {"lists": 30, "rows": ROWS}
     with namespace(tenant.pk), connections["default"].cursor() as cursor:
-        dense.allow_iterative_scan(profile, 100, Scope(chunks=ROWS))
+        dense.allow_iterative_scan(profile, 100, SearchScope(chunks=ROWS))
         cursor.execute(
             "SELECT current_setting('ivfflat.probes'), current_setting('ivfflat.iterative_scan')"
         )

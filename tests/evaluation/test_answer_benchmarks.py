@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from documents.embedders.hashing import HashingEmbedder
-from evaluation.benchmarks import filings, quoting
-from evaluation.benchmarks.quoting import (
+from evaluation.benchmarks.data import quoting
+from evaluation.benchmarks.data.quoting import (
     Contexts,
     Question,
     cut_to_budget,
@@ -18,7 +18,8 @@ from evaluation.benchmarks.quoting import (
     report,
     table_rows,
 )
-from evaluation.benchmarks.vectors import KeptVectors
+from evaluation.benchmarks.data.vectors import KeptVectors
+from evaluation.benchmarks.search import filings
 
 ROWS = [
     {

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from documents.embedders.hashing import HashingEmbedder
-from evaluation.benchmarks.chunking import Bench, Setting, interval, run
-from evaluation.benchmarks.vectors import KeptVectors
+from evaluation.benchmarks.data.vectors import KeptVectors
+from evaluation.benchmarks.ingest.chunking import Bench, Setting, interval, run
 
 SENTENCES = [f"Sentence {n} tells of thing{n} in some words." for n in range(40)]
 

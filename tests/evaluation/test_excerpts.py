@@ -2,8 +2,8 @@
 
 import pytest
 
-from evaluation.benchmarks.excerpts import Question, Retrieved, Scores, score
-from evaluation.benchmarks.recursive import RecursiveSplitter
+from evaluation.benchmarks.data.excerpts import Question, Retrieved, Scores, score
+from evaluation.benchmarks.peers.recursive import RecursiveSplitter
 
 QUESTION = Question("?", "a", ((10, 20), (40, 50)))
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from documents.passages import Block, Extracted
-from evaluation.benchmarks import samples
-from evaluation.benchmarks.fuzzing import Fuzzer, about_text
+from evaluation.benchmarks.data import samples
+from evaluation.benchmarks.ingest.fuzzing import Fuzzer, about_text
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from documents.models import Document, Namespace
-from evaluation.benchmarks.beir import Collection
+from evaluation.benchmarks.data.beir import Collection
 from evaluation.errors import BadGoldenSet
 from evaluation.golden.exporting import questions_of
 from evaluation.golden.formats import read_beir, read_csv, read_jsonl, write_csv, write_jsonl

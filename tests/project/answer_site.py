@@ -14,10 +14,14 @@ import uvicorn
 from ragsite.web import shutdown
 from ragsite.web.guards.guard import guarded
 from ragsite.web.http_protocol import GuardedProtocol
+from ragsite.web.lifespan import Lifespan
 from ragsite.web.one_thread import OneThreadHandler
+from ragsite.web.paths import PathRoutes
 from ragsite.web.sockets import SocketRoutes
 from ragsite.web.threads import RequestThreads
 from retrieval.api.answers.socket import PATH, AnswerSocket
+from retrieval.mcp.http_door import PATH as MCP
+from retrieval.mcp.http_door import McpDoor
 
 from .service import free_port, until
 
@@ -31,10 +35,18 @@ class Site:
 
     def client(self, key: str) -> httpx2.Client:
         return httpx2.Client(
-            base_url=f"http://127.0.0.1:{self.port}/api/v1/",
+            base_url=f"{self.url}/api/v1/",
             headers={"Authorization": f"Bearer {key}", "Host": "localhost"},
             timeout=30,
         )
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def mcp_url(self) -> str:
+        return f"{self.url}{MCP}"
 
     @property
     def socket_url(self) -> str:
@@ -44,14 +56,17 @@ class Site:
 @contextmanager
 def serving() -> Iterator[Site]:
     threads, port = RequestThreads(), free_port()
+    door = McpDoor(threads=threads)
     sockets = {PATH: AnswerSocket(threads=threads)}
-    application = SocketRoutes(OneThreadHandler(threads=threads), sockets=sockets)
+    routes = PathRoutes(OneThreadHandler(threads=threads), paths={MCP: door})
+    application = guarded(SocketRoutes(routes, sockets=sockets), threads=threads)
     config = uvicorn.Config(
-        guarded(application, threads=threads),  # type: ignore[arg-type]
+        Lifespan(application, during=door.running),  # type: ignore[arg-type]
         host="127.0.0.1",
         port=port,
         http=GuardedProtocol,
-        lifespan="off",
+        lifespan="on",
+        proxy_headers=False,
         log_config=None,
         ws_max_size=MAX_MESSAGE_BYTES,
         timeout_graceful_shutdown=10,

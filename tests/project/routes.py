@@ -18,7 +18,8 @@ from .service import ROOT
 _LAYERS = """
 from ragsite.asgi import application
 while application is not None:
-    print(type(application).__name__, *getattr(application, "sockets", ()), flush=True)
+    beside = [*getattr(application, "sockets", ()), *getattr(application, "paths", ())]
+    print(type(application).__name__, *beside, flush=True)
     application = getattr(application, "application", getattr(application, "app", None))
 import os
 os._exit(0)  # not waiting for the models
@@ -81,10 +82,9 @@ def described() -> set[tuple[str, str]]:
 
 
 def layers() -> list[str]:
-    """Of the ASGI application, outermost first, each with one more inside; after the one that has
-    WebSockets beside it, their addresses. One that holds several
-    applications is not looked through: it ends the list. In a process of its own, because the
-    web process's module loads models and a connection pool."""
+    """Of the ASGI application, outermost first, each with one more inside; after one that has
+    WebSockets or other applications beside it, their addresses. In a process of its own, because
+    the web process's module loads models and a connection pool."""
     done = subprocess.run(
         [sys.executable, "-c", _LAYERS], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -41,6 +41,7 @@ class Service:
     home: Path
     port: int = field(default_factory=free_port)
     extra: dict[str, str] = field(default_factory=dict)
+    python: str = sys.executable
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -65,7 +66,7 @@ class Service:
         self.home.mkdir(parents=True, exist_ok=True)
         with (self.home / "up.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "up", *options],
+                [self.python, "manage.py", "up", *options],
                 cwd=ROOT,
                 env=self.environment,
                 stdout=log,
@@ -116,7 +117,7 @@ class Service:
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "manage.py", *arguments],
+            [self.python, "manage.py", *arguments],
             cwd=ROOT,
             env=self.environment,
             capture_output=True,

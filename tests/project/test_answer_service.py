@@ -202,8 +202,8 @@ def test_a_socket_is_upgraded_and_cancelling_closes_the_call(
         assert heard[-1]["data"]["citations"]
         model.reply_with(_at_length)
         socket.send(json.dumps({"type": "ask", "query": QUESTION, "model": "slow"}))
-        while json.loads(socket.recv(30))["event"] != "delta":
-            pass
+        while (event := json.loads(socket.recv(30)))["event"] != "delta":
+            assert event["event"] not in ("answer", "error"), event
         socket.send(json.dumps({"type": "cancel"}))
         assert model.wait_for_close(2)
     assert len(model.closed_early) == 1

@@ -34,13 +34,13 @@ def assert_envelope(answer: RawAnswer, status: int, code: str) -> None:
     assert answer.headers["connection"] == "close"
 
 
-@pytest.mark.parametrize("path", ["/api/v1/query", "/api/v1/feedback", "/v1/answers", "/mcp"])
+@pytest.mark.parametrize("path", ["/api/v1/query", "/api/v1/feedback", "/v2/answers", "/mcp"])
 def test_only_ingest_takes_large_bodies(web: WebService, path: str):
     answer = answer_to_headers(web, "POST", path, key=web.key, Content_Length=HUNDRED, **JSON)
     assert_envelope(answer, 413, "too_large")
 
 
-@pytest.mark.parametrize("path", ["/api/v1/ingest", "/api/v1/query", "/v1/answers", "/mcp", "//x"])
+@pytest.mark.parametrize("path", ["/api/v1/ingest", "/api/v1/query", "/v2/answers", "/mcp", "//x"])
 def test_without_a_key_no_body_is_read(web: WebService, path: str):
     trace = {"X_Request_ID": "trace-1"}
     answer = answer_to_headers(web, "POST", path, Content_Length="1000", **trace, **JSON)
@@ -49,6 +49,17 @@ def test_without_a_key_no_body_is_read(web: WebService, path: str):
     assert answer.headers["www-authenticate"].startswith("Bearer")
     chunked = answer_to_headers(web, "POST", path, Transfer_Encoding="chunked", **JSON)
     assert_envelope(chunked, 401, "not_authenticated")
+
+
+def test_the_addresses_of_openai_answer_in_its_envelope(web: WebService):
+    answer = answer_to_headers(web, "POST", "/v1/responses", Content_Length="1000", **JSON)
+    assert (answer.status, answer.error["code"]) == (401, "not_authenticated")
+    assert set(answer.error) == {"message", "type", "param", "code", "request_id"}
+    large = answer_to_headers(
+        web, "POST", "/v1/responses", key=web.key, Content_Length=HUNDRED, **JSON
+    )
+    assert (large.status, large.error["code"]) == (413, "too_large")
+    assert set(large.error) == {"message", "type", "param", "code", "request_id"}
 
 
 @pytest.mark.parametrize("header", ["Bearer nonsense", "Basic YTpi", "Bearer", "rs_0123456789ab_x"])

@@ -61,3 +61,9 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 def test_every_make_target_exists(page: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert not set(_TARGET.findall(page.read_text())) - targets
+
+
+def test_every_module_that_make_runs_exists() -> None:
+    named = re.findall(r"-m (evaluation[\w.]+)", (ROOT / "Makefile").read_text())
+    assert named
+    assert not [name for name in named if not (ROOT / f"{name.replace('.', '/')}.py").exists()]

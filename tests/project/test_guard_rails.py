@@ -1,7 +1,9 @@
 """Rules that the code keeps: sizes, names, schema, migrations, a start without heavy imports."""
 
+import ast
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -22,8 +24,15 @@ HEAVY = {
     "pypdf",
     "rapidocr",
     "cv2",
+    "mcp",
     "onnx",
     "onnxruntime",
+}
+
+
+SHARED_NAMES = {
+    "Command",  # Django's name
+    "Migration",  # Django's name
 }
 
 
@@ -44,6 +53,32 @@ def test_no_module_is_longer_than_400_lines():
 def test_no_module_has_a_name_that_says_nothing():
     vague = {"utils.py", "helpers.py", "misc.py", "common.py", "services.py", "managers.py"}
     assert not [path for path in sources() if path.name in vague]
+
+
+def test_one_class_name_means_one_thing():
+    """Benchmarks are programs of their own: each is read alone."""
+    places = defaultdict(list)
+    for path in sources():
+        if path.is_relative_to(ROOT / "tests") or "benchmarks" in path.parts:
+            continue
+        for name in type_names(path):
+            places[name].append(str(path.relative_to(ROOT)))
+    shared = {name: where for name, where in places.items() if len(where) > 1}
+    assert not {name: where for name, where in shared.items() if name not in SHARED_NAMES}
+    assert set(shared) >= SHARED_NAMES, "remove what is no longer shared"
+
+
+def type_names(path: Path) -> Iterator[str]:
+    """Return the classes of a module, and its aliases of `Literal[…]` or `Callable[…]`."""
+    for node in ast.parse(path.read_text()).body:
+        match node:
+            case ast.ClassDef(name=name):
+                yield name
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Subscript(value=ast.Name(id="Literal" | "Callable")),
+            ):
+                yield name
 
 
 def test_the_committed_schema_is_the_one_the_code_gives():

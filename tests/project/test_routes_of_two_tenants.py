@@ -1,5 +1,6 @@
 """Every route there is × no key, bad keys, keys without the scope, and another tenant's."""
 
+import re
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ from ragsite.database.tenancy import operator
 
 from ..client import Answer, Api
 from .routes import METHODS, described, layers, resolved
+from .service import ROOT
 
 BODIES = {
     "/query": {"query": "harbour"},
@@ -22,16 +24,27 @@ BODIES = {
     "/answer/prompt": {"query": "harbour"},
     "/feedback": {"query": "harbour", "useful": True},
     "/documents/{id}": {"tags": ["x"]},
+    "/collections/{id}": {"description": "x"},
+    "/collections/{id}/documents/{id}": {"attributes": {"year": 2026}},
     "/golden-sets/{id}/queries": {"query": "lights?"},
     "/golden-queries/{id}": {"notes": "x"},
     "/golden-queries/{id}/judgements": {"source_uri": "upload:harbour.md"},
     "/tools/{id}": {"arguments": {"query": "harbour"}},
+    "/v1/vector_stores/{id}": {"metadata": {"a": "b"}},
+    "/v1/vector_stores/{id}/files/{id}": {"attributes": {"year": 2026}},
+    "/v1/vector_stores/{id}/search": {"query": "harbour"},
     "/api/rag/index": {"documents": [{"content": "Twelve lights."}]},
     "/api/rag/search": {"query": "harbour"},
+    "/v1/chat/completions": {
+        "model": "ragsite",
+        "messages": [{"role": "user", "content": "harbour"}],
+    },
+    "/v1/responses": {"model": "ragsite", "input": "harbour"},
+    "/v1/embeddings": {"model": "ragsite-embedding", "input": "harbour"},
 }
 
 # Names, not ids: tests/retrieval/test_tools_api.py has what tools tell of another tenant.
-NAMED = {"/tools/{id}": "ragSearch"}
+NAMED = {"/tools/{id}": "ragSearch", "/v1/models/{id}": "ragsite"}
 
 # Where a scope is not the usual one: read for GET, write for the rest. None: any key will do.
 SCOPES = {
@@ -45,8 +58,12 @@ SCOPES = {
     ("POST", "/reindex"): "admin",
     ("POST", "/query"): "read",
     ("POST", "/answer"): "read",
+    ("POST", "/v1/chat/completions"): "read",
+    ("POST", "/v1/responses"): "read",
+    ("POST", "/v1/embeddings"): "read",
     ("POST", "/answer/prompt"): "read",
     ("POST", "/feedback"): "read",
+    ("POST", "/v1/vector_stores/{id}/search"): "read",
     ("GET", "/feedback"): "write",
 }
 
@@ -57,6 +74,7 @@ PUBLIC = {
     "/": "says where the rest is",
     "/api/schema": "describes the API",
     "/api/docs": "the same for people",
+    "/d/{id}": "opens by a signed link: tests/documents/test_passage_page.py",
     "/livez": "asked by machines that hold no key",
     "/readyz": "asked by machines that hold no key",
     "/admin/login/": "where operators get in",
@@ -65,9 +83,20 @@ PUBLIC = {
 }
 # What a request passes on its way to Django. Whoever puts another application beside it, with
 # addresses of its own, teaches routes.py to find them.
-LAYERS = ["SendDeadline", "StreamLimit", "BodyGuard", "SocketRoutes", "OneThreadHandler"]
-# What the matrix asks of routes, tests/project/test_answer_websocket.py asks of this one.
-SOCKETS = ["/api/v1/answer/ws"]
+LAYERS = [
+    "Lifespan",
+    "SendDeadline",
+    "StreamLimit",
+    "BodyGuard",
+    "SocketRoutes",
+    "PathRoutes",
+    "OneThreadHandler",
+]
+# What the matrix asks of routes, other tests ask of these.
+BESIDE = {
+    "/api/v1/answer/ws": "tests/project/test_answer_websocket.py",
+    "/mcp": "tests/retrieval/mcp/test_door.py",
+}
 
 ROUTES = list(resolved())
 
@@ -90,15 +119,15 @@ WITH_ID = [(m, p) for m, p in OPERATIONS if "{" in p and p not in NAMED]
 def test_the_routes_of_the_resolver_are_those_of_the_schema():
     assert len(WITH_ID) >= 10
     known = [*OPERATIONS, *operations(of_operators=True)]
-    under = {p: p if p.startswith("/api/") else f"/api/v1{p}" for _, p in known}
+    under = {p: p if p.startswith(("/api/", "/v1/")) else f"/api/v1{p}" for _, p in known}
     assert {(m, under[p]) for m, p in known} == described()
 
 
 def test_nothing_stands_beside_django_that_the_matrix_does_not_know():
     passed = layers()
-    assert [name for name in passed if name in LAYERS] == LAYERS
-    assert passed[-1] == LAYERS[-1]
-    assert [name for name in passed if name.startswith("/")] == SOCKETS
+    assert [name for name in passed if not name.startswith("/")] == LAYERS
+    assert [name for name in passed if name.startswith("/")] == list(BESIDE)
+    assert all((ROOT / test).exists() for test in BESIDE.values())
 
 
 @pytest.mark.usefixtures("db")
@@ -118,11 +147,21 @@ def test_every_route_is_public_by_name_or_wants_a_key_or_a_login(client: Client,
 
 
 def ids_of(api: Api, result: dict[str, str]) -> dict[str, str]:
-    """By the first step of a route, the id of such a thing."""
+    """By the step of a route before an id, the id of such a thing."""
     judged = {"query": "harbour", "judgements": [{"source_uri": "upload:harbour.md"}]}
     golden = api.post("golden-sets", {"name": "lights"}).body["id"]
     query = api.post(f"golden-sets/{golden}/queries", judged).body
+    members = {"document_ids": [result["document_id"]]}
+    collection = api.post("collections", {"name": "ports"}).body["id"]
+    assert api.post(f"collections/{collection}/documents", members).status == 200
+    store = f"vs_{collection.replace('-', '')}"
+    file = f"file-{result['document_id'].replace('-', '')}"
+    batch = api.post(f"v1/vector_stores/{store}/file_batches", {"file_ids": [file]}).body["id"]
     return {
+        "vector_stores": store,
+        "files": file,
+        "file_batches": batch,
+        "collections": collection,
         "documents": result["document_id"],
         "jobs": result["job_id"],
         "golden-sets": golden,
@@ -130,6 +169,18 @@ def ids_of(api: Api, result: dict[str, str]) -> dict[str, str]:
         "judgements": query["judgements"][0]["id"],
         "evaluations": api.post("evaluations", {"golden_set_id": golden}).body["id"],
     }
+
+
+def filled(path: str, ids: dict[str, str]) -> str:
+    """The path with each {id} replaced by that of the step before it."""
+    return re.sub(r"(\w[\w-]*)/\{id\}", lambda found: f"{found[1]}/{ids[found[1]]}", path)
+
+
+def nobodys(id_: str) -> str:
+    """An id of the same form that nobody has."""
+    prefix = re.match(r"(vs_|file-|vsfb_)?", id_)
+    kind = prefix[0] if prefix else ""
+    return f"{kind}{uuid.uuid4().hex}" if kind else str(uuid.uuid4())
 
 
 def shape(answer: Answer) -> tuple[int, str, str, list[str]]:
@@ -148,13 +199,14 @@ def test_another_tenants_id_answers_exactly_like_one_that_nobody_has(
 ):
     result = api.upload(("harbour.md", "# Harbour\n\nTwelve lights.")).body["results"][0]
     work()
-    real = ids_of(api, result)[path.split("/")[1]]
+    real = ids_of(api, result)
     stranger = api_of(other_tenant, ("read", "write", "admin"))
 
-    def call(caller: Api, id_: str) -> Answer:
-        return caller.call(method, path.replace("{id}", id_).lstrip("/"), BODIES.get(path))
+    def call(caller: Api, ids: dict[str, str]) -> Answer:
+        return caller.call(method, filled(path, ids).lstrip("/"), BODIES.get(path))
 
-    foreign, random = call(stranger, real), call(stranger, str(uuid.uuid4()))
+    foreign = call(stranger, real)
+    random = call(stranger, {step: nobodys(id_) for step, id_ in real.items()})
     assert foreign.status == 404
     assert shape(foreign) == shape(random)
     assert api.get(f"documents/{result['document_id']}").status == 200  # and nothing happened to it

@@ -90,7 +90,7 @@ def test_a_stop_leaves_no_process_behind(tmp_path: Path, how: signal.Signals) ->
         everything = lives(tmp_path, "web")[0] + lives(tmp_path, "stubborn")[0]
         stop(supervisor, how)
         assert supervisor.returncode == 0
-        assert not any(map(is_alive, everything))
+        assert until(lambda: not any(map(is_alive, everything)))
     assert not list((tmp_path / "run").glob("*.pid"))
 
 
@@ -103,7 +103,7 @@ def test_a_second_ctrl_c_does_not_wait(tmp_path: Path) -> None:
         time.sleep(0.7)
         stop(supervisor, signal.SIGINT)
         assert time.monotonic() - began < 5
-        assert not any(map(is_alive, lives(tmp_path, "web")[0]))
+        assert until(lambda: not any(map(is_alive, lives(tmp_path, "web")[0])))
 
 
 def test_a_killed_supervisor_takes_its_programs_along(tmp_path: Path) -> None:
@@ -128,8 +128,8 @@ def test_what_a_killed_supervisor_leaves_is_swept_up(tmp_path: Path, body: str) 
         assert is_alive(child)
         with supervised(tmp_path, web) as successor:
             assert until(lambda: len(lives(tmp_path, "web")) == 2)
-            assert not is_alive(leader)
-            assert not is_alive(child)
+            assert until(lambda: not is_alive(leader))
+            assert until(lambda: not is_alive(child))
             assert "left of an earlier web" in stop(successor)
 
 
@@ -149,7 +149,7 @@ def test_a_crashed_program_comes_back_without_its_old_children(tmp_path: Path) -
         leader, child = lives(tmp_path, "web")[0]
         os.kill(leader, signal.SIGKILL)
         assert until(lambda: len(lives(tmp_path, "web")) == 2)
-        assert not is_alive(child)
+        assert until(lambda: not is_alive(child))
         stop(supervisor)
 
 
@@ -159,7 +159,7 @@ def test_a_program_that_never_starts_ends_it_all(tmp_path: Path) -> None:
         said = supervisor.communicate(timeout=20)[1]
         assert supervisor.returncode == 7
         assert "web ended with 7 at each of 3 starts" in said
-        assert not any(map(is_alive, chain(*lives(tmp_path, "web"), *lives(tmp_path, "steady"))))
+        assert until(lambda: not any(map(is_alive, chain(*lives(tmp_path, "web"), *lives(tmp_path, "steady")))))
 
 
 def test_a_second_supervisor_is_refused(tmp_path: Path) -> None:
@@ -203,4 +203,4 @@ def test_chores_repeat_survive_errors_and_may_restart(tmp_path: Path) -> None:
     assert seen.count(0) > 1
     assert starts[-1] > starts[0]
     assert starts[-1] - starts[0] < 5
-    assert not any(map(is_alive, chain(*lives(tmp_path, "web"))))
+    assert until(lambda: not any(map(is_alive, chain(*lives(tmp_path, "web")))))

@@ -6,6 +6,8 @@ from collections.abc import Callable
 import pytest
 from django.db import DatabaseError, ProgrammingError, connection, connections, transaction
 
+from documents.collections import batches
+from documents.collections import editing as collections
 from documents.ingestion import bulk_removal
 from documents.language_models.base import Usage
 from documents.language_models.openai import OpenAIModel
@@ -212,6 +214,11 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
     with operator():
         other = IndexProfile.objects.get(name="default")
         Reindex.objects.create(namespace=tenant, profile=other, replaces=tenant.active_profile)
+    with namespace(tenant.pk):
+        collection, _ = collections.create(
+            tenant.pk, collections.CollectionDescription(name="ports")
+        )
+        batches.add_batch(collection, {harbour.pk: {"lights": 12}})
     book_usage(OpenAIModel("http://127.0.0.1:1", model="m"), tenant.pk, Usage(1, 1))
     profiles.create("own", namespace_id=tenant.pk, embedder="hashing", ann_method="exact")
     assert uuid.UUID(str(tenant.pk))

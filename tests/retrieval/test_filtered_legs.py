@@ -1,6 +1,7 @@
 """What a filter leaves is found as a look at everything would find it, however much that is, and by
 the way that is quicker."""
 
+import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,9 +13,10 @@ from documents.models import IndexProfile, Namespace
 from ragsite.database.tenancy import current_connection, namespace, operator
 from retrieval.candidates import dense, explain, lexical
 from retrieval.candidates.bm25 import Term, weight
-from retrieval.candidates.scope import SAMPLE, Scope, resolve, statement
+from retrieval.candidates.scope import SAMPLE, SearchScope, resolve, statement
 from retrieval.filters import (
     NO_FILTERS,
+    Compares,
     Filters,
     compile_filters,
     indexed,
@@ -82,8 +84,26 @@ def library(real_tenant: Namespace) -> Namespace:
         "WHERE namespace_id = %s",
         mine,
     )
+    # Collections of a half and of a twentieth of the documents.
+    owner(
+        "INSERT INTO documents_collection (id, namespace_id, name, metadata) "
+        "SELECT gen_random_uuid(), %s, name, '{}' FROM unnest(ARRAY['half', 'twentieth']) name",
+        mine,
+    )
+    owner(
+        "INSERT INTO documents_collectiondocument "
+        "  (id, namespace_id, collection_id, document_id, attributes) "
+        "SELECT gen_random_uuid(), document.namespace_id, collection.id, document.id, "
+        "  document.metadata FROM documents_document document "
+        "JOIN documents_collection collection ON collection.name = ANY (document.tags) "
+        "WHERE document.namespace_id = %s AND collection.namespace_id = document.namespace_id",
+        mine,
+    )
     owner("UPDATE documents_namespace SET chunk_count = %s WHERE id = %s", [ROWS, *mine])
-    owner("ANALYZE documents_chunk, documents_document, documents_chunkterms")
+    owner(
+        "ANALYZE documents_chunk, documents_document, documents_chunkterms, "
+        "documents_collectiondocument"
+    )
     with operator():
         return Namespace.objects.select_related("active_profile").get(pk=real_tenant.pk)
 
@@ -102,7 +122,9 @@ def question() -> lexical.LexicalQuery:
     return lexical.LexicalQuery(tuple(terms), "", "", ROWS, ("english",))
 
 
-def near(tenant: Namespace, scope: Scope, *, exact: bool = False) -> tuple[list[uuid.UUID], str]:
+def near(
+    tenant: Namespace, scope: SearchScope, *, exact: bool = False
+) -> tuple[list[uuid.UUID], str]:
     vector = [((n * 37) % 11 - 5) / 7 + 0.01 for n in range(DIMENSIONS)]
     found, plan = dense.find(
         vector,
@@ -116,7 +138,7 @@ def near(tenant: Namespace, scope: Scope, *, exact: bool = False) -> tuple[list[
     return [candidate.chunk_id for candidate in found], plan
 
 
-def wordy(tenant: Namespace, scope: Scope, *, budget: int) -> list[uuid.UUID]:
+def wordy(tenant: Namespace, scope: SearchScope, *, budget: int) -> list[uuid.UUID]:
     found = lexical.find(
         question(), profile_id=tenant.active_profile_id, scope=scope, limit=LIMIT, budget=budget
     )
@@ -127,6 +149,16 @@ CASES = [
     (NO_FILTERS, ROWS, "hnsw"),
     (Filters(tags_none=("hundredth",)), 3564, "hnsw"),
     (Filters(tags=("half",)), 1800, "hnsw"),
+    (Filters(collections=("half",)), 1800, "hnsw"),
+    (Filters(collections=("twentieth", "nobody")), 180, "exact"),
+    (
+        Filters(
+            collections=("half",), attributes=Compares(path=("n",), operator="$gt", operand="1180")
+        ),
+        30,
+        "exact",
+    ),
+    (Filters(collections=("nobody",)), 0, "exact"),
     (Filters(kinds=("code",)), 288, "hnsw"),
     (Filters(kinds=("code",), tags=("half",)), 144, "hnsw"),
     (Filters(tags=("twentieth",)), 180, "exact"),
@@ -234,6 +266,22 @@ def test_rare_tags_and_metadata_are_found_by_their_index(
     plan = explain.explain_inside(name, {"wanted": (wanted, kind)}, library.pk)
     assert f"Bitmap Index Scan on {used}" in plan
     assert "Seq Scan" not in plan
+
+
+def test_a_collection_is_found_by_its_index_and_its_members_are_read_once(library: Namespace):
+    filters = Filters(collections=("twentieth",))
+    condition, parameters = compile_filters(filters)
+    function, wanted = indexed(filters) or ("", None)
+    common = {"tenant": library.pk, "chunks": ROWS, "few": FEW, "sample": SAMPLE}
+    with namespace(library.pk):
+        with current_connection().cursor() as cursor:
+            cursor.execute("SET LOCAL enable_seqscan = off")  # the table is small
+        plan = explain.explain(
+            statement(condition, function), {**parameters, **common, "wanted": wanted}
+        )
+    # Row-level security does not keep the index from being used.
+    assert re.search(r"Index Cond: \(+namespace_id = .* AND \(collection_id = ANY", plan)
+    assert "hashed SubPlan" in plan.partition("CTE passing")[2]
 
 
 @pytest.mark.parametrize(

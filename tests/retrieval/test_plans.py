@@ -9,7 +9,7 @@ from django.db import connection, connections
 from documents.models import IndexProfile, Namespace
 from ragsite.database.tenancy import namespace, operator
 from retrieval.candidates import bm25, dense, explain, lexical
-from retrieval.candidates.scope import Scope, resolve
+from retrieval.candidates.scope import SearchScope, resolve
 from retrieval.requests import Filters
 from retrieval.search_context import SearchedIndex
 
@@ -167,7 +167,7 @@ def test_the_candidate_search_takes_the_words_index_and_the_tenant_with_it(
         "'word7' | 'common'",
         namespace_id=tenant.pk,
         profile_id=profile.pk,
-        scope=Scope(chunks=ROWS),
+        scope=SearchScope(chunks=ROWS),
         limit=10,
     )
     assert "Bitmap Index Scan on chunk_words" in plan
@@ -207,7 +207,7 @@ def test_common_words_are_not_read_through_for_more_than_was_asked(
         candidates = lexical.find(
             lexical.LexicalQuery((rare, common), "", "", ROWS, ("english",)),
             profile_id=profile.pk,
-            scope=Scope(chunks=ROWS),
+            scope=SearchScope(chunks=ROWS),
             limit=50,
             budget=100,
             enough=enough,

@@ -28,7 +28,7 @@ from .uploads import RELATIVE_PATH
 
 MAX_URI_LENGTH = 2048
 MAX_TAGS = 100
-COMMON = ("on_duplicate", "rows_as_facts", "chunking")
+COMMON = ("on_duplicate", "rows_as_facts", "chunking", "collection")
 PER_FILE = ("source_uri", "title", "encoding")
 
 
@@ -56,15 +56,25 @@ def _encoding() -> serializers.CharField:
     )
 
 
+def _collection() -> serializers.CharField:
+    return serializers.CharField(
+        max_length=256,
+        required=False,
+        trim_whitespace=False,
+        help_text="Name of the collection to add it to; created if there is none.",
+    )
+
+
 class _CommonFields(StrictSerializer):
     title = _title()
     source_uri = _source_uri()
     tags = TagsField(max_length=MAX_TAGS, required=False)
     metadata = MetadataField(required=False)
+    collection = _collection()
     rows_as_facts = OptionalBooleanField(
         required=False,
-        help_text="Keep what the rows of a CSV, TSV or XLSX file say as facts. If left out, as "
-        "said before; at first false.",
+        help_text="Keep what the rows of a CSV, TSV or XLSX file say as facts. If left out, "
+        "unchanged; false for a new document.",
     )
     chunking = ChunkingField(
         required=False,
@@ -107,6 +117,7 @@ class ItemSerializer(_CommonFields):
 class TextsSerializer(_OptionFields, StrictSerializer):
     documents = ItemSerializer(many=True)
     tags = TagsField(max_length=MAX_TAGS, required=False, help_text="Added to every document.")
+    collection = _collection()
     rows_as_facts = OptionalBooleanField(
         required=False, help_text="For every document that does not say it itself."
     )
@@ -139,8 +150,8 @@ class UploadSerializer(_OptionFields, _CommonFields):
     files = FilesField(
         required=False,
         help_text="JSON: a list with one object for each file, in their order. It may have "
-        "source_uri, title, tags, metadata, media_type, encoding, rows_as_facts and "
-        "chunking.",
+        "source_uri, title, tags, metadata, collection, media_type, encoding, "
+        "rows_as_facts and chunking.",
     )
 
 

@@ -1,5 +1,6 @@
 """Accepts documents one after another, each on its own: for POST /ingest and the other doors."""
 
+import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -16,6 +17,7 @@ from documents.jobs import queue
 from documents.models import Document
 from ragsite.database.tenancy import namespace
 from ragsite.platform.errors import ApiError
+from ragsite.web.client_watch import current_watch
 
 from .results import bring_up_to_date, rejection, result_of
 
@@ -47,10 +49,18 @@ def take(
     with slot if seconds else nullcontext():
         results = list(_take_all(namespace_id, items))
         job_ids = [result["job_id"] for result in results if result["job_id"]]
-        queue.wait(namespace_id, job_ids, seconds=seconds)
+        queue.wait(namespace_id, job_ids, seconds=seconds, unless=_client_left())
     with namespace(namespace_id):
         bring_up_to_date(results)
     return results
+
+
+def _client_left() -> threading.Event:
+    """Set when the client has left: then there is nobody to wait for."""
+    left = threading.Event()
+    if watch := current_watch():
+        watch.start(on_leave=left.set, on_tick=lambda: None)
+    return left
 
 
 def require_any(results: list[dict[str, Any]]) -> None:

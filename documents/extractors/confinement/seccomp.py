@@ -1,4 +1,4 @@
-"""A seccomp filter: system calls that fail from now on, whoever makes them in this process.
+"""A seccomp filter: system calls that fail from now on, for all code in this process.
 
 Written in the kernel's own filter language, so that no library is needed. It lists what is denied,
 not what is allowed: the libraries that read files are many, and each version of them and of the C

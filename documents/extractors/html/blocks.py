@@ -306,7 +306,7 @@ def remove(element: etree._Element) -> None:
 
 
 def limit_spans(root: etree._Element) -> None:
-    """A cell that claims a thousand rows and columns costs whoever believes it a million cells."""
+    """Cap rowspan and colspan, so that one cell cannot become a million."""
     cells = [e for e in root.iter() if tag_of(e) in {"td", "th"}]
     for cell in cells:
         for name in ("colspan", "rowspan"):

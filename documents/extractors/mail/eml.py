@@ -28,7 +28,7 @@ KNOWN_FIELDS = ("from", "to", "cc", "subject", "date", "message-id", "received",
 
 SEALED = frozenset({"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"})
 
-Value = TypeVar("Value")
+T = TypeVar("T")
 
 
 class EmlExtractor(Extractor):
@@ -84,7 +84,7 @@ def _as_ascii(data: bytes) -> bytes:
     return data
 
 
-def _quietly(read: Callable[[], Value], otherwise: Value) -> Value:
+def _quietly(read: Callable[[], T], otherwise: T) -> T:
     """Broken header fields raise nearly anything when they are looked at."""
     try:
         return read()

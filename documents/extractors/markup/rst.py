@@ -26,7 +26,7 @@ class RstExtractor(Extractor):
         return Extracted(text=text, blocks=blocks, title=title, warnings=warnings)
 
 
-class _Line(NamedTuple):
+class _RstLine(NamedTuple):
     text: str
     start: int
 
@@ -42,11 +42,11 @@ class _Line(NamedTuple):
 class _Source:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.lines: list[_Line] = []
+        self.lines: list[_RstLine] = []
         self.styles: list[tuple[str, bool]] = []  # adornments in order of appearance: the levels
         start = 0
         for line in text.split("\n"):
-            self.lines.append(_Line(line, start))
+            self.lines.append(_RstLine(line, start))
             start += len(line) + 1
 
     def blocks(self) -> Iterator[Block]:

@@ -38,7 +38,7 @@ class OpenDocumentExtractor(FileExtractor):
         ):
             raise Encrypted("The document is protected by a password.")
         body = parse_xml(read_member(archive, "content.xml")).find(f"{OFFICE}body")
-        reader = _Reader()
+        reader = _OpenDocumentReader()
         if body is not None:
             reader.read(body)
         if not reader.writer.blocks:
@@ -54,7 +54,7 @@ class OpenDocumentExtractor(FileExtractor):
 
 
 @dataclass(slots=True)
-class _Reader:
+class _OpenDocumentReader:
     writer: TextWriter = field(default_factory=TextWriter)
     pages: list[Page] = field(default_factory=list)
     slides: int = 0

@@ -18,7 +18,7 @@ TOLERANCE = 3.0  # points
 TOP, BOTTOM = attrgetter("top"), attrgetter("bottom")
 PAGE_NUMBER = re.compile(r"[-–—\s]*(?:[Pp]age\s+)?(\d{1,4})[-–—\s]*")
 
-Place = tuple[str, int, int]
+LinePlace = tuple[str, int, int]
 
 
 def without_furniture(
@@ -59,9 +59,9 @@ def _frequent(counts: Counter[str], enough: int) -> set[str]:
     return {key for key, count in counts.items() if count >= enough}
 
 
-def _frequent_places(pages: Sequence[Sequence[Line]]) -> set[Place]:
+def _frequent_places(pages: Sequence[Sequence[Line]]) -> set[LinePlace]:
     """Lines that many pages have at the very same place."""
-    counts: Counter[Place] = Counter()
+    counts: Counter[LinePlace] = Counter()
     for page in pages:
         edges = (*top_lines(page), *bottom_lines(page))
         counts.update({place for line in edges if (place := _place(line))})
@@ -69,7 +69,7 @@ def _frequent_places(pages: Sequence[Sequence[Line]]) -> set[Place]:
     return {place for place, count in counts.items() if count >= enough}
 
 
-def _repeated(edges: Sequence[Line], places: set[Place], seen: set[str]) -> Iterator[Line]:
+def _repeated(edges: Sequence[Line], places: set[LinePlace], seen: set[str]) -> Iterator[Line]:
     """All but the first of its words: that one may be the heading of the pages that follow."""
     for line in edges:
         place = _place(line)
@@ -79,7 +79,7 @@ def _repeated(edges: Sequence[Line], places: set[Place], seen: set[str]) -> Iter
             seen.add(place[0])
 
 
-def _place(line: Line) -> Place | None:
+def _place(line: Line) -> LinePlace | None:
     """None where it holds two numbers: it may be the head of a table."""
     if len(DIGITS.findall(line.text)) > 1:
         return None

@@ -45,7 +45,7 @@ KEYWORD_NUMBER = re.compile(r"\S+\s+\S+\s*")
 NUMBERING = re.compile(r"(?:\d{1,2}(?:\.\d{1,2})*[.)]?|[IVX]+\.)\s+[^\W\d_]")
 LOWERCASE = re.compile(r"[a-zß-ÿ]")
 
-Span = tuple[int, int]
+LineRange = tuple[int, int]
 Zones = Mapping[int, Collection[int]]  # of a page, counted from 0: its lines that are in a table
 
 
@@ -97,7 +97,7 @@ def _title(
     bodies: Sequence[Body],
     found: Sequence[FoundHeading],
     joiner: Joiner,
-) -> tuple[str, Span | None]:
+) -> tuple[str, LineRange | None]:
     if not bodies[0].height:
         title = _nothing_but_a_title(pages, joiner)
         return ("" if names_nothing(title) else title), None
@@ -209,7 +209,9 @@ def _alike(one: float, other: float) -> bool:
     return max(one, other) <= ALIKE * min(one, other)
 
 
-def _is_heading(page: Sequence[Line], span: Span, style: Style, body: Body, title: str) -> bool:
+def _is_heading(
+    page: Sequence[Line], span: LineRange, style: Style, body: Body, title: str
+) -> bool:
     lines = page[slice(*span)]
     max_lines = MAX_LINES if style.is_large else MAX_BOLD_LINES
     if not _has_letters(lines, max_lines) or NEVER.match(title) or _is_prose(title):
@@ -239,7 +241,7 @@ def _is_prose(title: str) -> bool:
     return bool(SENTENCES.search(KEYWORD_NUMBER.sub("", title, count=1).rstrip(".")))
 
 
-def _gaps(page: Sequence[Line], span: Span, body: Body) -> tuple[bool, bool]:
+def _gaps(page: Sequence[Line], span: LineRange, body: Body) -> tuple[bool, bool]:
     """Whether there is white space above, and below. What stands beside leaves none.
 
     Headings one below the other are taken together.

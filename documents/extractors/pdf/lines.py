@@ -1,6 +1,6 @@
-"""The lines of a PDF's page as PDFium tells them: their words, and where they begin and end.
+"""The lines of a PDF page as PDFium reports them: their words, and where they begin and end.
 
-A book has ten thousands of lines, so everything here that is done for each is done with few calls.
+A book has tens of thousands of lines, so the work for each line takes as few calls as possible.
 """
 
 import re
@@ -17,9 +17,9 @@ from documents.extractors.cleaning import SURROGATES, clean
 from documents.extractors.lines import LINE_HYPHEN, Line, boxed, tidy
 from documents.extractors.pdf.fonts import FORCE_BOLD, style_of
 from documents.extractors.pdf.layout import by_columns, crosses, gutter, middle
+from documents.text.boundaries import Span
 
-Span = tuple[int, int]
-Box = tuple[float, float, float, float]  # left, right, bottom, top
+PageBox = tuple[float, float, float, float]  # left, right, bottom, top
 
 MAX_FONT_NAME = 128  # bytes
 FARTHEST = 20_000.0  # points; a page has at most 14,400
@@ -126,7 +126,7 @@ class Places:
             return False, False
         return style_of(self.font_name.value, bool(self.font_flags.value & FORCE_BOLD))
 
-    def box(self, number: int) -> Box:
+    def box(self, number: int) -> PageBox:
         self.read(self.handle, number, self.address)
         left, top, right, bottom = self.values[:]
         return _bounded(left), _bounded(right), _bounded(bottom), _bounded(top)

@@ -35,7 +35,7 @@ IN_UNITS = re.compile(r"(?i)\bin (?:u\.?s\.? )?(?:dollars|millions|thousands|bil
 MAX_UNITS_WORDS = 8
 
 
-class TableRow(NamedTuple):
+class RowShape(NamedTuple):
     """What a line could be in a table."""
 
     cells: int  # figures at its end, dashes among them
@@ -57,11 +57,11 @@ class TableRow(NamedTuple):
         return self.is_years and (self.cells > 1 or self.is_sparse) and len(self.label) < MAX_HEAD
 
 
-def row_of(line: Line, body: Body) -> TableRow:
+def row_of(line: Line, body: Body) -> RowShape:
     is_sparse = has_gaps(line, body)
     text = line.text
     if not ASCII_DIGIT.search(text[-40:]) and text[-1] not in DASHES:  # most lines
-        return TableRow(0, text, is_sparse, is_years=False, last="")
+        return RowShape(0, text, is_sparse, is_years=False, last="")
     words = text.split(" ")
     cells, years, last = 0, 0, ""
     place = len(words)
@@ -79,9 +79,9 @@ def row_of(line: Line, body: Body) -> TableRow:
     label = " ".join(words[:place])
     figures = bool(last)
     if (not figures and cells < 2) or LEADER.search(text[-40:]):
-        return TableRow(0, text, is_sparse, is_years=False, last=last)
+        return RowShape(0, text, is_sparse, is_years=False, last=last)
     has_amount = any(mark in word for word in words[place:] for mark in "$€£,.%(")
-    return TableRow(cells, label, is_sparse, figures and years == cells, last, has_amount)
+    return RowShape(cells, label, is_sparse, figures and years == cells, last, has_amount)
 
 
 def has_gaps(line: Line, body: Body) -> bool:
@@ -93,7 +93,7 @@ def has_gaps(line: Line, body: Body) -> bool:
     return gaps > SPARSE * letters and gaps > MIN_GAPS * line.height
 
 
-def heads_columns(line: Line, row: TableRow) -> bool:
+def heads_columns(line: Line, row: RowShape) -> bool:
     """Years, a period, units, or several words with gaps between them."""
     text = line.text
     if row.is_head:

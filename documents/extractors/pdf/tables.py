@@ -9,7 +9,7 @@ from documents.extractors.paged import Headings
 from documents.extractors.pdf.body import Body
 from documents.extractors.pdf.layout import LABEL
 from documents.extractors.pdf.levels import is_company, keyword, names_section
-from documents.extractors.pdf.rows import TableRow, heads_columns, row_of
+from documents.extractors.pdf.rows import RowShape, heads_columns, row_of
 
 MIN_ROWS = 3  # without a head of years or units; with one, one less
 MAX_LABELS = 4  # lines without figures from one row to the next
@@ -65,7 +65,7 @@ def tables_of(page: Sequence[Line], body: Body) -> TablesOnPage:
     return _with_whole_heads(lines, tables, contents)
 
 
-def _in_place(lines: list[Line], rows: list[TableRow]) -> tuple[list[Line], list[TableRow]]:
+def _in_place(lines: list[Line], rows: list[RowShape]) -> tuple[list[Line], list[RowShape]]:
     """Heads of columns that were written after their table stand above it again."""
     order = list(range(len(lines)))
     if len(lines) > MAX_LINES:
@@ -82,11 +82,11 @@ def _in_place(lines: list[Line], rows: list[TableRow]) -> tuple[list[Line], list
     return [lines[one] for one in order], [rows[one] for one in order]
 
 
-def _could_head(line: Line, row: TableRow) -> bool:
+def _could_head(line: Line, row: RowShape) -> bool:
     return heads_columns(line, row) or (line.bold and len(line.text) < MAX_WANDERING)
 
 
-def _is_over(line: Line, other: Line, row: TableRow) -> bool:
+def _is_over(line: Line, other: Line, row: RowShape) -> bool:
     """Whether a row begins not far below the line, and to its left."""
     step = line.bottom - other.bottom
     return (
@@ -97,7 +97,7 @@ def _is_over(line: Line, other: Line, row: TableRow) -> bool:
     )
 
 
-def _runs(lines: Sequence[Line], rows: Sequence[TableRow], body: Body) -> Iterator[tuple[int, int]]:
+def _runs(lines: Sequence[Line], rows: Sequence[RowShape], body: Body) -> Iterator[tuple[int, int]]:
     """From a first row to behind the last that follows it closely."""
     number = 0
     while number < len(rows):
@@ -109,7 +109,7 @@ def _runs(lines: Sequence[Line], rows: Sequence[TableRow], body: Body) -> Iterat
         number = end
 
 
-def _run_end(lines: Sequence[Line], rows: Sequence[TableRow], first: int, pitch: float) -> int:
+def _run_end(lines: Sequence[Line], rows: Sequence[RowShape], first: int, pitch: float) -> int:
     end = first + 1
     left, right = lines[first].left, lines[first].right
     for number in range(first + 1, len(lines)):
@@ -133,7 +133,7 @@ def _is_below(above: Line, line: Line, pitch: float) -> bool:
 
 
 def _head(
-    lines: Sequence[Line], rows: Sequence[TableRow], first: int, done: int
+    lines: Sequence[Line], rows: Sequence[RowShape], first: int, done: int
 ) -> tuple[int, int]:
     """Where the lines begin that head the columns, and where they end: labels may follow them."""
     start = last = first
@@ -160,7 +160,7 @@ def _head(
     return start, last
 
 
-def _is_table(data: Sequence[TableRow], *, has_head: bool) -> bool:
+def _is_table(data: Sequence[RowShape], *, has_head: bool) -> bool:
     if len(data) < MIN_ROWS - has_head:
         return False
     sparse = sum(row.is_sparse for row in data)
@@ -177,7 +177,7 @@ def _is_table(data: Sequence[TableRow], *, has_head: bool) -> bool:
     return amounts * 3 >= len(data) * (1 if has_head else 2)
 
 
-def _is_contents(data: Sequence[TableRow]) -> bool:
+def _is_contents(data: Sequence[RowShape]) -> bool:
     """Their last figures are pages: whole numbers that only rise."""
     if len(data) < MIN_CONTENTS or any(row.has_amount for row in data):
         return False

@@ -1,4 +1,4 @@
-"""WebVTT and SubRip: cues joined into paragraphs that know from when to when they were said."""
+"""WebVTT and SubRip: cues joined into paragraphs, each with its start and end time."""
 
 import html
 import re
@@ -132,7 +132,7 @@ def _plain(line: str) -> str:
 
 
 def _cue(times: tuple[float, float], raw: str, spoken: str, before: str) -> Cue:
-    """Who says it: a tag, or a name in the text, or nobody new and so whoever spoke before."""
+    """Return the speaker: from a tag, from a name in the text, otherwise the previous speaker."""
     voices = VOICE.findall(raw)
     if len(voices) > 1:  # each name where its words begin
         return Cue(*times, "", _plain(VOICE.sub(lambda voice: f" {voice[1]}: ", raw)))

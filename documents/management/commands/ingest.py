@@ -44,6 +44,7 @@ class Command(BaseCommand):
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
         parser.add_argument("--namespace", default="default", help="Slug (default: default).")
         parser.add_argument("--tags", default="", help="Comma-separated tags for every file.")
+        parser.add_argument("--collection", default="", help="Add every file to it, by name.")
         parser.add_argument("--encoding", default="", help="Of the files' text, e.g. latin-1.")
         parser.add_argument(
             "--on-duplicate",
@@ -171,6 +172,7 @@ class Command(BaseCommand):
         return replace(
             submission,
             tags=tags or None,
+            collection=options["collection"],
             rows_as_facts=options["rows_as_facts"],
             on_duplicate=options["on_duplicate"] or ("keep" if options["sync"] else "skip"),
             encoding=options["encoding"],
@@ -249,7 +251,7 @@ class Command(BaseCommand):
         deleted = {"deleted": len(removed.document_ids), "chunks_deleted": removed.chunks}
         self._report(results, summary={**plan.counts(), **deleted})
 
-    def _check_deletions(self, plan: folder_sync.Plan) -> None:
+    def _check_deletions(self, plan: folder_sync.SyncPlan) -> None:
         if not plan.gone:
             return
         what = plural(len(plan.gone), "document")
@@ -265,7 +267,7 @@ class Command(BaseCommand):
         if input(f"Delete {what}? [y/N] ").strip().lower() not in ("y", "yes"):
             raise CommandError("Nothing was changed.")
 
-    def _print_plan(self, plan: folder_sync.Plan) -> None:
+    def _print_plan(self, plan: folder_sync.SyncPlan) -> None:
         lines: list[dict[str, str]] = [
             *({"action": "new", "source_uri": e.source_uri} for e in plan.new),
             *({"action": "changed", "source_uri": e.source_uri} for e in plan.changed),

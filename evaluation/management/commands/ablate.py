@@ -13,7 +13,7 @@ from evaluation.golden.curating import find_set
 from evaluation.management.options import bar_updater, find_tenant, progress_bar, quiet_search_log
 from evaluation.reports.ablation import Section, markdown, method_section, outcome_section, write
 from evaluation.runs.code_version import code_version
-from evaluation.runs.runner import Progress
+from evaluation.runs.runner import ProgressCallback
 from ragsite.database.tenancy import namespace
 
 PARTS = ("retrieval", "chunks", "ann")
@@ -82,6 +82,6 @@ class Command(BaseCommand):
         if options["out"]:
             write(options["out"], title, sections, notes)
 
-    def _progress(self, name: str) -> Progress:
-        update: Progress = bar_updater(progress_bar(name, "step"))
+    def _progress(self, name: str) -> ProgressCallback:
+        update: ProgressCallback = bar_updater(progress_bar(name, "step"))
         return update

@@ -50,7 +50,7 @@ class Command(BaseCommand):
         else:
             self._print(comparison, options["most"])
 
-    def _print(self, comparison: Comparison, most: int) -> None:
+    def _print(self, comparison: Comparison, limit: int) -> None:
         self.stdout.write(f"a  {described(comparison.a)}\nb  {described(comparison.b)}\n")
         self.stdout.write(comparison_table(comparison))
         wins, losses = comparison.wins, comparison.losses
@@ -61,7 +61,7 @@ class Command(BaseCommand):
         for title, changes in (("Worse", losses), ("Better", wins)):
             if changes:
                 self.stdout.write(f"{title} (ranks in a → in b):")
-            for change in changes[:most]:
+            for change in changes[:limit]:
                 self.stdout.write("\n".join(f"  {line}" for line in change_lines(change)))
         for warning in comparison.warnings:
             self.stderr.write(self.style.WARNING(warning))

@@ -25,6 +25,7 @@ from retrieval import query_log
 BANNER = """
 Ragsite is running. Ctrl-C stops it.
 
+  Ask      {url}/            sign in as the operator
   API      {url}/api/v1      docs: {url}/api/docs
   Admin    {url}/admin/      login: {login}
   Key      {key}

@@ -7,7 +7,7 @@ import time
 from typing import NoReturn
 
 from ragsite.platform.asgi_types import Application, Message, Receive, Scope, Send, header_of
-from ragsite.platform.errors import CHALLENGE, FLAT_PREFIX, envelope, flat_envelope
+from ragsite.platform.errors import CHALLENGE, envelope_at
 from ragsite.platform.logs import accepted_request_id, request_id
 
 logger = logging.getLogger(__name__)
@@ -73,9 +73,8 @@ class Exchange:
             raise refusal  # the status is sent already: the server closes the connection
         trace = accepted_request_id(header_of(self.scope, b"x-request-id"))
         with request_id(trace):
-            is_flat = self.scope["path"].startswith(FLAT_PREFIX)
-            shape = flat_envelope if is_flat else envelope
-            body = json.dumps(shape(refusal.code, refusal.message)).encode()
+            shown = envelope_at(self.scope["path"], refusal.status, refusal.code, refusal.message)
+            body = json.dumps(shown).encode()
             path = self.scope.get("raw_path") or self.scope["path"].encode()
             logger.info(
                 "request.refused",

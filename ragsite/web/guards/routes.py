@@ -11,10 +11,10 @@ from django.conf import settings
 
 STRANGER_BYTES = 64 * 1024  # what an unknown caller may send
 
-LARGE_BODY_PATHS = frozenset({"/api/v1/ingest", "/api/rag/index"})
+LARGE_BODY_PATHS = frozenset({"/api/v1/ingest", "/api/rag/index", "/v1/files"})
 OPEN_PATHS = frozenset({"/", "/livez", "/readyz", "/api/schema", "/api/docs", "/admin/login/"})
-OPEN_PREFIXES = ("/static/",)
-ADMIN_PREFIX = "/admin/"
+OPEN_PREFIXES = ("/static/", "/d/")
+SESSION_PREFIXES = ("/admin/", "/ask/")
 # They check their own keys (operator_auth.py) and take small bodies.
 OPERATOR_PREFIXES = ("/api/v1/namespaces", "/api/v1/namespace-removals")
 
@@ -36,7 +36,7 @@ class BodyRule:
 def body_rule(path: str) -> BodyRule:
     if path in OPEN_PATHS or path.startswith((*OPEN_PREFIXES, *OPERATOR_PREFIXES)):
         return BodyRule(STRANGER_BYTES, Proof.NONE)
-    if path.startswith(ADMIN_PREFIX):
+    if path.startswith(SESSION_PREFIXES):
         return BodyRule(settings.BODIES["max_bytes"], Proof.SESSION)
     if path in LARGE_BODY_PATHS:
         return BodyRule(settings.REQUEST_MAX_BYTES, Proof.KEY)

@@ -1,5 +1,5 @@
-"""What stands between a writer and the client: markers, quotes, citations, support.
+"""Checks between a writer and the client: markers, quotes, citations, support.
 
-In: text as it is written, and the evidence. Out: text that may leave, with exact citations. Plain
-Python.
+Takes text as it is written, and the evidence; returns text that may be sent, with exact citations.
+Plain Python.
 """

@@ -1,8 +1,8 @@
-"""Where in the evidence a quotation stands, exactly or nearly.
+"""Find where a quotation is in the evidence, exactly or nearly.
 
-Near matches are found by words: places that share words and pairs of words with the quotation vote
-for a diagonal, and a local alignment in a narrow band around the best ones gives the span. The work
-is proportional to the quotation's length times the band, whatever the evidence looks like.
+Near matches are found by words: positions that share words and pairs of words with the quotation
+vote for a diagonal, and a local alignment in a narrow band around the best ones returns the span.
+The work is proportional to the quotation's length times the band, whatever the evidence looks like.
 """
 
 from collections import Counter, defaultdict
@@ -13,12 +13,12 @@ from itertools import pairwise
 from .exact_spans import allowed_parts, whole
 from .words import Token, stem, tokens
 
-MAX_PLACES = 64  # of a word or pair; more say nothing about where a quotation stands
+MAX_PLACES = 64  # of a word or pair; more do not help to locate a quotation
 MAX_EXACT_TRIES = 20
-BUCKET = 8  # tokens: diagonals this near to each other are one candidate
+BUCKET = 8  # tokens; diagonals this close are one candidate
 MAX_CANDIDATES = 3
-MIN_SIMILARITY = 0.7  # of a span to the quotation, for the quotation to become it
-MIN_PART_TOKENS = 5  # of a quotation whose other words stand elsewhere or nowhere
+MIN_SIMILARITY = 0.7  # of a span, to replace the quotation
+MIN_PART_TOKENS = 5  # of a quotation whose other words are elsewhere or nowhere
 MIN_PART_SHARE = 0.3
 
 
@@ -43,11 +43,11 @@ class _Match:
 
 
 class EvidenceIndex:
-    """The evidence's texts, ready to look quotations up in."""
+    """The texts of the evidence, indexed for finding quotations."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
-        self._tokens: list[Token | None] = []  # None parts one passage from the next
+        self._tokens: list[Token | None] = []  # None separates passages
         self._sources: list[int] = []
         self._places: dict[object, list[int]] = defaultdict(list)
         for number, text in enumerate(texts):
@@ -64,7 +64,7 @@ class EvidenceIndex:
             self._places[one.text, two.text].append(place)
 
     def exact(self, quote: str, *, preferred: Sequence[int] = ()) -> Found | None:
-        """The quotation, character by character, cutting no word and no number."""
+        """Find the quotation character by character, without cutting words or numbers."""
         for source in _in_order(preferred, len(self._texts)):
             text = self._texts[source]
             start = text.find(quote)
@@ -81,8 +81,8 @@ class EvidenceIndex:
     def nearest(
         self, quote: Sequence[Token], *, preferred: Sequence[int] = (), depth: int = 2
     ) -> list[Found]:
-        """The spans that the quotation's words come from, in its order; none if nothing is alike.
-        Several if it was stitched together."""
+        """Return the spans that the quotation's words come from, in its order; none if nothing is
+        similar, several if it was stitched together."""
         match = self._best(quote, preferred)
         if match is None:
             return []
@@ -132,7 +132,7 @@ class EvidenceIndex:
             if len(places) > MAX_PLACES:
                 continue
             for place in places:
-                # Two buckets each, so that no diagonal lies on an edge.
+                # Two buckets each, so that no diagonal is at an edge.
                 votes[(place - position) // BUCKET] += 1
                 votes[(place - position - BUCKET // 2) // BUCKET] += 1
         return votes
@@ -144,7 +144,7 @@ class EvidenceIndex:
         return _local_alignment(quote, self._tokens, low, width)
 
     def _span(self, match: _Match) -> Found | None:
-        """The aligned span as text: whole words, no block break, nothing like a marker."""
+        """Return the aligned span as text: whole words, no block break, nothing like a marker."""
         source = self._sources[match.evidence_first]
         first, last = self._tokens[match.evidence_first], self._tokens[match.evidence_last]
         if first is None or last is None:  # alignments never touch the gaps between passages
@@ -163,7 +163,7 @@ def _in_order(preferred: Sequence[int], count: int) -> list[int]:
 
 
 def _apart(found: Sequence[Found]) -> list[Found]:
-    """Without spans that overlap one before them."""
+    """Drop spans that overlap an earlier one."""
     kept: list[Found] = []
     for span in found:
         if not any(
@@ -175,7 +175,7 @@ def _apart(found: Sequence[Found]) -> list[Found]:
 
 
 def _similarity(one: Token, two: Token | None) -> float:
-    """1: the same; above 0: another form of it, or another number in its place."""
+    """1 if equal; above 0 for another form of the word, or another number."""
     if two is None:
         return -100.0
     if one.text == two.text:
@@ -190,7 +190,7 @@ def _similarity(one: Token, two: Token | None) -> float:
 def _local_alignment(
     quote: Sequence[Token], evidence: Sequence[Token | None], low: int, width: int
 ) -> _Match | None:
-    """Smith and Waterman's, with the evidence's token `low + row + column` in each cell."""
+    """Smith-Waterman, with the evidence's token `low + row + column` in each cell."""
     previous = [0.0] * (width + 1)
     moves: list[bytearray] = []  # 0 stop, 1 both, 2 only the quotation's, 3 only the evidence's
     best, best_cell = 0.0, (-1, -1)

@@ -1,8 +1,7 @@
-"""What stands between a writer and the client: text goes in as it is written, and leaves with
-known markers, exact quotes and their citations only.
+"""Check text as it is written: it leaves with known markers and exact quotes, and their citations.
 
-Each step works on characters, never on how the text was cut into pieces: cleaning, markers,
-quotations, composing. Every one holds back a bounded number of characters until it can decide.
+Each step (cleaning, markers, quotations, composing) works on characters, independent of how the
+text was cut into pieces, and holds back a bounded number of characters until it can decide.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +30,7 @@ from .quotes import (
 from .sources import sources_by_id
 
 MAX_CHARACTERS = 50_000
-STRIDE = 4096  # characters that go through the steps at a time
+STRIDE = 4096  # characters processed at a time
 MAX_BLOCK_QUOTE = 4000
 MAX_CODE_LINE = 2000
 
@@ -62,7 +61,7 @@ class AnswerChecker:
         self._composer = Composer(sources, language=language)
         self._left = max_characters
         self._buffer = ""  # not yet decided
-        self._resume = 0  # where the search for a closing mark goes on
+        self._resume = 0  # where to resume the search for a closing mark
         self._in_code = False
         self._at_line_start = True
         self._report = CheckReport()
@@ -80,7 +79,7 @@ class AnswerChecker:
 
     @property
     def is_full(self) -> bool:
-        """The longest allowed answer is reached: nothing more will leave."""
+        """Whether the maximum length is reached: nothing more will be sent."""
         return self._report.is_cut_off
 
     @property
@@ -93,7 +92,7 @@ class AnswerChecker:
 
     @property
     def uncertainties(self) -> tuple[Uncertainty, ...]:
-        """Only those about text that has left."""
+        """Only those about text that was sent."""
         return tuple(
             found
             for found in self._composer.uncertainties
@@ -101,7 +100,7 @@ class AnswerChecker:
         )
 
     def feed(self, text: str) -> Iterator[CheckedText]:
-        """What may leave now: never part of a marker, never an unchecked quote."""
+        """Return text that may be sent now: never part of a marker, never an unchecked quote."""
         for start in range(0, len(text), STRIDE):
             if self._left <= 0:
                 self._report = replace(self._report, is_cut_off=True)
@@ -116,7 +115,7 @@ class AnswerChecker:
             yield from self._drain(final=False)
 
     def finish(self) -> Iterator[CheckedText]:
-        """The rest."""
+        """Return the rest."""
         rest = self._cleaner.feed("", final=True)[: max(0, self._left)]
         self._buffer += self._parser.feed(rest, final=True)
         self._process(final=True)
@@ -139,7 +138,8 @@ class AnswerChecker:
             self._resume = 0
 
     def _step(self, final: bool) -> int:
-        """Write the next decided piece and say where it ends in the buffer; 0 to wait."""
+        """Write the next decided piece and return where it ends in the buffer; 0 to wait for
+        more."""
         text = self._buffer
         found = _NEXT.search(text)
         if found and found["block"] and not self._begins_line(found.start()):
@@ -156,11 +156,11 @@ class AnswerChecker:
         return self._mark(final)
 
     def _begins_line(self, position: int) -> bool:
-        """For a place with nothing but spaces before it in its line of the buffer."""
+        """Whether there are only spaces before this position in its line of the buffer."""
         return self._at_line_start or "\n" in self._buffer[:position]
 
     def _up_to_fence(self, final: bool) -> int:
-        """All of the buffer, but for what may become a fence."""
+        """Return the buffer up to anything that may become a fence."""
         text = self._buffer
         held = None if final else _UNFINISHED_FENCE.search(text)
         if held and self._begins_line(held.start()):
@@ -168,7 +168,7 @@ class AnswerChecker:
         return self._plain(text, len(text))
 
     def _plain(self, text: str, end: int) -> int:
-        """Write text[:end], markers and all."""
+        """Write text[:end], including markers."""
         for number, part in enumerate(text[:end].split(MARKER)):
             if number:
                 self._composer.cite(self._parser.markers.popleft())
@@ -180,8 +180,8 @@ class AnswerChecker:
         return end
 
     def _in_fence(self, final: bool) -> int:
-        """A line of code. Straight quotation marks belong to the code; between others, words must
-        be exact like everywhere, but no marker is put into code."""
+        """Write a line of code. Straight quotation marks belong to the code; between others, words
+        must be exact as usual, but no marker is inserted into code."""
         text = self._buffer
         end = text.find("\n", 0, MAX_CODE_LINE) + 1
         if not end and len(text) < MAX_CODE_LINE and not final:
@@ -206,7 +206,7 @@ class AnswerChecker:
         return whole if is_exact else quote
 
     def _mark(self, final: bool) -> int:
-        """A quotation mark, an apostrophe, or a sign for inches, at the buffer's beginning."""
+        """Handle a quotation mark, apostrophe or inch sign at the start of the buffer."""
         text = self._buffer
         before = self._composer.last_character
         if len(text) <= ELISION and not final and not before.isalnum():
@@ -232,7 +232,8 @@ class AnswerChecker:
         )
 
     def _as_it_is(self, end: int) -> int:
-        """A short quotation or a name; markers inside it move behind it, other marks go."""
+        """Write a short quotation or a name; markers inside move behind it, other marks are
+        dropped."""
         text = self._buffer
         inner = _INNER_MARKS.sub("", text[1 : end - 1])
         markers = MARKER * inner.count(MARKER)
@@ -242,7 +243,7 @@ class AnswerChecker:
         return end
 
     def _lone_mark(self, before: str) -> int:
-        """Drop it if it would look like one end of a quotation."""
+        """Drop the mark if it would look like one end of a quotation."""
         mark = self._buffer[0]
         if mark in DOUBLE_MARKS and not (mark == '"' and before.isdecimal()):
             self._composer.write(DROPPED)
@@ -273,7 +274,7 @@ class AnswerChecker:
         return end
 
     def _again(self) -> int:
-        """Look at the buffer anew; the removed quotation's own text may hold other marks."""
+        """Reprocess the buffer: the text of the removed quotation may contain other marks."""
         return self._plain(self._buffer, 1)
 
     def _write_parts(
@@ -284,7 +285,7 @@ class AnswerChecker:
         tail: Marker | None,
         has_words: bool,
     ) -> None:
-        """The exact quotes, each with a marker: the one that is there already, or a new one."""
+        """Write the exact quotes, each with a marker: the existing one, or a new one."""
         for number, part in enumerate(checked.parts):
             if number:
                 self._composer.write(" … ")

@@ -1,4 +1,4 @@
-"""The sentences of a finished answer, and what each of them cites."""
+"""The sentences of a finished answer, and what each cites."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ _WORD = regex.compile(r"[\p{L}\p{N}]")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    start: int  # in the answer, after a list's sign, without markers at its ends
+    start: int  # in the answer, after a list marker, without markers at its ends
     end: int
-    text: str  # text[start:end] with blanks in place of markers
+    text: str  # text[start:end] with markers blanked out
     citations: tuple[Citation, ...]
 
 
 def without_markers(text: str) -> str:
-    """The same text, of the same length, with blanks where markers stand."""
+    """Return text of the same length with markers blanked out."""
     return str(MARKER_TEXT.sub(lambda marker: " " * len(marker[0]), text))
 
 
@@ -57,12 +57,12 @@ def _spans(plain: str, language: str) -> list[tuple[int, int]]:
     return spans
 
 
-# A row above a line of dashes: it names the columns of the rows below, which are cited.
+# A row above a line of dashes names the columns of the rows below, which are cited.
 _TABLE_HEADER = regex.compile(r"^[ \t]*\|.*\|[ \t]*\n[ \t]*\|[ \t:|-]+\|[ \t]*$", regex.MULTILINE)
 
 
 def needs_citation(sentence: str) -> bool:
-    """Headings, lead-ins to a list and connecting phrases say nothing that could be checked."""
+    """Headings, lead-ins to lists and connecting phrases state nothing that could be checked."""
     stripped = sentence.strip().rstrip("*_ ")
     if _HEADING.match(sentence) or stripped.endswith((":", "：")):
         return False

@@ -1,11 +1,11 @@
-"""Take out of a model's text what a reader cannot see: control characters, terminal escapes,
-zero-width and direction-changing characters. Works on any chunking of the text."""
+"""Remove invisible characters from a model's text: control characters, terminal escapes, zero-width
+and direction-changing characters. Works for any chunking of the text."""
 
 import unicodedata
 
 import regex
 
-MAX_ESCAPE = 200  # characters of a terminal sequence; what is longer is text
+MAX_ESCAPE = 200  # characters; a longer terminal sequence is text
 ESCAPE = regex.compile(
     rf"""\x1b(?:
         \[[0-?]*+[\ -/]*+[@-~]
@@ -15,20 +15,20 @@ ESCAPE = regex.compile(
     regex.VERBOSE,
 )
 PLAIN = regex.compile(r"[ -~\n\t]*+")
-JOINERS = "\u200c\u200d"  # Persian and Indic words and emoji need them, between their own letters
+JOINERS = "\u200c\u200d"  # needed between letters in Persian and Indic words, and in emoji
 LINE_BREAKS = frozenset("\x0b\x0c\x85\u2028\u2029")
-# Private use is stripped too: the checks mark places in the text with such characters.
+# Private use characters are removed too, because the checks use them as placeholders.
 HIDDEN_CATEGORIES = frozenset(("Cc", "Cf", "Cs", "Co"))
-# Blank to the eye, letters to Unicode: Hangul fillers, Braille blank, Mongolian separator.
+# Look blank but are letters in Unicode: Hangul fillers, Braille blank, Mongolian separator.
 BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u180e\u034f")
 
 
 class Cleaner:
-    """Feed it pieces; what it returns, put together, does not depend on how they were cut."""
+    """Takes pieces of text; the concatenated result does not depend on how they were cut."""
 
     def __init__(self) -> None:
         self._held = ""
-        self._last = ""  # the last character that was let through
+        self._last = ""  # the last character that was kept
 
     def feed(self, text: str, *, final: bool = False) -> str:
         if not self._held and PLAIN.fullmatch(text):
@@ -53,7 +53,7 @@ class Cleaner:
         return "".join(kept)
 
     def _without_escapes(self, text: str, *, final: bool) -> str:
-        """Hold back what may still become a terminal sequence or a line end in two parts."""
+        """Hold back what may become a terminal sequence, or a line end split in two."""
         self._held = ""
         parts: list[str] = []
         position = 0

@@ -1,4 +1,4 @@
-"""Put the checked answer together: final text, its offsets, and the citation of each marker."""
+"""Compose the checked answer: final text, offsets, and the citation of each marker."""
 
 import regex
 
@@ -9,8 +9,8 @@ from retrieval.answering.requests import CheckedText, Citation, Uncertainty
 from .markers import DROPPED, REMOVED_END, REMOVED_START, Marker, canonical
 from .sources import Source
 
-MAX_CLAIM = 3000  # characters before a marker that are searched for the claim
-MAX_CLAIM_AFTER = 300  # the same after a marker that stands before its claim
+MAX_CLAIM = 3000  # characters before a marker to search for the claim
+MAX_CLAIM_AFTER = 300  # the same after a marker that precedes its claim
 
 QUOTE_REMOVED = "The answer put these words in quotation marks, but no source says them."
 
@@ -32,28 +32,28 @@ class Composer:
         self._sources = sources
         self._language = language
         self._length = 0
-        self._tail = ""  # spaces and the beginning of what may look like a marker
+        self._tail = ""  # spaces, and what may be the start of a marker
         self._after_drop = False
         self._ready: list[str] = []
         self._citations: list[Citation] = []
         self._since_marker: list[str] = []
         self._last = ""
-        # Span and text of the marker before, for one that follows at once.
+        # Span and text of the previous marker, for one that directly follows.
         self._claim: tuple[Span, str] | None = None
-        self._group: set[str] = set()  # ids of the markers that stand together here
+        self._group: set[str] = set()  # ids of adjacent markers
         self._removed_starts: list[int] = []
-        # A marker before its claim waits for that; nothing leaves in the meantime.
+        # A marker before its claim waits for the claim; nothing is sent meanwhile.
         self._waiting: list[str] = []
         self._waiting_at = 0
         self._fallback: tuple[Span, str] | None = None
 
     @property
     def last_character(self) -> str:
-        """What stands before the next character to be written."""
+        """The character before the next one to be written."""
         return self._tail[-1:] or self._last
 
     def write(self, text: str) -> None:
-        """Text that may hold placeholders, but no MARKER."""
+        """Write text that may contain placeholders, but no MARKER."""
         for part in _SPECIAL.split(text):
             if part == DROPPED:
                 self._after_drop = True
@@ -75,7 +75,7 @@ class Composer:
         self._commit(text[:cut])
 
     def _tidied(self, text: str) -> str:
-        """Without the space that a dropped marker leaves before punctuation or another space."""
+        """Remove the space that a dropped marker leaves before punctuation or another space."""
         if not self.last_character or self.last_character.isspace():
             text = text.lstrip(" \t")
         if text:
@@ -101,7 +101,7 @@ class Composer:
             self._settle_waiting()
 
     def write_quote(self, opening: str, quote: str, closing: str) -> Span:
-        """Text of the evidence, as it is; says where it stands in the answer."""
+        """Write text of the evidence unchanged; return its position in the answer."""
         self._flush()
         self._after_drop = False
         self._commit(opening)
@@ -150,7 +150,7 @@ class Composer:
         self._since_marker = []
 
     def _claim_in(self, since: str, marker: Marker) -> tuple[Span, str]:
-        """The last sentence of what was written since the marker before."""
+        """Return the last sentence written since the previous marker."""
         base = self._length - len(since)
         text = since.rstrip()
         low = max(0, len(text) - MAX_CLAIM)
@@ -179,7 +179,7 @@ class Composer:
         self._waiting_at = self._length
 
     def _settle_waiting(self, *, is_complete: bool = False) -> None:
-        """Give the markers that stand before their claim the sentence after them."""
+        """Assign the next sentence to the markers that precede their claim."""
         if not self._waiting:
             return
         after = "".join(self._since_marker)
@@ -202,7 +202,7 @@ class Composer:
         self._citations += [self._sources[name].citation(claim, span) for name in ids]
 
     def _take_back(self, ids: list[str]) -> None:
-        """Markers with nothing before or after them that they could support."""
+        """Drop markers with no text before or after that they could support."""
         for name in ids:
             self._ready.remove(canonical(name))
             self._length -= len(canonical(name))

@@ -1,11 +1,11 @@
-"""Which spans of a stored text can be quoted: whole words and numbers, no block break, nothing that
-would be mistaken for a marker or for the end of a quotation."""
+"""Which spans of a stored text can be quoted: whole words and numbers, without block breaks or
+anything that looks like a marker or the end of a quotation."""
 
 from collections.abc import Iterator
 
 import regex
 
-MAX_EXTENSION = 64  # characters by which a span grows so that it cuts no word or number
+MAX_EXTENSION = 64  # maximum growth in characters, to avoid cutting a word or number
 
 MARKER_LIKE = regex.compile(
     r"\\?[\[【［〔]\s*+cite(?:[^\[\]\n]{0,60}+[\]】］〕])?", regex.IGNORECASE
@@ -21,11 +21,11 @@ _NUMBER_GOES_ON = regex.compile(
 
 
 def whole(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span, widened where it would cut a word or change what a number says."""
-    least, most = max(0, start - MAX_EXTENSION), min(len(text), end + MAX_EXTENSION)
-    while start > least and _belongs_before(text, start):
+    """Widen the span where it would cut a word or change a number."""
+    first, last = max(0, start - MAX_EXTENSION), min(len(text), end + MAX_EXTENSION)
+    while start > first and _belongs_before(text, start):
         start -= 1
-    while end < most and _belongs_after(text, end):
+    while end < last and _belongs_after(text, end):
         end += 1
     if end and text[end - 1].isdecimal() and (more := _NUMBER_GOES_ON.match(text, end)):
         end = more.end()
@@ -56,13 +56,13 @@ def _belongs_after(text: str, end: int) -> bool:
 
 
 def _is_spaced(character: str) -> bool:
-    """Whether it is a letter or digit of a script that puts spaces between words."""
+    """Whether this is a letter or digit of a script with spaces between words."""
     return character.isalnum() and ord(character) < 0x0E00
 
 
 def allowed_parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The span without blank lines, what looks like a marker, and marks without a partner: in an
-    answer they would pair with others."""
+    """Return the span without blank lines, marker-like text, and unpaired quotation marks, which
+    would pair with others in an answer."""
     piece = text[start:end]
     gaps = [found.span() for found in (*BLOCK_BREAK.finditer(piece), *MARKER_LIKE.finditer(piece))]
     gaps += [(mark, mark + 1) for mark in _marks_without_partner(piece)]

@@ -1,7 +1,7 @@
-"""Find `[cite:ID]` markers in text as it arrives, in all the ways models write them.
+"""Find `[cite:ID]` markers in text as it arrives, in all the forms that models write.
 
-Text leaves with each marker replaced by one placeholder character, so that the next steps can
-look at text and markers together. Nothing that may still become a marker leaves.
+Each marker is replaced by one placeholder character, so that the next steps can process text and
+markers together. Text that may become a marker is held back.
 """
 
 from collections import deque
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 import regex
 
-# Private use characters; cleaning.py lets none of a model's own through.
-MARKER = "\ue000"  # a marker stood here; its ids are in the parser's queue
-DROPPED = "\ue001"  # one was dropped here
-REMOVED_START, REMOVED_END = "\ue002", "\ue003"  # around what was a quotation nobody wrote
+# Private use characters; cleaning.py removes those of a model.
+MARKER = "\ue000"  # replaces a marker; its ids are in the parser's queue
+DROPPED = "\ue001"  # replaces a dropped marker
+REMOVED_START, REMOVED_END = "\ue002", "\ue003"  # around a removed quotation
 
 MAX_BODY = 200  # characters between `[cite:` and `]`
-MAX_IDS = 20  # in one marker
+MAX_IDS = 20  # per marker
 OPENING_BRACKETS, CLOSING_BRACKETS = "[【［〔", "]】］〕"
 _OPENING = regex.compile(
     r"\\?[\[【［〔]\^?(?:\s?\\?[\[【［〔])?+\s{0,3}+cites?+(?:\s{0,3}+[:：=]|(?=[\]】］〕†|,\s]))",
@@ -27,7 +27,7 @@ _START = regex.compile(r"\\?[\[【［〔]|\\$")
 _PART = regex.compile(r"[^\s,;，、；|&+]+")
 _ID = regex.compile(r"[\p{L}\p{N}_-]+")
 _PREFIX = regex.compile(r"^(?:cite\s*[:：=]|id\s*[:：=]|#|\^|[\"'“‘`*_]+)+", regex.IGNORECASE)
-# `[cite:ab12, p. 3]`, `[cite:ab12 lines 3-5]`, `[cite:a1 and b2]`: not meant as ids.
+# `[cite:ab12, p. 3]`, `[cite:ab12 lines 3-5]`, `[cite:a1 and b2]`: words that are not ids.
 _NO_ID = regex.compile(
     r"(?:and|und|et|y|or|pp?|pages?|lines?|l|s|section|sec|§)?\.?\s*[L§]?\d*(?:[-–]L?\d+)?",
     regex.IGNORECASE,
@@ -39,13 +39,13 @@ CANONICAL = regex.compile(r"\s*\[cite:[^\]]*\]")
 
 @dataclass(slots=True)
 class Marker:
-    ids: list[str]  # known ones, in order, each once
+    ids: list[str]  # known ids, in order, without repeats
     quotes: dict[str, "PlacedQuote"] = field(default_factory=dict)  # by id; set by the quote check
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedQuote:
-    """An exact quote in the answer: where it stands there and in its passage."""
+    """An exact quote: its position in the answer and in its passage."""
 
     start: int  # in the passage
     end: int
@@ -70,7 +70,7 @@ class MarkerParser:
         self._held = ""
 
     def feed(self, text: str, *, final: bool = False) -> str:
-        """The text that can leave now, with placeholders."""
+        """Return the text that can be passed on now, with placeholders."""
         text = self._held + text
         parts: list[str] = []
         position = 0
@@ -89,7 +89,7 @@ class MarkerParser:
         return "".join(parts)
 
     def _marker_at(self, text: str, start: int, *, final: bool) -> tuple[int, str]:
-        """Where to go on and what to put in its place; (-1, "") if more text has to come."""
+        """Return where to continue and the replacement; (-1, "") if more text is needed."""
         opening = _OPENING.match(text, start, partial=not final)
         if opening is None:
             return start + 1, text[start]

@@ -1,4 +1,4 @@
-"""Quotations in an answer: where they begin and end, and what the evidence really says there."""
+"""Find quotations in an answer, and what the evidence really says there."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from .exact_spans import whole
 from .markers import DROPPED, MARKER, REMOVED_END, REMOVED_START
 from .words import tokens
 
-# Which marks close what each mark opens. Swedish and Finnish open and close with the same ”.
+# The closing marks for each opening mark. Swedish and Finnish use ” for both.
 CLOSING_MARKS = {
     "“": '”"',
     "”": "”",
@@ -32,15 +32,15 @@ CLOSING_MARKS = {
     "‚": "‘’",
     "'": "'",
 }
-DOUBLE_MARKS = frozenset('“”„‟"＂«»「」『』')  # no apostrophe looks like these
+DOUBLE_MARKS = frozenset('“”„‟"＂«»「」『』')  # never apostrophes
 APOSTROPHES = frozenset("'’‘‚‹›")
 ALL_MARKS = frozenset(CLOSING_MARKS) | frozenset("”’」』›")
 MARK = regex.compile("[" + "".join(map(regex.escape, sorted(ALL_MARKS))) + "]")
-MIN_WORDS, MIN_CHARACTERS = 3, 12  # shorter ones are titles, terms and scare quotes
-MAX_QUOTE = 2500  # characters that are held back for a closing mark
+MIN_WORDS, MIN_CHARACTERS = 3, 12  # shorter quotations are titles, terms and scare quotes
+MAX_QUOTE = 2500  # characters held back while waiting for a closing mark
 MAX_SINGLE_QUOTE = 500  # the same after ‘ and ', which may be apostrophes
-MAX_GAP = 300  # characters from a quotation to the marker that belongs to it
-MAX_STITCHED = 8  # parts of a quotation with ellipses that are looked up
+MAX_GAP = 300  # maximum characters from a quotation to its marker
+MAX_STITCHED = 8  # maximum parts of a quotation with ellipses
 
 _ELLIPSIS = regex.compile(r"\s*(?:[\[(]\s*(?:\.\.\.+|…)\s*[\])]|\.\.\.+|(?:\. ){2,}\.|…+)\s*")
 _PARAGRAPH_END = regex.compile(r"\n[ \t]{0,64}+\n")
@@ -51,7 +51,7 @@ _ENDS = {
     for mark, closing in CLOSING_MARKS.items()
 }
 _BEFORE_OPENING = frozenset("([{—–-/>*_~`:=" + MARKER + DROPPED + REMOVED_START + REMOVED_END)
-ELISION = 8  # characters after ' that tell an elision ('tis, '90s) from a quotation
+ELISION = 8  # characters after ' that distinguish an elision ('tis, '90s) from a quotation
 _MAY_OPEN = frozenset("'\"＂«“‹")  # as well as close
 UNSPACED_LETTER = regex.compile(UNSPACED, regex.VERSION1)
 _EDGES = " \t\n*_`"
@@ -60,21 +60,21 @@ _FINAL_PUNCTUATION = ",.;:!?。，"
 
 _GAP_END = regex.compile(rf"{MARKER}|\n|[.!?](?=\s)|[。！？“„«「『]|(?<=\s)\"(?=\S)")
 _MARKER_NEXT = regex.compile(rf"[\s\"'”’»*_)\].,;:!?。{DROPPED}]{{0,12}}+{MARKER}")
-# What models write when they mix two kinds of marks, and what it is replaced by.
+# Mixed marks that models write, and their replacements.
 _MIXED = {("“", '"'): "”", ("„", '"'): "“", ('"', "”"): '"'}
 
 
 class Ending(Enum):
     UNCLOSED = "unclosed"
-    UNKNOWN = "unknown"  # more text has to come
+    UNKNOWN = "unknown"  # more text is needed
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedQuote:
-    parts: tuple[Found, ...]  # what takes its place; nothing: no passage has anything like it
+    parts: tuple[Found, ...]  # its replacement; empty if no passage has anything similar
     is_exact: bool = False
     is_name: bool = False  # a document's title or section, which needs no citation
-    punctuation: str = ""  # that was inside the marks and is no part of the source
+    punctuation: str = ""  # inside the marks, but not part of the source
 
 
 def without_placeholders(text: str) -> str:
@@ -87,7 +87,7 @@ def is_long_enough(quote: str) -> bool:
 
 
 def opens(text: str, position: int, before: str) -> bool:
-    """Whether the mark at `position` begins a quotation; `before` is the character before it."""
+    """Whether the mark at `position` opens a quotation; `before` is the preceding character."""
     mark = text[position]
     after = text[position + 1 : position + 2]
     if mark not in CLOSING_MARKS or (after.isspace() and mark not in "«“„「『"):
@@ -98,13 +98,13 @@ def opens(text: str, position: int, before: str) -> bool:
         return False
     if mark in "‘‚‹":
         return not before.isalnum()
-    # The others may close as well: they open after a space, a bracket or a dash only.
+    # Other marks may also close: they open only after a space, a bracket or a dash.
     return not before or before.isspace() or before in _BEFORE_OPENING
 
 
 def ending(text: str, start: int, *, resume: int = 0, final: bool) -> int | Ending:
-    """Where the quotation that opens at `start` is closed. What stands before `resume` was looked
-    at before."""
+    """Return where the quotation that opens at `start` is closed. Text before `resume` was already
+    checked."""
     mark = text[start]
     limit = start + 1 + (MAX_SINGLE_QUOTE if mark in APOSTROPHES else MAX_QUOTE)
     stop = min(len(text), limit)
@@ -135,8 +135,8 @@ def _closes(text: str, position: int) -> bool:
 
 
 def marker_after(text: str, end: int, *, final: bool) -> int | None:
-    """Where the marker stands that belongs to the quotation closed at `end`: at once, or in the
-    rest of the sentence. -1 if none does, None if that cannot be said yet."""
+    """Return the position of the marker for the quotation closed at `end`: directly after it, or in
+    the rest of the sentence. -1 if there is none, None if it is not known yet."""
     at_once = _MARKER_NEXT.match(text, end + 1, partial=not final)
     if at_once:
         return None if at_once.partial else at_once.end() - 1
@@ -166,10 +166,10 @@ class QuoteChecker:
         self._names = {
             name.strip() for item in evidence for name in (item.hit.title, item.hit.section)
         }
-        self._index: EvidenceIndex | None = None  # made for the first quotation
+        self._index: EvidenceIndex | None = None  # built for the first quotation
 
     def check(self, quote: str, *, preferred: Sequence[str]) -> CheckedQuote:
-        """`preferred`: ids of the passages that the markers near it name."""
+        """`preferred` are the ids of the passages that nearby markers name."""
         quote = without_placeholders(quote).strip(_EDGES)
         if not quote:
             return CheckedQuote(())

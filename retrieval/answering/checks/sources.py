@@ -1,4 +1,4 @@
-"""The sentence of a passage that best supports a claim, and citations made from it."""
+"""Find the sentence of a passage that best supports a claim, and make citations from it."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -10,12 +10,12 @@ from retrieval.answering.requests import Citation, Evidence
 from .markers import PlacedQuote
 from .words import content_stems, tokens
 
-SHORT_PASSAGE = 600  # characters; cited whole where no sentence stands out
-MIN_GAIN = 0.2  # share of the claim that a neighbouring sentence has to add
+SHORT_PASSAGE = 600  # characters; cited whole if no sentence stands out
+MIN_GAIN = 0.2  # fraction of the claim that a neighbouring sentence must add
 
 
 class Source:
-    """A passage, with its sentences found once."""
+    """A passage with its sentences, which are found only once."""
 
     def __init__(self, evidence: Evidence, *, language: str) -> None:
         self.evidence = evidence
@@ -23,7 +23,7 @@ class Source:
         self._sentences: list[tuple[Span, frozenset[str]]] | None = None
 
     def citation(self, claim: str, span: Span, quote: PlacedQuote | None = None) -> Citation:
-        """`span`: of the claim in the answer."""
+        """`span` is the claim's position in the answer."""
         start, end = (quote.start, quote.end) if quote else self._best(claim)
         hit = self.evidence.hit
         return Citation(
@@ -71,7 +71,7 @@ class Source:
 
 
 def passage_spans(text: str, *, language: str) -> list[Span]:
-    """Sentences of prose and lists, rows of tables."""
+    """Return the sentences of prose and lists, and the rows of tables."""
     spans: list[Span] = []
     for paragraph in paragraph_spans(text, 0, len(text)):
         if text[slice(*paragraph)].lstrip().startswith("|"):
@@ -84,5 +84,5 @@ def passage_spans(text: str, *, language: str) -> list[Span]:
 
 
 def sources_by_id(evidence: Sequence[Evidence], *, language: str) -> dict[str, Source]:
-    """A blank passage supports nothing: its id is as good as unknown."""
+    """Blank passages are left out: they support nothing."""
     return {item.id: Source(item, language=language) for item in evidence if item.text.strip()}

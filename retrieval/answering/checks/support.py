@@ -1,6 +1,7 @@
 """How far the cited passages support each sentence of an answer, by words and by meaning.
 
-A weak judge of truth: it tells unrelated from related, hardly right from wrong. Not faithfulness.
+A weak measure: it distinguishes unrelated from related, but hardly right from wrong. It does not
+measure faithfulness.
 """
 
 from collections.abc import Sequence
@@ -13,11 +14,11 @@ from .sources import passage_spans
 from .words import content_stems, tokens
 
 LEXICAL_SHARE = 0.5
-# Unrelated sentences still have some cosine similarity: what is below counts as none.
+# Unrelated sentences have some cosine similarity, too: anything below counts as none.
 UNRELATED = 0.2
-MAX_SENTENCES = 200  # of an answer that are embedded; the rest is judged by words
+MAX_SENTENCES = 200  # per answer that are embedded; the rest is compared by words
 MAX_PASSAGE_SENTENCES = 400
-MAX_EMBEDDED = 1000  # characters of one sentence
+MAX_EMBEDDED = 1000  # characters per sentence
 
 
 def judge_sentences(
@@ -27,7 +28,7 @@ def judge_sentences(
     embed: Embed | None,
     language: str = "en",
 ) -> tuple[AnswerSentence, ...]:
-    """Each sentence with its support, 0…1; None where nothing is cited. Embeds once."""
+    """Return each sentence with its support, 0…1, or None without citations. Embeds once."""
     sentences = answer_sentences(text, citations, language=language)
     meaning = _meaning(sentences, embed, language)
     judged = []
@@ -46,7 +47,8 @@ def _support(coverage: float, meaning: float | None) -> float:
 
 
 def _coverage(sentence: Sentence) -> float:
-    """Share of the sentence's content words that stand in what it cites, numbers counted double."""
+    """Return the fraction of the sentence's content words in what it cites; numbers count
+    double."""
     wanted = content_stems(tokens(sentence.text))
     if not wanted:
         return 1.0
@@ -59,7 +61,7 @@ def _coverage(sentence: Sentence) -> float:
 
 
 def _meaning(sentences: Sequence[Sentence], embed: Embed | None, language: str) -> dict[int, float]:
-    """For each cited sentence, the best similarity to a sentence of a passage it cites."""
+    """Return, for each cited sentence, the best similarity to a sentence of a passage it cites."""
     cited = [(n, s) for n, s in enumerate(sentences) if s.citations][:MAX_SENTENCES]
     if embed is None or not cited:
         return {}

@@ -1,7 +1,7 @@
-"""Do the citations of an answer support it? A language model judges, as in ALCE.
+"""Let a language model judge whether the citations support an answer, as in ALCE.
 
-Recall: a sentence counts if what it cites, taken together, supports it. Precision: a citation of
-such a sentence counts if it supports it alone, or if the others without it do not.
+Recall: a sentence counts if its citations together support it. Precision: a citation of such a
+sentence counts if it supports it alone, or if the others without it do not.
 """
 
 import re
@@ -22,12 +22,12 @@ from retrieval.answering.question.model_json import Book, ask_for_json
 from retrieval.answering.requests import AnswerResult, AnswerSentence, Citation, Verification
 from retrieval.answering.writers.control_tokens import neutralised
 
-Style = Literal["llm", "minicheck"]
+VerifierStyle = Literal["llm", "minicheck"]
 STYLES = ("llm", "minicheck")
-MAX_CALLS = 40  # for one answer
-MAX_CHARACTERS = 6000  # of the passages in one call
+MAX_CALLS = 40  # per answer
+MAX_CHARACTERS = 6000  # of passages per call
 
-# What a fallback of the answer is called.
+# The prefix of fallbacks.
 FAILED = "verifier_failed"
 INCOMPLETE = "verifier_incomplete"
 
@@ -43,15 +43,15 @@ Judge = Callable[[Sequence[str], str], bool]
 
 
 class _NoCallsLeft(Exception):
-    """The answer has more citations than may be asked about."""
+    """The answer has more citations than the maximum number of calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """`verification` is None where nothing could be judged; `fallbacks` say why."""
+    """`verification` is None if nothing could be judged; `fallbacks` say why."""
 
     verification: Verification | None
-    citations: tuple[Citation, ...]  # with `supported`, where it was judged
+    citations: tuple[Citation, ...]  # with `supported` set if judged
     usage: Usage = field(default_factory=Usage)
     fallbacks: tuple[str, ...] = ()
 
@@ -61,15 +61,15 @@ def verify(
     judge: LanguageModel,
     *,
     deadline: float,
-    style: Style = "llm",
+    style: VerifierStyle = "llm",
     max_calls: int = MAX_CALLS,
 ) -> Verified:
-    """Judge every sentence with its citations. A verifier that fails leaves the answer as it is."""
+    """Judge every sentence with its citations. If the verifier fails, the answer is unchanged."""
     if not result.is_answered or not result.citations:
         return Verified(None, result.citations)
     counter = _Counter(max_calls)
     ask = partial(_minicheck if style == "minicheck" else _llm, judge, deadline, counter)
-    supported: dict[int, bool] = {}  # by place in result.citations
+    supported: dict[int, bool] = {}  # by index in result.citations
     sentences: list[bool] = []
     fallbacks: tuple[str, ...] = ()
     try:
@@ -97,7 +97,7 @@ def verify(
 def _judge_sentence(
     claim: str, cited: Sequence[int], result: AnswerResult, ask: Judge
 ) -> tuple[bool, dict[int, bool]]:
-    """Whether the citations together support the claim, and which of them are part of that."""
+    """Return whether the citations together support the claim, and which of them contribute."""
     texts = {place: _passage(result.citations[place]) for place in cited}
     if not texts or not ask(list(texts.values()), claim):
         return False, dict.fromkeys(cited, False)
@@ -111,7 +111,7 @@ def _judge_sentence(
 
 
 def _citations_of(sentence: AnswerSentence, citations: Sequence[Citation]) -> list[int]:
-    """Places of the citations that stand in the sentence; the same passage counts once."""
+    """Return the indexes of the citations in the sentence; the same passage counts once."""
     found: dict[tuple[str, int, int], int] = {}
     for place, citation in enumerate(citations):
         overlaps = min(citation.answer_end, sentence.end) > max(
@@ -127,7 +127,7 @@ def _claim(text: str, sentence: AnswerSentence) -> str:
 
 
 def _passage(citation: Citation) -> str:
-    """What is cited, under the title and section that it stands in."""
+    """Return the cited text below its title and section."""
     hit = citation.evidence.hit
     heading = " — ".join(filter(None, (hit.title, hit.section)))
     return f"{heading}\n{citation.cited_text}" if heading else citation.cited_text
@@ -138,7 +138,7 @@ def _share(verdicts: Sequence[bool]) -> float | None:
 
 
 class _Counter:
-    """How many calls are left, and what those made have used."""
+    """The number of calls left, and their usage so far."""
 
     def __init__(self, calls: int) -> None:
         self.left = calls
@@ -176,7 +176,8 @@ def _llm(
 def _minicheck(
     model: LanguageModel, deadline: float, counter: _Counter, passages: Sequence[str], claim: str
 ) -> bool:
-    """As bespoke-minicheck was trained: one line each, so that a passage cannot open a claim."""
+    """The prompt format of bespoke-minicheck: one line each, so that a passage cannot start a
+    claim."""
     share = MAX_CHARACTERS // len(passages)
     document = neutralised(" ".join(" ".join(text[:share].split()) for text in passages))
     question = neutralised(" ".join(claim.split()))[:MAX_CHARACTERS]

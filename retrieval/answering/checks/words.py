@@ -1,4 +1,4 @@
-"""The words of a text as the checks compare them: folded, with their places and weights."""
+"""The words of a text as the checks compare them: folded, with positions and weights."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ import regex
 
 from documents.text.folding import UNSPACED, folded
 
-# A number with its separators is one token; so is a word that was hyphenated at a line's end, and
-# each character of a script without spaces.
+# A number with its separators is one token; so is a word hyphenated at a line end, and each
+# character of a script without spaces.
 _TOKEN = regex.compile(
     rf"""
     (?P<number>\p{{Nd}}++(?:[.,:/'’\-−]\p{{Nd}}++)*+)
@@ -21,7 +21,7 @@ _TOKEN = regex.compile(
     regex.VERBOSE | regex.VERSION1,
 )
 _HYPHENATION = regex.compile(r"-\n[ \t]*")
-STEM_LENGTH = 6  # "warranties" and "warranty" begin alike
+STEM_LENGTH = 6  # "warranties" and "warranty" have the same stem
 FUNCTION_WORD_WEIGHT = 0.35
 
 _ENGLISH = """
@@ -77,7 +77,7 @@ def tokens(text: str) -> list[Token]:
 
 @lru_cache(maxsize=16384)
 def stem(word: str) -> str:
-    """Crude on purpose: the project's real stemmers are PostgreSQL's."""
+    """Crude on purpose: the project's real stemmers are in PostgreSQL."""
     if len(word) > STEM_LENGTH:
         return word[:STEM_LENGTH]
     if len(word) > 4 and word.endswith("es"):
@@ -86,8 +86,8 @@ def stem(word: str) -> str:
 
 
 def content_stems(found: Iterable[Token]) -> dict[str, float]:
-    """Stems of the words that carry meaning, with their weights; numbers count double. Characters
-    of scripts without spaces go in pairs."""
+    """Return stems of the meaningful words, with weights; numbers count double. Characters of
+    scripts without spaces are paired."""
     stems: dict[str, float] = {}
     before: Token | None = None
     for token in found:

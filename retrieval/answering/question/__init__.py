@@ -1,1 +1,2 @@
-"""The question before it is searched for: standalone, expanded, in other words. Plain Python."""
+"""Prepare the question before the search: make it standalone, expand it, rephrase it. Plain
+Python."""

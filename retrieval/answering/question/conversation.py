@@ -1,7 +1,7 @@
-"""A follow-up made to stand alone, so that it can be searched for.
+"""Turn a follow-up into a standalone question that can be searched for.
 
 "And in winter?" after "How long is the pool open?" finds nothing by itself. A language model
-rewrites it; without one, the words it lacks are carried over from the question before.
+rewrites it; without one, missing words are carried over from the previous question.
 """
 
 import threading
@@ -25,7 +25,7 @@ MAX_QUESTION = 1000  # characters of a rewritten question
 MAX_TURNS = 6
 MAX_TURN_CHARACTERS = 1000
 MAX_CARRIED = 8  # words
-FEW_WORDS = 3  # content words; a follow-up that has more usually stands alone
+FEW_WORDS = 3  # content words; a follow-up with more is usually standalone
 
 REWRITE = """Rewrite the user's last message as one question that can be understood without the \
 conversation: replace pronouns and references by what they stand for, keep names, numbers and the \
@@ -55,7 +55,7 @@ def standalone_question(
     deadline: float,
     cancelled: threading.Event,
 ) -> tuple[str, Usage, str]:
-    """The question to search for, what it cost, and the fallback taken ("" if none)."""
+    """Return the question to search for, the usage, and the fallback ("" if none)."""
     if not any(turn.role == "user" for turn in history):
         return question, Usage(), ""
     if model is None:
@@ -71,7 +71,7 @@ def standalone_question(
 
 
 def carry_terms(question: str, history: Sequence[Message]) -> str:
-    """The question, with the content words of the one before where it cannot stand alone."""
+    """Add the content words of the previous question if this one is not standalone."""
     own = _content_words(question)
     refers = bool(REFERENCE.search(question) or OPENING.search(question))
     if len(own) > FEW_WORDS and not refers:
@@ -86,7 +86,7 @@ def carry_terms(question: str, history: Sequence[Message]) -> str:
                 known.add(word.casefold())
                 carried.append(word)
         if carried:
-            break  # the latest question that says something
+            break  # the latest question with content words
     return f"{question} {' '.join(carried[:MAX_CARRIED])}".strip()
 
 
@@ -103,7 +103,7 @@ def _rewriting_messages(question: str, history: Sequence[Message]) -> tuple[Mess
 
 
 def _one_question(text: str) -> str:
-    """The first line, unless the model wrote something that cannot be a question."""
+    """Return the first line, unless it cannot be a question."""
     lines = [line.strip().strip("\"'“”„«»`*") for line in text.strip().splitlines() if line.strip()]
     if not lines or len(lines[0]) > MAX_QUESTION or not WORD.search(lines[0]):
         return ""

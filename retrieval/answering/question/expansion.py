@@ -1,7 +1,7 @@
-"""Other ways to ask, by a language model: before a search (multi-query, step-back, HyDE) or after
-one that found too little. Off unless a request asks for it.
+"""Let a language model rephrase the question: before a search (multi-query, step-back, HyDE) or
+after one that found too little. Off unless requested.
 
-A model that fails or talks nonsense yields nothing; the search goes on with the plain question.
+If the model fails or its reply is unusable, the search continues with the plain question.
 """
 
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from retrieval.requests import Hit, SearchResult
 
 from .model_json import Book, ask_for_json
 
-Kind = Literal["multi-query", "step-back", "hyde"]
-KINDS: tuple[str, ...] = get_args(Kind)
+ExpansionKind = Literal["multi-query", "step-back", "hyde"]
+KINDS: tuple[str, ...] = get_args(ExpansionKind)
 
 PARAPHRASES = 3
 MAX_QUESTION = 300  # characters
@@ -44,8 +44,8 @@ def other_questions(
     deadline: float,
     book: Book | None = None,
 ) -> tuple[str, ...]:
-    """What to search for besides the question. For `hyde` it is one passage, to be searched by
-    meaning alone. Empty where the model failed or gave something else."""
+    """Return what to search for besides the question. For `hyde` it is one passage, to be searched
+    by meaning alone. Empty if the model failed or its reply is unusable."""
     if kind not in KINDS:
         raise ValueError(f"There is no query expansion {kind!r}; there are: {', '.join(KINDS)}.")
     return _ask(question, kind, model, deadline=deadline, book=book)
@@ -54,7 +54,7 @@ def other_questions(
 def rephrase(
     question: str, model: LanguageModel, *, deadline: float, book: Book | None = None
 ) -> str | None:
-    """The question in other words, for a second search; None where the model has none."""
+    """Return the question in other words, for a second search; None if the model has none."""
     return next(iter(_ask(question, "rephrase", model, deadline=deadline, book=book)), None)
 
 
@@ -86,10 +86,10 @@ def _passage(reply: dict[str, Any]) -> tuple[str, ...]:
     return (_one_line(passage),)
 
 
-def _questions(reply: dict[str, Any], question: str, most: int) -> tuple[str, ...]:
-    """Those that are new. One entry that is no question makes the whole reply worthless."""
+def _questions(reply: dict[str, Any], question: str, limit: int) -> tuple[str, ...]:
+    """Return the new questions. questions, invalid entry invalidates entry is not reply."""
     questions = reply.get("questions")
-    if not isinstance(questions, list) or not 0 < len(questions) <= 2 * most:
+    if not isinstance(questions, list) or not 0 < len(questions) <= 2 * limit:
         return ()
     if not all(isinstance(each, str) and _has_words(each) for each in questions):
         return ()
@@ -101,7 +101,7 @@ def _questions(reply: dict[str, Any], question: str, most: int) -> tuple[str, ..
         if each.casefold() not in known:
             known.add(each.casefold())
             found.append(each)
-    return tuple(found[:most])
+    return tuple(found[:limit])
 
 
 def _one_line(text: str) -> str:
@@ -115,9 +115,9 @@ def _has_words(text: str) -> bool:
 def fuse_results(
     results: Sequence[SearchResult], *, limit: int | None = None, rrf_k: int = RRF_K
 ) -> tuple[Hit, ...]:
-    """The hits of several searches as one ranking, by reciprocal rank fusion over their chunks.
+    """Merge the hits of several searches by reciprocal rank fusion over their chunks.
 
-    Passages that share a chunk are one: the first search that found it says how it looks.
+    Passages that share a chunk are one; the first search that found it provides the hit.
     """
     groups: list[Hit] = []
     scores: list[float] = []

@@ -1,7 +1,7 @@
-"""Words that carry grammar rather than meaning, for the languages people ask in most.
+"""Words that carry grammar rather than meaning, in the most common languages.
 
-Used where a question's own words matter (carrying terms over, other words for a second search,
-naming what is missing), never for indexing: the index has its own rules.
+Used where a question's own words matter (carrying terms over, a second search, naming what is
+missing), never for indexing: the index has its own rules.
 """
 
 _LISTS = {
@@ -85,5 +85,5 @@ _IN_ANY_LANGUAGE = frozenset[str]().union(*FUNCTION_WORDS.values())
 
 
 def is_function_word(word: str, *, language: str = "") -> bool:
-    """In the language named, or in any of them where none or an unknown one is."""
+    """Check the given language, or all of them if it is unknown or not given."""
     return word.casefold() in FUNCTION_WORDS.get(language, _IN_ANY_LANGUAGE)

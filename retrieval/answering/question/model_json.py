@@ -1,6 +1,6 @@
-"""Ask a language model for one small JSON object, with everything it reads delimited as data.
+"""Ask a language model for one small JSON object, with all input delimited as data.
 
-Data stands between markers with a word made for this one request, which no document can know.
+Data is between markers with a word made for this request, which no document can know.
 """
 
 import json
@@ -36,7 +36,7 @@ def ask_for_json(
     max_tokens: int,
     book: Book | None = None,
 ) -> dict[str, Any] | None:
-    """The object, or None where something else came back. Raises LanguageModelFailed."""
+    """Return the object, or None if the reply is something else. Raises LanguageModelFailed."""
     mark = f"data-{secrets.token_hex(6)}"
     request = ChatRequest(
         messages=(

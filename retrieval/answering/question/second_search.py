@@ -1,7 +1,7 @@
-"""Other words for a second search without a model: the words of a question that carry meaning.
+"""A second query without a model: the content words of a question.
 
-A question's politeness and grammar pull its vector towards other questions. What is left of
-"Could you please tell me what to do when the radio is silent?" is "radio silent".
+A question's politeness and grammar pull its vector towards other questions. "Could you please tell
+me what to do when the radio is silent?" becomes "radio silent".
 """
 
 import re
@@ -14,8 +14,8 @@ _AFTER = re.compile(r"['’](?:s|t|d|m|ll|re|ve)\Z", re.IGNORECASE)  # radio's, 
 
 
 def second_query(question: str, language: str) -> str | None:
-    """The content words of a question, as a query. None where that is nothing new, or where no
-    list of function words is kept for the language (an ISO 639-1 code)."""
+    """Return the content words of a question as a query. None if that is not new, or if there is no
+    list of function words for the language (an ISO 639-1 code)."""
     kept = content_words(question, language)
     if not kept or len(kept) == len(question.split()):
         return None
@@ -23,7 +23,7 @@ def second_query(question: str, language: str) -> str | None:
 
 
 def content_words(question: str, language: str) -> list[str]:
-    """Without repeats; none where no list of function words is kept for the language."""
+    """Return content words without repeats; none if there is no list for the language."""
     function_words = FUNCTION_WORDS.get(language)
     if not function_words:
         return []

@@ -1,4 +1,4 @@
-"""Numbers and dates in answers and passages: read, compared, and where they disagree.
+"""Find numbers and dates in answers and passages, compare them, and report conflicts.
 
 Plain Python.
 """

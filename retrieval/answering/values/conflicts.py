@@ -1,10 +1,9 @@
-"""Values on which the passages disagree: the same thing said of the same subject, with another
-number or date.
+"""Find values on which the passages disagree: the same statement with another number or date.
 
-Precision comes first: a warning about nothing is worse than a missed one. Two statements conflict
-only if they come from different documents, are about what was asked, and either hold one value of
-the same kind each with nearly the same words around it and no different subjects, years or
-qualifications, or are the same sentence with one value changed.
+Precision comes first: a false warning is worse than a missed one. Two statements conflict only if
+they come from different documents, are about the question, and either have one value of the same
+kind each with nearly the same words around it and no different subjects, years or qualifications,
+or are the same sentence with one value changed.
 """
 
 from collections import defaultdict
@@ -21,14 +20,14 @@ MAX_PASSAGES = 12
 MAX_STATEMENTS = 600
 MIN_SHARED = 0.6  # of the shorter statement's words
 MIN_JACCARD = 0.4
-MIN_ASKED = 0.25  # of the question's words that both statements have to share
-MIN_TEMPLATE = 4  # words of a sentence that counts as the same one
+MIN_ASKED = 0.25  # of the question's words that both statements must share
+MIN_TEMPLATE = 4  # minimum words of a sentence to compare as a template
 MAX_CONFLICTS = 5
 _OF_A_PERIOD = ("money", "percent", "number")  # other years' reports give other figures
 
 
 def find_conflicts(question: str, evidence: Sequence[Evidence]) -> tuple[Uncertainty, ...]:
-    """Conflicts between passages, those of the best passages first."""
+    """Return conflicts between passages, best passages first."""
     asked = frozenset(content_stems(tokens(question)))
     groups: dict[object, list[Statement]] = defaultdict(list)
     about = [item for item in evidence[:MAX_PASSAGES] if _is_about(item, names_in(question))]
@@ -52,7 +51,7 @@ def find_conflicts(question: str, evidence: Sequence[Evidence]) -> tuple[Uncerta
 
 
 def _is_about(item: Evidence, names: frozenset[str]) -> bool:
-    """Whether a passage mentions any of those that the question names."""
+    """Whether a passage mentions any of the names in the question."""
     hit = item.hit
     place = f"{hit.title}\n{hit.section}\n{hit.content}"
     return not names or not names.isdisjoint(content_stems(tokens(place)))
@@ -92,7 +91,7 @@ def _disagree(one: Statement, two: Statement) -> bool:
 
 
 def _is_changed_copy(one: Statement, two: Statement) -> bool:
-    """The same sentence with this one value changed; with more it is another row of a series."""
+    """Whether only this value differs; with more differences it is another row of a series."""
     if len(one.values) != len(two.values) or len(one.template) < MIN_TEMPLATE:
         return False
     if one.template != two.template or _other_periods(one.evidence, two.evidence):
@@ -101,7 +100,7 @@ def _is_changed_copy(one: Statement, two: Statement) -> bool:
 
 
 def _same_version(one: Evidence, two: Evidence) -> bool:
-    """Within one document, other numbers are about other things."""
+    """Within one document, different numbers are about different things."""
     return (
         one.hit.candidate.document_id == two.hit.candidate.document_id
         and one.hit.document_version == two.hit.document_version
@@ -117,7 +116,7 @@ def _different_subjects(one: Statement, two: Statement) -> bool:
 
 
 def _is_settled(one: Statement, two: Statement, stated: Mapping[str, set[object]]) -> bool:
-    """Whether either passage states the other's value as well: then both have their place."""
+    """Whether either passage also states the other's value, so that both apply."""
     return (two.measure, two.number) in stated[one.evidence.id] or (
         one.measure,
         one.number,
@@ -134,7 +133,7 @@ def _conflict(one: Statement, two: Statement) -> Uncertainty:
 
 
 def _written(statement: Statement) -> tuple[int, int]:
-    """The value with its unit, where that is a word after it."""
+    """Return the value with its unit, if that is a word after it."""
     text, value = statement.evidence.text, statement.value
     end = value.end
     if value.kind == "number" and statement.measure != "year":
@@ -165,7 +164,7 @@ def _stated(statement: Statement) -> StatedValue:
 
 
 def _without_repeats(found: Sequence[Uncertainty]) -> Iterator[Uncertainty]:
-    """One conflict for each pair of values, however many passages repeat them."""
+    """Keep one conflict per pair of values, however many passages repeat them."""
     seen: set[frozenset[str]] = set()
     for conflict in found:
         pair = frozenset(" ".join(value.text.lower().split()) for value in conflict.values)

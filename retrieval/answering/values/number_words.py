@@ -63,7 +63,7 @@ SCALES = {
     "trillion": 10**12,
 }  # fmt: skip
 
-# What a duration, a size or a distance is counted in, in singular stems.
+# Units of durations, sizes and distances, as singular stems.
 UNITS = {
     "second": ("time", 1), "sekunde": ("time", 1), "seconde": ("time", 1), "segundo": ("time", 1),
     "minute": ("time", 60), "minuto": ("time", 60),
@@ -80,6 +80,6 @@ UNITS = {
 
 
 def unit_of(word: str) -> tuple[str, int] | None:
-    """What a word counts: a kind of measure, and how many of its smallest unit one is."""
+    """Return the measure that a unit word belongs to, and its size in the smallest unit."""
     word = word.lower()
     return UNITS.get(word) or UNITS.get(word.rstrip("s")) or UNITS.get(word.rstrip("n"))

@@ -1,4 +1,4 @@
-"""What passages state: one value each, what it is a number of, and the words around it."""
+"""Extract statements from passages: a value, its measure, and the words around it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,14 +13,14 @@ from retrieval.answering.requests import Evidence
 from .number_words import unit_of
 from .values import YEAR, Value, find_values
 
-MAX_SENTENCE = 400  # characters; longer ones say too much at once
+MAX_SENTENCE = 400  # characters; longer sentences state too much at once
 _DATED = ("year", "date", "month")
 _CONNECTIVE = regex.compile(r"\s*(?:or|to|and|through|bis|oder|und|ou|et|à|o|y|a|[-–/,])\s*")
 
 _NAME = regex.compile(r"(?<![\p{L}\p{N}])\p{Lu}[\p{L}\p{N}]*+|\p{L}++\p{N}[\p{L}\p{N}]*+")
 _CODE = regex.compile(r"[`{}<>=]|https?:|::|\w\(|^\s*[#$|]")
 _COMPANY_FORMS = frozenset({"corp", "inc", "ltd", "llc", "plc", "gmbh", "ag", "se", "sa", "co"})
-# Words that make two statements about different things, if only one has them.
+# Words that change the subject of a statement if only one of the two has them.
 _QUALIFYING = """
     minimum maximum least most first second third last next previous former new old older newer
     before after above below under over more less than only additional extra other another each
@@ -37,20 +37,20 @@ _QUALIFIERS = frozenset(_QUALIFYING.split())
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A value of a passage; its place is in the passage's text."""
+    """A value and its position in the passage's text."""
 
     evidence: Evidence
     value: Value
     number: Decimal | str  # in the smallest unit of its measure
-    measure: str  # what it is a number of, "" if that is not clear; only the same are compared
+    measure: str  # what it counts, "" if unclear; only equal measures are compared
     words: frozenset[str]  # stems around the value
     unit: frozenset[str]
     names: frozenset[str]
-    years: frozenset[str]  # others than the value itself
+    years: frozenset[str]  # other than the value itself
     qualifiers: frozenset[str]
     template: tuple[str, ...]  # the sentence's words, with a gap for each value
     position: int  # among the sentence's values
-    values: tuple[frozenset[str], ...]  # what all of them mean
+    values: tuple[frozenset[str], ...]  # the meanings of all of them
 
     @property
     def is_sole(self) -> bool:
@@ -80,7 +80,7 @@ def _of_sentence(item: Evidence, start: int, sentence: str) -> Iterator[Statemen
         others = [other for other in values if other is not value]
         if is_dated and _is_frame(around, value, others):
             continue
-        # "12 months, or 24 months with registration": which of them is meant?
+        # "12 months, or 24 months with registration": ambiguous.
         is_sole = sum(other is not None and other[0] == kind for other in measures) == 1
         unit = frozenset({stem(value.unit)} if unit_of(value.unit) else ())
         yield Statement(
@@ -119,20 +119,21 @@ def _blanked(sentence: str, values: Sequence[Value]) -> str:
 
 
 def _is_frame(around: str, value: Value, others: Sequence[Value]) -> bool:
-    """ "In July 2022, sales were …": a date that says when something else was so."""
+    """ "In July 2022, sales were …": a date that only says when."""
     if any(other.kind in ("money", "percent") for other in others):
         return True
     return not content_stems(tokens(around[: value.start]))
 
 
 def names_in(text: str) -> frozenset[str]:
-    """Stems of capitalised words and identifiers, but for the one that opens the sentence."""
+    """Return stems of capitalised words and identifiers, except the first word of the sentence."""
     words = (found[0].lower() for found in _NAME.finditer(text.lstrip(" -*•"), 1))
     return frozenset(stem(word) for word in words if word not in _COMPANY_FORMS)
 
 
 def measure(value: Value, sentence: str) -> tuple[str, Decimal | str] | None:
-    """Kind of value with its unit, and the number in the smallest unit. None: not comparable."""
+    """Return the kind of value with its unit, and the number in the smallest unit, or None if not
+    comparable."""
     if len(value.keys) > 1 and value.kind in ("date", "month", "version"):
         return None
     # 1,000 is far more often a thousand than one with three decimals.

@@ -1,4 +1,4 @@
-"""Numbers, dates and times in a text, and those of an answer that none of its sources states."""
+"""Find numbers, dates and times in a text, and those in an answer that no source states."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from .number_words import MONTHS, NUMBERS, SCALES, unit_of
 
 __all__ = ["Value", "find_values", "uncited_sentences", "unsupported_values"]
 
-Kind = Literal["number", "percent", "money", "date", "month", "time", "version"]
+ValueKind = Literal["number", "percent", "money", "date", "month", "time", "version"]
 
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _SCALE = "|".join(sorted(SCALES, key=len, reverse=True))
@@ -58,11 +58,11 @@ _LIST_NUMBER = regex.compile(
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    kind: Kind
+    kind: ValueKind
     text: str
     start: int
     end: int
-    keys: frozenset[str]  # what it may mean, normalised; several where it is ambiguous
+    keys: frozenset[str]  # possible meanings, normalised; several if ambiguous
     unit: str = ""  # the word after it, or its currency
     scale: str = ""  # "million" and the like
     figures: str = ""  # as written, without the scale
@@ -70,7 +70,7 @@ class Value:
 
 
 def find_values(text: str) -> list[Value]:
-    """All values of a text, in order."""
+    """Return all values of a text, in order."""
     return [value for found in _VALUE.finditer(text) if (value := _value(text, found))]
 
 
@@ -172,7 +172,7 @@ def _amount(text: str, found: "regex.Match[str]") -> Value | None:
     meanings = _meanings(found["figures"])
     keys = {_key(Decimal(meaning) * scale) for meaning in meanings}
     around = f"{found['before'] or ''}{found['after'] or ''}".strip()
-    kind: Kind = "number"
+    kind: ValueKind = "number"
     unit = _unit_after(text, end)
     if _PERCENT.search(around):
         kind, unit = "percent", "%"
@@ -195,7 +195,7 @@ def _key(number: Decimal) -> str:
 
 @lru_cache(maxsize=4096)
 def _meanings(figures: str) -> set[str]:
-    """1,000 and 1.000 are a thousand to some and one to others; 1,000.50 is clear to all."""
+    """1,000 and 1.000 are a thousand or one, depending on the language; 1,000.50 is unambiguous."""
     plain = regex.sub(r"['’ \u00a0\u202f]", "", figures)
     separators = [c for c in plain if c in ".,"]
     candidates: set[str] = set()
@@ -221,7 +221,7 @@ def _meanings(figures: str) -> set[str]:
 
 
 class _Stated:
-    """Everything that the passages state, in every way it may be repeated."""
+    """Everything that the passages state, in every form in which it may be repeated."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.text = "\n".join(texts)
@@ -272,7 +272,7 @@ def _words_of(evidence: Evidence) -> tuple[str, ...]:
 def unsupported_values(
     text: str, citations: Sequence[Citation], *, question: str = "", language: str = "en"
 ) -> tuple[Uncertainty, ...]:
-    """Values of cited sentences that stand in none of the passages they cite."""
+    """Return values of cited sentences that are in none of the passages they cite."""
     stated: dict[tuple[str, ...], _Stated] = {}
     asked = _Stated([question])
     found: list[Uncertainty] = []
@@ -298,5 +298,5 @@ def unsupported_values(
 
 
 def _is_checkable(value: Value) -> bool:
-    """ "one of them" states no value, "three months" does."""
+    """ "one of them" states no value; "three months" does."""
     return not value.is_word or unit_of(value.unit) is not None or value.unit in ("percent", "per")

@@ -1,1 +1,1 @@
-"""Writers of answers: the interface, and the built-in extractive one. Plain Python."""
+"""Writers of answers: the interface, and the built-in extractive writer. Plain Python."""

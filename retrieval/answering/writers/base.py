@@ -1,6 +1,6 @@
-"""Who writes an answer: given a question and numbered evidence, text with [cite:ID] markers.
+"""The interface of writers: from a question and numbered evidence to text with [cite:ID] markers.
 
-Whatever a writer gives goes through the same checks before it leaves the server.
+The output of every writer goes through the same checks before it is sent.
 """
 
 import threading
@@ -11,12 +11,12 @@ from typing import Protocol
 from documents.language_models.base import AnswerPiece, Usage
 from retrieval.answering.requests import AnswerRequest, Evidence, Preferences, Uncertainty
 
-Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]  # unit vectors, one for each text
+Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]  # one unit vector per text
 
 
 class NotEnoughInformation(Exception):
     """The evidence does not answer the question. `missing` says what would be needed, or `words`
-    of the question that nothing says anything about."""
+    are the words of the question that no passage mentions."""
 
     def __init__(
         self, missing: str, *, words: tuple[str, ...] = (), usage: Usage | None = None
@@ -24,7 +24,7 @@ class NotEnoughInformation(Exception):
         super().__init__(missing)
         self.missing = missing
         self.words = words
-        self.usage = usage  # of the model that came to this
+        self.usage = usage  # of the model call
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class WritingTask:
     evidence: tuple[Evidence, ...]  # best first
     request: AnswerRequest
     preferences: Preferences
-    min_relevance: float  # what the best passage's relevance was held against
+    min_relevance: float  # the threshold for the best passage's relevance
     conflicts: tuple[Uncertainty, ...] = ()
-    embed: Embed | None = None  # None: the embedder does not work, do without
+    embed: Embed | None = None  # None: the embedder is not available
     language: str = "en"  # of the question, ISO 639-1
 
 

@@ -1,7 +1,7 @@
-"""The control tokens of chat templates, taken apart where they stand in text that is data.
+"""Break up the control tokens of chat templates in text that is data.
 
-Some servers tokenize `<|im_start|>` in a message as the token itself: text that holds it could end
-its own message and open another, whatever the prompt says around it. A space keeps it text.
+Some servers tokenize `<|im_start|>` in a message as the token itself, so text that contains it
+could end its own message and start another, whatever the prompt says. A space keeps it text.
 """
 
 import re
@@ -19,5 +19,5 @@ _CONTROL = re.compile(
 
 
 def neutralised(text: str) -> str:
-    """The same text to a reader; no chat template's token to a server."""
+    """Return text that reads the same but contains no token of a chat template."""
     return _CONTROL.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
-from retrieval.answering.requests import AnswerEvent, AnswerRequest
+from retrieval.answering.requests import AnswerEvent, AnswerRequest, Event
 
 from .runs import AnswerRun
 from .shapes import WireEvents
@@ -20,30 +20,33 @@ EventPair = tuple[str, Any]
 
 async def answer_events(run: AnswerRun, request: AnswerRequest) -> AsyncGenerator[EventPair]:
     """Ends with exactly one `answer` or `error`, whatever happens, unless its reader leaves."""
+    wire = WireEvents(query=request.search.query)
     try:
-        async with aclosing(_events(run, request)) as events:
-            async for pair in events:
-                yield pair
+        async with aclosing(pipeline_events(run)) as events:
+            async for event in events:
+                for pair in wire.of(event) if event else (HEARTBEAT,):
+                    yield pair
     except Exception as error:
         yield "error", run.describe(error)
     finally:
         run.close()
 
 
-async def _events(run: AnswerRun, request: AnswerRequest) -> AsyncGenerator[EventPair]:
+async def pipeline_events(run: AnswerRun) -> AsyncGenerator[Event | None]:
+    """The pipeline's own events, up to the AnswerEvent; None when a heartbeat is due.
+
+    Raises what ended the run. Its reader closes the run, whatever happens.
+    """
     heartbeat: float = settings.ANSWER_RUNS["heartbeat"]
-    wire, spoke = WireEvents(query=request.search.query), time.monotonic()
+    spoke = time.monotonic()
     async with aclosing(run.events.items(every=min(TICK_SECONDS, heartbeat))) as events:
         async for event in events:
             if problem := run.check():
                 raise problem
-            for pair in wire.of(event) if event else ():
-                yield pair
+            if event is not None or time.monotonic() - spoke >= heartbeat:
+                yield event
                 spoke = time.monotonic()
             if isinstance(event, AnswerEvent):
                 run.answered()
                 return
-            if time.monotonic() - spoke >= heartbeat:
-                yield HEARTBEAT
-                spoke = time.monotonic()
     raise RuntimeError("The pipeline has ended without an answer.")

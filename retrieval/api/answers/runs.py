@@ -105,7 +105,7 @@ class AnswerRun:
 
 
 def whole_answer(run: AnswerRun) -> AnswerResult:
-    """In this thread; a client that leaves ends it. Raises what the client is to be told."""
+    """Run in this thread until done or the client leaves. Raise errors meant for the client."""
     if watch := current_watch():
         watch.start(on_leave=run.close, on_tick=run.check)
     try:

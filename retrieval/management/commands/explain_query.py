@@ -13,7 +13,7 @@ from documents.text.lexemes import parse_query
 from ragsite.database.tenancy import namespace, operator
 from retrieval.api.filters import FiltersSerializer, filters_of
 from retrieval.candidates import bm25, dense, explain, lexical
-from retrieval.candidates.scope import Scope, resolve
+from retrieval.candidates.scope import SearchScope, resolve
 from retrieval.management.commands.search import add_filter_arguments, filters_from
 from retrieval.search import prepare
 from retrieval.search_context import SearchedIndex
@@ -45,15 +45,15 @@ class Command(BaseCommand):
         self._dense(tenant, options["question"], scope, limit)
         self._lexical(tenant, options["question"], scope, limit)
 
-    def _scope(self, tenant: Namespace, scope: Scope) -> None:
-        self._heading("Scope")
+    def _scope(self, tenant: Namespace, scope: SearchScope) -> None:
+        self._heading("SearchScope")
         if scope.documents is not None:
             left = "what passes the filter, by its documents' ids"
         else:
             left = "what passes the filter" if scope.share < 1 else "the whole namespace"
         self.stdout.write(f"{left}: about {scope.chunks} of {tenant.chunk_count} chunks")
 
-    def _dense(self, tenant: Namespace, question: str, scope: Scope, limit: int) -> None:
+    def _dense(self, tenant: Namespace, question: str, scope: SearchScope, limit: int) -> None:
         vector = embedder_of(tenant.active_profile).embed_query(parse_query(prepare(question)).text)
         query = dense.prepared(
             vector,
@@ -69,7 +69,7 @@ class Command(BaseCommand):
             dense.allow_iterative_scan(tenant.active_profile, ef_search, scope)
             self.stdout.write(explain.explain(query.statement, query.parameters, analyse=True))
 
-    def _lexical(self, tenant: Namespace, question: str, scope: Scope, limit: int) -> None:
+    def _lexical(self, tenant: Namespace, question: str, scope: SearchScope, limit: int) -> None:
         profile_id = tenant.active_profile.pk
         with namespace(tenant.pk):
             asked = lexical.analyse(

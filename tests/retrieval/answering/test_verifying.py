@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from documents.language_models.base import ChatRequest, LanguageModelUnavailable, Usage
-from retrieval.answering.checks.verifying import FAILED, INCOMPLETE, Style, verify
+from retrieval.answering.checks.verifying import FAILED, INCOMPLETE, VerifierStyle, verify
 from retrieval.answering.requests import (
     AnswerResult,
     AnswerSentence,
@@ -73,7 +73,7 @@ def _words(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("style", "judge"), [("llm", reads_words), ("minicheck", reads_documents)])
-def test_recall_counts_sentences_and_precision_citations(style: Style, judge: object):
+def test_recall_counts_sentences_and_precision_citations(style: VerifierStyle, judge: object):
     model = ScriptedModel(judge)  # type: ignore[arg-type]
     result = answer(
         ("The tower is granite.", [GRANITE]),
@@ -124,7 +124,7 @@ def test_a_passage_cannot_answer_for_the_verifier():
     "reply", ["", "maybe", '{"supported": "yes"}', "[true]", LanguageModelUnavailable("away")]
 )
 @pytest.mark.parametrize("style", ["llm", "minicheck"])
-def test_a_verifier_that_fails_leaves_the_answer_as_it_is(reply: object, style: Style):
+def test_a_verifier_that_fails_leaves_the_answer_as_it_is(reply: object, style: VerifierStyle):
     result = answer(("The tower is granite.", [GRANITE]))
     verified = verify(result, ScriptedModel(reply), deadline=soon(), style=style)  # type: ignore[arg-type]
     assert verified.verification is None

@@ -1,9 +1,9 @@
 """Answers without a language model: the sentences that answer best, verbatim and cited.
 
-In: a WritingTask. Out: one Piece for each chosen unit, in document order. A unit is what a reader
+Takes a WritingTask and yields one Piece per chosen unit, in document order. A unit is what a reader
 needs to understand one sentence: the sentence before a pronoun, the header above a table row, the
 line that introduces a list. `writer.py` is the flow; every module here is plain Python.
-docs/decisions/0022-extractive-answers.md has what was tried and the figures.
+docs/decisions/0022-extractive-answers.md describes the alternatives and has the numbers.
 """
 
 from .writer import ExtractiveWriter

@@ -1,4 +1,4 @@
-"""What kind of answer a question asks for, and whether a sentence has one to give."""
+"""What kind of answer a question asks for, and whether a sentence has one."""
 
 from typing import Literal
 
@@ -6,8 +6,8 @@ import regex
 
 AnswerType = Literal["duration", "rhythm", "time", "number", "name", "steps"]
 
-# How questions open, in the languages that are asked most. Of two that begin at one place, the
-# upper one counts.
+# How questions begin, in the most common languages. If two match at the same position, the first in
+# this list counts.
 _ASKED: tuple[tuple[AnswerType, regex.Pattern[str]], ...] = (
     ("duration", regex.compile(r"\b(how long|wie lange)\b(?! ago)", regex.IGNORECASE)),
     ("rhythm", regex.compile(r"\b(how (often|frequently)|wie oft)\b", regex.IGNORECASE)),
@@ -90,16 +90,16 @@ _RHYTHM = regex.compile(
     r"jede\w*|täglich|wöchentlich|monatlich|jährlich|einmal|zweimal)\b",
     regex.IGNORECASE,
 )
-# Who does it, without a name.
+# Actors without a name.
 _ROLE = regex.compile(
     r"\b(manager|director|engineer|head of|lead|leader|supervisor|team|department|officer|owner|"
     r"administrator|admin|board|committee|staff|employees?|colleagues?|desk|secretary|president|"
     r"contact|primary|secondary|members?|customers?|users?|anyone|everyone|nobody)s?\b",
     regex.IGNORECASE,
 )
-# Where something is, or whom to write to: paths, addresses, steps through a menu.
+# Where something is, or whom to contact: paths, addresses, steps through a menu.
 _ADDRESS = regex.compile(r"[~\w.]*[/\\][\w.\-]+[/\\]|\bhttps?://|\b[\w.+\-]+@\w|→")
-# How an instruction opens, after the mark or number of a list item.
+# How an instruction begins, after the marker or number of a list item.
 _INSTRUCTION = regex.compile(
     r"\A\s*\(?\p{Nd}+[.)]\s|```|\byou (first )?(must|should|need to|have to)\b|"
     r"(\A|[.:]\s|\bthen |\bfirst,? |\bplease )[\s*_`>\-+\d.)(]*"
@@ -126,7 +126,7 @@ _NAME = regex.compile(
 
 
 def answer_types(question: str) -> frozenset[AnswerType]:
-    """The kind that stands first in the question, and those that begin another part of it."""
+    """Return the first kind in the question, and the kinds that begin another part of it."""
     found = [(match.start(), kind) for kind, p in _ASKED if (match := p.search(question))]
     if not found:
         return frozenset()
@@ -136,7 +136,7 @@ def answer_types(question: str) -> frozenset[AnswerType]:
 
 
 def asks_for_first(question: str) -> bool:
-    """Whether the first of several steps is asked for."""
+    """Whether the question asks for the first of several steps."""
     return bool(_ASKS_FOR_FIRST.search(question))
 
 
@@ -151,10 +151,10 @@ _OFFERED: dict[AnswerType, tuple[regex.Pattern[str], ...]] = {
 
 
 def offers(text: str, kind: AnswerType, *, question: str) -> bool:
-    """Whether the text has something of this kind that the question does not say itself."""
-    said = question.casefold()
+    """Whether the text has something of this kind that is not in the question."""
+    folded = question.casefold()
     return any(
-        match[0].casefold() not in said
+        match[0].casefold() not in folded
         for pattern in _OFFERED[kind]
         for match in pattern.finditer(text)
     )

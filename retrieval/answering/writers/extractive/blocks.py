@@ -1,4 +1,4 @@
-"""The blocks of a passage by its lines: paragraphs, list items, table rows, code, headings."""
+"""Parse a passage into blocks by its lines: paragraphs, list items, table rows, code, headings."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -7,9 +7,9 @@ from typing import Literal
 
 from documents.text.boundaries import Span
 
-BlockKind = Literal["text", "item", "row", "header", "code", "heading", "table", "list"]
+PassageBlockKind = Literal["text", "item", "row", "header", "code", "heading", "table", "list"]
 
-MAX_HEADING = 90  # characters; a longer line is no heading
+MAX_HEADING = 90  # characters; a longer line is not a heading
 MAX_HEADER_ROW = 400
 
 _LINE = re.compile(r"[^\n]*\n?")
@@ -22,8 +22,8 @@ _NOISE = re.compile(r"[ \t]*(?:\{%.*%\}|<!--.*-->|:::.*|---+|\.\. \S+::.*)[ \t]*
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    kind: BlockKind
+class PassageBlock:
+    kind: PassageBlockKind
     start: int
     end: int
     indent: int = 0  # of a list item
@@ -44,12 +44,14 @@ class _Line:
         return not self.text.strip()
 
 
-Reader = Callable[[Sequence[_Line], int], tuple[list[Block], int]]  # and the next line's number
+Reader = Callable[
+    [Sequence[_Line], int], tuple[list[PassageBlock], int]
+]  # and the next line's number
 
 
-def blocks_of(text: str) -> list[Block]:
-    """In order and apart. Blank lines, rules and comments are in none of them."""
-    blocks: list[Block] = []
+def blocks_of(text: str) -> list[PassageBlock]:
+    """Return blocks in order, without overlaps. Blank lines, rules and comments are left out."""
+    blocks: list[PassageBlock] = []
     lines = [_Line(line[0].rstrip("\n"), line.start()) for line in _LINE.finditer(text) if line[0]]
     number = 0
     while number < len(lines):
@@ -76,17 +78,17 @@ def _reader_for(lines: Sequence[_Line], number: int) -> Reader:
     return _paragraph
 
 
-def _code(lines: Sequence[_Line], number: int) -> tuple[list[Block], int]:
-    """With its fences; without the opening one where the passage ends before the closing one."""
+def _code(lines: Sequence[_Line], number: int) -> tuple[list[PassageBlock], int]:
+    """Include the fences, but not an opening one if the passage ends before the closing one."""
     opened = _FENCE.match(lines[number].text)
     fence = opened[1][:3] if opened else ""
     last = number + 1
     while last < len(lines) and not lines[last].text.strip().startswith(fence):
         last += 1
     if last < len(lines):
-        return [Block("code", lines[number].start, lines[last].end)], last + 1
+        return [PassageBlock("code", lines[number].start, lines[last].end)], last + 1
     rest = lines[number + 1 :]
-    return [Block("code", rest[0].start, rest[-1].end)] if rest else [], last
+    return [PassageBlock("code", rest[0].start, rest[-1].end)] if rest else [], last
 
 
 def _is_heading(lines: Sequence[_Line], number: int) -> bool:
@@ -99,15 +101,15 @@ def _is_heading(lines: Sequence[_Line], number: int) -> bool:
     return bool(_UNDERLINE.fullmatch(below)) and "|" not in line.text and "\t" not in line.text
 
 
-def _heading(lines: Sequence[_Line], number: int) -> tuple[list[Block], int]:
+def _heading(lines: Sequence[_Line], number: int) -> tuple[list[PassageBlock], int]:
     line = lines[number]
     below = lines[number + 1].text if number + 1 < len(lines) else ""
     is_underlined = not _HEADING.match(line.text) and _UNDERLINE.fullmatch(below)
-    return [Block("heading", line.start, line.end)], number + (2 if is_underlined else 1)
+    return [PassageBlock("heading", line.start, line.end)], number + (2 if is_underlined else 1)
 
 
 def _is_row(lines: Sequence[_Line], number: int) -> bool:
-    """A line between bars; or with a tab or bar inside, beside another such line."""
+    """Whether this is a line between bars, or one with a tab or bar next to another such line."""
     text = lines[number].text.strip()
     if text.startswith("|") and text.count("|") > 1:
         return True
@@ -118,8 +120,8 @@ def _is_row(lines: Sequence[_Line], number: int) -> bool:
     return False
 
 
-def _table(lines: Sequence[_Line], number: int) -> tuple[list[Block], int]:
-    """The header is what stands above a rule; without a rule, the first of several rows."""
+def _table(lines: Sequence[_Line], number: int) -> tuple[list[PassageBlock], int]:
+    """The header is above a rule; without a rule it is the first of several rows."""
     last = number
     while last < len(lines) and (_is_row(lines, last) or _is_rule(lines[last])):
         last += 1
@@ -133,8 +135,8 @@ def _table(lines: Sequence[_Line], number: int) -> tuple[list[Block], int]:
         header, body = (body[0].start, body[0].end), body[1:]
     if header and header[1] - header[0] > MAX_HEADER_ROW:
         header = None
-    heads = [Block("header", *header)] if header else []
-    return [*heads, *(Block("row", r.start, r.end, lead_in=header) for r in body)], last
+    heads = [PassageBlock("header", *header)] if header else []
+    return [*heads, *(PassageBlock("row", r.start, r.end, lead_in=header) for r in body)], last
 
 
 def _is_rule(line: _Line) -> bool:
@@ -145,21 +147,21 @@ def _has_figures(text: str) -> bool:
     return any(character.isdigit() for character in text)
 
 
-def _item(lines: Sequence[_Line], number: int) -> tuple[list[Block], int]:
-    """With the lines that continue it: what is not blank, another item or a block of its own."""
+def _item(lines: Sequence[_Line], number: int) -> tuple[list[PassageBlock], int]:
+    """Include the lines that continue the item: not blank, another item or a separate block."""
     opened = _ITEM.match(lines[number].text)
     indent = len(opened[1].expandtabs(4)) if opened else 0
     last = number + 1
     while last < len(lines) and _continues(lines, last):
         last += 1
-    return [Block("item", lines[number].start, lines[last - 1].end, indent=indent)], last
+    return [PassageBlock("item", lines[number].start, lines[last - 1].end, indent=indent)], last
 
 
-def _paragraph(lines: Sequence[_Line], number: int) -> tuple[list[Block], int]:
+def _paragraph(lines: Sequence[_Line], number: int) -> tuple[list[PassageBlock], int]:
     last = number + 1
     while last < len(lines) and _continues(lines, last):
         last += 1
-    return [Block("text", lines[number].start, lines[last - 1].end)], last
+    return [PassageBlock("text", lines[number].start, lines[last - 1].end)], last
 
 
 def _continues(lines: Sequence[_Line], number: int) -> bool:
@@ -169,21 +171,23 @@ def _continues(lines: Sequence[_Line], number: int) -> bool:
     )
 
 
-def _introduced(found: Sequence[Block], before: Sequence[Block], text: str) -> Iterator[Block]:
-    """Items and code with the line that introduces them, where there is one."""
+def _introduced(
+    found: Sequence[PassageBlock], before: Sequence[PassageBlock], text: str
+) -> Iterator[PassageBlock]:
+    """Attach to items and code the line that introduces them, if there is one."""
     for block in found:
         if block.kind == "item":
             lead_in = _list_lead_in(block, before, text)
-            yield Block("item", block.start, block.end, block.indent, lead_in)
+            yield PassageBlock("item", block.start, block.end, block.indent, lead_in)
         elif block.kind == "code" and before and _ends_open(text, before[-1]):
             last = before[-1]
-            yield Block("code", block.start, block.end, lead_in=(last.start, last.end))
+            yield PassageBlock("code", block.start, block.end, lead_in=(last.start, last.end))
         else:
             yield block
 
 
-def _list_lead_in(item: Block, before: Sequence[Block], text: str) -> Span | None:
-    """The item that this one stands below, or the text that introduces the list."""
+def _list_lead_in(item: PassageBlock, before: Sequence[PassageBlock], text: str) -> Span | None:
+    """Return the parent item, or the text that introduces the list."""
     for block in reversed(before):
         if block.kind == "item":
             if block.indent < item.indent:
@@ -198,6 +202,6 @@ def _list_lead_in(item: Block, before: Sequence[Block], text: str) -> Span | Non
     return None
 
 
-def _ends_open(text: str, block: Block) -> bool:
+def _ends_open(text: str, block: PassageBlock) -> bool:
     last = text[block.start : block.end].rstrip()[-1:]
     return block.kind in ("text", "item") and last in (":", "：")

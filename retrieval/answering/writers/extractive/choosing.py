@@ -1,4 +1,4 @@
-"""How many units an answer has, and in which order."""
+"""Choose the units of an answer and their order."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,15 +9,15 @@ from .units import Unit
 from .words import keys_of
 
 MAX_CHOSEN = 3
-CLOSE = 1.0  # below the best score, for another unit to be worth reading
-CLOSE_PARTS = 3.0  # where several things are asked for
-NEW_SHARE = 0.1  # of the question's weight that another unit has to add
-ALIKE = 0.8  # share of words in common, from which two units say the same
+CLOSE = 1.0  # maximum distance from the best score for another unit
+CLOSE_PARTS = 3.0  # the same if the question has several parts
+NEW_SHARE = 0.1  # fraction of the question's weight that another unit must add
+ALIKE = 0.8  # fraction of shared words above which two units are duplicates
 
 
 def choose(ranking: Ranking, evidence: Sequence[Evidence]) -> list[Unit]:
-    """The best unit; others only for words of the question that are still missing. In the order
-    of the documents, and of their text."""
+    """Return the best unit, and others only for words of the question that are still missing, in
+    the order of the documents and their text."""
     chosen: list[RankedUnit] = []
     covered: set[str] = set()
     close = CLOSE_PARTS if len(ranking.question.kinds) > 1 else CLOSE
@@ -36,7 +36,7 @@ def choose(ranking: Ranking, evidence: Sequence[Evidence]) -> list[Unit]:
 
 
 def distinct(ranking: Ranking, evidence: Sequence[Evidence]) -> Iterator[RankedUnit]:
-    """The units best first, without those that repeat a better one."""
+    """Return the units best first, without those that repeat a better one."""
     shown: list[RankedUnit] = []
     for ranked in ranking.units:
         if not _is_repeated(ranked, shown, evidence):
@@ -54,7 +54,7 @@ def _is_repeated(
 
 
 def _overlap(one: Unit, two: Unit, evidence: Sequence[Evidence]) -> bool:
-    """Whether the core of either is shown by the other, also from overlapping passages."""
+    """Whether the core of either is part of the other, also in overlapping passages."""
     first, second = evidence[one.passage].hit, evidence[two.passage].hit
     if first.candidate.document_id != second.candidate.document_id:
         return False

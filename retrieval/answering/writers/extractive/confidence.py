@@ -1,25 +1,25 @@
-"""How likely the best unit answers the question at all, and what is missing if it does not."""
+"""How likely the best unit answers the question, and what is missing if it does not."""
 
 import math
 
-from .features import Question
+from .features import ParsedQuestion
 from .ranking import Ranking
 from .words import is_unspaced
 
-# The best score at which an answer is as likely refused as given under the default setting: there
-# the confidence is 0.2. Few answerable questions lie below; the decision page has the figures.
+# The best score at which the confidence is 0.2, the default threshold for answering. Few answerable
+# questions are below it; the decision page has the numbers.
 WITH_COSINES = 9.7  # of the score and the relevance of the best passage
-RELEVANCE = 3.0  # points of score that a wholly relevant passage adds
+RELEVANCE = 3.0  # score points that a fully relevant passage adds
 WORDS_ONLY = {"en": 6.3, "de": 5.5, "es": 6.3, "ru": 5.0, "zh": 4.0, "ar": 4.0}
 OTHER_LANGUAGE, OTHER_UNSPACED = 5.3, 4.0
 DEFAULT_MIN_RELEVANCE = 0.2
-SLOPE = 0.9  # logits for each point of score
+SLOPE = 0.9  # logits per score point
 MAX_NAMED = 3  # words
 
 
 def confidence(ranking: Ranking, *, language: str) -> float:
-    """From 0 to 1, and about the probability that the answer is there. An answer is given from the
-    task's `min_relevance` on."""
+    """Return roughly the probability that the answer is present. The answer is given if it reaches
+    the task's `min_relevance`."""
     if not ranking.units:
         return 0.0
     if ranking.has_cosines:
@@ -31,11 +31,11 @@ def confidence(ranking: Ranking, *, language: str) -> float:
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))
 
 
-def missing_words(question: Question) -> tuple[str, ...]:
-    """The question's words that nothing has; the longest of all if each stands somewhere."""
+def missing_words(question: ParsedQuestion) -> tuple[str, ...]:
+    """Return the question's words that no passage has, or the longest ones if there are none."""
     unknown = [word for key, word in question.words.items() if key not in question.found]
     words = list(dict.fromkeys(unknown or question.words.values()))
-    longest = set(sorted(words, key=lambda word: -len(word))[:MAX_NAMED])  # they say the most
+    longest = set(sorted(words, key=lambda word: -len(word))[:MAX_NAMED])  # the most specific
     return tuple(word for word in words if word in longest)
 
 

@@ -1,4 +1,4 @@
-"""What can be measured of a unit about a question."""
+"""Features of a unit with respect to a question."""
 
 import math
 from collections import Counter
@@ -15,50 +15,50 @@ from .units import Unit
 from .words import content_words, is_unspaced, keys_of
 
 K1, B = 1.2, 0.4  # BM25's saturation and length normalisation
-# Characters that are compared at a time, whatever words they belong to.
+# Length of the character n-grams, which may cross words.
 GRAM, UNSPACED_GRAM = 4, 2
-LEAST_TRUST = 0.3  # in a heading; otherwise as much as its passage is relevant
-STEPS = 2.0  # for questions how to do something, the kind of answer counts more
+MIN_TRUST = 0.3  # minimum trust in a heading; otherwise the relevance of its passage
+STEPS = 2.0  # for how-to questions, the kind of answer counts more
 
 NAMES = (
     "bm25",
-    "coverage",  # the weight of the question's words that it holds
-    "around",  # the same with its neighbours, title and section
-    "surface",  # the share of all words of the question, as they are written
-    "characters",  # the share of the question's runs of characters
+    "coverage",  # the weight of the question's words in it
+    "around",  # the same including its neighbours, title and section
+    "surface",  # the fraction of all words of the question, as written
+    "characters",  # the fraction of the question's character n-grams
     "cosine",
     "relevance",  # of its passage
-    "type",  # 1: it has the kind of answer that is asked for, -1: it has not, 0: none is
-    "neighbour",  # it takes the sentence before it along
+    "type",  # 1: has the requested kind of answer, -1: has not, 0: no kind requested
+    "neighbour",  # includes the previous sentence
     "fragment",
-    "heading",  # the weight of the question's words that stand only in the heading above it
+    "heading",  # the weight of the question's words that are only in the heading above it
     "group",  # the weight of the words in the header or heading of a whole table or list
-    "first",  # where that is asked for, 1: the first of a list, -1: all of a list
-    "itself",  # it is about the page that it stands on
+    "first",  # if the question asks for the first: 1: the first of a list, -1: a whole list
+    "itself",  # it is about its own page
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ParsedQuestion:
     text: str
-    words: Mapping[str, str]  # what it asks about: by key, as typed
-    weights: Mapping[str, float]  # by key; they add up to 1
-    found: frozenset[str]  # keys that stand in some unit, title or section
-    kinds: frozenset[AnswerType] = frozenset()  # of answers that it asks for
+    words: Mapping[str, str]  # content words by key, as typed
+    weights: Mapping[str, float]  # by key; the sum is 1
+    found: frozenset[str]  # keys that occur in any unit, title or section
+    kinds: frozenset[AnswerType] = frozenset()  # of the requested answers
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """One row for each unit, one column for each of NAMES. The cosines are filled in later."""
+class UnitFeatures:
+    """One row per unit, one column per name in NAMES. The cosines are filled in later."""
 
-    question: Question
-    keys: tuple[frozenset[str], ...]  # of the question's, in each unit
+    question: ParsedQuestion
+    keys: tuple[frozenset[str], ...]  # of the question that are in each unit
     values: np.ndarray
 
 
 def measure(
     question: str, units: Sequence[Unit], evidence: Sequence[Evidence], *, language: str
-) -> Measured:
+) -> UnitFeatures:
     words = [keys_of(unit.compared) for unit in units]
     places = [frozenset(keys_of(f"{each.hit.title} {each.hit.section}")) for each in evidence]
     read = _question(question, words, places, language=language)
@@ -73,7 +73,7 @@ def measure(
         present = read.words.keys() & set(own)
         near = set(keys_of(unit.context)) | places[unit.passage]
         relevance = _relevance(evidence[unit.passage], unit.passage)
-        trust = max(LEAST_TRUST, relevance)
+        trust = max(MIN_TRUST, relevance)
         values[row] = (
             _bm25(read, own, average),
             _weight(read, present),
@@ -91,7 +91,7 @@ def measure(
             float(unit.is_about_itself),
         )
         keys.append(frozenset(present))
-    return Measured(read, tuple(keys), values)
+    return UnitFeatures(read, tuple(keys), values)
 
 
 def _question(
@@ -100,27 +100,27 @@ def _question(
     places: Sequence[frozenset[str]],
     *,
     language: str,
-) -> Question:
-    """Words weigh by how few of the units have them."""
+) -> ParsedQuestion:
+    """Words weigh more if fewer units have them."""
     asked = content_words(question, language=language)
-    having = Counter(key for own in words for key in set(own) if key in asked)
+    counts = Counter(key for unit in words for key in set(unit) if key in asked)
     total = len(words)
     weights = {
-        key: math.log(1 + (total - having[key] + 0.5) / (having[key] + 0.5)) for key in asked
+        key: math.log(1 + (total - counts[key] + 0.5) / (counts[key] + 0.5)) for key in asked
     }
-    whole = sum(weights.values()) or 1.0
-    found = frozenset(having) | {key for place in places for key in place if key in asked}
-    shares = {key: weight / whole for key, weight in weights.items()}
-    return Question(question, asked, shares, found, answer_types(question))
+    weight_sum = sum(weights.values()) or 1.0
+    found = frozenset(counts) | {key for place in places for key in place if key in asked}
+    shares = {key: weight / weight_sum for key, weight in weights.items()}
+    return ParsedQuestion(question, asked, shares, found, answer_types(question))
 
 
-def _weight(question: Question, keys: set[str] | frozenset[str]) -> float:
+def _weight(question: ParsedQuestion, keys: set[str] | frozenset[str]) -> float:
     return sum(question.weights[key] for key in keys)
 
 
-def _bm25(question: Question, own: Sequence[str], average: float) -> float:
-    counts = Counter(key for key in own if key in question.words)
-    length = K1 * (1 - B + B * len(own) / average)
+def _bm25(question: ParsedQuestion, words: Sequence[str], average: float) -> float:
+    counts = Counter(key for key in words if key in question.words)
+    length = K1 * (1 - B + B * len(words) / average)
     return sum(
         question.weights[key] * count * (K1 + 1) / (count + length) for key, count in counts.items()
     )
@@ -138,7 +138,7 @@ def _grams(text: str, length: int) -> set[str]:
 def _places_of_words(
     units: Sequence[Unit], words: Sequence[Sequence[str]]
 ) -> Mapping[int, Counter[str]]:
-    """By passage, in how many of its sentences, rows and items each word stands."""
+    """Count, per passage, the sentences, rows and items that contain each word."""
     places: dict[int, Counter[str]] = {unit.passage: Counter() for unit in units}
     for unit, own in zip(units, words, strict=True):
         if not unit.topic:
@@ -147,9 +147,9 @@ def _places_of_words(
 
 
 def _group(
-    question: Question, unit: Unit, present: frozenset[str], places: Mapping[str, int]
+    question: ParsedQuestion, unit: Unit, present: frozenset[str], places: Mapping[str, int]
 ) -> float:
-    """-1 if a word of the question stands in one row and nowhere else: that row is asked for."""
+    """-1 if a word of the question is in one row only: the question is about that row."""
     if not unit.topic:
         return 0.0
     inside = (question.words.keys() & set(keys_of(unit.text))) - present
@@ -164,6 +164,6 @@ def _type(text: str, kinds: frozenset[AnswerType], question: str) -> float:
 
 
 def _relevance(evidence: Evidence, rank: int) -> float:
-    """The passage's own; by its rank where it was not judged."""
+    """The passage's relevance, or a value by its rank if it was not judged."""
     relevance = evidence.hit.relevance
     return 0.5 / (1 + rank) if relevance is None else relevance

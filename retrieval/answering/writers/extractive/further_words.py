@@ -1,4 +1,4 @@
-"""Function words of further languages than `retrieval.answering.question.function_words` has."""
+"""Function words of languages that `retrieval.answering.question.function_words` does not cover."""
 
 FURTHER_FUNCTION_WORDS = {
     "ar": (
@@ -23,7 +23,7 @@ FURTHER_FUNCTION_WORDS = {
         "varfor vem vems vid vilka vilken vilket"
     ),
 }
-# Pairs of characters, in scripts that put no spaces between words.
+# Pairs of characters, for scripts without spaces.
 UNSPACED_FUNCTION_WORDS = (
     "什么 什麼 多少 哪个 哪個 哪些 哪里 哪裡 何时 何時 为什 為什 怎么 怎麼 "
     "怎样 如何 是什 是谁 谁是 哪一 几个 的是 是哪 么时 时候 的什 何で 何が "

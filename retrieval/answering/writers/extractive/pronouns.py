@@ -1,10 +1,10 @@
-"""Which sentences cannot be understood without the one before them."""
+"""Find sentences that cannot be understood without the previous one."""
 
 from functools import cache
 
 import regex
 
-# Words that point back when a sentence opens with them, by language.
+# Words that refer back at the start of a sentence, by language.
 OPENERS = {
     "en": (
         "it its he his she her they their them this these those that such both neither either "
@@ -37,7 +37,7 @@ OPENERS = {
     "tr": ("o onlar bu bunlar şu onun onların bunun"),
     "sv": ("han hon den det de hans hennes dess deras denna detta dessa"),
 }
-# Scripts without spaces: how the sentence begins.
+# Beginnings of sentences in scripts without spaces.
 BEGINNINGS = {
     "zh": ("他", "她", "它", "这", "那", "该", "此", "其", "這", "該"),
     "ja": ("これ", "それ", "この", "その", "彼", "こう", "そう", "ここ", "そこ"),
@@ -47,7 +47,7 @@ _FIRST_WORD = regex.compile(r"[^\p{L}\p{N}]*([\p{L}\p{M}]+)")
 
 
 def opens_with_pronoun(sentence: str, language: str) -> bool:
-    """Judged as English where the language is unknown."""
+    """Unknown languages are treated as English."""
     if beginnings := BEGINNINGS.get(language):
         return sentence.lstrip(" \t\n\"'“「『（(").startswith(beginnings)
     first = _FIRST_WORD.match(sentence)

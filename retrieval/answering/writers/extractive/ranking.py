@@ -1,7 +1,7 @@
-"""Which unit answers best: a linear model over what features.py measures.
+"""Rank the units with a linear model over the features of features.py.
 
 The weights were fitted on XQuAD-en and two small sets of questions about handbooks and
-documentation; docs/decisions/0022-extractive-answers.md has the figures.
+documentation; docs/decisions/0022-extractive-answers.md has the numbers.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,18 +12,18 @@ import numpy as np
 from retrieval.answering.requests import Evidence
 from retrieval.answering.writers.base import Embed
 
-from .features import NAMES, Question, measure
+from .features import NAMES, ParsedQuestion, measure
 from .units import Unit, shown_text, units_of
 
 ScorePairs = Callable[[str, Sequence[str]], Sequence[float]]
 
-MAX_UNITS = 600  # read of all passages
-MAX_UNITS_OF_PASSAGE = 120  # no passage crowds out the others
-MAX_EMBEDDED = 24  # by their words; from 16 on the first three stay the same
+MAX_UNITS = 600  # in all passages
+MAX_UNITS_OF_PASSAGE = 120  # so that no passage crowds out the others
+MAX_EMBEDDED = 24  # best by words; with 16 or more the first three no longer change
 MAX_RERANKED = 8
 
 # Fitted on English, and on six languages together. `fragment`, `first` and `itself` were set by
-# hand: the judged texts have hardly any.
+# hand, because the judged texts have hardly any.
 WITH_COSINES = {
     "bm25": 0.8, "coverage": 1.4, "around": 3.6, "surface": 2.1, "characters": 2.4, "cosine": 4.2,
     "relevance": 4.8, "type": 1.05, "neighbour": 0.9, "fragment": -0.2, "heading": 4.2,
@@ -43,12 +43,12 @@ _WORDS_ONLY = np.array([WORDS_ONLY[name] for name in NAMES])
 class RankedUnit:
     unit: Unit
     score: float
-    keys: frozenset[str]  # words of the question that it holds
+    keys: frozenset[str]  # words of the question in it
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    question: Question
+    question: ParsedQuestion
     units: tuple[RankedUnit, ...]  # best first
     has_cosines: bool
     best_score: float = 0.0  # by the linear model, also where a cross-encoder changed the order
@@ -88,7 +88,7 @@ def rank(
 
 
 def _below_heading(unit: Unit, evidence: Sequence[Evidence]) -> str:
-    """What is shown, after the heading that says what it is about."""
+    """Return the shown text below its heading."""
     heading = unit.heading.strip("#=~ \t\n")
     shown = shown_text(unit, evidence)
     return f"{heading}: {shown}" if heading else shown
@@ -100,11 +100,11 @@ def _reranked(
     evidence: Sequence[Evidence],
     score_pairs: ScorePairs,
 ) -> list[RankedUnit]:
-    """The first few in the order of a cross-encoder, with the scores of that order; the others
-    stay behind them."""
+    """Put the first few in the order of a cross-encoder, and reassign their scores in that order;
+    the others follow unchanged."""
     first = ranked[:MAX_RERANKED]
     judged = score_pairs(question, [shown_text(each.unit, evidence) for each in first])
     order = sorted(range(len(first)), key=lambda n: -judged[n])
-    scores = [each.score for each in first]  # they fall, as the new order has to
+    scores = [each.score for each in first]  # scores must descend in the new order
     moved = [replace(first[n], score=score) for n, score in zip(order, scores, strict=True)]
     return [*moved, *ranked[MAX_RERANKED:]]

@@ -1,4 +1,4 @@
-"""Sentences about the page that they stand on: they say where an answer is, and give none."""
+"""Find sentences about their own page: they say where an answer is, but do not give it."""
 
 import regex
 

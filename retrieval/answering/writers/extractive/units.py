@@ -1,5 +1,5 @@
-"""The units of the evidence that can be an answer: each a sentence, row, item or piece of code with
-what a reader needs to understand it."""
+"""Find the units of the evidence that can be an answer: each a sentence, row, item or piece of
+code, with what a reader needs to understand it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,21 +12,21 @@ from documents.text.boundaries import Span, trimmed, word_spans
 from documents.text.sentences import sentence_spans
 from retrieval.answering.requests import Evidence
 
-from .blocks import Block, BlockKind, blocks_of
+from .blocks import PassageBlock, PassageBlockKind, blocks_of
 from .groups import groups_of
 from .pronouns import opens_with_pronoun
 from .self_reference import is_about_itself
 
 MAX_UNIT = 600  # characters; a longer sentence is cut between words
-MAX_PAIR = 700  # of a sentence and the one before it
-MAX_ITEM = 450  # a longer list item is read sentence by sentence
-MAX_ROW = 2000  # rows are padded for the eye
+MAX_PAIR = 700  # for a sentence and the previous one
+MAX_ITEM = 450  # longer list items are read by sentence
+MAX_ROW = 2000  # rows contain padding
 MAX_CODE = 800
-MAX_LIST = 1200  # of a list that follows its lead-in whole
+MAX_LIST = 1200  # of a list that is shown whole with its lead-in
 MAX_LEAD_IN = 300
-MAX_PASSAGE = 20_000  # characters read of one passage
+MAX_PASSAGE = 20_000  # characters read per passage
 
-# Whatever looks like a citation marker. No unit reaches over one, so none is ever repeated.
+# Anything like a citation marker. No unit crosses one, so none is ever repeated.
 _MARKER = re.compile(
     r"\\?[\[【［〔]\^?\s{0,8}cite[sd]?\b(?:[^\]】］〕\n]{0,200}[\]】］〕])?", re.IGNORECASE
 )
@@ -37,25 +37,25 @@ _SENTENCE_END = regex.compile(r"[.!?。！？؟।…:：;；][\"'”’»)\]*_`
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """`core` is the sentence that is judged, `spans` what is shown: exact slices of the passage, in
-    order, with the core in the last of them."""
+    """`core` is the sentence that is ranked; `spans` are shown: exact slices of the passage, in
+    order, the last of which contains the core."""
 
     passage: int  # index of the evidence
-    kind: BlockKind
+    kind: PassageBlockKind
     core: Span
     spans: tuple[Span, ...]
     text: str  # of the core
-    topic: str = ""  # of a whole table or list: what says what it is about
-    header: str = ""  # of a row, when it stands in another passage
+    topic: str = ""  # of a whole table or list: its topic
+    header: str = ""  # of a row, if it is in another passage
     context: str = field(default="", compare=False)  # its neighbours, and what introduces it
     heading: str = field(default="", compare=False)  # the nearest above it
     is_fragment: bool = False  # begins in the middle of a sentence or ends without one
     is_first: bool = False  # of the items of a list
-    is_about_itself: bool = False  # opens with a sentence about the page that it stands on
+    is_about_itself: bool = False  # begins with a sentence about its own page
 
     @property
     def compared(self) -> str:
-        """What is compared with the words of the question."""
+        """The text that is compared with the words of the question."""
         return self.topic or self.text
 
     @property
@@ -64,19 +64,19 @@ class Unit:
 
 
 def is_claim(sentence: str) -> bool:
-    """Whether it says something by itself: not a number of a list, not a line before one."""
+    """Whether this is a statement by itself, not a list number or a lead-in."""
     return bool(_LETTERS.search(sentence)) and not sentence.rstrip("*_ ").endswith((":", "："))
 
 
 def shown_text(unit: Unit, evidence: Sequence[Evidence]) -> str:
-    """All of it, as a reader gets it."""
+    """Return the whole text that a reader sees."""
     text = evidence[unit.passage].text
     parts = [text[start:end] for start, end in unit.spans]
     return "\n".join([unit.header, *parts] if unit.header else parts)
 
 
 def units_of(passage: int, evidence: Evidence, *, language: str) -> list[Unit]:
-    """The passage's units in order."""
+    """Return the passage's units in order."""
     text = evidence.text[:MAX_PASSAGE]
     language = evidence.hit.language or language or "en"
     headings = _heading_texts(evidence)
@@ -107,8 +107,9 @@ def units_of(passage: int, evidence: Evidence, *, language: str) -> list[Unit]:
     return [*_beside(text, units), *_whole_groups(passage, text, blocks, units)]
 
 
-def _first_items(text: str, blocks: Sequence[Block]) -> frozenset[int]:
-    """Where the first item of each list starts; not of a list that began in another passage."""
+def _first_items(text: str, blocks: Sequence[PassageBlock]) -> frozenset[int]:
+    """Return where the first item of each list starts, except for lists that began in another
+    passage."""
     return frozenset(
         block.start
         for before, block in zip([None, *blocks], blocks, strict=False)
@@ -119,9 +120,9 @@ def _first_items(text: str, blocks: Sequence[Block]) -> frozenset[int]:
 
 
 def _whole_groups(
-    passage: int, text: str, blocks: Sequence[Block], units: Sequence[Unit]
+    passage: int, text: str, blocks: Sequence[PassageBlock], units: Sequence[Unit]
 ) -> Iterator[Unit]:
-    """Small tables and lists in one piece. They are about what their header or heading says."""
+    """Return small tables and lists as single units, with their header or heading as the topic."""
     places = {unit.core[0]: number for number, unit in enumerate(units)}
     for group in groups_of(blocks):
         core = (group.whole.start, group.whole.end)
@@ -139,12 +140,12 @@ def _whole_groups(
         )
 
 
-Found = list[tuple[Span, tuple[Span, ...]]]  # the core, and what is shown
+UnitSpans = list[tuple[Span, tuple[Span, ...]]]  # the core, and what is shown
 
 
-def _sentences(text: str, block: Block, language: str) -> Found:
-    """A sentence that opens with a pronoun takes the one before it along."""
-    found: Found = []
+def _sentences(text: str, block: PassageBlock, language: str) -> UnitSpans:
+    """A sentence that begins with a pronoun includes the previous one."""
+    found: UnitSpans = []
     previous: Span | None = None
     for start, end in _sentence_spans(text, block.start, block.end, language):
         spans: tuple[Span, ...] = ((start, end),)
@@ -177,9 +178,9 @@ def _between_markers(text: str, start: int, end: int) -> Iterator[Span]:
             yield span
 
 
-def _with_list(text: str, found: Found, following: Sequence[Block]) -> Found:
-    """A sentence that introduces a list says nothing without it: the list comes along. If that is
-    too long the sentence is no answer; each item brings it along."""
+def _with_list(text: str, found: UnitSpans, following: Sequence[PassageBlock]) -> UnitSpans:
+    """A sentence that introduces a list is shown with the list. If the list is too long, the
+    sentence is not a unit; each item includes it instead."""
     if not found or not text[found[-1][0][0] : found[-1][0][1]].endswith((":", "：")):
         return found
     (start, end), spans = found[-1]
@@ -195,8 +196,9 @@ def _with_list(text: str, found: Found, following: Sequence[Block]) -> Found:
     return [*found[:-1], ((start, end), (*spans[:-1], (spans[-1][0], last)))]
 
 
-def _whole(text: str, block: Block, language: str) -> Found:
-    """A row, a short item or small code is one unit, after the line that introduces it."""
+def _whole(text: str, block: PassageBlock, language: str) -> UnitSpans:
+    """Return a row, short item or small code block as one unit, after the line that introduces
+    it."""
     if block.kind == "code":
         if block.end - block.start > MAX_CODE or _MARKER.search(text, block.start, block.end):
             return []
@@ -210,8 +212,8 @@ def _whole(text: str, block: Block, language: str) -> Found:
     return [(core, (*lead_in, core)) for core in cores]
 
 
-def _lead_in(text: str, block: Block, language: str) -> tuple[Span, ...]:
-    """The last sentence of it, or of a table the whole header."""
+def _lead_in(text: str, block: PassageBlock, language: str) -> tuple[Span, ...]:
+    """Return the last sentence of it, or the whole header of a table."""
     if block.lead_in is None or _MARKER.search(text, *block.lead_in):
         return ()
     if block.kind == "row":
@@ -223,7 +225,9 @@ def _lead_in(text: str, block: Block, language: str) -> tuple[Span, ...]:
     return ((start, end),) if end - start <= MAX_LEAD_IN else ()
 
 
-def _unit(passage: int, text: str, block: Block, core: Span, spans: tuple[Span, ...]) -> Unit:
+def _unit(
+    passage: int, text: str, block: PassageBlock, core: Span, spans: tuple[Span, ...]
+) -> Unit:
     own = text[slice(*core)]
     joined = [spans[0]]
     for one, two in pairwise(spans):
@@ -244,7 +248,7 @@ def _unit(passage: int, text: str, block: Block, core: Span, spans: tuple[Span, 
 
 
 def _beside(text: str, units: Sequence[Unit]) -> Iterator[Unit]:
-    """Each unit with what stands around it, for judging what it is about."""
+    """Add the surrounding text to each unit, for judging its topic."""
     for number, unit in enumerate(units):
         around = [unit.header, *(text[start:end] for start, end in unit.spans[:-1])]
         around += [each.text for each in units[max(0, number - 1) : number + 2] if each is not unit]
@@ -259,10 +263,10 @@ def _heading_texts(evidence: Evidence) -> frozenset[str]:
 
 
 def _last_heading(evidence: Evidence) -> str:
-    """Of the section that the passage stands in; not the document's title."""
+    """Return the heading of the passage's section, but not the document's title."""
     path = evidence.hit.chunk_metadata.get("heading_path") or [evidence.hit.section]
     return str(path[-1]) if str(path[-1]) != evidence.hit.title else ""
 
 
-def _is_known_heading(text: str, block: Block, headings: frozenset[str]) -> bool:
+def _is_known_heading(text: str, block: PassageBlock, headings: frozenset[str]) -> bool:
     return block.kind == "text" and text[block.start : block.end].strip().casefold() in headings

@@ -1,4 +1,4 @@
-"""The words that a question and a sentence are compared by."""
+"""The words by which a question and a sentence are compared."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -12,7 +12,7 @@ from retrieval.answering.values.number_words import NUMBERS
 
 from .further_words import FURTHER_FUNCTION_WORDS, UNSPACED_FUNCTION_WORDS
 
-STEM_LENGTH = 6  # a word is known by its beginning: as good as Snowball here, in any language
+STEM_LENGTH = 6  # words are compared by their beginning, as good as Snowball here in any language
 _UNSPACED_FUNCTION_WORDS = frozenset(UNSPACED_FUNCTION_WORDS.split())
 _FUNCTION_WORDS = {
     language: frozenset(map(folded, words))
@@ -22,19 +22,19 @@ _FUNCTION_WORDS = {
     )
 }
 _IN_ANY_LANGUAGE = frozenset[str]().union(*_FUNCTION_WORDS.values())
-# "five" in a question is "5" in a table. "one" is mostly a pronoun, and rarely a figure.
+# "five" in a question matches "5" in a table. "one" is mostly a pronoun.
 _FIGURES = {folded(word): str(number) for word, number in NUMBERS.items() if number > 1}
 _UNSPACED = regex.compile(UNSPACED, regex.VERSION1)
 
 
 def keys_of(text: str) -> list[str]:
-    """The words of a text in order, each as the key it is compared by. Scripts without spaces are
-    compared by pairs of characters."""
+    """Return the keys of a text's words, in order. Scripts without spaces are compared by pairs of
+    characters."""
     return [key for key, _ in _keyed(text)]
 
 
 def content_words(question: str, *, language: str) -> dict[str, str]:
-    """What the question is about: by key the word as it was typed, in order."""
+    """Return the words the question is about: by key, the word as typed, in order."""
     skipped = _FUNCTION_WORDS.get(language, _IN_ANY_LANGUAGE)
     words = {
         key: written
@@ -61,13 +61,14 @@ def _keyed(text: str) -> Iterator[tuple[str, str]]:
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether it begins in a script that puts no spaces between words."""
+    """Whether the text begins in a script without spaces between words."""
     return not text.isascii() and bool(_UNSPACED.match(text))
 
 
 @lru_cache(maxsize=32768)
 def _stem(word: str) -> str:
-    """The beginning of the word. Figures stay whole; a plural s of a short word goes."""
+    """Return the beginning of the word. Numbers stay whole; the plural s of a short word is
+    dropped."""
     word = _FIGURES.get(word, word)
     if word[:1].isdigit():
         return word

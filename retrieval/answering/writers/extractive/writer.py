@@ -1,4 +1,4 @@
-"""The built-in writer: rank the units of the evidence, refuse or cite the best of them."""
+"""The built-in writer: rank the units of the evidence, then abstain or cite the best of them."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -17,11 +17,11 @@ from .units import Unit, is_claim
 
 
 class ExtractiveWriter:
-    """`embedding_languages`: those that the embedding model reads; sentences in others are compared
-    by their words alone. None: all. The bundled model reads English.
+    """`embedding_languages` are those that the embedding model supports; sentences in others are
+    compared by words alone. None means all. The bundled model supports English.
 
-    `score_pairs` lets a cross-encoder order the best units: question and texts in, one score for
-    each text out.
+    `score_pairs` lets a cross-encoder order the best units: it takes the question and texts, and
+    returns one score per text.
     """
 
     identity = "extractive"
@@ -36,7 +36,7 @@ class ExtractiveWriter:
         self.score_pairs = score_pairs
 
     def rank(self, task: WritingTask) -> Ranking:
-        """All units, best first: what the answer is chosen from."""
+        """Return all units, best first, from which the answer is chosen."""
         languages = self.embedding_languages
         is_read = languages is None or task.language in languages
         return rank(
@@ -50,7 +50,7 @@ class ExtractiveWriter:
     def write(
         self, task: WritingTask, *, deadline: float, cancelled: threading.Event
     ) -> Iterator[AnswerPiece]:
-        """One piece for each unit. An answer is not refused where `min_relevance` is 0."""
+        """Yield one piece per unit. Never abstains if `min_relevance` is 0."""
         if cancelled.is_set():
             raise Cancelled
         ranking = self.rank(task)
@@ -64,7 +64,7 @@ class ExtractiveWriter:
 
 
 def _texts(units: Sequence[Unit], evidence: Sequence[Evidence], language: str) -> Iterator[str]:
-    """Each unit verbatim, with its markers. A header or lead-in that was just shown is not
+    """Return each unit verbatim, with its markers. A header or lead-in that was just shown is not
     repeated."""
     shown: set[tuple[object, int]] = set()
     for number, unit in enumerate(units):
@@ -81,10 +81,10 @@ def _texts(units: Sequence[Unit], evidence: Sequence[Evidence], language: str) -
 
 
 def _cited(text: str, marker: str, *, language: str) -> str:
-    """The text with the marker after each sentence, row and piece of code in it."""
+    """Insert the marker after each sentence, row and piece of code in the text."""
     ends: list[tuple[int, str]] = []
     for block in blocks_of(text):
-        if block.kind == "code":  # behind a closing fence it would become part of the code
+        if block.kind == "code":  # after a closing fence it would become part of the code
             ends.append((block.end, f"\n{marker}"))
         elif block.kind == "row":
             ends.append((len(text[: block.end].rstrip()), f" {marker}"))
@@ -95,7 +95,7 @@ def _cited(text: str, marker: str, *, language: str) -> str:
                 for start, end in sentence_spans(inside, language=language)
                 if is_claim(inside[start:end])
             ]
-    if not ends:  # nothing but a line that introduces something, or an odd row
+    if not ends:  # only a lead-in, or an odd row
         ends.append((len(text), f" {marker}"))
     edges = [0, *(end for end, _ in ends), len(text)]
     between = [text[start:end] for start, end in pairwise(edges)]

@@ -1,0 +1,218 @@
+"""The client for synchronous code."""
+
+import time
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar, Unpack, cast
+
+import httpx2
+
+from . import calls
+from .calls import Call
+from .errors import ConnectionFailed, StreamBroken, connection_error, error_of, retry_after_of
+from .events import EventParser, job_event
+from .ingestion import IngestOptions, brought_up_to_date, server_wait, unfinished
+from .models import Answer, Document, Feedback, IngestAnswer, Job, QueryAnswer, Removal, Text, Usage
+from .options import AnswerOptions, FeedbackOptions, QueryOptions, TextDocument
+from .settings import Settings
+from .streams import AnswerStream
+from .uploads import FileInput, ProgressCallback, Upload
+
+T = TypeVar("T")
+POLL_SECONDS = 0.25
+
+
+class Client:
+    """A connection to one namespace of a Ragsite server: the key decides which.
+
+    Address and key come from RAGSITE_URL and RAGSITE_API_KEY unless given.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float = 60.0,
+        max_retries: int = 2,
+        max_retry_after: float = 60.0,
+        http: httpx2.Client | None = None,
+    ) -> None:
+        self._settings = Settings.read(base_url, api_key, timeout, max_retries, max_retry_after)
+        self._http = http or httpx2.Client()
+        self._http.base_url = httpx2.URL(self._settings.api_url)
+        self._http.headers.update(self._settings.headers)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._settings.base_url!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def query(self, query: str, **options: Unpack[QueryOptions]) -> QueryAnswer:
+        """Passages for a question, each with its place in the source."""
+        return self._run(calls.query(query, options))
+
+    def answer(self, query: str | None = None, **options: Unpack[AnswerOptions]) -> Answer:
+        """An answer with checked citations. `query` may be left out if `messages` ends with it."""
+        return self._run(calls.answer(query, options))
+
+    def stream_answer(
+        self, query: str | None = None, **options: Unpack[AnswerOptions]
+    ) -> AnswerStream:
+        """The same as events. The last one is always Finished or Failed."""
+        body = calls.question(query, options, stream=True)
+        return AnswerStream(self._open("POST", "answer", body))
+
+    def ingest_files(
+        self,
+        *files: FileInput,
+        each: Sequence[TextDocument] | None = None,
+        on_duplicate: str = "skip",
+        wait: float = 0.0,
+        on_progress: ProgressCallback | None = None,
+        **options: Unpack[IngestOptions],
+    ) -> IngestAnswer:
+        """Upload paths, or (name, bytes). `on_progress` gets the bytes sent, and all of them.
+
+        `wait`: seconds until they are searchable. Look at `failed` of the result.
+        """
+        upload = Upload(files, dict(options), each, on_duplicate, server_wait(wait), on_progress)
+        return self._ingest(calls.ingest_upload(upload), wait)
+
+    def ingest_text(
+        self,
+        content: str,
+        *,
+        on_duplicate: str = "skip",
+        wait: float = 0.0,
+        **options: Unpack[IngestOptions],
+    ) -> IngestAnswer:
+        """A text of your own. Give it a `source_uri` if it will change."""
+        document = cast(TextDocument, {"content": content, **options})
+        return self.ingest_texts([document], on_duplicate=on_duplicate, wait=wait)
+
+    def ingest_texts(
+        self, documents: Sequence[TextDocument], *, on_duplicate: str = "skip", wait: float = 0.0
+    ) -> IngestAnswer:
+        fields = {"on_duplicate": on_duplicate, "wait": server_wait(wait)}
+        return self._ingest(calls.texts(documents, fields), wait)
+
+    def ingest_url(
+        self,
+        url: str,
+        *,
+        on_duplicate: str = "skip",
+        wait: float = 0.0,
+        **options: Unpack[IngestOptions],
+    ) -> IngestAnswer:
+        """A public web page or file, which the server fetches once."""
+        fields = {"url": url, "on_duplicate": on_duplicate, "wait": server_wait(wait), **options}
+        return self._ingest(calls.ingest_json(fields), wait)
+
+    def job(self, job_id: str) -> Job:
+        return self._run(calls.job(job_id))
+
+    def job_progress(self, job_id: str) -> Iterator[Job]:
+        """The job whenever it changes; the last one is as it ended."""
+        response, parser = self._open("GET", f"jobs/{job_id}/events"), EventParser()
+        try:
+            for line in response.iter_lines():
+                for name, data in parser.feed(line):
+                    job, is_last = job_event(name, data)
+                    yield job
+                    if is_last:
+                        return
+        except httpx2.TransportError as error:
+            raise connection_error(error) from error
+        finally:
+            response.close()
+        raise StreamBroken("The stream ended before the job did.")
+
+    def documents(
+        self,
+        *,
+        tag: str | None = None,
+        status: str | None = None,
+        source_uri: str | None = None,
+        source_type: str | None = None,
+    ) -> Iterator[Document]:
+        """All documents, fetched page by page."""
+        filters = {"tag": tag, "status": status, "source_uri": source_uri, "limit": "200"}
+        cursor, is_first = "", True
+        while cursor or is_first:
+            page = self._run(calls.documents({**filters, "source_type": source_type}, cursor))
+            yield from page.results
+            cursor, is_first = page.cursor, False
+
+    def document(self, document_id: str) -> Document:
+        return self._run(calls.document(document_id))
+
+    def document_text(self, document_id: str) -> Text:
+        """The text that spans and citations point into, in code points."""
+        return self._run(calls.document_text(document_id))
+
+    def delete_document(self, document_id: str) -> Removal:
+        return self._run(calls.delete_document(document_id))
+
+    def feedback(self, **fields: Unpack[FeedbackOptions]) -> Feedback:
+        """Of a `query_id`: `useful`, `selected_chunk_ids` or `comment`."""
+        return self._run(calls.feedback(fields))
+
+    def usage(self) -> Usage:
+        """What the namespace uses of its quotas."""
+        return self._run(calls.usage())
+
+    def _run(self, call: Call[T]) -> T:
+        return call.result(self._send(call))
+
+    def _send(self, call: Call[Any], *, stream: bool = False) -> httpx2.Response:
+        settings = self._settings
+        for attempt in range(settings.max_retries + 1):
+            is_last = attempt == settings.max_retries
+            retry_after = None
+            try:
+                request = call.request(self._http, settings)
+                response = self._http.send(request, stream=stream, follow_redirects=False)
+                retry_after = retry_after_of(response)
+                is_too_long = (retry_after or 0) > settings.max_retry_after
+                if is_last or is_too_long or not call.may_repeat_after(response, retry_after):
+                    return response
+                response.close()
+            except httpx2.TransportError as error:
+                if is_last or not call.may_repeat_after_error(error):
+                    raise connection_error(error) from error
+            time.sleep(settings.pause(attempt, retry_after))
+        raise ConnectionFailed("max_retries must not be negative.")
+
+    def _open(self, method: str, path: str, body: Any = None) -> httpx2.Response:
+        """A response that is read as it comes; refusals are raised before anything comes."""
+        response = self._send(Call(method, path, lambda data: data, json=body), stream=True)
+        if not response.is_success:
+            try:
+                response.read()
+            except httpx2.TransportError as error:
+                raise connection_error(error) from error
+            raise error_of(response)
+        return response
+
+    def _ingest(self, call: Call[IngestAnswer], wait: float) -> IngestAnswer:
+        """What the server did not wait for is asked for until `wait` seconds are over."""
+        until = time.monotonic() + wait
+        answer = self._run(call)
+        while (left := unfinished(answer)) and time.monotonic() < until:
+            time.sleep(POLL_SECONDS)
+            documents = [self.document(each) for each in left]
+            answer = brought_up_to_date(answer, documents)
+        return answer

@@ -1,0 +1,64 @@
+"""Documents added to a collection together, and how far their indexing is. Inside namespace()."""
+
+import uuid
+from collections import Counter
+from collections.abc import Mapping
+
+from django.db.models.functions import Now
+
+from documents.models import Collection, CollectionBatch, CollectionDocument, Document
+
+from . import membership
+from .editing import RETRY_WINDOW
+
+Status = Document.Status
+UNFINISHED = (Status.QUEUED, Status.PROCESSING)
+
+
+def add_batch(
+    collection: Collection,
+    attributes: Mapping[uuid.UUID, membership.Attributes | None],
+    *,
+    is_retry: bool = False,
+) -> CollectionBatch:
+    """Add the documents and remember them as a batch; a retry returns the batch of moments ago.
+    Raises UnknownDocuments."""
+    membership.add(collection, attributes)
+    ids = sorted(attributes)
+    if is_retry:
+        recent = CollectionBatch.objects.filter(
+            collection=collection, document_ids=ids, created_at__gt=Now() - RETRY_WINDOW
+        )
+        if (known := recent.order_by("-created_at").first()) is not None:
+            return known
+    batch = CollectionBatch.objects.create(
+        namespace_id=collection.namespace_id, collection=collection, document_ids=ids
+    )
+    batch.refresh_from_db()
+    return batch
+
+
+def cancel(batch: CollectionBatch) -> None:
+    """Take out of the collection what is not indexed yet. The documents' own indexing goes on."""
+    if batch.cancelled_at is not None:
+        return
+    waiting = Document.objects.filter(pk__in=batch.document_ids, status__in=UNFINISHED)
+    pending = set(waiting.values_list("pk", flat=True))
+    if not pending:
+        return
+    membership.remove(batch.collection, pending)
+    batch.cancelled_at = Now()
+    batch.save(update_fields=["cancelled_at"])
+    batch.refresh_from_db()
+
+
+def statuses(batch: CollectionBatch) -> Counter[str]:
+    """How many of the batch's documents have which status. What has been taken out of the
+    collection counts as cancelled if the batch was, and no more at all if it was not."""
+    members = CollectionDocument.objects.filter(
+        collection=batch.collection_id, document__in=batch.document_ids
+    )
+    found = Counter(members.values_list("document__status", flat=True))
+    if batch.cancelled_at is not None:
+        found[Status.CANCELLED] += len(batch.document_ids) - found.total()
+    return found

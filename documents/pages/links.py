@@ -1,0 +1,68 @@
+"""Signed links that open a document at a passage, for people who have no API key."""
+
+import uuid
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.core import signing
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import base36_to_int, int_to_base36
+
+_signer = signing.TimestampSigner(salt="ragsite.passage", sep="~")
+_SECONDS_PER_DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedDocument:
+    """What a link opens: one version of one document, and no other."""
+
+    namespace_id: uuid.UUID
+    document_id: uuid.UUID
+    version: int
+    is_expired: bool = False
+
+
+class InvalidLink(ValueError):
+    """The link was not made by this installation, or was changed."""
+
+
+def passage_url(
+    *,
+    namespace_id: uuid.UUID,
+    document_id: uuid.UUID,
+    version: int,
+    start: int | None = None,
+    end: int | None = None,
+    base_url: str = "",
+) -> str:
+    """Return a link to the document's page, with the passage highlighted if there is a span.
+
+    PUBLIC_URL takes precedence over `base_url`, the address that the request came to.
+    """
+    value = f"{namespace_id.hex}{document_id.hex}{int_to_base36(version)}"
+    path = reverse("passage", args=[_signer.sign(value)])
+    url = f"{settings.PUBLIC_URL or base_url.rstrip('/')}{path}"
+    if start is None or end is None:
+        return url
+    return f"{url}?{urlencode({'start': start, 'end': end})}#passage"
+
+
+def read_token(token: str) -> LinkedDocument:
+    """Raise InvalidLink for a token that we did not sign. Expired ones are returned as such."""
+    try:
+        value = _signer.unsign(token)
+        linked = uuid.UUID(value[:32]), uuid.UUID(value[32:64]), base36_to_int(value[64:])
+    except (signing.BadSignature, ValueError):
+        raise InvalidLink from None
+    try:
+        _signer.unsign(token, max_age=settings.PASSAGE_LINK_DAYS * _SECONDS_PER_DAY)
+    except signing.SignatureExpired:
+        return LinkedDocument(*linked, is_expired=True)
+    return LinkedDocument(*linked)
+
+
+def base_url_of(request: HttpRequest) -> str:
+    """Return the address that the request came to, without a path."""
+    return f"{request.scheme}://{request.get_host()}"

@@ -1,0 +1,1 @@
+"""Programs that measure answers: how soon they begin, and whether they hold the answer."""

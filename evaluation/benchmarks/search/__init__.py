@@ -1,0 +1,1 @@
+"""Programs that measure search: its speed, and how good the ranking is on judged questions."""

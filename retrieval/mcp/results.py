@@ -1,0 +1,47 @@
+"""Results of tools and errors, as MCP has them."""
+
+from typing import Any
+
+import orjson
+from mcp import MCPError, types
+
+from ragsite.platform.errors import envelope_of
+from retrieval.tools.base import InvalidArguments, Result
+
+ERROR_META = "ragsite.error"  # code and request_id of an error, for programs
+
+
+def tool_result(result: Result) -> types.CallToolResult:
+    """One text item of JSON, which is what ChatGPT reads, and the same as structured content."""
+    text = types.TextContent(type="text", text=orjson.dumps(result).decode())
+    return types.CallToolResult(content=[text], structured_content=result)
+
+
+def tool_error(error: Exception) -> types.CallToolResult:
+    """What went wrong as a sentence that a model can act on. An unknown tool is no tool's error:
+    that is raised."""
+    told = envelope_of(error)["error"]
+    if told["code"] == "unknown_tool":
+        raise MCPError(types.INVALID_PARAMS, told["message"], told["details"])
+    message = _sentences(error) if isinstance(error, InvalidArguments) else told["message"]
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=message)],
+        is_error=True,
+        _meta={ERROR_META: {"code": told["code"], "request_id": told["request_id"]}},
+    )
+
+
+def protocol_error(error: Exception) -> MCPError:
+    """For requests that are not tool calls."""
+    told = envelope_of(error)["error"]
+    is_ours = getattr(error, "status_code", 500) >= 500
+    code = types.INTERNAL_ERROR if is_ours else types.INVALID_PARAMS
+    return MCPError(code, told["message"], {"code": told["code"], "request_id": told["request_id"]})
+
+
+def _sentences(error: InvalidArguments) -> str:
+    wrong: list[dict[str, Any]] = error.details["errors"]
+    return " ".join(
+        f"Argument `{one['path']}`: {one['message']}." if one["path"] else f"{one['message']}."
+        for one in wrong
+    )

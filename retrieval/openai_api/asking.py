@@ -1,0 +1,160 @@
+"""From a request in the shape of OpenAI to an AnswerRequest: options, turns and the question."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rest_framework import serializers
+
+from documents.api.fields import TextField
+from documents.metadata import text as cleaned
+from ragsite.platform.errors import ApiError
+from retrieval.answering.requests import AnswerRequest
+from retrieval.api.answers.serializers import (
+    MAX_CONVERSATION,
+    MAX_INSTRUCTIONS,
+    MAX_MESSAGE,
+    MAX_MESSAGES,
+    answer_request_of,
+)
+from retrieval.api.serializers import MAX_QUERY_LENGTH
+
+from .citing import without_numbers
+from .models import answer_model
+from .views import invalid_parameter, unsupported_parameter
+
+TurnRole = Literal["system", "user", "assistant"]
+ROLES: Mapping[str, TurnRole] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+}
+MAX_METADATA = 16  # keys
+_TEXT = TextField(allow_blank=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    role: TurnRole
+    text: str
+    param: str  # where it stands in the request, for errors
+
+
+def supported_options(
+    data: Any, *, known: frozenset[str], neutral: Mapping[str, Sequence[Any]]
+) -> dict[str, Any]:
+    """Return the known options that have a value.
+
+    `neutral`: options of OpenAI's that have no meaning here, with the values that ask for nothing;
+    null always does. Every other option or value is refused by name.
+    """
+    if not isinstance(data, dict):
+        raise ApiError("invalid_value", "Send a JSON object.")
+    kept: dict[str, Any] = {}
+    for name, value in data.items():
+        if name not in known and name not in neutral:
+            raise unsupported_parameter(cleaned(name))
+        if value is None:
+            continue
+        if name in known:
+            kept[name] = value
+        elif not any(_is_same(value, asks_nothing) for asks_nothing in neutral[name]):
+            raise unsupported_parameter(name)
+    return kept
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+def role_of(message: Any, param: str) -> TurnRole:
+    if not isinstance(message, dict):
+        raise invalid_parameter(param, f"{param} must be an object with role and content.")
+    role = message.get("role")
+    if role in ("tool", "function"):
+        raise unsupported_parameter(f"{param}.role", "There are no tools to call.")
+    if not isinstance(role, str) or role not in ROLES:
+        names = ", ".join(ROLES)
+        raise invalid_parameter(f"{param}.role", f"{param}.role must be one of: {names}.")
+    return ROLES[role]
+
+
+def text_of(content: Any, param: str, *, part_types: Sequence[str]) -> str:
+    """Read a string, or a list of parts with text. Raises ApiError for anything else."""
+    if isinstance(content, list):
+        texts = [_part(part, param, part_types=part_types) for part in content]
+        return "\n".join(filter(None, texts))
+    try:
+        return str(_TEXT.run_validation(content))
+    except serializers.ValidationError as error:
+        reason = error.detail[0] if isinstance(error.detail, list) else "It is not valid."
+        raise invalid_parameter(param, f"{param}: {reason}") from None
+
+
+def _part(part: Any, param: str, *, part_types: Sequence[str]) -> str:
+    if not isinstance(part, dict) or part.get("type") not in part_types:
+        kind = part.get("type") if isinstance(part, dict) else type(part).__name__
+        message = f"{param} can have parts of text only, not {cleaned(str(kind))[:50]!r}."
+        raise invalid_parameter(param, message)
+    return text_of(part.get("text"), param, part_types=())
+
+
+def answer_request(
+    turns: Sequence[Turn],
+    *,
+    param: str,
+    model: str,
+    instructions: str = "",
+    options: Mapping[str, Any],
+) -> AnswerRequest:
+    """The last turn is the question, those before it are the conversation, and what the system
+    says are wishes: they come after the rules of every answer, and cannot change them.
+
+    `options`: further fields of POST /answer, under the names they have there.
+    """
+    wishes = [instructions.strip(), *(t.text for t in turns if t.role == "system")]
+    spoken = [turn for turn in turns if turn.role != "system" and turn.text]
+    if not spoken or spoken[-1].role != "user":
+        raise invalid_parameter(param, f"The last of {param} must be the user's question.")
+    question = spoken.pop()
+    if len(question.text) > MAX_QUERY_LENGTH:
+        message = f"The question can have at most {MAX_QUERY_LENGTH} characters."
+        raise invalid_parameter(question.param, message)
+    asked, _ = answer_request_of(
+        {
+            "query": question.text,
+            "messages": _latest(spoken),
+            "model": answer_model(model) or "",
+            "instructions": _joined(wishes, turns, param),
+            **options,
+        }
+    )
+    return asked
+
+
+def _joined(wishes: Sequence[str], turns: Sequence[Turn], param: str) -> str:
+    joined = "\n\n".join(filter(None, wishes))
+    if len(joined) > MAX_INSTRUCTIONS:
+        systems = [turn.param for turn in turns if turn.role == "system"]
+        raise invalid_parameter(
+            systems[0] if systems else "instructions",
+            f"Instructions can have at most {MAX_INSTRUCTIONS} characters together.",
+        )
+    return joined
+
+
+def _latest(turns: Sequence[Turn]) -> list[dict[str, str]]:
+    """The turns before the question, as many as there is room for. A chat that goes on for long
+    stays possible: the pipeline looks only at the latest few."""
+    kept: list[dict[str, str]] = []
+    room = MAX_CONVERSATION
+    for turn in reversed(turns[-MAX_MESSAGES:]):
+        text = (without_numbers(turn.text) if turn.role == "assistant" else turn.text).strip()
+        text = text[:MAX_MESSAGE].strip()
+        room -= len(text)
+        if room < 0:
+            break
+        if text:
+            kept.append({"role": turn.role, "content": text})
+    return kept[::-1]

@@ -1,0 +1,1 @@
+"""POST /v1/chat/completions: the last message is a question, answered from the documents."""

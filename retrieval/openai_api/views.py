@@ -1,0 +1,79 @@
+"""What every view under /v1 shares: OpenAI's error envelope, and strict parameters."""
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from ragsite.platform.errors import ApiError, openai_envelope
+from ragsite.web.openapi import ERRORS
+
+
+class OpenAIErrorDetailSerializer(serializers.Serializer):
+    message = serializers.CharField(help_text="For people.")
+    type = serializers.CharField()
+    param = serializers.CharField(
+        allow_null=True, help_text="The parameter that is wrong, if one is."
+    )
+    code = serializers.CharField(help_text="Stable; for programs.")
+    request_id = serializers.CharField()
+
+
+class OpenAIErrorSerializer(serializers.Serializer):
+    error = OpenAIErrorDetailSerializer()
+
+
+# For `@extend_schema(responses={200: …, **OPENAI_ERRORS})`.
+OPENAI_ERRORS = {int(code): OpenAIErrorSerializer for code in ERRORS if code != "422"}
+
+
+class OpenAIView(APIView):
+    """Its errors come in OpenAI's envelope; a field that is not valid is 400, as it is there."""
+
+    def handle_exception(self, exc: Exception) -> Response:
+        response = super().handle_exception(exc)
+        error = response.data["error"]
+        if response.status_code == 422:
+            response.status_code = 400
+        response.data = openai_envelope(
+            response.status_code, error["code"], error["message"], _param(exc, error["details"])
+        )
+        return response
+
+
+def invalid_parameter(param: str, message: str) -> ApiError:
+    """For a parameter that has a meaning here, with a value that has none."""
+    return ApiError("invalid_value", message, details={"param": param})
+
+
+def unsupported_parameter(param: str, reason: str = "") -> ApiError:
+    """For an option of OpenAI's that this service does not have."""
+    message = f"{param} is not supported here. {reason}".strip()
+    return ApiError("unsupported_parameter", message, details={"param": param})
+
+
+def not_found(param: str, what: str) -> ApiError:
+    """The same for another namespace's and for one that nobody has."""
+    return ApiError(
+        "not_found",
+        f"There is no such {what} in this namespace.",
+        http_status=404,
+        details={"param": param},
+    )
+
+
+def check_query_parameters(request: Request, known: frozenset[str]) -> None:
+    for name, values in request.query_params.lists():
+        if name not in known:
+            raise unsupported_parameter(name)
+        if len(values) > 1:
+            raise invalid_parameter(name, f"{name} can be given only once.")
+
+
+def _param(error: Exception, details: Any) -> str | None:
+    if isinstance(error, ApiError) and isinstance(error.details, dict):
+        return error.details.get("param")
+    fields = details.get("fields") if isinstance(details, dict) else None
+    return (fields[0]["field"] or None) if fields else None

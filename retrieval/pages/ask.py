@@ -1,0 +1,89 @@
+"""GET /: the page that asks; POST /ask/answer: the answer it shows, as server-sent events."""
+
+import uuid
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.views.decorators.csrf import ensure_csrf_cookie
+from django.views.decorators.http import require_safe
+
+from documents.pages.links import base_url_of, passage_url
+from documents.pages.people import find_namespace, json_view, namespaces_of, signed_in
+from ragsite.web.streaming import event_stream
+from retrieval.api.answers.events import EventPair, answer_events
+from retrieval.api.answers.runs import AnswerRun
+from retrieval.api.answers.serializers import answer_request_of
+
+
+@require_safe
+@ensure_csrf_cookie
+def ask_page(request: HttpRequest) -> HttpResponse:
+    """The page that asks; for people who are not signed in, what this service is."""
+    user = signed_in(request)
+    if user is None:
+        return render(request, "home.html")
+    namespaces = namespaces_of(user)
+    wanted = request.GET.get("namespace", "")
+    chosen = next((each for each in namespaces if each.slug == wanted), None)
+    context = {"user_name": user.get_username(), "namespaces": namespaces, "chosen": chosen}
+    return render(request, "pages/ask.html", context)
+
+
+@json_view
+def ask_answer(
+    request: HttpRequest, user: AbstractBaseUser, data: dict[str, Any]
+) -> HttpResponseBase:
+    """The events of POST /api/v1/answer; each source and citation has a `url` that opens it."""
+    namespace_id = find_namespace(user, data.pop("namespace", None)).pk
+    asked, _ = answer_request_of({**data, "stream": True})
+    run = AnswerRun(namespace_id, asked, door="page")
+    links = PassageLinks(namespace_id, base_url=base_url_of(request))
+    response = event_stream(_linked(answer_events(run, asked), links))
+    response._resource_closers.append(run.close)  # type: ignore[attr-defined]
+    return response
+
+
+class PassageLinks:
+    """Adds to each source and citation of an event the link that opens its passage."""
+
+    def __init__(self, namespace_id: uuid.UUID, *, base_url: str) -> None:
+        self.namespace_id, self.base_url = namespace_id, base_url
+
+    def add_to(self, event: EventPair) -> EventPair:
+        name, data = event
+        if name == "citation":
+            return name, self._citation(data)
+        if name in ("sources", "answer"):
+            data = {**data, "sources": [self._source(source) for source in data["sources"]]}
+        if name == "answer":
+            data["citations"] = [self._citation(citation) for citation in data["citations"]]
+        return name, data
+
+    def _source(self, source: dict[str, Any]) -> dict[str, Any]:
+        return {**source, "url": self._url(source, **source["span"])}
+
+    def _citation(self, citation: dict[str, Any]) -> dict[str, Any]:
+        start, end = citation["start_char_index"], citation["end_char_index"]
+        return {**citation, "url": self._url(citation, start=start, end=end)}
+
+    def _url(self, place: dict[str, Any], *, start: int, end: int) -> str:
+        return passage_url(
+            namespace_id=self.namespace_id,
+            document_id=place["document_id"],
+            version=place["document_version"],
+            start=start,
+            end=end,
+            base_url=self.base_url,
+        )
+
+
+async def _linked(
+    events: AsyncGenerator[EventPair], links: PassageLinks
+) -> AsyncGenerator[EventPair]:
+    async with aclosing(events):
+        async for event in events:
+            yield links.add_to(event)

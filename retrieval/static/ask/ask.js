@@ -1,0 +1,315 @@
+// The page that asks: sends the conversation, shows the answer as it is written, and its sources.
+"use strict";
+
+const byId = (id) => document.getElementById(id);
+const csrf = document.querySelector("[name=csrfmiddlewaretoken]").value;
+const conversation = []; // {role, content} of the turns so far
+let underWay = null; // the AbortController of the answer being written
+
+byId("ask").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const question = byId("question").value.trim();
+  if (question && !underWay) ask(question);
+});
+byId("question").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    byId("ask").requestSubmit();
+  }
+});
+byId("stop").addEventListener("click", () => underWay && underWay.abort());
+byId("new").addEventListener("click", () => {
+  if (underWay) underWay.abort();
+  location.assign(`?namespace=${encodeURIComponent(byId("namespace").value)}`);
+});
+byId("namespace").addEventListener("change", () => byId("new").click());
+
+async function ask(question) {
+  byId("question").value = "";
+  byId("empty")?.remove();
+  const turn = new Turn(question);
+  setBusy(new AbortController());
+  try {
+    const response = await post(document.body.dataset.answerUrl, {
+      query: question,
+      messages: conversation.slice(-20),
+    });
+    if (!response.ok) throw new Error(await messageOf(response));
+    for await (const [name, data] of eventsOf(response)) turn.receive(name, data);
+    turn.end();
+  } catch (error) {
+    turn.fail(error);
+  } finally {
+    setBusy(null);
+    byId("question").focus();
+  }
+}
+
+function setBusy(controller) {
+  underWay = controller;
+  byId("send").disabled = Boolean(controller);
+  byId("stop").hidden = !controller;
+}
+
+function post(url, data) {
+  return fetch(url, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "X-CSRFToken": csrf },
+    body: JSON.stringify({ ...data, namespace: byId("namespace").value }),
+    signal: underWay?.signal,
+  });
+}
+
+async function messageOf(response) {
+  if (response.status === 401) return "You are signed out. Reload the page to sign in again.";
+  if (response.status === 403) return "This page is too old. Reload it and ask again.";
+  try {
+    return (await response.json()).error.message;
+  } catch {
+    return `The server answered with status ${response.status}.`;
+  }
+}
+
+/** Yield [name, data] of each server-sent event. */
+async function* eventsOf(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let pending = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    pending += value;
+    const blocks = pending.split("\n\n");
+    pending = blocks.pop();
+    for (const block of blocks) {
+      const name = block.match(/^event: (.*)$/m);
+      const data = block.match(/^data: (.*)$/m);
+      if (name && data) yield [name[1], JSON.parse(data[1])];
+    }
+  }
+}
+
+/** One question and its answer. */
+class Turn {
+  constructor(question) {
+    this.question = question;
+    this.text = "";
+    this.sources = new Map(); // by id, in the order found
+    this.citations = new Map(); // by id: the exact places cited, in the order of their markers
+    this.numbers = new Map(); // by id, in the order cited
+    this.answer = null; // the final event
+    const turns = byId("turns");
+    turns.append(element("p", "question", question));
+    this.node = turns.appendChild(element("div", "answer working"));
+    this.node.textContent = "Searching";
+    this.node.scrollIntoView({ block: "nearest" });
+    showSources(this);
+  }
+
+  receive(name, data) {
+    if (name === "sources") {
+      this.queryId = data.query_id;
+      for (const source of data.sources) this.sources.set(source.id, source);
+      this.node.textContent = "Reading";
+    } else if (name === "delta") {
+      this.text += data.text;
+      this.draw();
+    } else if (name === "citation") {
+      this.cite(data);
+      this.draw();
+    } else if (name === "answer") {
+      this.answer = data;
+      this.text = data.answer;
+      for (const source of data.sources) this.sources.set(source.id, source);
+      this.citations.clear();
+      for (const citation of data.citations) this.cite(citation);
+    } else if (name === "error") {
+      throw new Error(data.error.message);
+    }
+  }
+
+  cite(citation) {
+    if (!this.citations.has(citation.id)) this.citations.set(citation.id, []);
+    this.citations.get(citation.id).push(citation);
+  }
+
+  draw() {
+    const seen = new Map(); // markers of each id so far
+    this.node.replaceChildren(
+      renderAnswer(this.text, (id) => {
+        const nth = seen.get(id) || 0;
+        seen.set(id, nth + 1);
+        return this.chip(id, nth);
+      }),
+    );
+    showSources(this);
+  }
+
+  end() {
+    if (!this.answer) throw new Error("The connection broke before the answer was complete.");
+    this.node.classList.remove("working");
+    this.draw();
+    for (const uncertainty of this.answer.uncertainties) {
+      this.node.append(element("p", "note", uncertainty.message));
+    }
+    this.node.append(this.tools());
+    conversation.push({ role: "user", content: this.question });
+    if (this.text) conversation.push({ role: "assistant", content: this.text.slice(0, 16000) });
+  }
+
+  fail(error) {
+    this.node.classList.remove("working");
+    if (!this.text) this.node.replaceChildren();
+    const gone = error.name === "TypeError" ? "The server cannot be reached. Are you online?" : error.message;
+    const message = error.name === "AbortError" ? "Stopped." : gone;
+    const note = this.node.appendChild(element("p", "note error", message + " "));
+    const again = note.appendChild(element("button", "plain", "Ask again"));
+    again.type = "button";
+    again.addEventListener("click", () => !underWay && ask(this.question));
+  }
+
+  numberOf(id) {
+    if (!this.sources.has(id)) return 0;
+    if (!this.numbers.has(id)) this.numbers.set(id, this.numbers.size + 1);
+    return this.numbers.get(id);
+  }
+
+  place(id, nth = 0) {
+    const cited = this.citations.get(id) || [];
+    return cited[nth] || cited[0] || this.sources.get(id);
+  }
+
+  chip(id, nth = 0) {
+    const number = this.numberOf(id);
+    if (!number) return null;
+    const source = this.sources.get(id);
+    const link = element("a", "chip", String(number));
+    link.href = this.place(id, nth).url;
+    link.target = "_blank";
+    link.rel = "noopener";
+    link.title = `${source.title} – ${whereIs(source)}`;
+    link.setAttribute("aria-label", `Source ${number}: ${source.title}`);
+    link.addEventListener("mouseenter", () => highlight(id));
+    link.addEventListener("focus", () => highlight(id));
+    return link;
+  }
+
+  tools() {
+    const row = element("div", "tools");
+    const copy = row.appendChild(button("Copy with sources"));
+    copy.addEventListener("click", () => this.copy(copy));
+    if (this.queryId) {
+      for (const [label, useful] of [["Helpful", true], ["Not helpful", false]]) {
+        const vote = row.appendChild(button(label));
+        vote.setAttribute("aria-pressed", "false");
+        vote.addEventListener("click", () => this.vote(row, vote, useful));
+      }
+    }
+    return row;
+  }
+
+  async copy(copyButton) {
+    const cited = [...this.numbers].map(([id, number]) => {
+      const source = this.sources.get(id);
+      return { number, title: source.title, place: whereIs(source), url: this.place(id).url };
+    });
+    try {
+      await navigator.clipboard.writeText(withSources(this.text, (id) => this.numbers.get(id), cited));
+      copyButton.textContent = "Copied";
+    } catch {
+      copyButton.textContent = "The browser does not allow copying";
+    }
+  }
+
+  async vote(row, pressed, useful) {
+    const chosen = [...this.numbers.keys()].map((id) => this.sources.get(id).chunk_id);
+    const selected = useful ? chosen : [];
+    if (!(await this.sendFeedback(row, { useful, selected_chunk_ids: selected }))) return;
+    for (const each of row.querySelectorAll("[aria-pressed]")) {
+      each.setAttribute("aria-pressed", String(each === pressed));
+    }
+    if (!row.nextElementSibling) row.after(this.commentForm(row, useful));
+  }
+
+  commentForm(row, useful) {
+    const form = element("form", "comment");
+    const input = form.appendChild(document.createElement("input"));
+    input.placeholder = "Anything to add? (optional)";
+    input.setAttribute("aria-label", "Comment on this answer");
+    input.maxLength = 2000;
+    form.appendChild(button("Send")).type = "submit";
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const comment = input.value.trim();
+      if (comment && (await this.sendFeedback(row, { useful, comment }))) {
+        form.replaceChildren(element("span", "quiet", "Thank you."));
+      }
+    });
+    return form;
+  }
+
+  async sendFeedback(row, feedback) {
+    const response = await post(document.body.dataset.feedbackUrl, { query_id: this.queryId, ...feedback })
+      .catch(() => null);
+    row.querySelector(".failed")?.remove();
+    if (response?.ok) return true;
+    const message = response ? await messageOf(response) : "The server cannot be reached.";
+    row.append(element("span", "failed", message));
+    return false;
+  }
+}
+
+function showSources(turn) {
+  const cited = [...turn.numbers.keys()];
+  const others = [...turn.sources.keys()].filter((id) => !turn.numbers.has(id));
+  byId("sources").replaceChildren(...cited.map((id) => sourceItem(turn, id)));
+  byId("uncited").replaceChildren(...others.map((id) => sourceItem(turn, id)));
+  byId("more").hidden = others.length === 0;
+  byId("more").querySelector("summary").textContent = cited.length
+    ? `${others.length} more found, not cited`
+    : `${others.length} found`;
+  byId("no-sources").hidden = turn.sources.size > 0;
+  byId("no-sources").textContent = turn.answer ? "Nothing was found for this question." : "Searching…";
+}
+
+function sourceItem(turn, id) {
+  const source = turn.sources.get(id);
+  const item = element("li", "source");
+  item.dataset.id = id;
+  const name = item.appendChild(element("div", "name"));
+  if (turn.numbers.has(id)) name.append(turn.chip(id));
+  const link = name.appendChild(element("a", "", source.title || source.source_uri));
+  link.href = turn.place(id).url;
+  link.target = "_blank";
+  link.rel = "noopener";
+  const where = whereIs(source);
+  if (where) item.append(element("div", "place", where));
+  const quotes = new Set((turn.citations.get(id) || []).map((citation) => citation.cited_text));
+  const quoted = [...quotes].join("\n") || source.content.slice(0, 300);
+  const quote = item.appendChild(element("blockquote", "", quoted));
+  quote.tabIndex = 0; // it scrolls, also by keyboard
+  return item;
+}
+
+function whereIs(source) {
+  const page = source.page ? `page ${source.page}` : "";
+  return [source.section, page].filter(Boolean).join(" · ");
+}
+
+function highlight(id) {
+  for (const item of document.querySelectorAll(".source")) {
+    item.classList.toggle("is-current", item.dataset.id === id);
+  }
+}
+
+function element(tag, className, text = "") {
+  const node = document.createElement(tag);
+  node.className = className;
+  node.textContent = text;
+  return node;
+}
+
+function button(label) {
+  const node = element("button", "", label);
+  node.type = "button";
+  return node;
+}

@@ -1,0 +1,175 @@
+"""The client against a whole service: sync and async, from the upload to the deletion."""
+
+import asyncio
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ragsite_client import (
+    AsyncClient,
+    Client,
+    Delta,
+    Finished,
+    InvalidRequest,
+    NotAuthenticated,
+    NotFound,
+    PermissionDenied,
+    Sources,
+)
+
+from tests.project.service import Service
+
+KILN = """# Kiln
+
+## Firing
+
+Heat the kiln to 1240 degrees for nine hours. Let it cool for a day – never open it early.
+
+## Glazing
+
+The blue glaze 🫐 needs two coats.
+"""
+QUESTION = "How hot must the kiln be?"
+
+
+@pytest.fixture(scope="module")
+def client(service: Service) -> Iterator[Client]:
+    with Client(service.url, service.key) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def kiln(client: Client, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The id of a document that was uploaded from a file."""
+    path: Path = tmp_path_factory.mktemp("library") / "kiln.md"
+    path.write_text(KILN)
+    reports: list[tuple[int, int]] = []
+    taken = client.ingest_files(
+        path,
+        tags=["pottery, hot"],
+        metadata={"year": 2026},
+        wait=120,
+        on_progress=lambda sent, total: reports.append((sent, total)),
+    )
+    assert (taken.failed, taken.indexed, taken.error) == (0, 1, None)
+    assert reports[-1] == (len(KILN.encode()), len(KILN.encode()))
+    (result,) = taken.results
+    assert (result.status, result.source_uri) == ("ready", "upload:kiln.md")
+    assert result.document_id
+    return result.document_id
+
+
+def test_quotes_are_the_stored_text(client: Client, kiln: str):
+    text = client.document_text(kiln).text
+    found = client.query(QUESTION, k=3, filters={"document_ids": [kiln]}, highlight=True)
+    assert found.results
+    for hit in found.results:
+        assert text[hit.span.start : hit.span.end] == hit.content
+        assert hit.metadata == {"year": 2026}
+    answer = client.answer(QUESTION, filters={"document_ids": [kiln]})
+    assert answer.is_answered
+    assert answer.citations
+    for citation in answer.citations:
+        cited = text[citation.start_char_index : citation.end_char_index]
+        assert cited == citation.cited_text
+        assert hashlib.sha256(cited.encode()).hexdigest() == citation.checksum
+
+
+def test_a_streamed_answer_is_the_whole_one_in_pieces(client: Client, kiln: str):
+    with client.stream_answer(QUESTION, filters={"document_ids": [kiln]}) as stream:
+        events = list(stream)
+    assert isinstance(events[0], Sources)
+    *_, last = events
+    assert isinstance(last, Finished)
+    assert "".join(e.text for e in events if isinstance(e, Delta)) == last.answer.answer
+    assert stream.answer() == last.answer
+    with client.stream_answer(messages=[{"role": "user", "content": QUESTION}]) as stream:
+        assert "1240" in "".join(stream.text())
+
+
+def test_feedback(client: Client, kiln: str):
+    found = client.query(QUESTION, filters={"document_ids": [kiln]})
+    chosen = [found.results[0].chunk_id]
+    given = client.feedback(query_id=found.query_id, selected_chunk_ids=chosen, useful=True)
+    assert (given.query, given.useful, given.selected_chunk_ids) == (QUESTION, True, chosen)
+
+
+def test_a_job_is_followed_until_it_ends(client: Client):
+    taken = client.ingest_text("Clay is dug by the river.", source_uri="test:clay")
+    (result,) = taken.results
+    assert result.job_id
+    *_, last = client.job_progress(result.job_id)
+    assert last.state == "succeeded"
+    assert client.job(result.job_id).state == "succeeded"
+    again = client.ingest_text("Clay is dug by the river.", source_uri="test:clay", wait=30)
+    assert again.results[0].duplicate
+
+
+def test_waiting_goes_on_where_the_server_stops(client: Client, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("ragsite_client.ingestion.MAX_SERVER_WAIT", 0.0)
+    taken = client.ingest_texts(
+        [
+            {"content": "Glaze is ground glass.", "source_uri": "test:glaze"},
+            {"content": "Wheels turn at 240 rpm.", "source_uri": "test:wheel", "title": "Wheels"},
+        ],
+        wait=120,
+    )
+    assert [one.status for one in taken.results] == ["ready", "ready"]
+    assert (taken.indexed, taken.failed) == (2, 0)
+    assert all(one.chunks_count == 1 for one in taken.results)
+
+
+def test_documents_are_listed_page_by_page(client: Client, kiln: str):
+    tagged = list(client.documents(tag="pottery, hot"))
+    assert [document.id for document in tagged] == [kiln]
+    assert client.document(kiln).title == "Kiln"
+    assert kiln in {document.id for document in client.documents(status="ready")}
+
+
+def test_a_deleted_document_is_gone(client: Client):
+    taken = client.ingest_text("To be forgotten.", wait=120)
+    document_id = taken.results[0].document_id
+    assert document_id
+    assert client.delete_document(document_id).chunks == 1
+    with pytest.raises(NotFound) as raised:
+        client.document(document_id)
+    assert raised.value.code == "not_found"
+    assert raised.value.request_id
+
+
+def test_refusals_are_exceptions_with_names(client: Client, service: Service):
+    with pytest.raises(InvalidRequest) as invalid:
+        client.query("q", k=0)
+    assert "k" in invalid.value.fields
+    with pytest.raises(InvalidRequest), client.stream_answer(QUESTION, k=0):
+        pass
+    with Client(service.url, "rs_nobody_has") as nobody, pytest.raises(NotAuthenticated):
+        nobody.usage()
+    made = service.command("api_key", "create", "--namespace", "default", "--scopes", "read")
+    with Client(service.url, made.stdout.strip()) as reader:
+        assert reader.usage().namespace == "default"
+        with pytest.raises(PermissionDenied):
+            reader.ingest_text("No.")
+
+
+def test_the_asynchronous_client_does_the_same(service: Service, kiln: str):
+    async def use() -> None:
+        async with AsyncClient(service.url, service.key) as client:
+            taken = await client.ingest_files(("a.md", b"# A\n\nAsh is white."), wait=120)
+            (result,) = taken.results
+            assert result.status == "ready"
+            assert result.document_id
+            assert result.job_id
+            assert [job.state async for job in client.job_progress(result.job_id)] == ["succeeded"]
+            assert [d.id async for d in client.documents(tag="pottery, hot")] == [kiln]
+            found, answer = await asyncio.gather(client.query("ash", k=1), client.answer(QUESTION))
+            assert found.results[0].content.endswith("Ash is white.")
+            async with await client.stream_answer(QUESTION) as stream:
+                assert "".join([text async for text in stream.text()])
+                assert (await stream.answer()).is_answered == answer.is_answered
+            await client.delete_document(result.document_id)
+            with pytest.raises(NotFound):
+                await client.document_text(result.document_id)
+
+    asyncio.run(use())

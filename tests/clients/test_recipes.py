@@ -1,0 +1,79 @@
+"""docs/recipes.md and the client's README, run as they stand."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ragsite_client import Client
+
+from tests.project.readme_script import differences
+from tests.project.service import ROOT, Service
+
+_BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LIBRARY = {
+    "kiln.md": "# Kiln\n\n## Firing\n\nHeat the kiln to 1240 degrees for nine hours.\n",
+    "clay.md": "# Clay\n\n## Wedging\n\nClay is wedged forty times before it is thrown.\n",
+}
+
+
+def programs(page: Path) -> list[tuple[str, str]]:
+    """(code, output shown) of each block of Python."""
+    blocks = _BLOCK.findall(page.read_text())
+    following = [*blocks[1:], ("", "")]
+    return [
+        (code, shown if kind_after == "text" else "")
+        for (kind, code), (kind_after, shown) in zip(blocks, following, strict=True)
+        if kind == "python"
+    ]
+
+
+@pytest.fixture
+def library(service: Service, tmp_path: Path) -> Path:
+    with Client(service.url, service.key) as client:
+        for document in client.documents():
+            client.delete_document(document.id)
+    folder = tmp_path / "library"
+    folder.mkdir()
+    for name, text in LIBRARY.items():
+        (folder / name).write_text(text)
+    return tmp_path
+
+
+def run(code: str, folder: Path, service: Service) -> str:
+    paths = {"PYTHONPATH": str(ROOT / "clients" / "python" / "src"), "PYTHONUTF8": "1"}
+    access = {"RAGSITE_URL": service.url, "RAGSITE_API_KEY": service.key}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, **paths, **access},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_every_recipe_prints_what_is_shown(service: Service, library: Path):
+    recipes = programs(ROOT / "docs" / "recipes.md")
+    assert len(recipes) >= 3
+    for code, shown in recipes:  # each builds on those before
+        assert shown, "a recipe without its output"
+        printed = run(code, library, service)
+        if shown.startswith("{"):
+            start = shown.index("…")
+            assert printed.startswith(shown[:start].strip())
+            assert "1240 degrees" in printed
+        else:
+            assert not differences(shown.strip(), printed)
+
+
+def test_the_clients_readme_works(service: Service, library: Path):
+    ((code, _),) = programs(ROOT / "clients" / "python" / "README.md")
+    printed = run(code, library, service)
+    assert printed.startswith("notes/kiln 0 ")
+    assert "Heat to 1240 degrees for nine hours." in printed.splitlines()[-1]

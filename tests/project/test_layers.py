@@ -38,7 +38,6 @@ WIRING = (
     "ragsite.checks",
     "ragsite.management",
     "ragsite.service",
-    "ragsite.settings",
     "ragsite.urls",
 )
 MAX_MODULES = 16  # in one folder, its __init__ aside

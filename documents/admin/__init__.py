@@ -5,27 +5,25 @@ Mostly read-only lists with filters, and actions that call the pipelines. May im
 """
 
 from . import (
-    audit,
     audited,
     collections,
     documents,
     facts,
     jobs,
     namespaces,
+    people,
     profiles,
-    removals,
-    usage,
+    records,
 )
 
 __all__ = [
-    "audit",
     "audited",
     "collections",
     "documents",
     "facts",
     "jobs",
     "namespaces",
+    "people",
     "profiles",
-    "removals",
-    "usage",
+    "records",
 ]

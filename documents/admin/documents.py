@@ -100,7 +100,7 @@ class DocumentAdmin(ReadOnlyAdmin):
         """The same for one document, from its own page."""
         if not self.has_operate_permission(request):
             raise PermissionDenied
-        queryset = Document.objects.filter(pk=pk)
+        queryset = self.get_queryset(request).filter(pk=pk)
         get_object_or_404(queryset)
         fingerprint = fingerprint_of("remove", [pk])
         if request.method == "POST" and request.POST.get("confirmed") == fingerprint:

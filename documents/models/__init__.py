@@ -11,7 +11,7 @@ from .indexing import Chunk, EmbeddingCache, IndexProfile
 from .jobs import IngestJob, WorkerHeartbeat
 from .logins import LoginThrottle
 from .namespaces import ApiKey, Namespace, NamespaceUsage
-from .operators import NamespaceRemoval, OperatorKey
+from .operators import NamespaceAccess, NamespaceRemoval, OperatorKey
 from .reindexing import Reindex
 from .removals import DocumentRemoval
 from .terms import ChunkTerms, TermFrequency, TermStatistics
@@ -36,6 +36,7 @@ __all__ = [
     "LanguageModelUsage",
     "LoginThrottle",
     "Namespace",
+    "NamespaceAccess",
     "NamespaceRemoval",
     "NamespaceUsage",
     "OperatorKey",

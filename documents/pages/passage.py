@@ -1,7 +1,7 @@
 """GET /d/{token}: a cited passage, highlighted in the text around it.
 
-A link opens one version of one document. After PASSAGE_LINK_DAYS it opens only for operators who
-are signed in.
+A link opens one version of one document. After PASSAGE_LINK_DAYS it opens only for people who are
+signed in and see the namespace.
 """
 
 from dataclasses import dataclass
@@ -13,10 +13,12 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from documents.accounts.people import allowed_namespaces
 from documents.models import DocumentVersion
-from ragsite.database.tenancy import namespace, operator
+from ragsite.database.tenancy import namespace
 
 from .links import InvalidLink, LinkedDocument, read_token
+from .people import signed_in
 
 SHOWN = 20_000  # characters on one page
 BEFORE = 6_000  # of these, in front of the passage
@@ -60,7 +62,7 @@ def passage_page(request: HttpRequest, token: str) -> HttpResponse:
         linked = read_token(token)
     except InvalidLink:
         return _sorry(request, 404)
-    if linked.is_expired and not _is_operator(request):
+    if linked.is_expired and not _may_see(request, linked):
         return _sorry(request, 410)
     found = _shown(linked, request.GET)
     if found is None:
@@ -124,9 +126,12 @@ def _page(
     return response
 
 
-def _is_operator(request: HttpRequest) -> bool:
-    with operator():  # sessions and users are the operators' tables
-        return bool(request.user.is_active and request.user.is_staff)
+def _may_see(request: HttpRequest, linked: LinkedDocument) -> bool:
+    user = signed_in(request)
+    if user is None:
+        return False
+    allowed = allowed_namespaces(user)
+    return allowed is None or linked.namespace_id in allowed
 
 
 def _page_at(pages: list[dict[str, Any]], position: int) -> int | None:

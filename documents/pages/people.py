@@ -13,6 +13,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from rest_framework.exceptions import MethodNotAllowed, ParseError
 
+from documents.accounts.people import allowed_namespaces, may_use_pages
 from documents.models import Namespace
 from ragsite.access.actor import USER, set_actor
 from ragsite.database.tenancy import operator
@@ -25,15 +26,17 @@ def signed_in(request: HttpRequest) -> AbstractBaseUser | None:
     """Return the user, if it is one who may use the pages."""
     with operator():
         user = request.user
-        if user.is_active and getattr(user, "is_staff", False):
+        if isinstance(user, AbstractBaseUser) and may_use_pages(user):
             return user
     return None
 
 
 def namespaces_of(user: AbstractBaseUser) -> list[Namespace]:
-    """Return the namespaces that the user may ask, by name."""
+    """Return the namespaces that the user may see, by name."""
+    allowed = allowed_namespaces(user)
     with operator():
-        return list(Namespace.objects.filter(deleting_since__isnull=True).only("slug", "name"))
+        found = Namespace.objects.filter(deleting_since__isnull=True).only("slug", "name")
+        return list(found if allowed is None else found.filter(pk__in=allowed))
 
 
 def find_namespace(user: AbstractBaseUser, slug: Any) -> Namespace:

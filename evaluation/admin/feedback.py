@@ -12,7 +12,7 @@ from evaluation.golden.feedback import USEFUL, Curated, curate
 from evaluation.models import Feedback, SelectedPassage
 from ragsite.platform.wording import plural
 
-from .choosing import SetChoiceForm, chosen_set
+from .choosing import ChoosesSet, SetChoiceForm, chosen_set
 
 
 class UsefulFilter(admin.SimpleListFilter):
@@ -47,7 +47,7 @@ class SelectedInline(ReadOnly, admin.TabularInline):
 
 
 @admin.register(Feedback)
-class FeedbackAdmin(ReadOnlyAdmin):
+class FeedbackAdmin(ChoosesSet, ReadOnlyAdmin):
     list_display = ("query", "namespace", "useful", "selection", "short_comment", "created_at")
     list_filter = (UsefulFilter, SelectionFilter, "namespace")
     list_select_related = ("namespace",)

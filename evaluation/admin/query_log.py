@@ -17,7 +17,7 @@ from evaluation.models import Feedback
 from ragsite.platform.wording import plural
 from retrieval.models import QueryLog
 
-from .choosing import SetChoiceForm, chosen_set
+from .choosing import ChoosesSet, SetChoiceForm, chosen_set
 
 LOWEST = 10  # percent of the questions, by their best hit's similarity
 TAG = "from-query-log"
@@ -54,7 +54,7 @@ class DifficultFilter(admin.SimpleListFilter):
 
 
 @admin.register(QueryLog)
-class QueryLogAdmin(ReadOnlyAdmin):
+class QueryLogAdmin(ChoosesSet, ReadOnlyAdmin):
     list_display = (
         "query",
         "namespace",

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from documents.models import AuditEvent
 
-from .readonly import ReadOnlyAdmin
+from ..readonly import ReadOnlyAdmin
 
 
 @admin.register(AuditEvent)

@@ -16,7 +16,7 @@ from django.test import Client
 from documents.accounts import keys
 from documents.ingestion.pipeline import ingest
 from documents.jobs import heartbeat, queue
-from documents.models import IndexProfile, Namespace, NamespaceAccess
+from documents.models import IndexProfile, Namespace
 from documents.models.indexing import DEFAULT_PROFILE_ID
 from documents.profiles import profiles, vector_indexes
 from documents.reindex import build as building
@@ -200,7 +200,7 @@ def onlooker(db: None) -> Client:
     with operator():
         user = User.objects.create_user("onlooker", password="long enough", is_staff=True)
         user.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
-        NamespaceAccess.objects.create(user=user)  # to every namespace
+        user.user_permissions.add(Permission.objects.get(codename="see_every_namespace"))
     return logged_in(user)
 
 

@@ -7,19 +7,37 @@ from django.db import migrations, models
 
 from ragsite.database.isolation import IsolateTenants
 
+# The permission itself is otherwise made after all migrations.
 KEEP_STAFF_UNLIMITED = """
-    INSERT INTO documents_namespaceaccess (user_id, namespace_id)
-    SELECT id, NULL FROM auth_user WHERE is_staff AND NOT is_superuser
+    INSERT INTO auth_permission (content_type_id, codename, name)
+    SELECT id, 'see_every_namespace', 'Sees every namespace, also those added later'
+    FROM django_content_type WHERE app_label = 'documents' AND model = 'namespace'
+    ON CONFLICT DO NOTHING;
+    INSERT INTO auth_user_user_permissions (user_id, permission_id)
+    SELECT u.id, p.id FROM auth_user u CROSS JOIN auth_permission p
+    WHERE u.is_staff AND NOT u.is_superuser AND p.codename = 'see_every_namespace'
+    ON CONFLICT DO NOTHING
 """
 
 
 class Migration(migrations.Migration):
     dependencies = [
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ("auth", "0012_alter_user_first_name_max_length"),
+        ("contenttypes", "0002_remove_content_type_name"),
         ("documents", "0020_collections"),
     ]
 
     operations = [
+        migrations.AlterModelOptions(
+            name="namespace",
+            options={
+                "ordering": ["slug"],
+                "permissions": [
+                    ("see_every_namespace", "Sees every namespace, also those added later")
+                ],
+            },
+        ),
         migrations.CreateModel(
             name="NamespaceAccess",
             fields=[
@@ -38,9 +56,6 @@ class Migration(migrations.Migration):
                 (
                     "namespace",
                     models.ForeignKey(
-                        blank=True,
-                        help_text="Blank: every namespace, also those that are added later.",
-                        null=True,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="+",
                         to="documents.namespace",
@@ -63,7 +78,7 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="namespaceaccess",
             constraint=models.UniqueConstraint(
-                fields=("user", "namespace"), name="access_given_once", nulls_distinct=False
+                fields=("user", "namespace"), name="access_given_once"
             ),
         ),
         migrations.RunSQL(KEEP_STAFF_UNLIMITED, migrations.RunSQL.noop),

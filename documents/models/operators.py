@@ -41,33 +41,25 @@ class OperatorKey(models.Model):
 class NamespaceAccess(models.Model):
     """A namespace that a user sees: in the admin if they are staff, and on the pages for people.
 
-    Superusers need none of these. The application role may read those of its own namespace only.
+    Superusers, and users with the permission `see_every_namespace`, need none of these. The
+    application role may read those of its own namespace only.
     """
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="namespace_access"
     )
-    namespace = models.ForeignKey(
-        Namespace,
-        on_delete=models.CASCADE,
-        null=True,
-        blank=True,
-        related_name="+",
-        help_text="Blank: every namespace, also those that are added later.",
-    )
+    namespace = models.ForeignKey(Namespace, on_delete=models.CASCADE, related_name="+")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
         verbose_name = "namespace a user sees"
         verbose_name_plural = "namespaces a user sees"
         constraints = [
-            models.UniqueConstraint(
-                fields=["user", "namespace"], name="access_given_once", nulls_distinct=False
-            )
+            models.UniqueConstraint(fields=["user", "namespace"], name="access_given_once")
         ]
 
     def __str__(self) -> str:
-        return str(self.namespace) if self.namespace_id else "every namespace"
+        return str(self.namespace)
 
 
 class NamespaceRemoval(models.Model):

@@ -15,6 +15,12 @@ from evaluation.models import GoldenSet
 class SetChoiceForm(ActionForm):
     golden_set = forms.ModelChoiceField(GoldenSet.objects.none(), required=False, label="Set:")
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["golden_set"]
+        assert isinstance(field, forms.ModelChoiceField)  # noqa: S101
+        field.queryset = GoldenSet.objects.all()  # which of them are offered: ChoosesSet
+
 
 class ChoosesSet:
     """Mixed into a ModelAdmin with that form: it offers the sets that the operator sees."""

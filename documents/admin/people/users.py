@@ -38,7 +38,7 @@ class NamespaceAccessInline(OfSuperusers, LimitedFields, admin.TabularInline):
     verbose_name = "namespace this user sees"
     verbose_name_plural = (
         "namespaces this user sees: in the admin if they are staff, and on the pages that ask and "
-        "list documents. Superusers see all of them."
+        "list documents. Superusers, and users with the permission to see every namespace, see all."
     )
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -52,11 +52,14 @@ class AuditedUserAdmin(Audited, UserAdmin):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         users = super().get_queryset(request)
-        return users.prefetch_related("namespace_access__namespace")
+        return users.prefetch_related("namespace_access__namespace", "user_permissions")
 
     @admin.display(description="sees")
     def sees(self, user: User) -> str:
-        if user.is_superuser:
+        if user.is_superuser or any(
+            permission.codename == "see_every_namespace"
+            for permission in user.user_permissions.all()
+        ):
             return "every namespace"
         given = user.namespace_access.all()  # type: ignore[attr-defined]
         return ", ".join(sorted(str(access) for access in given)) or "nothing"

@@ -90,8 +90,7 @@ def test_a_failed_attempt_is_tried_again_later(api: Api, tenant: Namespace):
     (reason,) = only(reasons_of())
     assert reason.code == "retry"
     assert reason.sentence == (
-        "It is tried again in 5 minutes, after attempt 1 of 3 failed: "
-        "The embedder is out of order."
+        "It is tried again in 5 minutes, after attempt 1 of 3 failed: The embedder is out of order."
     )
 
 
@@ -116,7 +115,8 @@ def test_a_provider_that_asked_for_a_pause(api: Api):
         assert "provider_pause" not in [reason.code for reason in only(reasons_of())]
         ProviderPace.objects.create(provider="hashing", next_at=later, blocked_until=later)
     assert only(reasons_of())[-1] == Reason(
-        "provider_pause", "The embedding provider 'hashing' asked for a pause of another 10 minutes."
+        "provider_pause",
+        "The embedding provider 'hashing' asked for a pause of another 10 minutes.",
     )
 
 
@@ -135,9 +135,7 @@ def test_jobs_that_have_ended_wait_for_nothing(api: Api, work: Callable[[], int]
 
 
 @pytest.mark.usefixtures("alive")
-def test_a_page_of_jobs_costs_no_more_statements_than_one(
-    api: Api, django_assert_num_queries: Any
-):
+def test_a_page_of_jobs_costs_no_more_statements_than_one(api: Api, django_assert_num_queries: Any):
     queued(api, *[f"{uuid.uuid4().hex}.md" for _ in range(12)])
     with operator():
         jobs = list(IngestJob.objects.all())

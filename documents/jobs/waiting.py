@@ -10,7 +10,7 @@ from django.db import connections
 from django.utils import timezone
 
 from documents.models import IngestJob, Namespace, ProviderPace
-from ragsite.platform.wording import plural
+from ragsite.platform.wording import duration, plural
 
 from . import heartbeat
 from .status import SILENT_AFTER
@@ -135,7 +135,7 @@ def _of_queued(job: IngestJob, state: QueueState) -> list[Reason]:
 
 
 def _silence(state: QueueState) -> Reason:
-    since = "yet" if state.heartbeat_age is None else f"for {_length(state.heartbeat_age)}"
+    since = "yet" if state.heartbeat_age is None else f"for {duration(state.heartbeat_age)}"
     return Reason(
         "no_worker",
         f"No worker has shown a sign of life {since}: nothing is indexed until one runs. "
@@ -144,7 +144,7 @@ def _silence(state: QueueState) -> Reason:
 
 
 def _pause(job: IngestJob, state: QueueState) -> Reason:
-    left = _length((job.run_after - state.now).total_seconds())
+    left = duration((job.run_after - state.now).total_seconds())
     if not job.attempts:
         return Reason("not_due", f"It is due in {left}.")
     cause = f": {job.error_message}" if job.error_message else "."
@@ -182,7 +182,7 @@ def _of_running(job: IngestJob, state: QueueState) -> list[Reason]:
             ),
             *([_silence(state)] if state.is_silent else []),
         ]
-    left = _length((job.lease_until - state.now).total_seconds())
+    left = duration((job.lease_until - state.now).total_seconds())
     doing = "works on it" if job.stage == job.Stage.WAITING else f"works on it (stage {job.stage})"
     at_work = Reason("running", f"{worker} {doing}; its lease runs for another {left}.")
     return [*_provider_pause(job, state), at_work]
@@ -192,17 +192,9 @@ def _provider_pause(job: IngestJob, state: QueueState) -> list[Reason]:
     pause = state.pauses.get(job.namespace_id)
     if pause is None:
         return []
-    left = _length((pause.until - state.now).total_seconds())
+    left = duration((pause.until - state.now).total_seconds())
     sentence = f"The embedding provider {pause.provider!r} asked for a pause of another {left}."
     return [Reason("provider_pause", sentence)]
-
-
-def _length(seconds: float) -> str:
-    """A length of time in its largest fitting unit."""
-    for name, size in (("day", 86_400), ("hour", 3600), ("minute", 60)):
-        if seconds >= 2 * size:
-            return plural(round(seconds / size), name)
-    return plural(max(1, round(seconds)), "second")
 
 
 def sentences(reasons: Iterable[Reason]) -> str:

@@ -7,6 +7,7 @@ Here only places are computed; templates/admin/evaluation/chart.html draws them.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from evaluation.measures.metrics import CURVE
 from evaluation.models import EvaluationRun
@@ -180,7 +181,7 @@ def _history(measures: Mapping[str, Sequence[Point]], run: EvaluationRun) -> Cha
     return Chart("Runs of this set over time", "", series, ticks, _share_ticks(), marked=marked)
 
 
-def _band(points: Sequence[Point], places: Mapping[object, float]) -> str:
+def _band(points: Sequence[Point], places: Mapping[datetime, float]) -> str:
     if len(points) < 2:
         return ""
     edge = [(places[p.at], _up(p.high)) for p in points]

@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
@@ -35,5 +35,5 @@ class DocumentSelect(AutocompleteSelect):
         return reverse(f"admin:{URL_NAME}", args=[self.query_id])
 
 
-def documents_view(request: HttpRequest, pk: uuid.UUID) -> HttpResponse:
+def documents_view(request: HttpRequest, pk: uuid.UUID) -> HttpResponseBase:
     return DocumentsOfQuery.as_view(admin_site=admin.site)(request, pk=pk)

@@ -28,7 +28,8 @@ HEADINGS = {
 }
 
 
-def context_of(run: EvaluationRun, page: str) -> dict[str, Any]:
+def context_of(run: EvaluationRun, page_number: str) -> dict[str, Any]:
+    page, rows = _worst_first(run, page_number)
     return {
         "run": run,
         "is_open": run.state in lifecycle.OPEN_STATES,
@@ -42,22 +43,22 @@ def context_of(run: EvaluationRun, page: str) -> dict[str, Any]:
         "stages": in_pipeline_order(run.latency_ms),
         "charts": charts.of_run(run) if run.metrics else [],
         "shown": SHOWN,
-        "page": _worst_first(run, page),
+        "page": page,
+        "rows": rows,
         "others": _others(run),
         "configuration": list(_tables(run.configuration or {"options": run.options})),
     }
 
 
-def _worst_first(run: EvaluationRun, number: str) -> Page[Any]:
-    """Rows of the queries, those measured worst first; unmeasured ones (nothing answers them)
-    last."""
+def _worst_first(run: EvaluationRun, number: str) -> tuple[Page[Any], list[dict[str, Any]]]:
+    """A page of the queries and its rows, the worst first; unmeasured ones (nothing answers them)
+    come last."""
     scores = sorted(
         run.scores.defer("ranking"),
         key=lambda score: (score.metrics.get(MEASURE, 2.0), score.ordinal),
     )
     page = Paginator(scores, PER_PAGE).get_page(number)
-    page.object_list = [_row(score) for score in page.object_list]
-    return page
+    return page, [_row(score) for score in page]
 
 
 def _row(score: QueryScore) -> dict[str, Any]:

@@ -21,7 +21,8 @@ def _defaults() -> dict[str, Any]:
 
 
 def _choices(name: str) -> list[tuple[str, str]]:
-    return [(value, value) for value in QuerySerializer().fields[name].choices]
+    field: Any = QuerySerializer().fields[name]
+    return [(value, value) for value in field.choices]
 
 
 class ConfigurationForm(forms.Form):

@@ -1,13 +1,14 @@
-"""The page. A GET searches, so that its address can be kept and sent; a POST writes an answer, which
-may cost money, or adds the question to a golden set."""
+"""The page. A GET searches, so that its address can be kept and sent; a POST writes an answer,
+which may cost money, or adds the question to a golden set."""
 
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from django.contrib import admin, messages
+from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -50,7 +51,7 @@ def playground_view(model_admin: admin.ModelAdmin) -> Callable[[HttpRequest], Ht
     def view(request: HttpRequest) -> HttpResponse:
         if not model_admin.has_view_permission(request):
             raise PermissionDenied
-        namespaces = namespaces_of(request.user)
+        namespaces = namespaces_of(cast(AbstractBaseUser, request.user))
         wanted = request.GET.get("namespace", "")
         chosen = next((one for one in namespaces if one.slug == wanted), None)
         if chosen is None and len(namespaces) == 1:

@@ -13,13 +13,13 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from ragsite.web.markup import score_bar, when
 
 from documents.admin.readonly import ReadOnlyAdmin
 from evaluation.errors import BadGoldenSet
 from evaluation.golden import curating
 from evaluation.models import Feedback
 from ragsite.platform.wording import plural
+from ragsite.web.markup import score_bar, when
 from retrieval.models import QueryLog
 
 from ..choosing import SetChoiceForm, chosen_set

@@ -15,7 +15,7 @@ MARKER = re.compile(r"\[cite:([^\]\s]+)\]")
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerPiece:
+class ShownPiece:
     """Text, or the number of a citation with the link that opens it."""
 
     text: str
@@ -27,8 +27,8 @@ class AnswerPiece:
 @dataclass(frozen=True, slots=True)
 class ShownAnswer:
     result: AnswerResult
-    pieces: list[AnswerPiece]
-    sources: list[AnswerPiece]
+    pieces: list[ShownPiece]
+    sources: list[ShownPiece]
 
 
 def write_answer(
@@ -54,7 +54,7 @@ def _cited(result: AnswerResult) -> list[Citation]:
     return list({citation.id: citation for citation in result.citations}.values())
 
 
-def _piece(namespace_id: uuid.UUID, citation: Citation, number: int, base_url: str) -> AnswerPiece:
+def _piece(namespace_id: uuid.UUID, citation: Citation, number: int, base_url: str) -> ShownPiece:
     hit = citation.evidence.hit
     url = passage_url(
         namespace_id=namespace_id,
@@ -65,14 +65,14 @@ def _piece(namespace_id: uuid.UUID, citation: Citation, number: int, base_url: s
         base_url=base_url,
     )
     title = hit.title or hit.source_uri
-    return AnswerPiece(citation.cited_text, number, url, title)
+    return ShownPiece(citation.cited_text, number, url, title)
 
 
-def _pieces(text: str, links: dict[str, AnswerPiece]) -> Iterator[AnswerPiece]:
+def _pieces(text: str, links: dict[str, ShownPiece]) -> Iterator[ShownPiece]:
     at = 0
     for marker in MARKER.finditer(text):
         if marker[1] in links:
-            yield AnswerPiece(text[at : marker.start()])
+            yield ShownPiece(text[at : marker.start()])
             yield links[marker[1]]
             at = marker.end()
-    yield AnswerPiece(text[at:])
+    yield ShownPiece(text[at:])

@@ -38,7 +38,7 @@ class Piece:
 
 
 @dataclass(slots=True)
-class Passage:
+class ShownPassage:
     rank: int
     hit: Hit
     pieces: list[Piece]
@@ -78,7 +78,7 @@ class Side:
 
     name: str
     result: SearchResult
-    passages: list[Passage]
+    passages: list[ShownPassage]
     dropped: list[Dropped]
     dropped_in_all: int
     times: list[TimeShare]
@@ -95,7 +95,7 @@ def present(name: str, result: SearchResult) -> Side:
     highest = _highest(explained)
     terms = {one.candidate.chunk_id: one.terms for one in explained}
     passages = [
-        Passage(
+        ShownPassage(
             rank,
             hit,
             list(_pieces(hit)),

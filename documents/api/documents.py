@@ -25,6 +25,7 @@ from documents.models import Chunk, Document, DocumentVersion
 from ragsite.access.rate_limits import BY_METHOD
 from ragsite.database.tenancy import namespace
 from ragsite.platform.errors import ApiError
+from ragsite.web.rendering import IgnoreAcceptHeader
 from ragsite.web.streaming import file_response
 
 from .pages import ByOrdinal
@@ -189,6 +190,7 @@ class TextView(APIView):
 
 class OriginalView(APIView):
     rate_class = BY_METHOD
+    content_negotiation_class = IgnoreAcceptHeader
 
     @extend_schema(
         operation_id="documents_original",

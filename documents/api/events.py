@@ -9,13 +9,13 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
-from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from documents.jobs import queue
 from documents.models import IngestJob
 from ragsite.database.tenancy import namespace
+from ragsite.web.rendering import IgnoreAcceptHeader
 from ragsite.web.streaming import event_stream
 
 from .jobs import find_job
@@ -35,13 +35,6 @@ EVENT = {
         },
     },
 }
-
-
-class IgnoreAcceptHeader(DefaultContentNegotiation):
-    """The stream renders itself, and errors are JSON even for clients that accept only events."""
-
-    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
-        return renderers[0], renderers[0].media_type
 
 
 class JobEventsView(APIView):

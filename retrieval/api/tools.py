@@ -9,11 +9,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents.api.events import IgnoreAcceptHeader
 from documents.api.serializers import StrictSerializer
 from documents.api.views import caller_of, check_parameters
 from ragsite.access.rate_limits import RateLimited
 from ragsite.platform.logs import current_request_id
+from ragsite.web.rendering import IgnoreAcceptHeader
 from retrieval.tools.base import ToolContext
 from retrieval.tools.calling import call_tool
 from retrieval.tools.registry import FORMATS, definitions, tools_for

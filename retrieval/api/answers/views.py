@@ -8,10 +8,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents.api.events import IgnoreAcceptHeader
 from documents.api.views import caller_of, check_parameters
 from documents.language_models.base import LanguageModelFailed
 from ragsite.web.guards.stream_limit import waiting
+from ragsite.web.rendering import IgnoreAcceptHeader
 from ragsite.web.streaming import event_stream
 from retrieval.answering import answer as pipeline
 from retrieval.answering.requests import AnswerRequest, PromptPreview

@@ -116,6 +116,7 @@ def test_rows_of_another_namespace_do_not_exist(tenant: Namespace, limited: Clie
 @pytest.mark.usefixtures("full_tables")
 def test_pages_of_our_own_show_nothing_of_another_namespace(tenant: Namespace, limited: Client):
     visited = 0
+    asked = {"namespace": tenant.slug, "q": "harbour lights"}
     for model, model_admin in registered():
         ids = foreign_ids(model, tenant)
         for pattern in own_pages(model_admin):
@@ -126,14 +127,16 @@ def test_pages_of_our_own_show_nothing_of_another_namespace(tenant: Namespace, l
             }
             there = reverse(f"admin:{pattern.name}", kwargs=kwargs)
             for answer in (
-                limited.get(there, {"a": first, "b": first, "namespace": str(tenant.pk)}),
-                limited.post(there, {"confirmed": "x", "namespace": str(tenant.pk)}),
+                limited.get(there, {"a": first, "b": first, **asked}),
+                limited.post(there, {"confirmed": "x", **asked}),
             ):
                 visited += 1
                 if set(kwargs) & {"pk", "object_id"}:
                     assert is_hidden(answer), (there, answer.status_code)
                 else:
-                    assert not leaks(answer.text, [*ids, str(tenant.pk)]), there
+                    # The first id may be in links to the same page with other options.
+                    assert not leaks(answer.text, [*ids[1:], str(tenant.pk)]), there
+                    assert "harbour has twelve" not in answer.text, there
     assert visited > 4
 
 

@@ -89,7 +89,7 @@ def declare_errors(result: Schema, **kwargs: Any) -> Schema:
         content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{component}"}}}
         for method, operation in operations.items():
             for code, description in errors.items():
-                if _can_happen(code, path, method):
+                if code in operation["responses"] or _can_happen(code, path, method):
                     answer: Schema = {"description": description, "content": content}
                     described = operation["responses"].setdefault(code, answer)
                     described["description"] = described["description"] or description

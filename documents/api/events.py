@@ -29,7 +29,10 @@ EVENT = {
     "type": "object",
     "properties": {
         "event": {"type": "string", "enum": ["progress", "end"]},
-        "data": {"type": "string", "description": "A job as `GET /jobs/{id}` shows it, in JSON."},
+        "data": {
+            "type": "string",
+            "description": "A job as returned by `GET /jobs/{id}`, in JSON.",
+        },
     },
 }
 
@@ -43,10 +46,11 @@ class JobEventsView(APIView):
         responses={(200, "text/event-stream"): EVENT},
     )
     def get(self, request: Request, pk: uuid.UUID) -> HttpResponseBase:
-        """Events `progress` while it changes, then one `end` with the job as it ended."""
+        """Send `progress` events while the job changes, then one `end` event with its final
+        state."""
         namespace_id = caller_of(request).namespace_id
         with namespace(namespace_id):
-            find_job(pk)  # 404 now, while there is still a status to answer with
+            find_job(pk)  # 404 now, because a stream cannot change its status
         return event_stream(follow(namespace_id, pk))
 
 

@@ -37,7 +37,7 @@ def nearest(namespace_id: uuid.UUID, chunk_id: uuid.UUID, *, limit: int = 10) ->
         if chunk.profile_id != index.profile.pk:
             chunks = settings.SEARCH["exact_scan_rows"] + 1  # not known: go through the index
         found, _ = dense.find(
-            chunk.embedding.to_list(),
+            list(chunk.embedding),
             namespace_id=namespace_id,
             profile=chunk.profile,
             scope=SearchScope(chunks=chunks),

@@ -1,15 +1,13 @@
 """How a document's fields are shown, in the list and on its page."""
 
-from datetime import datetime
-from typing import Any
+from urllib.parse import urlencode
 
-from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString, mark_safe
-from django.utils.timesince import timesince
+from django.utils.safestring import SafeString
 
 from documents.models import Document, IngestJob
+from ragsite.web.markup import NOTHING, badge
 
 TAGS_SHOWN = 4
 
@@ -25,10 +23,6 @@ def title(document: Document) -> SafeString:
     )
 
 
-def badge(state: str) -> SafeString:
-    return format_html('<span class="badge badge-{}">{}</span>', state, state)
-
-
 def status(document: Document) -> SafeString:
     """The status as a badge; below it progress while it is worked on, and the error's sentence."""
     jobs: list[IngestJob] = getattr(document, "open_jobs", [])
@@ -41,13 +35,13 @@ def status(document: Document) -> SafeString:
 def live_status(document: Document, job: IngestJob) -> SafeString:
     """A status that documents/progress.js keeps up to date."""
     return format_html(
-        '<span class="live" data-live="{}">{}<span class="why">{}</span>'
-        '<progress max="{}" value="{}"></progress></span>',
+        '<span class="live" data-live="{}">{} <progress max="{}" value="{}" '
+        'aria-label="progress"></progress><span class="why" aria-live="polite">{}</span></span>',
         reverse("admin:documents_document_progress", args=[document.pk]),
         badge(document.status),
-        progress_text(job),
         job.passages_total or 1,
         job.passages_done,
+        progress_text(job),
     )
 
 
@@ -66,7 +60,7 @@ def progress_text(job: IngestJob) -> str:
 
 def chunk_count(document: Document) -> SafeString | str:
     if not document.chunks_count:
-        return "–"
+        return NOTHING
     count = f"{document.chunks_count:,}"
     return format_html('<a href="{}">{}</a>', chunks_address(document), count)
 
@@ -81,32 +75,7 @@ def tags(document: Document) -> SafeString:
     shown = format_html_join(
         " ",
         '<a class="tag" href="{}?{}">{}</a>',
-        ((listed, _query(tag=tag), tag[:40]) for tag in document.tags[:TAGS_SHOWN]),
+        ((listed, urlencode({"tag": tag}), tag[:40]) for tag in document.tags[:TAGS_SHOWN]),
     )
     more = len(document.tags) - TAGS_SHOWN
     return format_html("{} +{}", shown, more) if more > 0 else shown
-
-
-def moment(at: datetime | None) -> SafeString | str:
-    if at is None:
-        return "–"
-    return format_html(
-        '<time datetime="{}" title="{}">{} ago</time>',
-        at.isoformat(),
-        f"{at:%Y-%m-%d %H:%M:%S %Z}",
-        timesince(at, depth=1),
-    )
-
-
-def size(count: int) -> str:
-    return str(filesizeformat(count)).replace("\xa0", " ")
-
-
-def lines(sentences: Any) -> SafeString:
-    return format_html_join(mark_safe("<br>"), "{}", ((sentence,) for sentence in sentences))
-
-
-def _query(**values: str) -> str:
-    from urllib.parse import urlencode
-
-    return urlencode(values)

@@ -10,7 +10,8 @@ from django.utils.safestring import SafeString
 
 from documents.jobs.queue import OPEN_STATES
 from documents.models import Document, IngestJob
-from ragsite.platform.wording import plural
+from ragsite.platform.wording import file_size, plural
+from ragsite.web.markup import when
 
 from ..confirmation import confirm_first, fingerprint_of
 from . import actions, cells
@@ -70,7 +71,7 @@ class DocumentAdmin(DocumentPages):
 
     @admin.display(description="file", ordering="byte_size")
     def kind_and_size(self, document: Document) -> str:
-        return f"{document.source_type}, {cells.size(document.byte_size)}"
+        return f"{document.source_type}, {file_size(document.byte_size)}"
 
     @admin.display(ordering="chunks_count")
     def chunks(self, document: Document) -> SafeString | str:
@@ -82,7 +83,7 @@ class DocumentAdmin(DocumentPages):
 
     @admin.display(description="added", ordering="created_at")
     def added(self, document: Document) -> SafeString:
-        return cells.moment(document.created_at)
+        return when(document.created_at)
 
     @admin.action(description="Index again", permissions=["operate"])
     @confirm_first(

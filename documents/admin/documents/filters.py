@@ -1,9 +1,11 @@
 """Filters of the documents' list. None of them reads the whole table for its choices."""
 
+import uuid
 from collections import Counter
 from collections.abc import Iterable
 from itertools import chain
 from typing import Any
+from urllib.parse import parse_qsl
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -28,14 +30,8 @@ class TypedFilter(admin.SimpleListFilter):
 
     def choices(self, changelist: Any) -> Any:
         kept = changelist.get_query_string(remove=[self.parameter_name, "p"]).removeprefix("?")
-        first = {"kept": _pairs(kept), "value": self.value() or "", "name": self.parameter_name}
+        first = {"kept": parse_qsl(kept), "value": self.value() or "", "name": self.parameter_name}
         return chain([first], list(super().choices(changelist)))
-
-
-def _pairs(query: str) -> list[tuple[str, str]]:
-    from urllib.parse import parse_qsl
-
-    return parse_qsl(query)
 
 
 class TagFilter(TypedFilter):
@@ -89,7 +85,7 @@ class CollectionFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> QuerySet[Document]:
         if not self.value():
             return queryset
-        members = CollectionDocument.objects.filter(collection=self.value())
+        members = CollectionDocument.objects.filter(collection=uuid.UUID(self.value()))
         return queryset.filter(pk__in=members.values("document_id"))
 
 

@@ -25,6 +25,7 @@ from documents.errors import IngestError
 from documents.jobs.queue import OPEN_STATES
 from documents.models import CollectionDocument, Document, DocumentVersion, Fact, IngestJob
 from documents.pages.links import passage_url
+from ragsite.web.markup import badge
 from ragsite.web.streaming import file_response
 
 from ..confirmation import confirmation_page, fingerprint_of
@@ -120,7 +121,7 @@ class DocumentPages(UploadPage, MovePage):
         job = jobs[0] if jobs else None
         return JsonResponse(
             {
-                "status": document.status,
+                "badge": badge(document.status),
                 "text": cells.progress_text(job) if job else document.error_message,
                 "done": job.passages_done if job else 0,
                 "total": job.passages_total if job else 0,

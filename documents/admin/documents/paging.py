@@ -1,8 +1,10 @@
 """Pages of long lists without counting every row."""
 
 from functools import cached_property
+from typing import Any
 
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
 
 COUNTED = 10_000  # rows; of longer lists only the first ones have pages
 
@@ -12,9 +14,10 @@ class BoundedPaginator(Paginator):
 
     @cached_property
     def _found(self) -> int:
-        rows = self.object_list
-        ordered = getattr(rows, "order_by", None)
-        return (ordered() if ordered else rows)[: COUNTED + 1].count() if ordered else len(rows)
+        rows: Any = self.object_list
+        if not isinstance(rows, QuerySet):
+            return len(rows)
+        return rows.order_by()[: COUNTED + 1].count()
 
     @cached_property
     def count(self) -> int:

@@ -44,7 +44,7 @@ class FileListField(forms.FileField):
 
 class UploadForm(forms.Form):
     namespace = forms.ModelChoiceField(Namespace.objects.none(), empty_label="Choose …")
-    files = FileListField(help_text="Several at once; a zip archive is unpacked.")
+    uploads = FileListField(label="Files", help_text="Several at once; a zip archive is unpacked.")
     tags = forms.CharField(required=False, help_text="Of all of them, separated by commas.")
     collection = forms.CharField(
         required=False,
@@ -99,7 +99,7 @@ def _take(request: HttpRequest, fields: dict[str, Any]) -> None:
     batch = OnePerSource()
     taken = known = 0
     refused: list[str] = []
-    for file in fields["files"]:
+    for file in fields["uploads"]:
         uploaded = Submission(
             content=file,
             file_name=file.name or "",
@@ -113,8 +113,8 @@ def _take(request: HttpRequest, fields: dict[str, Any]) -> None:
                     raise error
                 batch.check(submission)
                 receipt = intake.accept(fields["namespace"].pk, submission)
-            except IngestError as sentence:
-                refused.append(f"{submission.file_name}: {sentence}")
+            except IngestError as refusal:
+                refused.append(f"{submission.file_name}: {refusal}")
             else:
                 taken, known = taken + (not receipt.duplicate), known + receipt.duplicate
     if taken:

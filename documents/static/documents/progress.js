@@ -4,9 +4,7 @@
 const EVERY_MS = 2000;
 
 function show(node, now) {
-  const badge = node.querySelector(".badge");
-  badge.textContent = now.status;
-  badge.className = `badge badge-${now.status}`;
+  node.querySelector(".badge").outerHTML = now.badge;  // made by the server, escaped
   node.querySelector(".why").textContent = now.text;
   const bar = node.querySelector("progress");
   bar.max = now.total || 1;

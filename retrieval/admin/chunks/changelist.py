@@ -114,6 +114,6 @@ def _with_words(request: HttpRequest, words: str) -> QuerySet[Any]:
         terms, statistics = (rows.filter(namespace=namespace_id) for rows in (terms, statistics))
     counted = statistics.values_list("configurations", flat=True)[:NAMESPACES]
     running, matches = prepare(words).running, Q()
-    for configuration in sorted({"simple"}.union(*counted)):
+    for configuration in sorted({"simple", "english"}.union(*counted)):
         matches |= Q(search_vector=SearchQuery(running, config=configuration))
     return terms.filter(matches).order_by().values("pk")[:FOUND]

@@ -92,7 +92,7 @@ class ChunkPages(ReadOnlyAdmin):
 
 
 def _vector(chunk: Chunk) -> dict[str, Any]:
-    numbers = chunk.embedding.to_list() if chunk.embedding is not None else []
+    numbers = list(chunk.embedding)
     return {"dimensions": len(numbers), "is_zero": not any(numbers)}
 
 

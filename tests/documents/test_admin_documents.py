@@ -337,11 +337,11 @@ def uploaded(client: Client, tenant: Namespace, *files: tuple[str, str], **field
 def test_files_are_uploaded_by_the_form(boss: Client, tenant: Namespace, work: Any):
     assert "Upload" in boss.get(address_of_upload()).text
     done = uploaded(
-        boss, tenant, ("a.md", "# A\n\nOne."), ("b.exe", "MZ"), tags="x, y", collection="Inbox"
+        boss, tenant, ("a.md", "# A\n\nOne."), ("b.pdf", "No PDF."), tags="x, y", collection="Inbox"
     )
     told = [str(message) for message in done.context["messages"]]
     assert "1 document queued for indexing." in told, told
-    assert "b.exe: " in done.text
+    assert "b.pdf: " in done.text
     assert work() == 1
     assert one().tags == ["x", "y"]
     assert "1 document known already" in uploaded(boss, tenant, ("a.md", "# A\n\nOne.")).text

@@ -136,8 +136,8 @@ def test_counts_stop_at_a_bound(busy: Api, boss: Client, monkeypatch: pytest.Mon
 
 
 def test_operators_of_some_namespaces_see_only_those(
-    busy: Api,
     golden_set: GoldenSet,
+    busy: Api,
     boss: Client,
     other_tenant: Namespace,
     monkeypatch: pytest.MonkeyPatch,

@@ -30,14 +30,14 @@ _VISIBLE = "AND namespace_id = ANY (%(visible)s::uuid[])"
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class BoundedCount:
     """A number of rows, counted up to a bound."""
 
     rows: int
     is_more: bool = False
 
     @classmethod
-    def of(cls, rows: int) -> "Count":
+    def of(cls, rows: int) -> "BoundedCount":
         return cls(min(rows, COUNTED), is_more=rows > COUNTED)
 
     def __str__(self) -> str:
@@ -53,9 +53,9 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class WorkStatus:
-    documents: dict[str, Count]  # by status
-    waiting: Count
-    running: Count
+    documents: dict[str, BoundedCount]  # by status
+    waiting: BoundedCount
+    running: BoundedCount
     oldest_waiting: datetime | None
     failures: list[tuple[str, int]]  # of the last 24 hours, by error code
     deletions: int
@@ -67,8 +67,8 @@ class WorkStatus:
         return all(worker.is_silent for worker in self.workers)
 
     @property
-    def failed(self) -> Count:
-        return Count.of(sum(count for _, count in self.failures))
+    def failed(self) -> BoundedCount:
+        return BoundedCount.of(sum(count for _, count in self.failures))
 
 
 def work_status(visible: Collection[uuid.UUID] | None = None) -> WorkStatus:
@@ -76,8 +76,8 @@ def work_status(visible: Collection[uuid.UUID] | None = None) -> WorkStatus:
     counts = _counts(visible)
     return WorkStatus(
         documents=_documents(counts, visible),
-        waiting=Count.of(counts["waiting"]),
-        running=Count.of(counts["running"]),
+        waiting=BoundedCount.of(counts["waiting"]),
+        running=BoundedCount.of(counts["running"]),
         oldest_waiting=_of(visible, IngestJob.objects.filter(state="queued"))
         .order_by("created_at")
         .values_list("created_at", flat=True)
@@ -102,7 +102,9 @@ def _counts(visible: Collection[uuid.UUID] | None) -> dict[str, int]:
     return dict(zip(wanted, row, strict=True))
 
 
-def _documents(counts: dict[str, int], visible: Collection[uuid.UUID] | None) -> dict[str, Count]:
+def _documents(
+    counts: dict[str, int], visible: Collection[uuid.UUID] | None
+) -> dict[str, BoundedCount]:
     """Those that are ready are all but the others: nothing counts them."""
     usage = NamespaceUsage.objects.all()
     if visible is not None:
@@ -110,10 +112,10 @@ def _documents(counts: dict[str, int], visible: Collection[uuid.UUID] | None) ->
     total = sum(usage.values_list("documents", flat=True))
     others = {status: counts[status] for status in Document.Status.values if status in counts}
     is_bounded = any(count > COUNTED for count in others.values())
-    ready = Count(max(0, total - sum(others.values())), is_more=is_bounded)
+    ready = BoundedCount(max(0, total - sum(others.values())), is_more=is_bounded)
     return {
         Document.Status.READY.value: ready,
-        **{status: Count.of(count) for status, count in others.items()},
+        **{status: BoundedCount.of(count) for status, count in others.items()},
     }
 
 

@@ -125,8 +125,8 @@ def test_its_cost_does_not_depend_on_the_rows_and_counts_are_bounded(
 
 
 def test_counts_stop_at_a_bound(busy: Api, boss: Client, monkeypatch: pytest.MonkeyPatch):
-    assert str(status.Count.of(10_001)) == "10,000+"
-    assert str(status.Count.of(1_234)) == "1,234"
+    assert str(status.BoundedCount.of(10_001)) == "10,000+"
+    assert str(status.BoundedCount.of(1_234)) == "1,234"
     monkeypatch.setattr(status, "COUNTED", 1)
     busy.upload(("a.md", "# A"), ("b.md", "# B"))
     with operator():
@@ -179,10 +179,10 @@ def test_a_chart_scales_and_breaks_its_lines_where_nothing_was_asked():
     hours = figures.PERIODS["day"]
     now = timezone.now()
     asked = [
-        figures.Asked(now, 3, 10.0, 90.0),
-        figures.Asked(now, 1, 20.0, 100.0),
-        figures.Asked(now, 0),
-        figures.Asked(now, 4, 30.0, 80.0),
+        figures.QuestionCount(now, 3, 10.0, 90.0),
+        figures.QuestionCount(now, 1, 20.0, 100.0),
+        figures.QuestionCount(now, 0),
+        figures.QuestionCount(now, 4, 30.0, 80.0),
     ]
     drawn = chart.drawn(asked, hours)
     heights = [bar.height for bar in drawn.bars]
@@ -191,7 +191,7 @@ def test_a_chart_scales_and_breaks_its_lines_where_nothing_was_asked():
     assert len(drawn.p50) == len(drawn.p95) == 1
     assert len(drawn.dots) == 2
     assert "3 questions, p50 10 ms, p95 90 ms" in drawn.bars[0].label
-    assert chart.drawn([figures.Asked(now, 0)], hours).bars[0].height == 0
+    assert chart.drawn([figures.QuestionCount(now, 0)], hours).bars[0].height == 0
 
 
 def test_links_open_for_an_operator_who_may_only_look(busy: Api, onlooker: Client):

@@ -8,7 +8,7 @@ from documents.models import Chunk
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """A stretch of text that lies in the same chunks from its first to its last character."""
 
     text: str
@@ -24,7 +24,7 @@ class Piece:
         return "odd" if self.chunks[0].ordinal % 2 else "even"
 
 
-def pieces(text: str, *, first: int, chunks: Sequence[Chunk]) -> list[Piece]:
+def pieces(text: str, *, first: int, chunks: Sequence[Chunk]) -> list[TextPiece]:
     """Cut a window of a text, which starts at the position `first`, at the chunks' borders."""
     last = first + len(text)
     inside = [chunk for chunk in chunks if chunk.start < last and chunk.end > first]
@@ -32,7 +32,7 @@ def pieces(text: str, *, first: int, chunks: Sequence[Chunk]) -> list[Piece]:
     for chunk in inside:
         borders |= {max(chunk.start, first), min(chunk.end, last)}
     return [
-        Piece(
+        TextPiece(
             text[start - first : end - first],
             tuple(chunk for chunk in inside if chunk.start <= start and chunk.end >= end),
             tuple(chunk for chunk in inside if chunk.start == start),

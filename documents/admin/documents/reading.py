@@ -12,7 +12,7 @@ from django.http import QueryDict
 from documents.models import Chunk, Document, DocumentVersion, IndexProfile, IngestJob
 from documents.pages.passage import SHOWN, Window, window
 
-from .borders import Piece, pieces
+from .borders import TextPiece, pieces
 
 VERSIONS_SHOWN = JOBS_SHOWN = 20
 STAGES = ("extract", "split", "embed", "store")
@@ -23,7 +23,7 @@ BAR_WIDTH = 240  # of the timings' drawing
 class DrawnText:
     """A window of the live version's text with the borders of the chunks under one profile."""
 
-    pieces: list[Piece]
+    pieces: list[TextPiece]
     length: int
     first: int
     last: int
@@ -35,7 +35,7 @@ class DrawnText:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class StageBar:
     """One stage in the drawing of a job's timings."""
 
     stage: str
@@ -47,7 +47,7 @@ class Bar:
 @dataclass(frozen=True, slots=True)
 class JobRow:
     job: IngestJob
-    bars: list[Bar]
+    bars: list[StageBar]
     total_ms: float
 
 
@@ -132,10 +132,10 @@ def _times(job: IngestJob) -> list[tuple[str, float]]:
     return [(stage, float(known[stage])) for stage in STAGES if known.get(stage)]
 
 
-def _bars(job: IngestJob, longest: float) -> list[Bar]:
+def _bars(job: IngestJob, longest: float) -> list[StageBar]:
     bars, x = [], 0.0
     for stage, ms in _times(job):
         width = round(BAR_WIDTH * ms / longest, 1) if longest else 0.0
-        bars.append(Bar(stage, ms, round(x, 1), width))
+        bars.append(StageBar(stage, ms, round(x, 1), width))
         x += width
     return bars

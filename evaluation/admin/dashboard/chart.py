@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from .figures import Asked, Period
+from .figures import Period, QuestionCount
 
 WIDTH, HEIGHT = 720, 190
 LEFT, RIGHT, TOP, BOTTOM = 44, 48, 12, 22
@@ -25,36 +25,36 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ChartMark:
     x: float
     y: float
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class QuestionsChart:
     width: int
     height: int
     bars: list[Shape]
     p50: list[str]  # points of unbroken lines
     p95: list[str]
-    dots: list[Mark]  # where a line has one point only
-    hours: list[Mark]
-    counts: list[Mark]
-    times: list[Mark]
+    dots: list[ChartMark]  # where a line has one point only
+    hours: list[ChartMark]
+    counts: list[ChartMark]
+    times: list[ChartMark]
     lines: list[float]  # of the grid
     left: int
     right: int
 
 
-def drawn(asked: Sequence[Asked], period: Period) -> Chart:
+def drawn(asked: Sequence[QuestionCount], period: Period) -> QuestionsChart:
     most = _rounded_up(max((each.count for each in asked), default=0))
     slowest = _rounded_up(max((each.p95 or 0.0 for each in asked), default=0.0))
     step = (WIDTH - LEFT - RIGHT) / len(asked)
     p50 = _lines([each.p50 for each in asked], slowest, step)
     p95 = _lines([each.p95 for each in asked], slowest, step)
     right = WIDTH - RIGHT
-    return Chart(
+    return QuestionsChart(
         WIDTH,
         HEIGHT,
         [_bar(each, number, most, step, period) for number, each in enumerate(asked)],
@@ -62,8 +62,8 @@ def drawn(asked: Sequence[Asked], period: Period) -> Chart:
         _points(p95),
         [*_lonely(p50, "p50"), *_lonely(p95, "p95")],
         _times_of_day(asked, period, step),
-        [Mark(LEFT - 6, _y(part) + 4, f"{most * part:,.0f}") for part in (0.0, 0.5, 1.0)],
-        [Mark(right + 6, _y(part) + 4, _ms(slowest * part)) for part in (0.5, 1.0)],
+        [ChartMark(LEFT - 6, _y(part) + 4, f"{most * part:,.0f}") for part in (0.0, 0.5, 1.0)],
+        [ChartMark(right + 6, _y(part) + 4, _ms(slowest * part)) for part in (0.5, 1.0)],
         [_y(part) for part in (0.0, 0.5, 1.0)],
         LEFT,
         right,
@@ -75,7 +75,7 @@ def _y(part: float) -> float:
     return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * part, 1)
 
 
-def _bar(each: Asked, number: int, most: float, step: float, period: Period) -> Shape:
+def _bar(each: QuestionCount, number: int, most: float, step: float, period: Period) -> Shape:
     y = _y(each.count / most)
     x = round(LEFT + number * step + GAP / 2, 1)
     return Shape(x, y, round(step - GAP, 1), round(_y(0.0) - y, 1), _label(each, period))
@@ -92,15 +92,15 @@ def _lines(values: Sequence[float | None], slowest: float, step: float) -> list[
     return [line for line in lines if line]
 
 
-def _lonely(lines: Sequence[Line], kind: str) -> list[Mark]:
-    return [Mark(*line[0], kind) for line in lines if len(line) == 1]
+def _lonely(lines: Sequence[Line], kind: str) -> list[ChartMark]:
+    return [ChartMark(*line[0], kind) for line in lines if len(line) == 1]
 
 
 def _points(lines: Sequence[Line]) -> list[str]:
     return [" ".join(f"{x},{y}" for x, y in line) for line in lines if len(line) > 1]
 
 
-def _label(each: Asked, period: Period) -> str:
+def _label(each: QuestionCount, period: Period) -> str:
     start = (
         each.start.strftime("%d %b %H:%M" if _is_hourly(period) else "%d %b") if each.start else ""
     )
@@ -108,10 +108,10 @@ def _label(each: Asked, period: Period) -> str:
     return f"{start}: {each.count:,} questions{times}"
 
 
-def _times_of_day(asked: Sequence[Asked], period: Period, step: float) -> list[Mark]:
+def _times_of_day(asked: Sequence[QuestionCount], period: Period, step: float) -> list[ChartMark]:
     form, every = ("%H:%M", 4) if _is_hourly(period) else ("%d %b", 2)
     return [
-        Mark(round(LEFT + (number + 0.5) * step, 1), HEIGHT - 6, each.start.strftime(form))
+        ChartMark(round(LEFT + (number + 0.5) * step, 1), HEIGHT - 6, each.start.strftime(form))
         for number, each in enumerate(asked)
         if each.start and number % every == 0
     ]

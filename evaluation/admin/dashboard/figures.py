@@ -74,7 +74,7 @@ PERIODS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionCount:
     """Questions of one step, or of a whole period."""
 
     start: datetime | None  # None: of the whole period
@@ -84,7 +84,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class MeasureChange:
     name: str
     mean: float
     change: float | None  # since the run before; None if there is none
@@ -94,7 +94,7 @@ class Measure:
 class LastRun:
     run: EvaluationRun
     before: EvaluationRun | None  # the last one of the same golden set
-    measures: list[Measure]
+    measures: list[MeasureChange]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class ProfileUse:
     chunks: int
 
 
-def questions(period: Period, visible: Visible) -> tuple[list[Asked], Asked]:
+def questions(period: Period, visible: Visible) -> tuple[list[QuestionCount], QuestionCount]:
     """Each step of the period, empty ones included, and all of it."""
     since = period.since(timezone.now())
     parameters: dict[str, Any] = {
@@ -132,9 +132,11 @@ def questions(period: Period, visible: Visible) -> tuple[list[Asked], Asked]:
     }
     with connections["operator"].cursor() as cursor:
         cursor.execute(_QUESTIONS, parameters)
-        found = {row[0]: Asked(*row) for row in cursor.fetchall()}
+        found = {row[0]: QuestionCount(*row) for row in cursor.fetchall()}
     starts = [since + number * period.step for number in range(period.steps)]
-    return [found.get(start, Asked(start, 0)) for start in starts], found.get(None, Asked(None, 0))
+    return [found.get(start, QuestionCount(start, 0)) for start in starts], found.get(
+        None, QuestionCount(None, 0)
+    )
 
 
 def last_run(visible: Visible) -> LastRun | None:
@@ -151,11 +153,11 @@ def _shown(run: EvaluationRun) -> list[str]:
     return [name for name in MEASURES if name in run.metrics]
 
 
-def _measure(name: str, run: EvaluationRun, before: EvaluationRun | None) -> Measure:
+def _measure(name: str, run: EvaluationRun, before: EvaluationRun | None) -> MeasureChange:
     mean = run.metrics[name]["mean"]
     known = before is not None and name in before.metrics
     change = mean - before.metrics[name]["mean"] if before is not None and known else None
-    return Measure(name, mean, change)
+    return MeasureChange(name, mean, change)
 
 
 def storage() -> Storage:

@@ -16,12 +16,18 @@ from django.db.models.functions import Now
 from django_q.tasks import async_task
 
 from documents.intake import originals
-from documents.models import ApiKey, DocumentVersion, Namespace, NamespaceRemoval
+from documents.models import (
+    ApiKey,
+    DocumentVersion,
+    Namespace,
+    NamespaceLink,
+    NamespaceRemoval,
+)
 from ragsite.access.actor import current_actor
 from ragsite.database.tenancy import operator
 from ragsite.platform.cache_clearing import clear_namespace
 
-from . import audit, keys
+from . import audit, keys, links
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +56,7 @@ def request_removal(namespace: Namespace) -> NamespaceRemoval:
         )
         if is_new:
             keys.revoke(ApiKey.objects.filter(namespace=locked))
+            links.revoke(NamespaceLink.objects.filter(namespace=locked))
             locked.deleting_since = Now()
             locked.save(update_fields=["deleting_since"])
             details = {"removal_id": str(removal.pk), "chunks": locked.chunk_count}

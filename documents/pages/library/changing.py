@@ -42,8 +42,11 @@ def change(
     namespace_id = find_namespace(user, data.get("namespace")).pk
     form = DocumentChangeSerializer(data={n: data[n] for n in CHANGEABLE if n in data})
     form.is_valid(raise_exception=True)
+    changes = dict(form.validated_data)
+    if "tags" in changes:
+        changes["tags"] = list(dict.fromkeys(changes["tags"]))
     try:
-        document = amend(namespace_id, pk, form.validated_data)
+        document = amend(namespace_id, pk, changes)
     except Document.DoesNotExist:
         raise NotFound from None
     return JsonResponse({"title": str(document), "tags": document.tags})

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.storage import default_storage
 from django.test import Client
 from PIL import Image
 
@@ -16,6 +17,7 @@ from documents.pages.links import passage_url
 from ragsite.database.tenancy import namespace, operator
 
 from ...client import Api
+from ..scripted_ocr import drawn, saved
 from ..test_pdf_extractor import make_pdf
 
 LEFT, SIZE = 72.0, 12.0
@@ -49,11 +51,11 @@ def span_of(document: Document, quote: str) -> tuple[int, int]:
 def test_a_page_is_a_bounded_picture_that_only_this_browser_keeps(
     client: Client, document: Document
 ):
-    drawn = client.get(f"{path_of(document)}/picture?page=2")
-    assert (drawn.status_code, drawn.headers["Content-Type"]) == (200, "image/jpeg")
-    assert drawn.headers["Cache-Control"].startswith("private")
-    assert drawn.headers["Referrer-Policy"] == "no-referrer"
-    picture = Image.open(io.BytesIO(drawn.content))
+    page = client.get(f"{path_of(document)}/picture?page=2")
+    assert (page.status_code, page.headers["Content-Type"]) == (200, "image/jpeg")
+    assert page.headers["Cache-Control"].startswith("private")
+    assert page.headers["Referrer-Policy"] == "no-referrer"
+    picture = Image.open(io.BytesIO(page.content))
     assert max(picture.size) == drawing.SIDES["normal"]
     assert picture.convert("L").getextrema()[0] < 64  # something is written on it
     large = client.get(f"{path_of(document)}/picture?page=2&side=large")
@@ -109,8 +111,6 @@ def test_an_original_that_cannot_be_drawn_is_said_to_be_so(
 ):
     with namespace(document.namespace_id):
         version = DocumentVersion.objects.get(document=document)
-    from django.core.files.storage import default_storage
-
     with default_storage.open(version.storage_key, "wb") as stored:
         stored.write(damage)
     refused = client.get(f"{path_of(document)}/picture?page=1")
@@ -133,25 +133,20 @@ def test_a_page_that_takes_too_long_is_given_up(
     assert "too long" in refused.json()["error"]["message"]
 
 
-def test_images_are_shown_and_their_chunks_boxed(
-    client: Client, api: Api, work: Callable[[], int], settings: Any
-):
-    picture = io.BytesIO()
-    Image.new("RGB", (800, 300), "white").save(picture, "PNG")
-    from ..scripted_ocr import BACKEND
-
-    settings.OCR = {"BACKEND": BACKEND, "OPTIONS": {"says": "Granite towers stand"}}
-    uploaded = api.upload(("towers.png", picture.getvalue())).body["results"][0]
+def test_images_are_shown_and_their_chunks_boxed(client: Client, api: Api, work: Callable[[], int]):
+    photograph = saved(drawn("Granite towers stand", "on the northern hill"), "PNG")
+    uploaded = api.upload(("towers.png", photograph)).body["results"][0]
     work()
     with operator():
         document = Document.objects.get(pk=uploaded["document_id"])
     assert document.status == "ready", document.error_message
-    drawn = client.get(f"{path_of(document)}/picture?page=1")
-    assert Image.open(io.BytesIO(drawn.content)).size == (800, 300)
+    shown = client.get(f"{path_of(document)}/picture?page=1")
+    assert Image.open(io.BytesIO(shown.content)).size == (900, 260)
     start, end = span_of(document, "Granite towers")
     marks = client.get(f"{path_of(document)}/marks?page=1&start={start}&end={end}").json()["marks"]
     (chunk,) = api.get(f"documents/{document.pk}/chunks").body["results"]
     assert marks == chunk["metadata"]["boxes"]
+    assert len(marks) == 1
 
 
 def test_the_original_is_for_people_who_are_signed_in(

@@ -122,7 +122,7 @@ def test_many_files_dropped_at_once_each_have_a_line(library: Any, request: Any)
         """(mark) => {
             const transfer = new DataTransfer();
             for (const n of [1, 2, 3, 4, 5]) {
-                transfer.items.add(new File([`# Note ${n}\\n\\n${mark} number ${n}.`], `drop-${n}.md`));
+                transfer.items.add(new File([`# ${n}\\n\\n${mark} ${n}.`], `drop-${n}.md`));
             }
             for (const type of ["dragover", "drop"]) {
                 document.dispatchEvent(
@@ -232,7 +232,7 @@ def test_signing_in_on_the_page_of_people(page: Any):
 def test_a_shared_link_asks_and_opens_passages_until_it_is_revoked(page: Any, service: Service):
     address = manage(service, "link", "create", "default", "--name", "browser").strip()
     page.goto(address)
-    page.get_by_text("Shared link").wait_for()
+    page.get_by_text("Shared link", exact=True).wait_for()
     page.screenshot(path=str(page.shots).replace(".png", "-start.png"), full_page=True)
     answer = ask(page, "How long is the warranty on a lamp?")
     assert "3 years" in answer.inner_text()

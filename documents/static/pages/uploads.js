@@ -131,7 +131,7 @@ function sendFile(upload, file, path, fields) {
     const again = () => enqueue(() => sendFile(upload, file, path, fields));
     request.onload = () => {
       if (request.status < 300 && request.response) upload.took(request.response.results, followJobs);
-      else upload.fail(messageOf(request.status, request.response), again);
+      else upload.fail(messageOf(request.status, request.response), isWorthAnotherTry(request.status) ? again : null);
       done();
     };
     request.onerror = () => {
@@ -140,6 +140,11 @@ function sendFile(upload, file, path, fields) {
     };
     request.send(form);
   });
+}
+
+/** Not of a file that is refused for what it is. */
+function isWorthAnotherTry(status) {
+  return status >= 500 || [401, 403, 408, 429].includes(status);
 }
 
 function addAddress(list, address, fields) {

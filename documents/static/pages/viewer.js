@@ -3,9 +3,8 @@
 
 const viewer = document.querySelector(".viewer.has-picture");
 if (viewer) showPage();
-if (!viewer || matchMedia("(min-width: 1001px)").matches) {
-  document.getElementById("passage")?.scrollIntoView({ block: "center" });
-}
+if (!viewer) document.getElementById("passage")?.scrollIntoView({ block: "center" });
+else if (matchMedia("(min-width: 1001px)").matches) showPassageBesidePicture();
 
 function showPage() {
   const paper = viewer.querySelector(".paper");
@@ -22,6 +21,14 @@ function showPage() {
   picture.addEventListener("error", () => pictureFailed(paper, note, picture.currentSrc || picture.src));
   if (picture.complete && !picture.naturalWidth) pictureFailed(paper, note, picture.src);
   if (paper.dataset.marks) markPassage(paper, picture, note);
+}
+
+/** The text scrolls inside its own column, so that page and passage are seen together. */
+function showPassageBesidePicture() {
+  const words = viewer.querySelector(".words");
+  const passage = document.getElementById("passage");
+  if (passage) words.scrollTop += passage.getBoundingClientRect().top - words.getBoundingClientRect().top - words.clientHeight / 3;
+  requestAnimationFrame(() => scrollTo(0, 0)); // after the browser has gone to #passage
 }
 
 function chooseView(name) {

@@ -9,6 +9,7 @@ from rest_framework.views import APIView
 
 from ragsite.platform.errors import ApiError, openai_envelope
 from ragsite.web.openapi import ERRORS
+from ragsite.web.rendering import IgnoreAcceptHeader
 
 
 class OpenAIErrorDetailSerializer(serializers.Serializer):
@@ -31,6 +32,13 @@ OPENAI_ERRORS = {int(code): OpenAIErrorSerializer for code in ERRORS if code != 
 
 class OpenAIView(APIView):
     """Its errors come in OpenAI's envelope; a field that is not valid is 400, as it is there."""
+
+    content_negotiation_class = IgnoreAcceptHeader  # its clients accept files and events only
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if request.method in ("POST", "DELETE"):  # each GET knows its own
+            check_query_parameters(request, frozenset())
 
     def handle_exception(self, exc: Exception) -> Response:
         response = super().handle_exception(exc)

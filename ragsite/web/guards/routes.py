@@ -12,7 +12,9 @@ from django.conf import settings
 STRANGER_BYTES = 64 * 1024  # what an unknown caller may send
 
 LARGE_BODY_PATHS = frozenset({"/api/v1/ingest", "/api/rag/index", "/v1/files"})
-LARGE_SESSION_PATHS = frozenset({"/library/upload"})
+LARGE_PAGES = frozenset(  # for people who are signed in
+    {"/admin/documents/document/upload/", "/library/upload"}
+)
 OPEN_PATHS = frozenset(
     {
         *("/", "/livez", "/readyz", "/api/schema", "/api/docs"),
@@ -42,7 +44,7 @@ class BodyRule:
 def body_rule(path: str) -> BodyRule:
     if path in OPEN_PATHS or path.startswith((*OPEN_PREFIXES, *OPERATOR_PREFIXES)):
         return BodyRule(STRANGER_BYTES, Proof.NONE)
-    if path in LARGE_SESSION_PATHS:
+    if path in LARGE_PAGES:
         return BodyRule(settings.REQUEST_MAX_BYTES, Proof.SESSION)
     if path.startswith(SESSION_PREFIXES):
         return BodyRule(settings.BODIES["max_bytes"], Proof.SESSION)

@@ -11,7 +11,7 @@ from ragsite.database.isolation import IsolateTenants
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("documents", "0020_collections"),
+        ("documents", "0021_operators_indexes"),
     ]
 
     operations = [

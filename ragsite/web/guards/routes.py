@@ -12,10 +12,17 @@ from django.conf import settings
 STRANGER_BYTES = 64 * 1024  # maximum body of an unknown caller
 
 LARGE_BODY_PATHS = frozenset({"/api/v1/ingest", "/api/rag/index", "/v1/files"})
-LARGE_PAGES = frozenset({"/admin/documents/document/upload/"})  # for people who are signed in
-OPEN_PATHS = frozenset({"/", "/livez", "/readyz", "/api/schema", "/api/docs", "/admin/login/"})
-OPEN_PREFIXES = ("/static/", "/d/")
-SESSION_PREFIXES = ("/admin/", "/ask/")
+LARGE_PAGES = frozenset(  # for people who are signed in
+    {"/admin/documents/document/upload/", "/library/upload"}
+)
+OPEN_PATHS = frozenset(
+    {
+        *("/", "/livez", "/readyz", "/api/schema", "/api/docs"),
+        *("/admin/login/", "/sign-in", "/sign-out"),
+    }
+)
+OPEN_PREFIXES = ("/static/", "/d/", "/s/")
+SESSION_PREFIXES = ("/admin/", "/ask/", "/library")
 # They check keys themselves (operator_auth.py) and accept only small bodies.
 OPERATOR_PREFIXES = ("/api/v1/namespaces", "/api/v1/namespace-removals")
 

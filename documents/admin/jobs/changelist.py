@@ -65,7 +65,7 @@ class IngestJobAdmin(ReadOnlyAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        if not self.has_view_permission(request):
+        if request.method == "POST" or not self.has_view_permission(request):
             raise PermissionDenied
         try:
             pk = uuid.UUID(object_id)

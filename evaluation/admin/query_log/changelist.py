@@ -75,7 +75,7 @@ class QueryLogAdmin(ReadOnlyAdmin):
         return self._page(request, pk, "admin/evaluation/query_again.html", again.context_of)
 
     def _page(self, request: HttpRequest, pk: Any, template: str, context_of: Any) -> HttpResponse:
-        if not self.has_view_permission(request):
+        if request.method == "POST" or not self.has_view_permission(request):
             raise PermissionDenied
         try:
             found = uuid.UUID(str(pk))

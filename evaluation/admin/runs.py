@@ -12,7 +12,6 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
-from ragsite.web.markup import badge, progress_bar, when
 
 from documents.accounts import audit
 from documents.admin.confirmation import confirm_first
@@ -25,6 +24,7 @@ from evaluation.runs import lifecycle
 from evaluation.runs.comparison import Comparison, compare
 from ragsite.database.tenancy import namespace
 from ragsite.platform.wording import plural
+from ragsite.web.markup import badge, progress_bar, when
 
 from . import charts, run_page
 
@@ -157,7 +157,7 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
             found = uuid.UUID(str(pk))
         except ValueError:
             raise Http404 from None
-        return get_object_or_404(EvaluationRun.objects.select_related("golden_set"), pk=found)
+        return get_object_or_404(self.get_queryset(request).select_related("golden_set"), pk=found)
 
     def _comparison(self, request: HttpRequest) -> Comparison | HttpResponse:
         a, b = (self._run(request, request.GET.get(name, "")) for name in ("a", "b"))

@@ -66,7 +66,7 @@ class ReindexAdmin(ReadOnlyAdmin):
             pk = uuid.UUID(object_id)
         except ValueError:
             raise Http404 from None
-        rows = Reindex.objects.select_related("namespace", "profile", "replaces")
+        rows = self.get_queryset(request).select_related("namespace", "profile", "replaces")
         reindex = get_object_or_404(rows, pk=pk)
         may_operate = self.has_operate_permission(request)
         if request.method == "POST":
@@ -88,7 +88,7 @@ class ReindexAdmin(ReadOnlyAdmin):
         step = steps.get(request.POST.get("action", ""))
         if step is None or not may_operate:
             raise PermissionDenied
-        step(request, Reindex.objects.filter(pk=reindex.pk))
+        step(request, self.get_queryset(request).filter(pk=reindex.pk))
         return HttpResponseRedirect(request.path)
 
     @admin.display(description="state", ordering="state")

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 
 from documents.accounts import audit
 from documents.admin.confirmation import confirm_first
+from documents.admin.documents.paging import BoundedPaginator
 from documents.admin.readonly import ReadOnlyAdmin
 from documents.intake import intake
 from documents.jobs import queue
@@ -47,6 +48,7 @@ class IngestJobAdmin(ReadOnlyAdmin):
     ordering = ("-created_at",)
     search_fields = ("=id", "=document__id", "error_message")
     show_full_result_count = False
+    paginator = BoundedPaginator
     actions = ("cancel", "try_again")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[IngestJob]:

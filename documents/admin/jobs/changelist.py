@@ -37,9 +37,7 @@ class IngestJobAdmin(ReadOnlyAdmin):
         "namespace",
         "shown_state",
         "situation",
-        "attempts",
         "took",
-        "cost",
         "queued",
     )
     list_filter = ("state", "stage", "namespace", "error_code", "created_at")
@@ -106,11 +104,6 @@ class IngestJobAdmin(ReadOnlyAdmin):
         if job.started_at is None or job.finished_at is None:
             return ""
         return duration((job.finished_at - job.started_at).total_seconds())
-
-    @admin.display(description="embedded")
-    def cost(self, job: IngestJob) -> str:
-        money = f" ({job.embedding_cost:.6f})" if job.embedding_cost else ""
-        return f"{plural(job.embedding_tokens, 'token')}{money}" if job.embedding_tokens else ""
 
     @admin.display(description="queued", ordering="created_at")
     def queued(self, job: IngestJob) -> SafeString:

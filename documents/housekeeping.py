@@ -72,7 +72,7 @@ def _stored(folder: str) -> set[str]:
         _, names = default_storage.listdir(folder)
     except (NotImplementedError, FileNotFoundError):  # it cannot list, or has no such folder
         return set()
-    except OSError:
-        logger.warning("originals.not_listed", extra={"folder": folder}, exc_info=True)
+    except OSError as error:
+        logger.warning("originals.not_listed", extra={"folder": folder, "error": str(error)})
         return set()
     return {f"{folder}/{name}" for name in names}

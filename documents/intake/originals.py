@@ -45,7 +45,7 @@ def store(content: File, *, namespace_id: uuid.UUID) -> str:
         remove(key)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StorageFull("There is no room left to store this file.") from error
-        logger.exception("original.not_stored")
+        logger.error("original.not_stored", extra={"error": str(error)})
         raise _unavailable() from error
     return key
 
@@ -116,7 +116,7 @@ def _copied(key: str) -> BinaryIO:
         if isinstance(error, FileNotFoundError):
             raise _missing() from error
         if isinstance(error, OSError):
-            logger.warning("original.not_read", extra={"key": key}, exc_info=True)
+            logger.warning("original.not_read", extra={"key": key, "error": str(error)})
             raise _unavailable() from error
         raise
     return copy

@@ -24,7 +24,7 @@ _FAILURES = (BotoCoreError, Boto3Error, ClientError, HTTPClientError)
 T = TypeVar("T")
 
 
-class StorageUnavailable(OSError):
+class ObjectStorageFailed(OSError):
     """The bucket cannot be reached, or refused."""
 
 
@@ -34,7 +34,7 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except _FAILURES as error:
-        raise StorageUnavailable(f"The object storage failed: {_reason(error)}.") from error
+        raise ObjectStorageFailed(f"The object storage failed: {_reason(error)}.") from error
 
 
 def _reason(error: Exception) -> str:
@@ -105,9 +105,9 @@ class OriginalsBucket(S3Storage):
         except ClientError as error:
             if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
                 raise FileNotFoundError(name) from error
-            raise StorageUnavailable(f"The object storage failed: {_reason(error)}.") from error
+            raise ObjectStorageFailed(f"The object storage failed: {_reason(error)}.") from error
         except _FAILURES as error:
-            raise StorageUnavailable(f"The object storage failed: {_reason(error)}.") from error
+            raise ObjectStorageFailed(f"The object storage failed: {_reason(error)}.") from error
 
     _save = _translating(S3Storage._save)
     delete = _translating(S3Storage.delete)

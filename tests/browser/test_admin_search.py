@@ -105,14 +105,20 @@ def test_a_golden_query_is_curated_and_runs_are_compared(operator: Any):
 
 
 def test_a_namespace_moves_to_another_profile(operator: Any, service: Service):
-    slug = f"moving-{kind_of(operator)}"
+    slug, profile = f"moving-{kind_of(operator)}", f"small-{kind_of(operator)}"
+    operator.goto("/admin/documents/indexprofile/add/")
+    for name, value in (("name", profile), ("chunk_size", "80"), ("chunk_overlap", "10")):
+        operator.fill(f"#id_{name}", value)
+    operator.locator("[name=_save]").click()
+    operator.locator(".messagelist .success").wait_for()
+    look(operator, "profiles")
     new_namespace(operator, slug)
     look(operator, "namespace-new")
     upload(operator, service, "warranty.md", "# Warranty\n\nA lamp has three years of warranty.\n")
     operator.goto("/admin/documents/namespace/")
     operator.locator("#result_list").get_by_text(slug, exact=True).click()
     operator.get_by_text("Move to another profile").click()
-    operator.select_option("#id_profile", label="default-2")
+    operator.select_option("#id_profile", label=profile)
     operator.locator("[name=_save]").click()
     operator.locator("dl.key-values .badge").first.wait_for()
     look(operator, "reindex-building")
@@ -121,7 +127,7 @@ def test_a_namespace_moves_to_another_profile(operator: Any, service: Service):
     operator.get_by_text("Passages in common").wait_for()
     look(operator, "reindex-compared")
     operator.locator("button[value=switch]").click()
-    operator.get_by_text("Searches use default-2").wait_for()
+    operator.get_by_text(f"Searches use {profile}").wait_for()
     operator.locator("button[value=reclaim]").click()
     operator.get_by_text("There is no way back to it.").wait_for()
     look(operator, "reclaim-asks")

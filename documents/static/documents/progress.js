@@ -9,7 +9,7 @@ function show(node, now) {
   const bar = node.querySelector("progress");
   bar.max = now.total || 1;
   bar.value = now.done;
-  bar.hidden = !now.is_busy;
+  bar.hidden = !now.is_busy || !now.total;
 }
 
 async function follow(node) {

@@ -8,7 +8,6 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.platform.errors import ApiError, openai_envelope
-from ragsite.web.openapi import ERRORS
 from ragsite.web.rendering import IgnoreAcceptHeader
 
 
@@ -26,8 +25,9 @@ class OpenAIErrorSerializer(serializers.Serializer):
     error = OpenAIErrorDetailSerializer()
 
 
-# For `@extend_schema(responses={200: …, **OPENAI_ERRORS})`.
-OPENAI_ERRORS = {int(code): OpenAIErrorSerializer for code in ERRORS if code != "422"}
+# For `@extend_schema(responses={200: …, **OPENAI_ERRORS})`. Other codes are added to the schema
+# by ragsite/web/openapi.py; 400 is there for every method, because all refuse unknown options.
+OPENAI_ERRORS = {400: OpenAIErrorSerializer}
 
 
 class OpenAIView(APIView):
@@ -45,6 +45,8 @@ class OpenAIView(APIView):
         error = response.data["error"]
         if response.status_code == 422:
             response.status_code = 400
+        if response.status_code == 409:
+            response["x-should-retry"] = "false"  # the official clients would, otherwise
         response.data = openai_envelope(
             response.status_code, error["code"], error["message"], _param(exc, error["details"])
         )

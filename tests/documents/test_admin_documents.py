@@ -110,6 +110,8 @@ def test_work_in_progress_is_shown_and_can_be_polled(api: Api, boss: Client, wor
     ended = boss.get(progress).json()
     assert ended["is_busy"] is False
     assert "ready" in ended["badge"]
+    assert ended["title"] == "Lights"
+    assert address(Chunk) in ended["chunks"]
 
 
 def set_job(document: Document, **fields: Any) -> None:

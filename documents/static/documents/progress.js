@@ -12,6 +12,14 @@ function show(node, now) {
   bar.hidden = !now.is_busy || !now.total;
 }
 
+function finish(node, now) {
+  const row = node.closest("tr");
+  // The page of one document shows more that has changed: text, versions, jobs.
+  if (!row) return location.reload();
+  row.querySelector(".doc-title").textContent = now.title;
+  row.querySelector(".field-chunks").innerHTML = now.chunks;  // a number with its link
+}
+
 async function follow(node) {
   for (;;) {
     await new Promise((done) => setTimeout(done, EVERY_MS));
@@ -22,8 +30,7 @@ async function follow(node) {
       const now = await answer.json();
       show(node, now);
       if (!now.is_busy) {
-        // The page of one document shows more that has changed: text, versions, jobs.
-        if (node.closest(".doc-status")) location.reload();
+        finish(node, now);
         return;
       }
     } catch {

@@ -62,6 +62,26 @@ def test_a_file_is_uploaded_indexed_before_ones_eyes_retagged_and_deleted(admin:
     admin.get_by_role("link", name="Delete …").click()
     admin.get_by_role("button", name="Yes, I am sure").click()
     admin.get_by_text("Deleting 1 document").wait_for()
+    admin.goto("/admin/documents/auditevent/")
+    assert "document.delete_many" in admin.locator("#result_list").inner_text()
+
+
+def test_a_document_that_failed_says_why_and_is_tried_again(admin: Any):
+    admin.goto("/admin/documents/document/upload/")
+    blank = {"name": "blank.md", "mimeType": "text/markdown", "buffer": b" \n "}
+    admin.set_input_files("input[type=file]", blank)
+    admin.get_by_role("button", name="Upload").click()
+    row = admin.locator("#result_list tbody tr", has_text="blank.md").first
+    row.locator(".badge", has_text="failed").wait_for()
+    assert "text" in row.locator(".why").inner_text()
+    row.locator("a.doc-title").click()
+    admin.locator(".doc-status .badge", has_text="failed").wait_for()
+    assert fits(admin)
+    admin.screenshot(path=admin.shots, full_page=True)
+    admin.get_by_role("button", name="Index again").click()
+    admin.get_by_text("Queued: it is indexed again.").wait_for()
+    admin.locator(".doc-status .badge", has_text="failed").wait_for()
+    assert admin.locator("table", has_text="Attempts").locator("tbody tr").count() >= 2
 
 
 def test_a_documents_text_shows_where_its_chunks_begin(admin: Any):

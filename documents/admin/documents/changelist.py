@@ -49,7 +49,7 @@ class DocumentAdmin(DocumentPages):
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     search_fields = ("title", "source_uri", "=id")
-    search_help_text = "Searches titles, sources and ids."
+    search_help_text = "Title, source or id"
     change_list_template = "admin/documents/list.html"
     actions = ("index_again", "retag", "remove")
 

@@ -38,7 +38,7 @@ class ChunkAdmin(ChunkPages):
     ordering = ("id",)
     sortable_by = ()
     search_fields = ("content",)
-    search_help_text = "Words as they stand in the chunk, or the id of a chunk."
+    search_help_text = "Words of a chunk, or its id"
     paginator = BoundedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER

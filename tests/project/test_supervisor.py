@@ -159,7 +159,11 @@ def test_a_program_that_never_starts_ends_it_all(tmp_path: Path) -> None:
         said = supervisor.communicate(timeout=20)[1]
         assert supervisor.returncode == 7
         assert "web ended with 7 at each of 3 starts" in said
-        assert until(lambda: not any(map(is_alive, chain(*lives(tmp_path, "web"), *lives(tmp_path, "steady")))))
+        assert until(
+            lambda: (
+                not any(map(is_alive, chain(*lives(tmp_path, "web"), *lives(tmp_path, "steady"))))
+            )
+        )
 
 
 def test_a_second_supervisor_is_refused(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from documents.memory.rules.rendering import object_text
 from documents.models import Fact
 
 from .readonly import ReadOnlyAdmin
@@ -17,15 +18,15 @@ class FactAdmin(ReadOnlyAdmin):
     list_filter = ("source", "namespace", ("retracted_at", admin.EmptyFieldListFilter))
     list_select_related = ("document",)
     search_fields = ("subject", "predicate", "object", "=document__id")
-    exclude = ("embedding",)
+    exclude = ("words",)
     show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Fact]:
-        return super().get_queryset(request).defer("embedding")
+        return super().get_queryset(request).defer("words")
 
     def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
         return lookup == "document__id__exact" or super().lookup_allowed(lookup, value, request)
 
     @admin.display(description="object")
     def beginning(self, fact: Fact) -> str:
-        return fact.object[:120]
+        return object_text(fact.object)[:120]

@@ -25,7 +25,8 @@ NumberedFact = tuple[uuid.UUID, RowFact]
 # Not bulk_create, which spends most of its time building a statement of 1000 rows.
 INSERT = """
 INSERT INTO documents_fact (namespace_id, document_id, version_id, source, source_uri,
-                            last_verified_at, certainty, tags, id, subject, predicate, object, start, "end",
+                            last_verified_at, certainty, tags,
+                            id, subject, predicate, object, start, "end",
                             subject_key, predicate_key, object_key, words)
 SELECT %s, %s, %s, %s, %s, %s, 1.0, '{}', row.id, row.subject, row.predicate, to_jsonb(row.object),
        row.start, row."end", row.subject_key, row.predicate_key, row.object_key,
@@ -71,7 +72,9 @@ def _insert(document: Document, version: DocumentVersion, batch: Sequence[Number
     keys = (version.namespace_id, version.document_id, version.pk, Fact.Source.ROW)
     language = configuration(document.language)
     with connection.cursor() as cursor:
-        cursor.execute(INSERT, [*keys, document.source_uri, version.created_at, language, *map(list, columns)])
+        cursor.execute(
+            INSERT, [*keys, document.source_uri, version.created_at, language, *map(list, columns)]
+        )
 
 
 def _row(id_: uuid.UUID, fact: RowFact, naming: Naming) -> tuple[Any, ...]:

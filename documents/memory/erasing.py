@@ -27,7 +27,7 @@ Statements = FactStatement.objects
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ErasureSelection:
     """What to erase: exactly one of these."""
 
     ids: tuple[uuid.UUID, ...] = ()
@@ -49,7 +49,7 @@ class Erased:
     words: tuple[tuple[str, str], ...]  # subjects with their objects, as written
 
 
-def erase(namespace_id: uuid.UUID, selection: Selection) -> Erased:
+def erase(namespace_id: uuid.UUID, selection: ErasureSelection) -> Erased:
     """Erase statements, the facts that follow from them alone, their vectors and past states.
 
     Facts of tables' rows stay: they go with their documents. Outside of transactions.
@@ -66,7 +66,7 @@ def erase(namespace_id: uuid.UUID, selection: Selection) -> Erased:
     return erased
 
 
-def _erase(namespace_id: uuid.UUID, selection: Selection, changes: Changes) -> Erased:
+def _erase(namespace_id: uuid.UUID, selection: ErasureSelection, changes: Changes) -> Erased:
     doomed = Statements.filter(_condition(namespace_id, selection), namespace=namespace_id)
     rows = list(doomed)
     slots = {Slot(row.user, row.subject_key, row.predicate_key) for row in rows}
@@ -99,7 +99,7 @@ def _erase(namespace_id: uuid.UUID, selection: Selection, changes: Changes) -> E
     return Erased(receipt, tuple({(row.subject, _text(row.object)) for row in rows}))
 
 
-def _condition(namespace_id: uuid.UUID, selection: Selection) -> Q:
+def _condition(namespace_id: uuid.UUID, selection: ErasureSelection) -> Q:
     if selection.ids:
         return Q(fact__in=_merged_into(selection.ids))
     if selection.subject:
@@ -127,7 +127,7 @@ def _retired_copies(namespace_id: uuid.UUID, ids: set[uuid.UUID]) -> set[uuid.UU
     return found
 
 
-def _remove_aliases(namespace_id: uuid.UUID, selection: Selection) -> None:
+def _remove_aliases(namespace_id: uuid.UUID, selection: ErasureSelection) -> None:
     """Other names of an erased subject are about it, too."""
     if selection.subject:
         key = naming_for(namespace_id, names=[selection.subject]).subject(selection.subject)

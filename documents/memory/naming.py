@@ -8,7 +8,7 @@ from typing import Any
 from documents.models import FactAlias, PredicateRule
 
 from .rules.names import name_key, object_key, predicate_key
-from .rules.predicates import ALIASES, Rule, default_rule
+from .rules.predicates import ALIASES, ValueRule, default_rule
 from .statements import Slot
 
 
@@ -50,10 +50,10 @@ def naming_for(
     return Naming({(a.kind, a.alias_key): a.name_key for a in found})
 
 
-def rules_of(namespace_id: uuid.UUID, keys: Iterable[str]) -> dict[str, Rule]:
+def rules_of(namespace_id: uuid.UUID, keys: Iterable[str]) -> dict[str, ValueRule]:
     """Return the rule of each normalised predicate. Inside namespace()."""
     wanted = set(keys)
     own = PredicateRule.objects.filter(namespace=namespace_id, predicate_key__in=wanted)
     rules = {key: default_rule(key) for key in wanted}
-    rules |= {r.predicate_key: Rule(r.is_single, r.half_life_days) for r in own}
+    rules |= {r.predicate_key: ValueRule(r.is_single, r.half_life_days) for r in own}
     return rules

@@ -1,7 +1,6 @@
 """Read facts in two times: what was true at a moment (`as_of`), as believed at one (`known_at`)."""
 
 import uuid
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,29 +10,18 @@ from django.db.models.functions import Coalesce
 from documents.models import Fact, FactState
 
 from .naming import naming_for
+from .rules.scope import FactScope
 
 Status = Fact.Status
 # Fields that change with what is believed, with the names of the past values beside them.
 _PAST = ("valid_from", "valid_to", "certainty", "last_verified_at", "confirmations")
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Which facts to read. Without `as_of`: what holds now; without `known_at`: as known now."""
-
-    subjects: tuple[str, ...] = ()
-    predicates: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()  # with all of these
-    user: str | None = None  # theirs and those of nobody in particular; None: everybody's
-    as_of: datetime | None = None
-    known_at: datetime | None = None
-
-
-def held(namespace_id: uuid.UUID, scope: Scope, now: datetime) -> QuerySet[Fact]:
+def held(namespace_id: uuid.UUID, scope: FactScope, now: datetime) -> QuerySet[Fact]:
     """Return what holds: approved, believed and valid at the moments of the scope. Inside
     namespace(); `moved_to_past` corrects each fact to what was known then."""
     facts = believed(Fact.objects.filter(namespace=namespace_id), scope.known_at)
-    facts = holding(facts, scope.as_of or now)
+    facts = holding(facts, scope.as_of or scope.known_at or now)
     naming = naming_for(namespace_id, names=scope.subjects, predicates=scope.predicates)
     if scope.subjects:
         facts = facts.filter(subject_key__in={naming.subject(s) for s in scope.subjects})

@@ -32,7 +32,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class StatedFact:
     """A statement as submitted."""
 
     subject: str
@@ -103,7 +103,7 @@ class FactConflict(ApiError):
         super().__init__("fact_conflict", message, http_status=409)
 
 
-def require_sound(statement: Statement, at: datetime) -> None:
+def require_sound(statement: StatedFact, at: datetime) -> None:
     """Raise InvalidStatement for names without a word, and for a period that ends too early."""
     for name in (statement.subject, statement.predicate):
         if not name.strip() or len(name) > MAX_FACT_NAME:
@@ -117,5 +117,5 @@ def require_sound(statement: Statement, at: datetime) -> None:
         )
 
 
-def begins_at(statement: Statement, at: datetime) -> datetime | None:
+def begins_at(statement: StatedFact, at: datetime) -> datetime | None:
     return at if isinstance(statement.valid_from, Unset) else statement.valid_from

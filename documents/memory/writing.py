@@ -6,7 +6,7 @@ database finds it in conflict with another. Vectors are computed afterwards, out
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -25,13 +25,11 @@ from .naming import Naming, naming_for
 from .rules.rendering import plain
 from .slots import lock_names, lock_slots, moment, refresh, store_words
 from .statements import (
-    UNSET,
     Changes,
     FactConflict,
     Outcome,
     Slot,
-    Statement,
-    Unset,
+    StatedFact,
     What,
     begins_at,
     require_sound,
@@ -47,7 +45,7 @@ Status = Fact.Status
 
 
 def remember(
-    namespace_id: uuid.UUID, statements: Sequence[Statement], *, is_approved: bool = True
+    namespace_id: uuid.UUID, statements: Sequence[StatedFact], *, is_approved: bool = True
 ) -> list[Outcome]:
     """Store statements and what follows from them, all or none; return what became of each.
 
@@ -87,7 +85,7 @@ def _once(namespace_id: uuid.UUID, act: Callable[[], T], *, is_last_try: bool = 
 
 def _remember(
     namespace_id: uuid.UUID,
-    statements: Sequence[Statement],
+    statements: Sequence[StatedFact],
     changes: Changes,
     *,
     is_approved: bool,
@@ -121,7 +119,7 @@ def _remember(
     return outcomes
 
 
-def _known(namespace_id: uuid.UUID, statements: Iterable[Statement]) -> dict[str, uuid.UUID]:
+def _known(namespace_id: uuid.UUID, statements: Iterable[StatedFact]) -> dict[str, uuid.UUID]:
     """The client's ids of statements that were stored before, with their facts."""
     ids = [each.statement_id for each in statements if each.statement_id]
     if not ids:
@@ -132,7 +130,7 @@ def _known(namespace_id: uuid.UUID, statements: Iterable[Statement]) -> dict[str
 
 def _store(
     namespace_id: uuid.UUID,
-    statement: Statement,
+    statement: StatedFact,
     slot: Slot,
     naming: Naming,
     at: datetime,
@@ -156,7 +154,7 @@ def _store(
 
 def _insert(
     namespace_id: uuid.UUID,
-    statement: Statement,
+    statement: StatedFact,
     slot: Slot,
     naming: Naming,
     at: datetime,
@@ -193,7 +191,7 @@ def _insert(
 
 def _propose(
     namespace_id: uuid.UUID,
-    statement: Statement,
+    statement: StatedFact,
     slot: Slot,
     naming: Naming,
     at: datetime,
@@ -243,12 +241,12 @@ def approve(namespace_id: uuid.UUID, fact_id: uuid.UUID) -> Outcome:
 
     def act() -> Outcome:
         changes.clear()
-        proposal = _locked(namespace_id, fact_id, status=Status.PROPOSED)
-        at = moment(namespace_id, {_slot(proposal)})
+        proposal = locked_fact(namespace_id, fact_id, status=Status.PROPOSED)
+        at = moment(namespace_id, {slot_of(proposal)})
         statements = FactStatement.objects.filter(fact=proposal)
         statement_id = statements.values_list("pk", flat=True)[0]
         statements.update(is_approved=True, stated_at=at, verified_at=at)
-        refresh(namespace_id, [_slot(proposal)], at, changes, adopting=proposal)
+        refresh(namespace_id, [slot_of(proposal)], at, changes, adopting=proposal)
         kept = FactStatement.objects.values_list("fact", flat=True).get(pk=statement_id)
         audit.record("fact.approve", target=Target("fact", str(fact_id)))
         content_changed(namespace_id)
@@ -265,141 +263,30 @@ def reject(namespace_id: uuid.UUID, fact_id: uuid.UUID) -> None:
     """Turn a proposal down. Raises Fact.DoesNotExist and FactConflict."""
 
     def act() -> None:
-        proposal = _locked(namespace_id, fact_id, status=Status.PROPOSED)
+        proposal = locked_fact(namespace_id, fact_id, status=Status.PROPOSED)
         Fact.objects.filter(pk=proposal.pk).update(status=Status.REJECTED)
         audit.record("fact.reject", target=Target("fact", str(fact_id)))
 
     in_one_transaction(namespace_id, act)
 
 
-# -- acts on one fact --------------------------------------------------------------------
-
-
-def confirm(
-    namespace_id: uuid.UUID, fact_id: uuid.UUID, *, certainty: float = 1.0, source_uri: str = ""
-) -> Outcome:
-    """State a fact again, within its own period. Raises Fact.DoesNotExist and FactConflict."""
-    fact = _one_held(namespace_id, fact_id)
-    again = Statement(
-        subject=fact.subject,
-        predicate=fact.predicate,
-        object=fact.object,
-        certainty=certainty,
-        user=fact.user,
-        source_uri=source_uri,
-        valid_from=fact.valid_from,
-        kind=FactStatement.Kind.CONFIRMATION,
-    )
-    (outcome,) = remember(namespace_id, [again])
-    return outcome
-
-
-def retract(namespace_id: uuid.UUID, fact_id: uuid.UUID) -> datetime:
-    """Take a fact back: it was wrong. What it had closed goes on; the fact stays in the history.
-
-    Raises Fact.DoesNotExist and FactConflict.
-    """
-    changes = Changes()
-
-    def act() -> datetime:
-        changes.clear()
-        fact = _locked(namespace_id, fact_id)
-        at = moment(namespace_id, {_slot(fact)})
-        FactStatement.objects.filter(fact=fact, withdrawn_at=None).update(withdrawn_at=at)
-        refresh(namespace_id, [_slot(fact)], at, changes)
-        audit.record("fact.retract", target=Target("fact", str(fact_id)))
-        content_changed(namespace_id)
-        return at
-
-    at = in_one_transaction(namespace_id, act)
-    vectors.embed_facts(namespace_id, changes.without_vector)
-    return at
-
-
-def change(namespace_id: uuid.UUID, fact_id: uuid.UUID, fields: Mapping[str, Any]) -> Fact:
-    """Change a fact's certainty, tags, source_uri, valid_from or valid_to; the others follow.
-
-    Subject, predicate and object do not change: that would be another fact. Raises
-    Fact.DoesNotExist and FactConflict.
-    """
-    changes = Changes()
-
-    def act() -> Fact:
-        changes.clear()
-        fact = _locked(namespace_id, fact_id)
-        at = moment(namespace_id, {_slot(fact)})
-        described = {name: fields[name] for name in ("tags", "source_uri") if name in fields}
-        if described:
-            Fact.objects.filter(pk=fact_id).update(**described)
-        _move(fact, fields)
-        if "certainty" in fields:
-            _set_certainty(fact, fields["certainty"], at)
-        refresh(namespace_id, [_slot(fact)], at, changes)
-        content_changed(namespace_id)
-        return Fact.objects.get(pk=fact_id)
-
-    changed = in_one_transaction(namespace_id, act)
-    vectors.embed_facts(namespace_id, changes.without_vector)
-    return changed
-
-
-def _move(fact: Fact, fields: Mapping[str, Any]) -> None:
-    """Give the fact's statements another beginning or end."""
-    begins: datetime | Unset | None = fields.get("valid_from", UNSET)
-    ends: datetime | Unset | None = fields.get("valid_to", UNSET)
-    first = fact.valid_from if isinstance(begins, Unset) else begins
-    last = fact.valid_to if isinstance(ends, Unset) else ends
-    if first is not None and last is not None and last <= first:
-        raise FactConflict("A fact cannot end before it begins.")
-    for row in FactStatement.objects.filter(fact=fact, withdrawn_at=None):
-        if not isinstance(begins, Unset) and (
-            row.valid_from == fact.valid_from or _before(row.valid_from, begins)
-        ):
-            row.valid_from = begins
-        if not isinstance(ends, Unset):
-            row.valid_to = ends
-            if ends is not None and row.valid_from is not None and row.valid_from >= ends:
-                row.valid_from = first  # it was stated again after its new end
-        row.save(update_fields=["valid_from", "valid_to"])
-
-
-def _before(one: datetime | None, other: datetime | None) -> bool:
-    return other is not None and (one is None or one < other)
-
-
-def _set_certainty(fact: Fact, certainty: float, at: datetime) -> None:
-    first = FactStatement.objects.filter(fact=fact, withdrawn_at=None).order_by("stated_at")[0]
-    FactStatement.objects.create(
-        namespace_id=fact.namespace_id,
-        fact=fact,
-        **_slot(fact)._asdict(),
-        object_key=fact.object_key,
-        kind=FactStatement.Kind.CORRECTION,
-        subject=first.subject,
-        predicate=first.predicate,
-        object=first.object,
-        certainty=certainty,
-        valid_from=first.valid_from,
-        stated_at=at,
-        verified_at=fact.last_verified_at,
-    )
-
-
-def _slot(fact: Fact) -> Slot:
+def slot_of(fact: Fact) -> Slot:
     return Slot(fact.user, fact.subject_key, fact.predicate_key)
 
 
-def _one_held(namespace_id: uuid.UUID, fact_id: uuid.UUID) -> Fact:
+def held_fact(namespace_id: uuid.UUID, fact_id: uuid.UUID) -> Fact:
     with namespace(namespace_id):
         fact = Fact.objects.get(pk=fact_id)
         _require(fact, Status.APPROVED)
         return fact
 
 
-def _locked(namespace_id: uuid.UUID, fact_id: uuid.UUID, *, status: str = Status.APPROVED) -> Fact:
+def locked_fact(
+    namespace_id: uuid.UUID, fact_id: uuid.UUID, *, status: str = Status.APPROVED
+) -> Fact:
     """Lock the slot of a fact, and read the fact again. Inside namespace()."""
     lock_names(namespace_id)
-    lock_slots(namespace_id, [_slot(Fact.objects.get(pk=fact_id))])
+    lock_slots(namespace_id, [slot_of(Fact.objects.get(pk=fact_id))])
     fact = Fact.objects.get(pk=fact_id)
     _require(fact, status)
     return fact

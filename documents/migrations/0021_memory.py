@@ -251,6 +251,14 @@ class Migration(migrations.Migration):
         ),
         migrations.RemoveIndex(
             model_name="fact",
+            name="fact_subject",
+        ),
+        migrations.RemoveIndex(
+            model_name="fact",
+            name="fact_predicate",
+        ),
+        migrations.RemoveIndex(
+            model_name="fact",
             name="fact_object",
         ),
         migrations.RemoveField(
@@ -346,7 +354,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="fact",
-            index=models.Index(fields=["namespace", "object_key", "id"], name="fact_object_key"),
+            index=models.Index(fields=["namespace", "subject_key", "id"], name="fact_subject"),
+        ),
+        migrations.AddIndex(
+            model_name="fact",
+            index=models.Index(fields=["namespace", "object_key", "id"], name="fact_object"),
         ),
         migrations.AddIndex(
             model_name="fact",
@@ -356,9 +368,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="fact",
-            index=models.Index(
-                fields=["namespace", "predicate_key", "id"], name="fact_predicate_key"
-            ),
+            index=models.Index(fields=["namespace", "predicate_key", "id"], name="fact_predicate"),
         ),
         migrations.AddIndex(
             model_name="fact",

@@ -1,6 +1,7 @@
 """Facts: what holds of a subject, from when to when, and how sure we are."""
 
 import uuid
+from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -10,6 +11,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from pgvector.django import HalfVectorField
 
+from documents.memory.rules.names import name_key, object_key, predicate_key
 from documents.passages import MAX_FACT_NAME
 
 from .documents import Document, DocumentVersion
@@ -132,12 +134,11 @@ class Fact(models.Model):
         ]
         indexes = [
             # What may be asked for, in the order of the list.
-            models.Index(fields=["namespace", "subject", "id"], name="fact_subject"),
-            models.Index(fields=["namespace", "predicate", "id"], name="fact_predicate"),
-            models.Index(fields=["namespace", "object_key", "id"], name="fact_object_key"),
+            models.Index(fields=["namespace", "subject_key", "id"], name="fact_subject"),
+            models.Index(fields=["namespace", "predicate_key", "id"], name="fact_predicate"),
+            models.Index(fields=["namespace", "object_key", "id"], name="fact_object"),
             models.Index(fields=["namespace", "document", "id"], name="fact_document"),
             models.Index(fields=["namespace", "subject_key", "predicate_key"], name="fact_slot"),
-            models.Index(fields=["namespace", "predicate_key", "id"], name="fact_predicate_key"),
             models.Index(
                 fields=["namespace", "id"], condition=~Q(source="row"), name="fact_stated"
             ),
@@ -152,6 +153,14 @@ class Fact(models.Model):
 
     def __str__(self) -> str:
         return f"{self.subject} · {self.predicate} · {str(self.object)[:80]}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """A fact always has its keys; the pipeline gives those that aliases make of its names."""
+        if self._state.adding and not self.object_key:
+            self.subject_key = name_key(self.subject)
+            self.predicate_key = predicate_key(self.predicate)
+            self.object_key = object_key(self.object)
+        super().save(*args, **kwargs)
 
 
 class FactState(models.Model):

@@ -20,7 +20,7 @@ from documents.memory.reading import as_then, believed, holding
 from documents.memory.rules.names import object_key
 from documents.memory.statements import Outcome
 from documents.memory.writing import remember
-from documents.models import Fact
+from documents.models import Fact, FactStatement
 from ragsite.database.tenancy import namespace
 
 from .requests import MAX_STATEMENTS, NO_MOMENT, StatementSerializer, moment_in, statement_of
@@ -103,10 +103,7 @@ class FactListView(NamespacedListView):
             found = facts.filter(object_key=object_key(asked["object"]))
             facts = found.filter(object=asked["object"])
         if "document_id" in asked:
-            document_id = uuid_in(self.request, "document_id")
-            facts = facts.filter(
-                Q(document_id=document_id) | Q(statements__document_id=document_id)
-            ).distinct()
+            facts = facts.filter(_written_in(uuid_in(self.request, "document_id")))
         if "tag" in asked:
             facts = facts.filter(tags__contains=[asked["tag"]])
         for name in ("user", "source"):
@@ -180,14 +177,22 @@ def _named(namespace_id: uuid.UUID, asked: Any) -> Q:
         names=[asked[n] for n in ("subject",) if n in asked],
         predicates=[asked[n] for n in ("predicate",) if n in asked],
     )
-    exactly, meant = Q(), ~Q(source=Fact.Source.ROW)
+    found = Q()
     if "subject" in asked:
-        exactly &= Q(subject=asked["subject"])
-        meant &= Q(subject_key=naming.subject(asked["subject"]))
+        found &= Q(subject_key=naming.subject(asked["subject"]))
+        found &= ~Q(source=Fact.Source.ROW) | Q(subject=asked["subject"])
     if "predicate" in asked:
-        exactly &= Q(predicate=asked["predicate"])
-        meant &= Q(predicate_key=naming.predicate(asked["predicate"]))
-    return exactly | meant
+        found &= Q(predicate_key=naming.predicate(asked["predicate"]))
+        found &= ~Q(source=Fact.Source.ROW) | Q(predicate=asked["predicate"])
+    return found
+
+
+def _written_in(document_id: uuid.UUID) -> Q:
+    """Rows of this document, and facts with a statement in it."""
+    statements = FactStatement.objects.filter(document=document_id).exclude(fact=None)
+    stated = set(statements.values_list("fact", flat=True))
+    rows = Q(document_id=document_id)
+    return rows | Q(pk__in=stated) if stated else rows
 
 
 def _moment(asked: Any, name: str) -> datetime | None:

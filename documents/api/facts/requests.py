@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from documents.api.fields import MOMENT
 from documents.api.serializers import StrictSerializer
-from documents.memory.statements import MAX_OBJECT, UNSET, Statement
+from documents.memory.statements import MAX_OBJECT, UNSET, StatedFact
 from documents.metadata import storable
 from documents.passages import MAX_FACT_NAME
 from ragsite.web.openapi import JSON_VALUE
@@ -49,7 +49,7 @@ def moment_in(data: str) -> datetime:
 
 
 @extend_schema_field(MOMENT)
-class MomentField(serializers.Field):
+class IsoMomentField(serializers.Field):
     """A date or a time in ISO 8601. A date alone is its beginning; without a zone it is UTC."""
 
     def to_internal_value(self, data: Any) -> datetime:
@@ -82,12 +82,12 @@ class StatementSerializer(StrictSerializer):
     source_uri = serializers.CharField(
         default="", allow_blank=True, max_length=2048, help_text="Where it comes from."
     )
-    valid_from = MomentField(
+    valid_from = IsoMomentField(
         required=False,
         allow_null=True,
         help_text="Since when it holds. Left out: since now; null: since ever.",
     )
-    valid_to = MomentField(
+    valid_to = IsoMomentField(
         required=False, allow_null=True, help_text="Until when it holds; null: open."
     )
     statement_id = serializers.CharField(
@@ -98,7 +98,7 @@ class StatementSerializer(StrictSerializer):
     )
 
 
-def statement_of(fields: Mapping[str, Any], **more: Any) -> Statement:
+def statement_of(fields: Mapping[str, Any], **more: Any) -> StatedFact:
     """From validated fields."""
     given = {**fields, "tags": tuple(dict.fromkeys(fields.get("tags", ())))}
-    return Statement(**{"valid_from": UNSET, **given, **more})
+    return StatedFact(**{"valid_from": UNSET, **given, **more})

@@ -10,15 +10,15 @@ HALF_LIVES: dict[str, float | None] = {DURABLE: None, SLOW: 1095.0, MEDIUM: 365.
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ValueRule:
     """`is_single`: a subject has one value at a time, so a new value closes the one before."""
 
     is_single: bool
     half_life_days: float | None  # None: it does not age
 
 
-def _rule(is_single: bool, age_class: str) -> Rule:
-    return Rule(is_single, HALF_LIVES[age_class])
+def _rule(is_single: bool, age_class: str) -> ValueRule:
+    return ValueRule(is_single, HALF_LIVES[age_class])
 
 
 # An unknown predicate may have several values, so that nothing is closed by mistake.
@@ -94,14 +94,14 @@ ALIASES: dict[str, str] = {
     for other in others.split(", ")
     if predicate_key(other) != known
 }
-RULES: dict[str, Rule] = {
+RULES: dict[str, ValueRule] = {
     ALIASES.get(predicate_key(name), predicate_key(name)): _rule(*kind)
     for kind, names in _KNOWN.items()
     for name in names.split(", ")
 }
 
 
-def default_rule(key: str) -> Rule:
+def default_rule(key: str) -> ValueRule:
     """Return the rule of a normalised predicate for which a namespace has none of its own."""
     if (known := RULES.get(key)) is not None:
         return known

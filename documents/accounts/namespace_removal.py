@@ -16,12 +16,19 @@ from django.db.models.functions import Now
 from django_q.tasks import async_task
 
 from documents.intake import originals
-from documents.models import ApiKey, DocumentVersion, Namespace, NamespaceRemoval
+from documents.jobs.claims import is_free
+from documents.models import (
+    ApiKey,
+    DocumentVersion,
+    Namespace,
+    NamespaceLink,
+    NamespaceRemoval,
+)
 from ragsite.access.actor import current_actor
 from ragsite.database.tenancy import operator
 from ragsite.platform.cache_clearing import clear_namespace
 
-from . import audit, keys
+from . import audit, keys, links
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +57,7 @@ def request_removal(namespace: Namespace) -> NamespaceRemoval:
         )
         if is_new:
             keys.revoke(ApiKey.objects.filter(namespace=locked))
+            links.revoke(NamespaceLink.objects.filter(namespace=locked))
             locked.deleting_since = Now()
             locked.save(update_fields=["deleting_since"])
             details = {"removal_id": str(removal.pk), "chunks": locked.chunk_count}
@@ -78,7 +86,7 @@ def queue_removal(removal_id: UUID) -> None:
 def requeue_stalled() -> None:
     """Queue removals that no worker is running: their task was lost, or its worker died."""
     with operator():
-        waiting = NamespaceRemoval.objects.filter(_is_free()).values_list("pk", flat=True)
+        waiting = NamespaceRemoval.objects.filter(_is_open()).values_list("pk", flat=True)
         for removal_id in waiting:
             queue_removal(removal_id)
 
@@ -111,14 +119,12 @@ def run_removal(
     return removal
 
 
-def _is_free() -> Q:
-    return ~Q(state=NamespaceRemoval.State.FINISHED) & (
-        Q(lease_until=None) | Q(lease_until__lt=Now())
-    )
+def _is_open() -> Q:
+    return is_free() & ~Q(state=NamespaceRemoval.State.FINISHED)
 
 
 def _claim(removal_id: UUID) -> bool:
-    free = NamespaceRemoval.objects.filter(_is_free(), pk=removal_id)
+    free = NamespaceRemoval.objects.filter(_is_open(), pk=removal_id)
     running = NamespaceRemoval.State.RUNNING
     return bool(free.update(state=running, lease_until=Now() + LEASE))
 

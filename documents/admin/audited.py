@@ -12,11 +12,12 @@ from django.http import HttpRequest
 from documents.accounts import audit
 
 from .parameters import RejectsInvalidFilters
+from .titles import Titled
 
 LISTED_IDS = 100
 
 
-class Audited(RejectsInvalidFilters):
+class Audited(Titled, RejectsInvalidFilters):
     """Mixed into a ModelAdmin. `audits_additions = False` where the pipeline records them."""
 
     audits_additions = True

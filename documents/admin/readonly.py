@@ -3,8 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
-from django.utils.text import capfirst
+from django.http import HttpRequest
 
 from .audited import Audited
 
@@ -23,12 +22,7 @@ class ReadOnly:
 
 
 class ReadOnlyAdmin(Audited, ReadOnly, admin.ModelAdmin):
-    """Actions with `permissions=["operate"]` need the model's change permission. Lists are titled
-    by what they hold, not "Select … to view"."""
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        title = capfirst(self.opts.verbose_name_plural)
-        return super().changelist_view(request, {"title": title, **(extra_context or {})})
+    """Actions with `permissions=["operate"]` need the model's change permission."""
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
         meta = self.model._meta

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from django.db import connection
-from django.db.models import F, Q, QuerySet, Value
+from django.db.models import F, Value
 from django.db.models.functions import Now
 from django_q.tasks import async_task
 
 from documents.accounts import audit
+from documents.jobs.claims import is_free
 from documents.models import Document, DocumentRemoval
 from ragsite.access.actor import Actor, acting_as, current_actor
 from ragsite.database.tenancy import namespace
@@ -76,14 +77,10 @@ def _open() -> list[tuple[uuid.UUID, uuid.UUID]]:
 
 def _claim(removal_id: uuid.UUID, namespace_id: uuid.UUID) -> DocumentRemoval | None:
     with namespace(namespace_id):
-        free = _unleased(DocumentRemoval.objects.filter(pk=removal_id))
+        free = DocumentRemoval.objects.filter(is_free(), pk=removal_id).exclude(state=State.DONE)
         if not free.update(state=State.RUNNING, lease_until=Now() + Value(LEASE)):
             return None  # another worker was faster
         return DocumentRemoval.objects.get(pk=removal_id)
-
-
-def _unleased(rows: QuerySet[DocumentRemoval]) -> QuerySet[DocumentRemoval]:
-    return rows.exclude(state=State.DONE).filter(Q(lease_until=None) | Q(lease_until__lte=Now()))
 
 
 def _remove_some(requested: DocumentRemoval) -> None:

@@ -15,7 +15,8 @@ from documents.errors import IngestError
 from documents.ingestion.extraction import extract
 from documents.intake import originals
 from documents.jobs import queue
-from documents.jobs.leases import Claim, Lease, LeaseLost
+from documents.jobs.claims import Claim, LeaseLost
+from documents.jobs.leases import Lease
 from documents.metering.embeddings import MeteredEmbedder
 from documents.models import Document, DocumentVersion, IndexProfile, IngestJob
 from documents.passages import Extracted, Passage

@@ -12,7 +12,8 @@ from django.db.models.functions import Now
 
 from documents.accounts import quotas
 from documents.jobs import queue
-from documents.jobs.leases import BuildLease, Lease, LeaseLost
+from documents.jobs.claims import LeaseLost
+from documents.jobs.leases import BuildLease, Lease
 from documents.models import (
     Chunk,
     Document,
@@ -82,11 +83,9 @@ def publish(
             raise LeaseLost(lease.claim.job_id)
         active = lock_active_profile(version.namespace_id)
         # First, so that a worker that lost its lease stops before it writes anything.
-        lease.claim.write(
+        lease.claim.release(
             state=IngestJob.State.SUCCEEDED,
             stage=IngestJob.Stage.DONE,
-            lease_token=None,
-            lease_until=None,
             finished_at=Now(),
             passages_done=len(passages),
             passages_total=len(passages),

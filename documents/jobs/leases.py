@@ -1,74 +1,27 @@
-"""Claims and leases: one worker holds a job and stops as soon as it has lost its lease."""
+"""Leases: a thread that renews a claim while the work goes on, and writes its progress."""
 
 import logging
 import threading
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
 
 from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import connections
-from django.db.models import QuerySet
-from django.db.models.expressions import CombinedExpression
-from django.db.models.functions import Now
 
-from documents.models import IngestJob, Reindex
+from documents.models import IngestJob
 from ragsite.database.tenancy import namespace
 
 from . import heartbeat
+from .claims import Claim, LeaseLost
 
 logger = logging.getLogger(__name__)
 
 WRITE_SECONDS = 0.5  # between two writes of progress
-
-
-class LeaseLost(Exception):
-    """The job was cancelled, deleted or taken over by another worker: stop quietly."""
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """The right to work on one job, valid while the row holds this token."""
-
-    job_id: uuid.UUID
-    namespace_id: uuid.UUID
-    token: uuid.UUID
-
-    def write(self, **fields: Any) -> None:
-        """Update the job's row, inside namespace(). Raises LeaseLost if the claim is not valid."""
-        if not self.try_write(**fields):
-            raise LeaseLost(self.job_id)
-
-    def try_write(self, **fields: Any) -> bool:
-        return bool(self._held().update(**fields))
-
-    def _held(self) -> QuerySet[Any]:
-        jobs = IngestJob.objects.filter(pk=self.job_id, lease_token=self.token)
-        return jobs.filter(state=IngestJob.State.RUNNING)
-
-
-class BuildClaim(Claim):
-    """The right to work on one reindex, whose id is `job_id`."""
-
-    __slots__ = ()
-
-    def _held(self) -> QuerySet[Any]:
-        reindexes = Reindex.objects.filter(pk=self.job_id, lease_token=self.token)
-        return reindexes.filter(state__in=Reindex.OPEN)
-
-
-def lease_length() -> timedelta:
-    return timedelta(seconds=settings.JOB_LEASE_SECONDS)
-
-
-def lease_end() -> CombinedExpression:
-    return Now() + lease_length()
 
 
 @dataclass
@@ -123,7 +76,7 @@ class Lease:
             fields = {**self.unwritten, **self._counts(done, total)}
             with namespace(self.claim.namespace_id):
                 yield
-                is_held = self.claim.try_write(lease_until=lease_end(), **fields)
+                is_held = self.claim.try_write(lease_until=self.claim.lease_end(), **fields)
             self._written()
         if not is_held:
             raise LeaseLost(self.claim.job_id)
@@ -132,7 +85,7 @@ class Lease:
         """Write these fields and all pending ones now."""
         with self._writing:
             with namespace(self.claim.namespace_id):
-                self.claim.write(lease_until=lease_end(), **{**self.unwritten, **fields})
+                self.claim.renew(**{**self.unwritten, **fields})
             self._written()
 
     def _note(self, **fields: Any) -> None:

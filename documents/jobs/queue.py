@@ -26,7 +26,7 @@ from ragsite.database.tenancy import namespace
 from ragsite.platform.logs import current_request_id
 from ragsite.web.threads import release_connections
 
-from .leases import Claim, lease_length
+from .claims import Claim
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +64,14 @@ _CLAIM = """
 """
 
 
+class JobClaim(Claim):
+    """The right to work on one ingest job."""
+
+    __slots__ = ()
+    model = IngestJob
+    open_states = (State.RUNNING,)
+
+
 def enqueue(document: Document, version: DocumentVersion) -> IngestJob:
     """Queue a version again and wake a worker, both in the caller's transaction."""
     _record_state(version, DocumentVersion.State.QUEUED, Document.Status.QUEUED)
@@ -88,18 +96,19 @@ def wake_workers() -> None:
     async_task("documents.tasks.run_next_job", save=False)
 
 
-def claim(worker: str) -> Claim | None:
+def claim(worker: str) -> JobClaim | None:
     """Claim the next job, fairly between namespaces (documents/sql/0003_next_jobs.sql)."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT job_id, namespace_id FROM ragsite.next_jobs(16)")
         candidates = cursor.fetchall()
     for job_id, namespace_id in candidates:
         token = uuid.uuid4()
-        values = {"job": job_id, "token": token, "worker": worker, "lease": lease_length()}
+        lease = JobClaim.lease_length()
+        values = {"job": job_id, "token": token, "worker": worker, "lease": lease}
         with namespace(namespace_id), connection.cursor() as cursor:
             cursor.execute(_CLAIM, values)
             if cursor.fetchone():  # else another worker was faster
-                return Claim(job_id, namespace_id, token)
+                return JobClaim(job_id, namespace_id, token)
     return None
 
 

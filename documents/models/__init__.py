@@ -1,7 +1,7 @@
 """The tables: whose (namespaces), what (documents, collections), what holds (facts) and what that
 follows from (memory), how indexed (indexing, terms, reindexing), what work (jobs), what it costs
-(usage), who did what (audit), which logins are locked (logins), what is being deleted (removals),
-what belongs to the whole installation (operators)."""
+(usage), who did what (audit), which logins are locked (logins), who may ask without one (links),
+what is being deleted (removals), what belongs to the whole installation (operators)."""
 
 from .audit import AuditEvent
 from .collections import Collection, CollectionBatch, CollectionDocument
@@ -9,6 +9,7 @@ from .documents import Document, DocumentVersion
 from .facts import Fact, FactState, FactVector
 from .indexing import Chunk, EmbeddingCache, IndexProfile
 from .jobs import IngestJob, WorkerHeartbeat
+from .links import NamespaceLink
 from .logins import LoginThrottle
 from .memory import FactAlias, FactErasure, FactStatement, PredicateRule
 from .namespaces import ApiKey, Namespace, NamespaceUsage
@@ -42,6 +43,7 @@ __all__ = [
     "LanguageModelUsage",
     "LoginThrottle",
     "Namespace",
+    "NamespaceLink",
     "NamespaceRemoval",
     "NamespaceUsage",
     "OperatorKey",

@@ -8,6 +8,7 @@ import logging
 import time
 import uuid
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
@@ -21,7 +22,8 @@ from documents.errors import BadFile, CostCap, EmbeddingFailed, IngestError
 from documents.ingestion import pipeline, terms
 from documents.ingestion.publishing import publish_for_reindex
 from documents.jobs import queue
-from documents.jobs.leases import BuildClaim, BuildLease, Claim, LeaseLost, lease_end
+from documents.jobs.claims import Claim, LeaseLost
+from documents.jobs.leases import BuildLease
 from documents.memory import vectors as fact_vectors
 from documents.models import Chunk, Document, DocumentVersion, IndexProfile, Namespace, Reindex
 from documents.profiles import chunking_overrides, profiles, vector_indexes
@@ -39,6 +41,14 @@ MAX_ATTEMPTS = 3  # with a document that fails because of an internal error
 
 class TextChanged(BadFile):
     code = "text_changed"
+
+
+class BuildClaim(Claim):
+    """The right to work on one reindex."""
+
+    __slots__ = ()
+    model = Reindex
+    open_states = Reindex.OPEN
 
 
 _MISSING = """
@@ -60,13 +70,9 @@ def claim(worker: str) -> BuildClaim | None:
         due = cursor.fetchall()
     for reindex_id, namespace_id in due:
         with namespace(namespace_id):
-            rows = Reindex.objects.select_for_update(skip_locked=True).filter(pk=reindex_id)
-            free = rows.exclude(lease_until__gte=Now()).filter(has_work=True).first()
-            if free is None or free.state not in Reindex.OPEN:
-                continue  # another worker was faster
-            token = uuid.uuid4()
-            rows.update(lease_token=token, lease_until=lease_end(), worker=worker)
-            return BuildClaim(reindex_id, namespace_id, token)
+            rows = Reindex.objects.filter(pk=reindex_id, has_work=True, state__in=Reindex.OPEN)
+            if claim := BuildClaim.take(rows, worker=worker):
+                return claim
     return None
 
 
@@ -308,24 +314,20 @@ def _uploads_are_waiting() -> bool:
 
 
 def _release(claim: BuildClaim) -> None:
-    with namespace(claim.namespace_id):
-        mine = Reindex.objects.filter(pk=claim.job_id, lease_token=claim.token)
-        if not mine.filter(has_work=True).exists():
-            mine.update(lease_token=None, lease_until=None)
-            return
-        mine.update(lease_token=None, lease_until=None, stage=Stage.WAITING)
-        queue.wake_workers()
+    with suppress(LeaseLost), namespace(claim.namespace_id):
+        if claim.held().filter(has_work=True).exists():
+            claim.release(stage=Stage.WAITING)
+            queue.wake_workers()
+        else:
+            claim.release()
 
 
 def _postpone(claim: BuildClaim, error: Exception) -> None:
     """Retry later, with growing delays: a provider may be down or a disk full."""
     known = isinstance(error, IngestError)
-    with namespace(claim.namespace_id):
-        mine = Reindex.objects.filter(pk=claim.job_id, lease_token=claim.token)
-        attempts = mine.values_list("attempts", flat=True).first() or 0
-        mine.update(
-            lease_token=None,
-            lease_until=None,
+    with suppress(LeaseLost), namespace(claim.namespace_id):
+        attempts = claim.held().values_list("attempts", flat=True).first() or 0
+        claim.release(
             stage=Stage.WAITING,
             attempts=F("attempts") + 1,
             run_after=Now() + timedelta(seconds=min(5 * 2**attempts, 600)),

@@ -46,6 +46,7 @@ class EvaluationRun(models.Model):
     warnings = models.JSONField(default=list)
     attempts = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
+    lease_token = models.UUIDField(null=True)
     error_code = models.CharField(max_length=50, blank=True)
     error_message = models.TextField(blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -67,7 +68,7 @@ class EvaluationRun(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.label or str(self.pk)
+        return self.label or f"run of {self.created_at:%Y-%m-%d %H:%M}"
 
 
 class QueryScore(models.Model):

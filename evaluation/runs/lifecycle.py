@@ -5,16 +5,16 @@ As with ingest jobs, the rows are the truth and django-q2 only carries wake-ups.
 
 import logging
 import uuid
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import F, Q
-from django.db.models.functions import Now
+from django.db.models import F, QuerySet
+from django.db.models.functions import Coalesce, Now
 from django_q.tasks import async_task
 
+from documents.jobs.claims import Claim, LeaseLost, is_free
 from evaluation.errors import BadOptions, NothingToMeasure
 from evaluation.models import EvaluationRun, GoldenSet
 from ragsite.database.tenancy import namespace
@@ -28,29 +28,16 @@ OPEN_STATES = (State.QUEUED, State.RUNNING)
 LEASE_SECONDS = 120  # renewed with every query, and longer than any search takes
 
 
-class RunLost(Exception):
-    """The run was cancelled, deleted or taken over by another worker: stop quietly."""
+class RunClaim(Claim):
+    """The right to work on one run. Its lease is renewed with every query."""
 
+    __slots__ = ()
+    model = EvaluationRun
+    open_states = (State.RUNNING,)
 
-@dataclass(frozen=True, slots=True)
-class RunClaim:
-    """The right to work on a run, valid while the row is running and on this attempt."""
-
-    run_id: uuid.UUID
-    namespace_id: uuid.UUID
-    attempt: int
-
-    def write(self, **fields: Any) -> None:
-        """Update the run and renew its lease, inside namespace(). Raises RunLost."""
-        held = EvaluationRun.objects.filter(
-            pk=self.run_id, state=State.RUNNING, attempts=self.attempt
-        )
-        if not held.update(lease_until=Now() + _lease(), **fields):
-            raise RunLost(self.run_id)
-
-
-def _lease() -> timedelta:
-    return timedelta(seconds=LEASE_SECONDS + settings.ANSWERS["seconds"])
+    @classmethod
+    def lease_length(cls) -> timedelta:
+        return timedelta(seconds=LEASE_SECONDS + settings.ANSWERS["seconds"])
 
 
 def create(
@@ -83,22 +70,16 @@ def wake_workers() -> None:
 def claim(run_id: uuid.UUID, namespace_id: uuid.UUID) -> RunClaim | None:
     """Claim a run that is queued or whose worker has died; None if another worker has it."""
     with namespace(namespace_id):
-        free = EvaluationRun.objects.filter(
-            Q(state=State.QUEUED) | Q(state=State.RUNNING, lease_until__lt=Now()), pk=run_id
-        )
-        run = free.select_for_update(skip_locked=True).first()
-        if run is None:
+        free = EvaluationRun.objects.filter(is_free(), pk=run_id, state__in=OPEN_STATES)
+        exhausted = free.filter(attempts__gte=settings.JOB_MAX_ATTEMPTS)
+        if _end(exhausted, State.FAILED, "attempts_exhausted", "Its worker died too many times."):
             return None
-        if run.attempts >= settings.JOB_MAX_ATTEMPTS:
-            _end(run_id, State.FAILED, "attempts_exhausted", "Its worker died too many times.")
-            return None
-        free.update(
+        return RunClaim.take(
+            free,
             state=State.RUNNING,
             attempts=F("attempts") + 1,  # counts before the work starts
-            lease_until=Now() + _lease(),
-            started_at=run.started_at or Now(),
+            started_at=Coalesce("started_at", Now()),
         )
-        return RunClaim(run_id, namespace_id, run.attempts + 1)
 
 
 def claim_next() -> RunClaim | None:
@@ -121,30 +102,33 @@ def wake_for_waiting_runs() -> None:
 
 
 def succeed(claim: RunClaim, **results: Any) -> None:
-    claim.write(state=State.SUCCEEDED, finished_at=Now(), **results)
+    claim.release(state=State.SUCCEEDED, finished_at=Now(), **results)
 
 
 def fail(claim: RunClaim, code: str, message: str) -> None:
+    """Fail a run. Raises LeaseLost if it was cancelled, deleted or taken over."""
     with namespace(claim.namespace_id):
-        claim.write()
-        _end(claim.run_id, State.FAILED, code, message)
+        if not _end(claim.held(), State.FAILED, code, message):
+            raise LeaseLost(claim.job_id)
 
 
 def pause(claim: RunClaim) -> None:
     """Requeue a run that ran out of time: the next worker continues where this one stopped."""
     with namespace(claim.namespace_id):
-        claim.write(state=State.QUEUED, attempts=0)  # it made progress
+        claim.release(state=State.QUEUED, attempts=0)  # it made progress
     wake_workers()
 
 
 def cancel(run_id: uuid.UUID) -> bool:
     """Cancel a queued or running run; False if it had already ended. Inside namespace()."""
-    return bool(_end(run_id, State.CANCELLED, "cancelled", "Cancelled on request."))
+    is_open = EvaluationRun.objects.filter(pk=run_id, state__in=OPEN_STATES)
+    return bool(_end(is_open, State.CANCELLED, "cancelled", "Cancelled on request."))
 
 
-def _end(run_id: uuid.UUID, state: str, code: str, message: str) -> int:
-    return EvaluationRun.objects.filter(pk=run_id, state__in=OPEN_STATES).update(
+def _end(runs: QuerySet[EvaluationRun], state: str, code: str, message: str) -> int:
+    return runs.update(
         state=state,
+        lease_token=None,
         lease_until=None,
         error_code=code,
         error_message=message,

@@ -13,6 +13,7 @@ from django.db.models import Count, Q
 from django_q.exceptions import TimeoutException
 
 from documents.errors import IngestError
+from documents.jobs.claims import LeaseLost
 from documents.models import Document, Namespace
 from evaluation.errors import EvaluationError
 from evaluation.golden.curating import by_source, live_text, read_filters
@@ -28,7 +29,7 @@ from . import lifecycle
 from .answering import measure_answer
 from .asking import Answered, PreparedQuery, ask
 from .code_version import code_version
-from .lifecycle import RunClaim, RunLost
+from .lifecycle import RunClaim
 from .options import RunOptions
 
 logger = logging.getLogger(__name__)
@@ -69,14 +70,14 @@ def evaluate(
     documents, if not the run's own."""
     try:
         _evaluate(claim, searched or claim.namespace_id, own_ids, progress)
-    except RunLost:
-        logger.info("evaluation.stopped", extra={"run_id": str(claim.run_id)})
+    except LeaseLost:
+        logger.info("evaluation.stopped", extra={"run_id": str(claim.job_id)})
     except TimeoutException:
         lifecycle.pause(claim)
     except (EvaluationError, IngestError) as error:
         lifecycle.fail(claim, error.code, str(error))
     except Exception as error:
-        logger.exception("evaluation.failed", extra={"run_id": str(claim.run_id)})
+        logger.exception("evaluation.failed", extra={"run_id": str(claim.job_id)})
         sentence = f"Something went wrong on our side ({type(error).__name__}); see the log."
         lifecycle.fail(claim, "internal_error", sentence)
 
@@ -88,7 +89,7 @@ def _evaluate(
     progress: ProgressCallback,
 ) -> None:
     with namespace(claim.namespace_id):
-        run = EvaluationRun.objects.select_related("golden_set").get(pk=claim.run_id)
+        run = EvaluationRun.objects.select_related("golden_set").get(pk=claim.job_id)
         queries = list(run.golden_set.queries.prefetch_related("judgements"))
         done = set(run.scores.values_list("ordinal", flat=True))
     options = RunOptions.from_stored(run.options)
@@ -97,7 +98,7 @@ def _evaluate(
         warnings.append(f"{' and '.join(bounded)}: bounded by the depth of {options.depth}.")
     configuration = snapshot(searched, options, questions)
     with namespace(claim.namespace_id):
-        claim.write(
+        claim.renew(
             queries_total=len(questions),
             code_version=code_version(),
             configuration=configuration,
@@ -110,10 +111,10 @@ def _evaluate(
         if ordinal not in done:
             score = _measure(searched, question, options, own_ids)
             with namespace(claim.namespace_id):
-                claim.write(queries_done=ordinal + 1)
+                claim.renew(queries_done=ordinal + 1)
                 QueryScore.objects.create(
                     namespace_id=claim.namespace_id,
-                    run_id=claim.run_id,
+                    run_id=claim.job_id,
                     query_id=question.query_id,
                     ordinal=ordinal,
                     text=question.text,
@@ -121,7 +122,7 @@ def _evaluate(
                 )
         progress(ordinal + 1, len(questions))
     with namespace(claim.namespace_id):
-        scored = list(QueryScore.objects.filter(run=claim.run_id).defer("ranking"))
+        scored = list(QueryScore.objects.filter(run=claim.job_id).defer("ranking"))
         lifecycle.succeed(claim, **summarise(scored, warnings))
 
 

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 
 from ragsite.platform.errors import ApiError
 
-RATE_CLASSES = ("search", "answer", "ingest", "read", "write", "admin", "agent")
+RATE_CLASSES = ("search", "answer", "ingest", "read", "write", "admin", "agent", "link")
 WINDOW_SECONDS = 60.0
 MAX_RATE = 1_000_000  # requests a minute
 

@@ -54,12 +54,16 @@ def request_id_middleware(
 def _finished(request: HttpRequest, response: HttpResponse, started: float) -> HttpResponse:
     response["X-Request-ID"] = current_request_id()
     if request.path not in ("/livez", "/readyz"):  # requested every few seconds by monitors
-        # A signed link opens a passage without a key, so the log must not contain working ones.
-        path = "/d/…" if request.path.startswith("/d/") else request.path
-        fields = {"method": request.method, "path": path, "status": response.status_code}
+        fields = {"method": request.method, "path": _path(request), "status": response.status_code}
         took = round((time.perf_counter() - started) * 1000, 1)
         logger.info("request.done", extra={**fields, "ms": took})
     return response
+
+
+def _path(request: HttpRequest) -> str:
+    """Links open passages and namespaces without a key: the log must not hold working ones."""
+    prefix = next((each for each in ("/d/", "/s/") if request.path.startswith(each)), "")
+    return f"{prefix}…" if prefix else request.path
 
 
 class ReadinessFilter(logging.Filter):

@@ -28,6 +28,7 @@ from ragsite.settings import (
     web,
 )
 from ragsite.settings.api import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
+from ragsite.settings.navigation import ADMIN_NAVIGATION  # noqa: F401
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 env = environ.Env()

@@ -14,6 +14,7 @@ DEFAULT_RATE_LIMITS = {
     "write": 3000,
     "admin": 300,
     "agent": 30,
+    "link": 120,  # of each visitor of a public link
 }
 
 

@@ -1,9 +1,9 @@
 """Django's ASGI handler, but each request runs in one thread.
 
-Django switches threads for every hook of every synchronous middleware. Our views and middleware are
-all synchronous, so one thread can run the whole request. Streaming responses are sent afterwards,
-asynchronously, and hold neither a thread nor a database connection: each step borrows both
-(ragsite/web/threads.py). Why this exists: docs/decisions/0003-asgi-on-uvicorn.md.
+Django's handler holds files in memory and bodies on disk for as long as a slow client reads, and
+cancels the view of a client that leaves (figures in docs/decisions/0003-asgi-on-uvicorn.md). Here a
+streaming response is sent after the request's thread has finished: it holds neither a thread nor a
+database connection, and each of its steps borrows both (ragsite/web/threads.py).
 """
 
 import asyncio

@@ -23,7 +23,8 @@ from documents.ingestion.publishing import publish
 from documents.intake import intake
 from documents.intake.intake import Receipt, Submission
 from documents.jobs import queue
-from documents.jobs.leases import Claim, Lease, LeaseLost
+from documents.jobs.claims import Claim, LeaseLost
+from documents.jobs.leases import Lease
 from documents.models import (
     Chunk,
     ChunkTerms,

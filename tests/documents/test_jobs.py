@@ -16,7 +16,7 @@ from documents.ingestion.pipeline import ingest
 from documents.intake import intake
 from documents.intake.intake import Receipt, Submission
 from documents.jobs import queue
-from documents.jobs.leases import Claim
+from documents.jobs.claims import Claim
 from documents.models import Chunk, Document, DocumentVersion, IngestJob, Namespace
 from ragsite.database.tenancy import namespace, operator
 

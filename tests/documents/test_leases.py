@@ -16,7 +16,8 @@ from documents.ingestion.pipeline import ingest
 from documents.intake import intake
 from documents.intake.intake import Receipt, Submission
 from documents.jobs import queue
-from documents.jobs.leases import WRITE_SECONDS, Claim, Lease, LeaseLost
+from documents.jobs.claims import Claim, LeaseLost
+from documents.jobs.leases import WRITE_SECONDS, Lease
 from documents.metering.embeddings import MeteredEmbedder, this_month, usage_in
 from documents.models import EmbeddingUsage, IngestJob, Namespace
 from ragsite.database.tenancy import namespace, operator

@@ -10,7 +10,7 @@ from documents.embedders.hashing import HashingEmbedder
 from evaluation.benchmarks.data import quoting
 from evaluation.benchmarks.data.quoting import (
     Contexts,
-    Question,
+    QuotedQuestion,
     cut_to_budget,
     header_of_rows,
     load_questions,
@@ -35,14 +35,14 @@ ROWS = [
 
 
 @pytest.fixture
-def questions(tmp_path: Path) -> list[Question]:
+def questions(tmp_path: Path) -> list[QuotedQuestion]:
     path = tmp_path / "questions.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     return load_questions(path)
 
 
 def test_a_question_is_answered_by_its_quote_an_alternative_or_all_of_its_quotes(
-    questions: list[Question],
+    questions: list[QuotedQuestion],
 ):
     one, several = questions
     assert one.is_answered_by("zero one  two three")
@@ -98,7 +98,7 @@ def test_rows_are_counted_with_the_header_of_their_own_table_in_their_own_block(
     assert table_rows("no table", headers) == []
 
 
-def test_the_report_has_every_system_its_interval_and_each_type(questions: list[Question]):
+def test_the_report_has_every_system_its_interval_and_each_type(questions: list[QuotedQuestion]):
     ours = Contexts("ours", {"a": "one two", "b": "three four"}, {"a": 2, "b": 4})
     theirs = Contexts("theirs", {"a": "one two", "b": "three"}, {"a": 2, "b": 1})
     lines = list(report(questions, [("At 4 tokens", [ours, theirs])]))

@@ -9,7 +9,7 @@ import pytest
 
 from documents.embedders.hashing import HashingEmbedder
 from evaluation.benchmarks.data.vectors import KeptVectors
-from evaluation.benchmarks.ingest.chunking import Bench, Setting, interval, run
+from evaluation.benchmarks.ingest.chunking import ChunkingBench, Setting, interval, run
 
 SENTENCES = [f"Sentence {n} tells of thing{n} in some words." for n in range(40)]
 
@@ -31,7 +31,7 @@ def data(tmp_path: Path) -> Path:
 
 def test_each_setting_meets_a_recursive_of_the_same_mean_size(data: Path) -> None:
     embedder = HashingEmbedder()
-    bench = Bench(data, embedder, KeptVectors(embedder, directory=data))
+    bench = ChunkingBench(data, embedder, KeptVectors(embedder, directory=data))
     shown: list[str] = []
     run(bench, [Setting("structure", 20, 0), Setting("fixed", 120, 20)], shown.append)
     table, paired, by_corpus = (part.splitlines()[2:] for part in shown)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from evaluation.benchmarks.data.excerpts import Question, Retrieved, Scores, score
+from evaluation.benchmarks.data.excerpts import ExcerptQuestion, Retrieved, Scores, score
 from evaluation.benchmarks.peers.recursive import RecursiveSplitter
 
-QUESTION = Question("?", "a", ((10, 20), (40, 50)))
+QUESTION = ExcerptQuestion("?", "a", ((10, 20), (40, 50)))
 
 
 def scores(*spans: tuple[int, int], corpus: str = "a") -> Scores:

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from documents.models import Document, Namespace
-from evaluation.benchmarks.data.beir import Collection
+from evaluation.benchmarks.data.beir import BeirCollection
 from evaluation.errors import BadGoldenSet
 from evaluation.golden.exporting import questions_of
 from evaluation.golden.formats import read_beir, read_csv, read_jsonl, write_csv, write_jsonl
@@ -197,7 +197,7 @@ def test_an_empty_document_is_skipped_with_a_note(
     assert code == 0
     assert (told["documents"], told["failed"]) == (3, [])
     assert told["skipped"] == ["mini:471", "mini:995"]
-    collection = Collection(beir)  # as the benchmarks read it
+    collection = BeirCollection(beir)  # as the benchmarks read it
     assert collection.ids == ["1", "2", "3"]
     assert collection.empty == ["471", "995"]
     assert "mini: 2 empty documents skipped: 471, 995" in capsys.readouterr().err

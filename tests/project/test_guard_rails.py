@@ -56,10 +56,9 @@ def test_no_module_has_a_name_that_says_nothing():
 
 
 def test_one_class_name_means_one_thing():
-    """Benchmarks are programs of their own: each is read alone."""
     places = defaultdict(list)
     for path in sources():
-        if path.is_relative_to(ROOT / "tests") or "benchmarks" in path.parts:
+        if path.is_relative_to(ROOT / "tests"):
             continue
         for name in type_names(path):
             places[name].append(str(path.relative_to(ROOT)))

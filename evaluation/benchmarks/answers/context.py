@@ -18,7 +18,7 @@ from typing import Any
 
 from evaluation.benchmarks.data.quoting import (
     Contexts,
-    Question,
+    QuotedQuestion,
     cut_to_budget,
     header_of_rows,
     load_questions,
@@ -42,7 +42,7 @@ Passages = Mapping[str, Sequence[str]]  # by question, best first
 
 
 def ask_ours(
-    service: Service, questions: Sequence[Question], options: Mapping[str, Any], model: Any
+    service: Service, questions: Sequence[QuotedQuestion], options: Mapping[str, Any], model: Any
 ) -> Contexts:
     texts = {}
     for question in questions:

@@ -41,7 +41,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AnswerOutcome:
     best: bool  # the first unit holds an answer
     best_three: bool
     right_document: bool  # the first unit holds an answer, and stands where the question is from
@@ -135,7 +135,7 @@ class Asker:
     def is_refused(self, question: str, without: dict[str, Any] | None) -> bool:
         return not self.written(self.task(question, without, least=MIN_RELEVANCE))
 
-    def outcome(self, asked: Asked) -> Outcome:
+    def outcome(self, asked: Asked) -> AnswerOutcome:
         from retrieval.answering.writers.extractive.choosing import distinct
         from retrieval.answering.writers.extractive.units import shown_text
 
@@ -145,7 +145,7 @@ class Asker:
         holds = [any(answer in text for answer in asked.answers) for text in texts]
         written = self.written(task)
         sources = [task.evidence[ranked.unit.passage].hit.source_uri for ranked in best]
-        return Outcome(
+        return AnswerOutcome(
             best=any(holds[:1]),
             best_three=any(holds),
             right_document=any(holds[:1]) and sources[0] == asked.document,
@@ -161,7 +161,7 @@ class Asker:
         )
 
 
-def row(layout: str, language: str, outcomes: Sequence[Outcome]) -> str:
+def row(layout: str, language: str, outcomes: Sequence[AnswerOutcome]) -> str:
     def share(name: str) -> str:
         return f"{sum(getattr(outcome, name) for outcome in outcomes) / len(outcomes):.3f}"
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from evaluation.golden.formats import Article, read_beir, read_corpus
 
-__all__ = ["Article", "Collection"]
+__all__ = ["Article", "BeirCollection"]
 
 
-class Collection:
+class BeirCollection:
     """The documents of a folder, its judged queries, and what is relevant to each."""
 
     def __init__(self, folder: Path) -> None:

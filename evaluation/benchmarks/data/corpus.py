@@ -36,7 +36,7 @@ SHARES = {"half": 0.5, "tenth": 0.1, "hundredth": 0.01, "thousandth": 0.001}
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class CorpusDocument:
     """A document with its passages; its rows' ids are made of what it is."""
 
     source_uri: str
@@ -68,7 +68,7 @@ class Corpus:
 
     tenant: Namespace
     profile: IndexProfile
-    pages: Sequence[Page]
+    pages: Sequence[CorpusDocument]
     matrix: np.ndarray
     ids: list[uuid.UUID] = field(init=False)
     texts: list[str] = field(init=False)
@@ -85,14 +85,14 @@ class Corpus:
         return np.array([tag in page.tags for page in self.pages for _ in page.texts])
 
 
-def read_pages(path: Path, *, rows: int, owner: uuid.UUID) -> list[Page]:
+def read_pages(path: Path, *, rows: int, owner: uuid.UUID) -> list[CorpusDocument]:
     """Passages that follow one another under one title are one document. Where more rows are asked
     for than the file has, it is read again, as other documents: some of their words are others, as
     often as they are anywhere, or they would all be twins and share one place in the index."""
     with gzip.open(path, "rt") as lines:
         passages = [json.loads(line) for line in lines]
     words = [word for passage in passages for word in passage["text"].split()]
-    pages: list[Page] = []
+    pages: list[CorpusDocument] = []
     wanted, turn = rows, 0
     while wanted > 0:
         groups = groupby(
@@ -103,7 +103,7 @@ def read_pages(path: Path, *, rows: int, owner: uuid.UUID) -> list[Page]:
             texts = tuple(row["text"] for row in group)
             if turn:
                 texts = _like(texts, words, random.Random(name))  # noqa: S311
-            pages.append(Page(name, title, texts, owner))
+            pages.append(CorpusDocument(name, title, texts, owner))
         wanted -= len(passages)
         turn += 1
     return pages
@@ -164,7 +164,7 @@ def first_of(corpus: Corpus, tenant: Namespace, *, share: float) -> Corpus:
     return Corpus(tenant, corpus.profile, pages, corpus.matrix[:rows])
 
 
-def _insert(pages: Sequence[Page], vectors: Iterator[np.ndarray], corpus: Corpus) -> None:
+def _insert(pages: Sequence[CorpusDocument], vectors: Iterator[np.ndarray], corpus: Corpus) -> None:
     Document.objects.bulk_create(_document(page, corpus) for page in pages)
     DocumentVersion.objects.bulk_create(_version(page, corpus) for page in pages)
     chunks = [chunk for page in pages for chunk in _chunks(page, vectors, corpus)]
@@ -182,7 +182,7 @@ def _insert(pages: Sequence[Page], vectors: Iterator[np.ndarray], corpus: Corpus
         )
 
 
-def _document(page: Page, corpus: Corpus) -> Document:
+def _document(page: CorpusDocument, corpus: Corpus) -> Document:
     return Document(
         id=page.id,
         namespace=corpus.tenant,
@@ -200,7 +200,7 @@ def _document(page: Page, corpus: Corpus) -> Document:
     )
 
 
-def _version(page: Page, corpus: Corpus) -> DocumentVersion:
+def _version(page: CorpusDocument, corpus: Corpus) -> DocumentVersion:
     return DocumentVersion(
         id=page.version_id,
         namespace=corpus.tenant,
@@ -215,7 +215,7 @@ def _version(page: Page, corpus: Corpus) -> DocumentVersion:
     )
 
 
-def _chunks(page: Page, vectors: Iterator[np.ndarray], corpus: Corpus) -> Iterator[Chunk]:
+def _chunks(page: CorpusDocument, vectors: Iterator[np.ndarray], corpus: Corpus) -> Iterator[Chunk]:
     start = 0
     for ordinal, (pk, text) in enumerate(zip(page.chunk_ids, page.texts, strict=True)):
         yield Chunk(

@@ -16,7 +16,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ExcerptQuestion:
     text: str
     corpus: str
     excerpts: tuple[Span, ...]
@@ -39,20 +39,20 @@ def load_corpora(data: Path) -> dict[str, str]:
     return {path.stem: path.read_text() for path in sorted((data / "corpora").glob("*.md"))}
 
 
-def load_questions(data: Path) -> list[Question]:
+def load_questions(data: Path) -> list[ExcerptQuestion]:
     with (data / "questions_df.csv").open(newline="") as file:
         return [_question(row) for row in csv.DictReader(file)]
 
 
-def _question(row: dict[str, str]) -> Question:
+def _question(row: dict[str, str]) -> ExcerptQuestion:
     excerpts = tuple(
         (int(reference["start_index"]), int(reference["end_index"]))
         for reference in json.loads(row["references"])
     )
-    return Question(row["question"], row["corpus_id"], excerpts)
+    return ExcerptQuestion(row["question"], row["corpus_id"], excerpts)
 
 
-def score(question: Question, retrieved: Sequence[Retrieved]) -> Scores:
+def score(question: ExcerptQuestion, retrieved: Sequence[Retrieved]) -> Scores:
     here = [chunk.span for chunk in retrieved if chunk.corpus == question.corpus]
     found = _length(_union(_overlap(a, b) for a in here for b in question.excerpts))
     missed = _length(_union(question.excerpts)) - found

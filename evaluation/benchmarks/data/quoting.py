@@ -19,7 +19,7 @@ _DELIMITER = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QuotedQuestion:
     id: str
     doc: str
     type: str
@@ -32,14 +32,14 @@ class Question:
         return holds(context, self.needed) or any(holds(context, [[t]]) for t in self.instead)
 
 
-def load_questions(path: Path) -> list[Question]:
+def load_questions(path: Path) -> list[QuotedQuestion]:
     with path.open(encoding="utf-8") as lines:
         return [_question(json.loads(line)) for line in lines if line.strip()]
 
 
-def _question(row: dict[str, Any]) -> Question:
+def _question(row: dict[str, Any]) -> QuotedQuestion:
     parts = row.get("quotes") or [row["quote"]]
-    return Question(
+    return QuotedQuestion(
         id=row["id"],
         doc=row.get("doc", ""),
         type=row.get("type", ""),
@@ -58,7 +58,7 @@ class Contexts:
     texts: dict[str, str]
     tokens: dict[str, int]
 
-    def answered(self, questions: Iterable[Question]) -> list[float]:
+    def answered(self, questions: Iterable[QuotedQuestion]) -> list[float]:
         return [float(question.is_answered_by(self.texts[question.id])) for question in questions]
 
     def mean_tokens(self) -> float:
@@ -132,7 +132,7 @@ def gain(ours: Sequence[float], theirs: Sequence[float]) -> str:
 
 
 def report(
-    questions: Sequence[Question], budgets: Sequence[tuple[str, Sequence[Contexts]]]
+    questions: Sequence[QuotedQuestion], budgets: Sequence[tuple[str, Sequence[Contexts]]]
 ) -> Iterator[str]:
     """A table for each budget; the first system of each is compared with the others."""
     types = list(dict.fromkeys(question.type for question in questions))
@@ -153,7 +153,7 @@ def report(
             yield f"| {system.name} | " + " | ".join(cells) + " |"
 
 
-def misses(questions: Sequence[Question], contexts: Contexts) -> Iterator[str]:
+def misses(questions: Sequence[QuotedQuestion], contexts: Contexts) -> Iterator[str]:
     for question in questions:
         context = contexts.texts[question.id]
         if not question.is_answered_by(context):

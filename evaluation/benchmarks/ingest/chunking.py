@@ -20,7 +20,7 @@ from documents.embedders.base import Embedder
 from documents.embedders.sentence_transformers import SentenceTransformersEmbedder
 from documents.extractors import extractor_for
 from evaluation.benchmarks.data.excerpts import (
-    Question,
+    ExcerptQuestion,
     Retrieved,
     load_corpora,
     load_questions,
@@ -60,7 +60,7 @@ OTHERS = (Setting("fixed", 1000, 200), Setting("semantic", 220, 0))
 
 
 @dataclass(frozen=True)
-class Result:
+class ChunkerResult:
     name: str
     chunks: int
     tokens: float  # mean over all chunks
@@ -68,7 +68,7 @@ class Result:
     scores: np.ndarray  # question × (recall, precision, IoU)
 
 
-class Bench:
+class ChunkingBench:
     def __init__(self, data: Path, embedder: Embedder, vectors: KeptVectors) -> None:
         self.embedder = embedder
         self.vectors = vectors
@@ -124,7 +124,7 @@ class Bench:
     def text(self, chunk: Retrieved) -> str:
         return self.corpora[chunk.corpus][slice(*chunk.span)]
 
-    def measure(self, name: str, chunks: Sequence[Retrieved]) -> Result:
+    def measure(self, name: str, chunks: Sequence[Retrieved]) -> ChunkerResult:
         print(f"… {name}: {len(chunks)} chunks", file=sys.stderr)  # noqa: T201
         texts = [self.text(chunk) for chunk in chunks]
         questions = self.vectors.of([question.text for question in self.questions])
@@ -136,7 +136,7 @@ class Bench:
             for question, row in zip(self.questions, nearest, strict=True)
         ]
         rows = [(one.recall, one.precision, one.iou) for one in scores]
-        return Result(
+        return ChunkerResult(
             name, len(chunks), float(tokens.mean()), float(tokens[nearest].mean()), np.array(rows)
         )
 
@@ -152,7 +152,7 @@ def interval(differences: np.ndarray) -> tuple[float, float, float]:
     return float(differences.mean()), float(low), float(high)
 
 
-def table(results: Sequence[Result]) -> Iterable[str]:
+def table(results: Sequence[ChunkerResult]) -> Iterable[str]:
     yield "| chunker | chunks | mean tokens | retrieved | recall | precision | IoU |"
     yield "|---|--:|--:|--:|--:|--:|--:|"
     for one in results:
@@ -161,7 +161,7 @@ def table(results: Sequence[Result]) -> Iterable[str]:
         yield f"| {one.name} | {sizes} | {recall:.1f} | {precision:.2f} | {iou:.2f} |"
 
 
-def paired(pairs: Sequence[tuple[Result, Result]]) -> Iterable[str]:
+def paired(pairs: Sequence[tuple[ChunkerResult, ChunkerResult]]) -> Iterable[str]:
     yield "| ours | against, at equal mean tokens | recall, points | IoU, points |"
     yield "|---|---|--:|--:|"
     for ours, other in pairs:
@@ -172,7 +172,9 @@ def paired(pairs: Sequence[tuple[Result, Result]]) -> Iterable[str]:
         yield f"| {ours.name} | {other.name} | {' | '.join(cells)} |"
 
 
-def per_corpus(results: Sequence[Result], questions: Sequence[Question]) -> Iterable[str]:
+def per_corpus(
+    results: Sequence[ChunkerResult], questions: Sequence[ExcerptQuestion]
+) -> Iterable[str]:
     corpora = sorted({question.corpus for question in questions})
     yield f"| recall / IoU | {' | '.join(corpora)} |"
     yield "|---|" + "--:|" * len(corpora)
@@ -185,9 +187,9 @@ def per_corpus(results: Sequence[Result], questions: Sequence[Question]) -> Iter
         yield f"| {one.name} | {' | '.join(cells)} |"
 
 
-def run(bench: Bench, settings: Sequence[Setting], show: Callable[[str], None]) -> None:
-    results: list[Result] = []
-    pairs: list[tuple[Result, Result]] = []
+def run(bench: ChunkingBench, settings: Sequence[Setting], show: Callable[[str], None]) -> None:
+    results: list[ChunkerResult] = []
+    pairs: list[tuple[ChunkerResult, ChunkerResult]] = []
     for setting in settings:
         ours = bench.measure(setting.name, bench.ours(setting))
         other = bench.measure(*bench.recursive_of_mean(ours.tokens))
@@ -206,7 +208,7 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     embedder = SentenceTransformersEmbedder(threads=arguments.threads)
-    bench = Bench(arguments.data, embedder, KeptVectors(embedder))
+    bench = ChunkingBench(arguments.data, embedder, KeptVectors(embedder))
     run(bench, (*CURVE, *OTHERS) if arguments.all else CURVE, print)
 
 

@@ -17,7 +17,7 @@ CODES = stage.READING_CODES | {"too_large", "unsupported_type", "type_mismatch"}
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FileOutcome:
     path: Path
     kind: str
     end: str  # "ready", a code, or what must not be: "stuck", "status 500", …
@@ -42,13 +42,13 @@ class Trial:
         self.client = Client(raise_request_exception=False, SERVER_NAME="localhost")
         self.worker = shared_sandbox_worker()
 
-    def run(self, path: Path) -> Outcome:
+    def run(self, path: Path) -> FileOutcome:
         started = time.perf_counter()
         self.worker.peak_bytes = 0
         stage.reset_peak()
         kind, end = self._take(path)
         seconds = time.perf_counter() - started
-        return Outcome(path, kind, end, seconds, self.worker.peak_bytes or stage.peak_bytes())
+        return FileOutcome(path, kind, end, seconds, self.worker.peak_bytes or stage.peak_bytes())
 
     def _take(self, path: Path) -> tuple[str, str]:
         suffix = path.suffix.lower().lstrip(".") or "none"
@@ -70,8 +70,8 @@ class Trial:
         return document["source_type"], failure.get("code", "no code") if is_over else "stuck"
 
 
-def report(outcomes: Iterable[Outcome]) -> str:
-    by_kind: dict[str, list[Outcome]] = defaultdict(list)
+def report(outcomes: Iterable[FileOutcome]) -> str:
+    by_kind: dict[str, list[FileOutcome]] = defaultdict(list)
     for outcome in outcomes:
         by_kind[outcome.kind].append(outcome)
     lines = [

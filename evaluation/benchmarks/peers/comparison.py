@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.benchmarks.data.beir import Collection
+from evaluation.benchmarks.data.beir import BeirCollection
 from evaluation.benchmarks.peers.libraries import PEERS, postgres_megabytes
 from evaluation.benchmarks.search.quality import interval, judge
 from evaluation.benchmarks.service import asking, stage
@@ -88,7 +88,7 @@ def measure_peer(name: str, folder: Path, python: Path) -> Measured:
     return Measured(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def measure_ours(service: Service, collection: Collection) -> Measured:
+def measure_ours(service: Service, collection: BeirCollection) -> Measured:
     started = time.perf_counter()
     service.take_in(collection)
     indexing = time.perf_counter() - started
@@ -121,7 +121,7 @@ def _disk() -> float:
         return float(cursor.fetchone()[0]) / 2**20
 
 
-def one_set(name: str, collection: Collection, vectors: Any, model: Path, python: Path) -> None:
+def one_set(name: str, collection: BeirCollection, vectors: Any, model: Path, python: Path) -> None:
     documents = {
         pk: text.strip() or pk for pk, text in zip(collection.ids, collection.texts, strict=True)
     }
@@ -207,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     model = Path(kept.model.files.directory)
     if options.data:
         for name in options.sets:
-            one_set(name, Collection(options.data / name), kept.kept, model, options.python)
+            one_set(name, BeirCollection(options.data / name), kept.kept, model, options.python)
     if options.scale:
         at_scale(options.scale, options.rows, kept.model, model, options.python)
 

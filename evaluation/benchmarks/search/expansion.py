@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from evaluation.benchmarks.data.beir import Collection
+from evaluation.benchmarks.data.beir import BeirCollection
 from evaluation.benchmarks.service.client import Service, open_service, say
 from evaluation.benchmarks.service.uploads import arguments_for, set_up
 from evaluation.golden.formats import Article
@@ -27,7 +27,7 @@ SECONDS = 120.0  # for one expansion
 
 @dataclass
 class Paragraphs:
-    """A collection in the shape of `Collection`: paragraphs, and questions answered by one each."""
+    """Paragraphs and questions, with the interface of `BeirCollection`."""
 
     articles: list[Article]
     queries: dict[str, str]
@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     sets: dict[str, Any] = {
         "XQuAD-en": xquad(options.data / "xquad" / "xquad.en.json"),
-        "CISI": Collection(options.data / "beir" / "cisi"),
+        "CISI": BeirCollection(options.data / "beir" / "cisi"),
     }
     with small_model_server.running() as url:
         model = OpenAIModel(

@@ -18,7 +18,7 @@ import ir_measures
 import numpy as np
 from ir_measures import RR, R, nDCG
 
-from evaluation.benchmarks.data.beir import Collection
+from evaluation.benchmarks.data.beir import BeirCollection
 from evaluation.benchmarks.service import stage
 from evaluation.benchmarks.service.client import DEPTH, Run, describe, open_service, say
 
@@ -35,7 +35,7 @@ PACKAGES = ("Django", "pgvector", "sentence-transformers", "torch", "bm25s", "ir
 Scores = dict[str, np.ndarray]  # by measure one figure per query, in one order
 
 
-def ask_bm25s(collection: Collection) -> Run:
+def ask_bm25s(collection: BeirCollection) -> Run:
     import bm25s  # here, because other benchmarks do without requirements/bench.txt
     import Stemmer
 
@@ -56,7 +56,7 @@ def ask_bm25s(collection: Collection) -> Run:
     }
 
 
-def judge(collection: Collection, run: Run) -> Scores:
+def judge(collection: BeirCollection, run: Run) -> Scores:
     scored = {
         query: {document: 1 / rank for rank, document in enumerate(documents, start=1)}
         for query, documents in run.items()
@@ -82,7 +82,7 @@ def interval(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def report(name: str, collection: Collection, systems: Mapping[str, Scores]) -> None:
+def report(name: str, collection: BeirCollection, systems: Mapping[str, Scores]) -> None:
     say(f"\n### {name}: {len(collection.articles)} documents, {len(collection.queries)} queries\n")
     say("| | " + " | ".join(str(measure) for measure in MEASURES) + " |")
     say("|---|" + "--:|" * len(MEASURES))
@@ -122,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     embedders["default"]["BACKEND"] = "evaluation.benchmarks.data.vectors.KeptEmbedder"
     say(stage.machine(PACKAGES))
     for name in options.sets:
-        collection = Collection(options.data / name)
+        collection = BeirCollection(options.data / name)
         service = open_service(name)
         service.take_in(collection)
         say(describe(service))

@@ -20,7 +20,7 @@ import numpy as np
 from evaluation.benchmarks.search.single_legs import (
     CANDIDATES,
     TOP,
-    Bench,
+    LegBench,
     bare,
     last_statement,
     timed,
@@ -39,7 +39,7 @@ def say(line: str = "") -> None:
     sys.stdout.flush()
 
 
-def floor(bench: Bench, text: str) -> tuple[float, float, float]:
+def floor(bench: LegBench, text: str) -> tuple[float, float, float]:
     """Seconds for the question's vector, and for each leg's bare statement."""
     embed, vector = timed(lambda: bench.embedder.embed_query(text))
     with bench.inside():
@@ -51,7 +51,7 @@ def floor(bench: Bench, text: str) -> tuple[float, float, float]:
         return embed, near, bare(sent)
 
 
-def whole_request(bench: Bench, server: asking.Server, questions: Sequence[str]) -> None:
+def whole_request(bench: LegBench, server: asking.Server, questions: Sequence[str]) -> None:
     """Against the floor; then with its vector known, and then from the cache. Every other time the
     request comes first: whoever comes second finds pages in the processor's caches."""
     floors, fresh, warm, cached, plain = [], [], [], [], []
@@ -112,7 +112,7 @@ def _library_encode(embedder: Any) -> Callable[[str], Any]:
     return lambda text: model.encode(text, show_progress_bar=False)
 
 
-def count_statements(bench: Bench, questions: Sequence[str]) -> str:
+def count_statements(bench: LegBench, questions: Sequence[str]) -> str:
     """In all threads, without BEGIN and COMMIT."""
     from django.db.backends.utils import CursorWrapper
 
@@ -167,7 +167,7 @@ def build_tantivy(corpus: Any) -> Callable[[str], Any]:
     return ask
 
 
-def ts_rank_or(bench: Bench, text: str) -> Callable[[], Any]:
+def ts_rank_or(bench: LegBench, text: str) -> Callable[[], Any]:
     """PostgreSQL's own ranking over the same rows, as their owner: no policy in its way."""
     from evaluation.benchmarks.data.corpus import owner_rows
 
@@ -185,7 +185,7 @@ def ts_rank_or(bench: Bench, text: str) -> Callable[[], Any]:
     return lambda: owner_rows(statement, parameters)
 
 
-def lexical_leg(bench: Bench, kind: str, questions: Sequence[str]) -> None:
+def lexical_leg(bench: LegBench, kind: str, questions: Sequence[str]) -> None:
     ours, theirs, stock, overlaps = [], [], [], []
     for text in questions:
         with bench.inside():
@@ -204,7 +204,7 @@ def lexical_leg(bench: Bench, kind: str, questions: Sequence[str]) -> None:
     )
 
 
-def vector_leg(bench: Bench, questions: Sequence[str]) -> None:
+def vector_leg(bench: LegBench, questions: Sequence[str]) -> None:
     """Recall of the first ten, against numpy in single precision."""
     indexed, scanned, times = [], [], []
     for text in questions:
@@ -222,7 +222,7 @@ def vector_leg(bench: Bench, questions: Sequence[str]) -> None:
     say(f"HNSW over halfvec: recall@10 {np.mean(indexed):.4f}, p50 / p95 {both(times)} ms")
 
 
-def filtered(bench: Bench, server: asking.Server, questions: Sequence[str]) -> None:
+def filtered(bench: LegBench, server: asking.Server, questions: Sequence[str]) -> None:
     from evaluation.benchmarks.data.corpus import SHARES
 
     say(f"\n### Filters by tag, {len(questions)} questions, p50 / p95 of the whole request in ms\n")
@@ -249,7 +249,7 @@ def filtered(bench: Bench, server: asking.Server, questions: Sequence[str]) -> N
         )
 
 
-def small_tenants(bench: Bench, questions: Sequence[str]) -> None:
+def small_tenants(bench: LegBench, questions: Sequence[str]) -> None:
     """Others with fewer chunks in the same tables and the same vector index."""
     corpus = bench.corpus
     say(f"\n### Small tenants beside the large one, {len(questions)} questions\n")
@@ -274,7 +274,7 @@ def small_tenants(bench: Bench, questions: Sequence[str]) -> None:
         )
 
 
-def _small_tenant(bench: Bench, share: float) -> Bench:
+def _small_tenant(bench: LegBench, share: float) -> LegBench:
     """With the first documents of the corpus as its own; as it is, if an earlier run made it."""
     from documents.accounts import keys
     from documents.models import Namespace
@@ -288,7 +288,7 @@ def _small_tenant(bench: Bench, share: float) -> Bench:
     corpus = first_of(bench.corpus, tenant, share=share)
     if not tenant.chunk_count:
         insert(corpus)
-    return Bench(corpus, bench.embedder, bench.vectors)
+    return LegBench(corpus, bench.embedder, bench.vectors)
 
 
 def vectors_by(kind: str, embedder: Any) -> Any:
@@ -344,7 +344,7 @@ def main() -> None:
     vectors = vectors_by(options.vectors, embedder)
     corpus = open_corpus(options.data, rows=options.rows, vectors=vectors)
     embedder.warm()
-    bench = Bench(corpus, embedder, vectors, build_tantivy(corpus))
+    bench = LegBench(corpus, embedder, vectors, build_tantivy(corpus))
     natural = asking.natural_questions(corpus.texts, options.questions)
     short = asking.keyword_questions(corpus.texts, options.questions)
     with operator():

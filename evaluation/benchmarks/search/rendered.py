@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evaluation.benchmarks.data.beir import Article, Collection
+from evaluation.benchmarks.data.beir import Article, BeirCollection
 from evaluation.benchmarks.data.rendering import LAYOUTS, Layout, as_pdf
 from evaluation.benchmarks.search.quality import MEASURES, interval, judge
 from evaluation.benchmarks.service import stage
@@ -27,7 +27,7 @@ def as_text(article: Article) -> bytes:
 
 
 def take_in(
-    service: Service, collection: Collection, suffix: str, layouts: Sequence[Layout] = ()
+    service: Service, collection: BeirCollection, suffix: str, layouts: Sequence[Layout] = ()
 ) -> None:
     """As text files, or as PDFs in these layouts, one after the other."""
     from django.core.files.uploadedfile import SimpleUploadedFile
@@ -54,7 +54,7 @@ def take_in(
     terms.count(service.namespace_id, service.profile)
 
 
-def found_by(service: Service, collection: Collection, suffix: str) -> Any:
+def found_by(service: Service, collection: BeirCollection, suffix: str) -> Any:
     run = service.ask(collection, {})
     ending = f".{suffix}"
     return judge(
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     say("|---|" + "--:|" * (len(MEASURES) + 1))
     kept = True
     for name in options.sets:
-        collection = Collection(options.data / name)
+        collection = BeirCollection(options.data / name)
         scores = {}
         for suffix, wanted in (("txt", []), ("pdf", layouts)):
             service = open_service(f"{name}-{suffix}")

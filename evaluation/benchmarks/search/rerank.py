@@ -17,14 +17,14 @@ import numpy as np
 import Stemmer
 
 from documents.embedders.sentence_transformers import SentenceTransformersEmbedder
-from evaluation.benchmarks.data.beir import Collection
+from evaluation.benchmarks.data.beir import BeirCollection
 from retrieval.rerankers.base import RerankPassage
 from retrieval.rerankers.onnx import OnnxReranker
 
 WEIGHTS = (0.0, 0.3, 0.5, 0.7, 1.0)  # of the cross-encoder against the fused score
 
 
-def vectors(collection: Collection, saved: Path) -> tuple[dict[str, Any], np.ndarray]:
+def vectors(collection: BeirCollection, saved: Path) -> tuple[dict[str, Any], np.ndarray]:
     """Query vectors by id and the documents' matrix, kept in `saved` because they take minutes."""
     if not saved.exists():
         embedder = SentenceTransformersEmbedder(threads=1)
@@ -48,7 +48,7 @@ def ndcg(ranked: list[str], relevant: dict[str, int], k: int = 10) -> float:
     return gained / sum(grade / math.log2(n + 2) for n, grade in enumerate(best))
 
 
-def first_stage(collection: Collection, saved: Path, depth: int = 50) -> dict[str, Any]:
+def first_stage(collection: BeirCollection, saved: Path, depth: int = 50) -> dict[str, Any]:
     """For each query the union of both legs' best, with the fused score of each, best first."""
     stemmer = Stemmer.Stemmer("english")
     index = bm25s.BM25(k1=0.9, b=0.4)
@@ -67,7 +67,9 @@ def first_stage(collection: Collection, saved: Path, depth: int = 50) -> dict[st
     return fused
 
 
-def measure(collection: Collection, fused: Any, model: OnnxReranker, top: int, limit: int) -> None:
+def measure(
+    collection: BeirCollection, fused: Any, model: OnnxReranker, top: int, limit: int
+) -> None:
     chosen = sorted(collection.queries)
     random.Random(13).shuffle(chosen)  # noqa: S311  (the same sample every time)
     sums = dict.fromkeys(map(str, WEIGHTS), 0.0)
@@ -99,7 +101,7 @@ if __name__ == "__main__":
     parser.add_argument("--top", type=int, default=30)
     parser.add_argument("--max-length", type=int, default=256)
     options = parser.parse_args()
-    test = Collection(options.data)
+    test = BeirCollection(options.data)
     saved = options.vectors or options.data.with_suffix(".minilm.npz")
     measure(
         test,

@@ -20,7 +20,7 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 @dataclass
-class Bench:
+class LegBench:
     """The corpus in its tables, and each leg by itself, in this process."""
 
     corpus: Any

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.benchmarks.data.beir import Collection
+from evaluation.benchmarks.data.beir import BeirCollection
 from evaluation.benchmarks.service import stage
 
 DEPTH = 100
@@ -42,7 +42,7 @@ class Service:
             raise SystemExit(f"{path}: {answer.status_code} {answer.content[:500]!r}")
         return answer.json()
 
-    def take_in(self, collection: Collection) -> None:
+    def take_in(self, collection: BeirCollection) -> None:
         """What is there already, from an earlier run, is answered as a duplicate and costs little.
 
         An article without a text is known by its title: that is then what it says.
@@ -94,7 +94,7 @@ class Service:
                 texts += [passage.text for passage in passages]
         embedder.embed_batch(texts)
 
-    def ask(self, collection: Collection, options: Mapping[str, str]) -> Run:
+    def ask(self, collection: BeirCollection, options: Mapping[str, str]) -> Run:
         found = {}
         for name, text in collection.queries.items():
             body = {

@@ -150,6 +150,4 @@ class ErasureSerializer(StrictSerializer):
 
 
 def selection_of(fields: Mapping[str, Any]) -> ErasureSelection:
-    return ErasureSelection(
-        **{**fields, **({"ids": tuple(fields["ids"])} if "ids" in fields else {})}
-    )
+    return ErasureSelection(**{**fields, "ids": tuple(fields.get("ids", ()))})

@@ -74,7 +74,7 @@ def add_keys(apps: Any, schema_editor: Any) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("documents", "0020_collections"),
+        ("documents", "0022_namespace_links"),
     ]
 
     operations = [

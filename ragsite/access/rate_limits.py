@@ -35,7 +35,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Whether a request may pass, and what is left of its limit."""
+    """Whether a request may pass, and how much of its limit is left."""
 
     rate_class: str
     limit: int

@@ -46,7 +46,9 @@ class Command(BaseCommand):
         answers.add_argument("slug")
         answers.add_argument("--model", help="Alias of a language model; blank: the default.")
         answers.add_argument("--prompt", help="Added to the rules of every answer.")
-        answers.add_argument("--language", help="Answer in it, e.g. de; blank: as asked.")
+        answers.add_argument(
+            "--language", help="Language of answers, e.g. de; blank: that of the question."
+        )
         answers.add_argument(
             "--min-relevance",
             metavar="0..1",

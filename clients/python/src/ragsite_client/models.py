@@ -1,7 +1,7 @@
 """What the API answers. Fields that a newer server adds are kept."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 36f3d0af55d50834.
+# Made by generate.py, not by hand. Schema 1d4583823109bfe0.
 
 from pydantic import BaseModel, ConfigDict
 from datetime import datetime
@@ -577,7 +577,7 @@ class Hit(BaseModel):
     content: str
     relevance: float | None
     """
-    How likely the passage answers the question, 0…1, comparable between questions; nullif unknown (with an embedding model other than the bundled one in mode `semantic`).
+    How likely the passage answers the question, 0…1, comparable between questions; null if unknown (with an embedding model other than the bundled one in mode `semantic`).
     """
     scores: Scores
     ranks: Ranks

@@ -14,7 +14,7 @@ from documents.text.languages import configuration
 from documents.text.lexemes import prepare
 
 from .naming import rules_of
-from .rules.periods import Period, Stated, assigned, periods_of
+from .rules.periods import HeldPeriod, Stated, assigned, periods_of
 from .rules.rendering import plain
 from .statements import Changes, Slot
 
@@ -169,7 +169,7 @@ def _stated(row: FactStatement) -> Stated:
 def _heir(
     fact_id: uuid.UUID,
     rows: Iterable[FactStatement],
-    paired: Iterable[tuple[Period, uuid.UUID | None]],
+    paired: Iterable[tuple[HeldPeriod, uuid.UUID | None]],
 ) -> uuid.UUID | None:
     """Return the fact in which a statement of this one went on."""
     own = {row.pk for row in rows if row.fact_id == fact_id}
@@ -192,7 +192,7 @@ def _adopted(at: datetime) -> dict[str, Any]:
 
 
 def _bring_in_line(
-    act: _Refresh, fact: Fact, slot: Slot, period: Period, first: FactStatement
+    act: _Refresh, fact: Fact, slot: Slot, period: HeldPeriod, first: FactStatement
 ) -> None:
     wanted = {**slot._asdict(), "object_key": period.object_key, **_text_of(first)}
     held = _fields_of(period)
@@ -229,7 +229,7 @@ def _keep_past_state(fact: Fact, at: datetime) -> None:
     )
 
 
-def _create(act: _Refresh, slot: Slot, first: FactStatement, period: Period) -> uuid.UUID:
+def _create(act: _Refresh, slot: Slot, first: FactStatement, period: HeldPeriod) -> uuid.UUID:
     """Store a new fact. One that was split off keeps the tags and the source of the other part."""
     origin = Fact.objects.filter(pk=first.fact_id).first() if first.fact_id else None
     created = Fact.objects.create(
@@ -253,7 +253,7 @@ def _text_of(row: FactStatement) -> dict[str, Any]:
     return {"subject": row.subject, "predicate": row.predicate, "object": row.object}
 
 
-def _fields_of(period: Period) -> dict[str, Any]:
+def _fields_of(period: HeldPeriod) -> dict[str, Any]:
     return {
         "valid_from": period.valid_from,
         "valid_to": period.valid_to,

@@ -37,7 +37,7 @@ class Stated:
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class HeldPeriod:
     """An object that holds for a time, and the statements that say so, first stated first."""
 
     object_key: str
@@ -64,7 +64,7 @@ def raised(certainty: float, by: float) -> float:
     return round(max(certainty, by, confirmed), 6)
 
 
-def periods_of(statements: Iterable[Stated], *, is_single: bool) -> list[Period]:
+def periods_of(statements: Iterable[Stated], *, is_single: bool) -> list[HeldPeriod]:
     """Return the periods that follow from all statements about one subject and predicate.
 
     `is_single`: an object ends where another begins. At the same moment the later statement wins,
@@ -80,7 +80,7 @@ def periods_of(statements: Iterable[Stated], *, is_single: bool) -> list[Period]
     ]
 
 
-def _timeline(statements: Iterable[Stated]) -> list[Period]:
+def _timeline(statements: Iterable[Stated]) -> list[HeldPeriod]:
     runs: list[list[Stated]] = []
     for statement in _uncorrected(statements):
         if runs and _continues(runs[-1], statement):
@@ -89,7 +89,7 @@ def _timeline(statements: Iterable[Stated]) -> list[Period]:
             runs.append([statement])
     following = [run[0].valid_from for run in runs[1:]]
     return [
-        Period(
+        HeldPeriod(
             run[0].object_key,
             run[0].valid_from,
             _earlier(_end(run), next_begins),
@@ -130,8 +130,8 @@ def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
 
 
 def assigned(
-    periods: Sequence[Period], held: Collection[uuid.UUID]
-) -> list[tuple[Period, uuid.UUID | None]]:
+    periods: Sequence[HeldPeriod], held: Collection[uuid.UUID]
+) -> list[tuple[HeldPeriod, uuid.UUID | None]]:
     """Pair each period with the fact that goes on in it, None for a new one.
 
     A fact goes on where its earliest statement is; a fact that is split keeps the earlier part.

@@ -87,15 +87,15 @@ def _timeline(statements: Iterable[Stated]) -> list[HeldPeriod]:
             runs[-1].append(statement)
         else:
             runs.append([statement])
-    following = [run[0].valid_from for run in runs[1:]]
+    next_begins = [*(run[0].valid_from for run in runs[1:]), None]
     return [
         HeldPeriod(
             run[0].object_key,
             run[0].valid_from,
-            _earlier(_end(run), next_begins),
+            _earlier(_end(run), until),
             tuple(sorted(run, key=lambda one: one.stated_at)),
         )
-        for run, next_begins in zip(runs, [*following, None], strict=True)
+        for run, until in zip(runs, next_begins[: len(runs)], strict=True)
     ]
 
 

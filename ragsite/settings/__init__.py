@@ -25,6 +25,7 @@ from ragsite.settings import (
     outbound,
     rerank,
     security,
+    storage,
     web,
 )
 from ragsite.settings.api import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
@@ -228,12 +229,7 @@ QUOTAS = limits.quotas(env)
 
 # -- originals -------------------------------------------------------------------
 STORAGES = {
-    "default": {
-        "BACKEND": env.str(
-            "STORAGE_BACKEND", default="django.core.files.storage.FileSystemStorage"
-        ),
-        "OPTIONS": env.json("STORAGE_OPTIONS", default={"location": str(HOME / "storage")}),
-    },
+    "default": storage.originals(env, SUPABASE, home=HOME),
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 FILE_UPLOAD_TEMP_DIR = str(HOME / "tmp")

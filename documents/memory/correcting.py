@@ -11,7 +11,8 @@ from documents.ingestion.revision import content_changed
 from documents.models import Fact, FactStatement
 
 from . import vectors
-from .slots import moment, refresh
+from .naming import rules_of
+from .slots import moment, refresh, supporting
 from .statements import UNSET, Changes, FactConflict, Outcome, StatedFact, Unset
 from .writing import held_fact, in_one_transaction, locked_fact, remember, slot_of
 
@@ -46,7 +47,9 @@ def retract(namespace_id: uuid.UUID, fact_id: uuid.UUID) -> datetime:
         changes.clear()
         fact = locked_fact(namespace_id, fact_id)
         at = moment(namespace_id, {slot_of(fact)})
-        FactStatement.objects.filter(fact=fact, withdrawn_at=None).update(withdrawn_at=at)
+        rule = rules_of(namespace_id, [fact.predicate_key])[fact.predicate_key]
+        withdrawn = supporting(fact, is_single=rule.is_single)
+        FactStatement.objects.filter(pk__in=withdrawn).update(withdrawn_at=at)
         refresh(namespace_id, [slot_of(fact)], at, changes)
         audit.record("fact.retract", target=Target("fact", str(fact_id)))
         content_changed(namespace_id)

@@ -122,6 +122,18 @@ def _refresh(act: _Refresh, slot: Slot, *, is_single: bool) -> None:
         FactStatement.objects.filter(pk__in=moved).update(fact=kept)
 
 
+def supporting(fact: Fact, *, is_single: bool) -> list[uuid.UUID]:
+    """Return the statements that a fact follows from, without those that were corrected."""
+    rows = FactStatement.objects.filter(
+        **_slot_of(fact)._asdict(),
+        namespace=fact.namespace_id,
+        is_approved=True,
+        withdrawn_at=None,
+    )
+    periods = periods_of(map(_stated, rows), is_single=is_single)
+    return [one.id for period in periods for one in period.statements if one.fact_id == fact.pk]
+
+
 def _facts_of(
     namespace_id: uuid.UUID, slot: Slot, rows: Collection[FactStatement]
 ) -> dict[uuid.UUID, Fact]:

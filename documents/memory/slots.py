@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import connection
@@ -30,6 +30,8 @@ _WORDS = """
     FROM unnest(%(ids)s::uuid[], %(words)s::text[]) AS given (id, words)
     WHERE documents_fact.id = given.id
 """
+
+PARKED = datetime(9999, 12, 1, tzinfo=UTC)  # the end of facts on their way; never committed
 
 
 def lock_names(namespace_id: uuid.UUID, *, exclusively: bool = False) -> None:
@@ -78,6 +80,7 @@ class _Refresh:
     language: str
     changes: Changes
     adopting: Fact | None
+    parked: frozenset[uuid.UUID]
 
 
 def refresh(
@@ -94,9 +97,27 @@ def refresh(
     """
     rules = rules_of(namespace_id, {slot.predicate_key for slot in slots})
     language = Namespace.objects.values_list("language", flat=True).get(pk=namespace_id)
-    act = _Refresh(namespace_id, at, language, changes, adopting)
+    parked = _park(namespace_id, slots) if len(slots) > 1 else frozenset()
+    act = _Refresh(namespace_id, at, language, changes, adopting, parked)
     for slot in sorted(set(slots)):
         _refresh(act, slot, is_single=rules[slot.predicate_key].is_single)
+
+
+def _park(namespace_id: uuid.UUID, slots: Collection[Slot]) -> frozenset[uuid.UUID]:
+    """Close open facts for the moment: on their way between slots, the same fact may be in one
+    before the other has left it. Return which."""
+    wanted = set(slots)
+    open_facts = Fact.objects.filter(
+        namespace=namespace_id,
+        subject_key__in={slot.subject_key for slot in wanted},
+        predicate_key__in={slot.predicate_key for slot in wanted},
+        status=Fact.Status.APPROVED,
+        retracted_at=None,
+        valid_to=None,
+    ).exclude(source=Fact.Source.ROW)
+    ids = [fact.pk for fact in open_facts.defer("words") if _slot_of(fact) in wanted]
+    Fact.objects.filter(pk__in=ids).update(valid_to=PARKED)
+    return frozenset(ids)
 
 
 def _refresh(act: _Refresh, slot: Slot, *, is_single: bool) -> None:
@@ -106,7 +127,7 @@ def _refresh(act: _Refresh, slot: Slot, *, is_single: bool) -> None:
             **slot._asdict(), namespace=act.namespace_id, is_approved=True, withdrawn_at=None
         )
     }
-    facts = _facts_of(act.namespace_id, slot, rows.values())
+    facts = _facts_of(act, slot, rows.values())
     if act.adopting is not None:
         facts[act.adopting.pk] = act.adopting
     paired = assigned(periods_of(map(_stated, rows.values()), is_single=is_single), facts)
@@ -134,9 +155,7 @@ def supporting(fact: Fact, *, is_single: bool) -> list[uuid.UUID]:
     return [one.id for period in periods for one in period.statements if one.fact_id == fact.pk]
 
 
-def _facts_of(
-    namespace_id: uuid.UUID, slot: Slot, rows: Collection[FactStatement]
-) -> dict[uuid.UUID, Fact]:
+def _facts_of(act: _Refresh, slot: Slot, rows: Collection[FactStatement]) -> dict[uuid.UUID, Fact]:
     """Return the facts that follow from this slot's statements so far.
 
     After a change of aliases a fact is where all of its statements are, whatever its own keys; one
@@ -146,18 +165,22 @@ def _facts_of(
     inside = {row.fact_id for row in rows if row.fact_id}
     held = Fact.objects.filter(
         here | Q(pk__in=inside),
-        namespace=namespace_id,
+        namespace=act.namespace_id,
         status=Fact.Status.APPROVED,
         retracted_at=None,
     ).exclude(source=Fact.Source.ROW)
     elsewhere = FactStatement.objects.filter(
-        ~here, namespace=namespace_id, fact=OuterRef("pk"), is_approved=True, withdrawn_at=None
+        ~here, namespace=act.namespace_id, fact=OuterRef("pk"), is_approved=True, withdrawn_at=None
     )
-    return {
+    found: dict[uuid.UUID, Fact] = {
         fact.pk: fact
         for fact in held.defer("words").annotate(is_elsewhere=Exists(elsewhere))
         if not fact.is_elsewhere or (fact.pk in inside and _slot_of(fact) == slot)
     }
+    for fact in found.values():
+        if fact.valid_to == PARKED:
+            fact.valid_to = None
+    return found
 
 
 def _slot_of(fact: Fact) -> Slot:
@@ -194,6 +217,8 @@ def _retire(act: _Refresh, fact: Fact, slot: Slot, heir: uuid.UUID | None) -> No
     ended: dict[str, Any] = {**slot._asdict(), "retracted_at": act.at, "superseded_by": heir}
     if fact.status == Fact.Status.PROPOSED:
         ended |= _adopted(act.at)
+    if fact.pk in act.parked:
+        ended["valid_to"] = None
     Fact.objects.filter(pk=fact.pk).update(**ended)
     act.changes.closed.append(fact.pk)
 
@@ -218,6 +243,8 @@ def _bring_in_line(
         changed["believed_since"] = act.at
         if fact.valid_to is None and period.valid_to is not None:
             act.changes.closed.append(fact.pk)
+    if fact.pk in act.parked:
+        changed["valid_to"] = period.valid_to
     if not changed:
         return
     Fact.objects.filter(pk=fact.pk).update(**changed)

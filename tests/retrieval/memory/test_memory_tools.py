@@ -49,7 +49,7 @@ def test_odd_arguments_are_refused_by_name(
 ):
     error = refusal(context, name, arguments)
     assert error.code == "invalid_arguments"
-    assert path in error.message
+    assert error.details["errors"][0]["path"] == path
 
 
 def test_another_tenants_fact_cannot_be_forgotten(

@@ -70,6 +70,9 @@ class Some:
 Condition: TypeAlias = Exists | OneOf | Contains | Compares | Not | All | Some
 
 
+CONVERSATION_KEYS = frozenset({"session", "user"})  # metadata of conversations
+
+
 @dataclass(frozen=True, slots=True)
 class Filters:
     """What to search. Empty means everything; all conditions must hold."""
@@ -85,6 +88,9 @@ class Filters:
     metadata: Condition | None = None
     collections: tuple[str, ...] = ()  # names or ids; any of them
     attributes: Condition | None = None  # on the membership in one of the collections
+    # Conversations belong to their users: they are searched only if they are asked for.
+    include_conversations: bool = False
+    source_types_none: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()  # of the chunk, not of its document: not part of compile_filters
     matches_nothing: bool = False  # a list is empty, and one of its values would have to match
 
@@ -92,8 +98,32 @@ class Filters:
     def is_empty(self) -> bool:
         return self == NO_FILTERS
 
+    @property
+    def asks_for_conversations(self) -> bool:
+        """Whether they are named: by their kind, their documents, a collection, a session or user
+        in the metadata, or in so many words."""
+        return bool(
+            self.include_conversations
+            or CONVERSATION in self.source_types
+            or self.document_ids
+            or self.collections
+            or _names(self.metadata, CONVERSATION_KEYS)
+        )
+
 
 NO_FILTERS = Filters()
+
+
+def _names(condition: Condition | None, keys: frozenset[str]) -> bool:
+    """Whether a condition that documents must meet is about one of these metadata keys."""
+    match condition:
+        case All(parts):
+            return any(_names(part, keys) for part in parts)
+        case Some(parts):
+            return all(_names(part, keys) for part in parts)
+        case Exists() | OneOf() | Contains() | Compares():
+            return condition.path[0] in keys
+    return False
 
 
 class InvalidFilter(ValueError):
@@ -291,6 +321,7 @@ def compile_filters(filters: Filters, *, alias: str = "document") -> tuple[str, 
         *(f"NOT {c}" for c in sql.listed("tags && {}::text[]", filters.tags_none)),
         *sql.listed("id = ANY ({}::uuid[])", filters.document_ids),
         *sql.listed("source_type = ANY ({}::text[])", filters.source_types),
+        *(f"NOT {c}" for c in sql.listed("source_type = ANY ({}::text[])", filters.source_types_none)),
         *sql.listed("language = ANY ({}::text[])", filters.languages),
     ]
     if filters.date_from is not None:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from .filters import NO_FILTERS, Filters
+from .turns import TurnConditions
 
 __all__ = ["Candidate", "Diagnostics", "Filters", "Hit", "SearchRequest", "SearchResult"]
 
@@ -40,6 +41,7 @@ class SearchRequest:
     token_budget: int | None = None  # None: as configured
     context_format: str = "plain"  # a name of retrieval.context.assembly.FORMATS
     explain: bool = False
+    said: TurnConditions | None = None  # what a passage of a conversation must hold
     for_answer: bool = False  # used to write an answer: `auto` reranks if it can
 
 

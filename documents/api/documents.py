@@ -5,6 +5,7 @@ import uuid
 from dataclasses import asdict
 from typing import Any
 
+from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.db.models import F, QuerySet
 from django.http import HttpResponseBase
@@ -17,11 +18,12 @@ from rest_framework.views import APIView
 
 from documents.accounts import audit
 from documents.api.ingest.results import ResultSerializer, result_of
+from documents.conversations.transcripts import read_transcript
 from documents.ingestion import removal
 from documents.ingestion.editing import MetadataTooLarge, SourceUriTaken, amend
 from documents.intake import intake
 from documents.listing import documents_matching
-from documents.models import Chunk, Document, DocumentVersion
+from documents.models import CONVERSATION_MEDIA_TYPE, Chunk, Document, DocumentVersion
 from ragsite.access.rate_limits import BY_METHOD
 from ragsite.database.tenancy import namespace
 from ragsite.platform.errors import ApiError
@@ -203,7 +205,11 @@ class OriginalView(APIView):
 
 
 def original_of(version: DocumentVersion, name: str) -> HttpResponseBase:
-    """Return the stored file as a download."""
+    """Return the stored file as a download; of a conversation, its transcript."""
+    if version.media_type == CONVERSATION_MEDIA_TYPE:
+        text = read_transcript(version).text.encode()
+        file = ContentFile(text)
+        return file_response(file, name=f"{name}.txt", media_type="text/plain", size=len(text))
     try:
         original = default_storage.open(version.storage_key)
     except FileNotFoundError:

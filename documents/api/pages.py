@@ -92,6 +92,12 @@ class NewestFirst(Pages):
         return moment is not None and moment.utcoffset() == timedelta(0)
 
 
+class ByDate(NewestFirst):
+    """In the order in which turns were said."""
+
+    ordering = ("at", "number", "id")
+
+
 class ByOrdinal(Pages):
     ordering = "ordinal"
 

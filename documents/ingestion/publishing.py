@@ -15,6 +15,7 @@ from documents.jobs import queue
 from documents.jobs.claims import LeaseLost
 from documents.jobs.leases import BuildLease, Lease
 from documents.models import (
+    CONVERSATION,
     Chunk,
     Document,
     DocumentVersion,
@@ -99,6 +100,8 @@ def publish(
             raise ChunkingChanged(requested_by(document))
         before = document.live_version
         if before is not None and before > version.number:  # a newer version was faster
+            if document.source_type == CONVERSATION:  # nothing is kept of how it was
+                extracted = Extracted("")
             _write_version(version, extracted, DocumentVersion.State.SUPERSEDED, chunking)
             return False
         removed = _clear(document, version, profile, extracted) if before is not None else 0
@@ -107,6 +110,8 @@ def publish(
         warnings = record_rows(document, version, extracted)
         extracted = replace(extracted, warnings=(*extracted.warnings, *warnings))
         _write_version(version, extracted, DocumentVersion.State.LIVE, chunking)
+        if document.source_type == CONVERSATION:
+            DocumentVersion.objects.filter(document=document, number__lt=version.number).delete()
         if Reindex.objects.filter(state__in=Reindex.OPEN).update(has_work=True):
             queue.wake_workers()
         # Last, because it locks the namespace's row against other publishers.

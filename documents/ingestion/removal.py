@@ -78,7 +78,7 @@ def remove(namespace_id: uuid.UUID, document_id: uuid.UUID) -> RemovalReceipt:
         chunks=chunks,
         facts=facts,
         jobs=jobs,
-        files=len(keys) - len(left),
+        files=sum(map(bool, keys)) - len(left),
         files_left=left,
     )
 
@@ -137,4 +137,4 @@ def _remove_some(
     )
     counts = {"versions": len(keys), "chunks": chunks, "facts": facts, "jobs": jobs}
     audit.record("document.delete", count=len(ids), details={**counts, **(details or {})})
-    return BulkReceipt(ids, len(keys), chunks, facts, jobs, len(keys), keys)
+    return BulkReceipt(ids, len(keys), chunks, facts, jobs, sum(map(bool, keys)), keys)

@@ -5,6 +5,7 @@ whole installation (operators)."""
 
 from .audit import AuditEvent
 from .collections import Collection, CollectionBatch, CollectionDocument
+from .conversations import CONVERSATION, CONVERSATION_MEDIA_TYPE, Conversation, Turn
 from .documents import Document, DocumentVersion
 from .facts import Fact
 from .indexing import Chunk, EmbeddingCache, IndexProfile
@@ -18,6 +19,8 @@ from .terms import ChunkTerms, TermFrequency, TermStatistics
 from .usage import EmbeddingUsage, LanguageModelUsage, ProviderPace
 
 __all__ = [
+    "CONVERSATION",
+    "CONVERSATION_MEDIA_TYPE",
     "ApiKey",
     "AuditEvent",
     "Chunk",
@@ -25,6 +28,7 @@ __all__ = [
     "Collection",
     "CollectionBatch",
     "CollectionDocument",
+    "Conversation",
     "Document",
     "DocumentRemoval",
     "DocumentVersion",
@@ -43,5 +47,6 @@ __all__ = [
     "Reindex",
     "TermFrequency",
     "TermStatistics",
+    "Turn",
     "WorkerHeartbeat",
 ]

@@ -44,6 +44,7 @@ def select(
         likely = candidates[:looked_at]
         new = fetch_rows([c.chunk_id for c in likely if c.chunk_id not in rows])
         rows |= new
+        likely = _said(likely, rows, request)
         overheads |= _overheads(new, form, count_tokens)
         picks, dropped = diversify(
             likely,
@@ -62,6 +63,24 @@ def select(
     if request.expand == "section":
         widen(picks, rows)
     return Selection(picks, dropped, rows)
+
+
+def _said(
+    candidates: Sequence[Candidate],
+    rows: Mapping[uuid.UUID, StoredChunk],
+    request: SearchRequest,
+) -> Sequence[Candidate]:
+    """Leave out passages without a turn that was asked for."""
+    if request.said is None:
+        return candidates
+    kept = []
+    for candidate in candidates:
+        row = rows.get(candidate.chunk_id)
+        if row and request.said.hold_for_any(row.own_metadata.get("turns", ())):
+            kept.append(candidate)
+        else:
+            candidate.dropped = "turns"
+    return kept
 
 
 def token_budget(request: SearchRequest) -> int:

@@ -84,9 +84,7 @@ def read_index(namespace_id: uuid.UUID) -> SearchedIndex:
     found = query_in_namespace(namespace_id, _INDEX, {"namespace": namespace_id})
     (revision, chunk_count, language, profile_id, written, has_conversations) = found[0]
     profile = _profile(namespace_id, profile_id, written)
-    return SearchedIndex(
-        namespace_id, revision, chunk_count, language, profile, has_conversations
-    )
+    return SearchedIndex(namespace_id, revision, chunk_count, language, profile, has_conversations)
 
 
 @lru_cache(maxsize=4096)  # one per namespace

@@ -29,6 +29,9 @@ class TurnConditions:
         return (self.since is None or at >= self.since) and (self.until is None or at <= self.until)
 
 
+NO_CONDITIONS = TurnConditions()
+
+
 def merged(passages: Sequence[Sequence[StoredTurn]]) -> list[StoredTurn]:
     """Return the turns of several chunks, each once, in the order in which they were said."""
     by_id = {turn["turn"]: turn for turns in passages for turn in turns}

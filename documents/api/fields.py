@@ -38,7 +38,10 @@ class CleanedTextField(serializers.CharField):
         super().__init__(trim_whitespace=False, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> Any:
-        return super().run_validation(text(data) if isinstance(data, str) else data)
+        value = super().run_validation(text(data) if isinstance(data, str) else data)
+        if isinstance(value, str) and not value.strip():
+            self.fail("blank")
+        return value
 
 
 @extend_schema_field(MOMENT)

@@ -80,15 +80,17 @@ class TurnSplitter:
         later than at its end, so that no turn is left out."""
         counts = self.count_tokens([text[start:end] for start, end in units])
         before = [0, *accumulate(counts)]
-        first = 0
+        first = reached = 0
         while first < len(units):
             stop = min(first + self.turns, len(units))
             while stop - first > 1 and not self._fits(text, units, before, first, stop):
                 stop -= 1
+            if stop <= reached:  # all of it is in the window before
+                first += 1
+                continue
             yield units[first][0], units[stop - 1][1]
-            if stop == len(units):
-                return
-            first = min(first + self.stride, stop)
+            reached = stop
+            first = len(units) if stop == len(units) else min(first + self.stride, stop)
 
     def _fits(
         self, text: str, units: Sequence[Span], before: Sequence[int], first: int, stop: int

@@ -25,9 +25,7 @@ def _optional_name(help_text: str) -> serializers.CharField:
 class NewTurnSerializer(StrictSerializer):
     session = _name("The conversation that it belongs to, as the client calls it.", required=False)
     role = serializers.CharField(max_length=40, help_text="Such as user or assistant.")
-    content = CleanedTextField(
-        max_length=MAX_CONTENT, help_text="What was said, word for word."
-    )
+    content = CleanedTextField(max_length=MAX_CONTENT, help_text="What was said, word for word.")
     at = MomentField(required=False, help_text="When; without it now. A bare date is its midnight.")
     user = _optional_name("Whose conversation it is.")
     speaker = _optional_name("Who speaks, by name; without it, the role stands for the name.")
@@ -37,7 +35,7 @@ class NewTurnSerializer(StrictSerializer):
 
 
 class RememberSerializer(StrictSerializer):
-    turns = NewTurnSerializer(many=True, min_length=1, max_length=MAX_TURNS)
+    turns = serializers.ListField(child=NewTurnSerializer(), min_length=1, max_length=MAX_TURNS)
     session = _name("Of turns that name none.", required=False)
     user = _name("Of turns that name none.", required=False)
     wait = serializers.FloatField(

@@ -9,7 +9,7 @@ from documents.models import Namespace
 
 
 class QueryLog(models.Model):
-    """A question and figures about its answer, but no text of any document.
+    """A question, figures about its answer and where its hits stand, but no text of any document.
 
     Kept for QUERY_LOG_DAYS; with 0 nothing is written.
     """
@@ -21,8 +21,13 @@ class QueryLog(models.Model):
     request_id = models.CharField(max_length=128, blank=True)
     query = models.TextField()
     filters = models.JSONField(default=dict)
-    options = models.JSONField(default=dict)  # k, mode, fusion, reranker
+    # k, mode, fusion, reranker; under "changed" the other options that are not the defaults
+    options = models.JSONField(default=dict)
     hits = models.PositiveIntegerField()
+    # The first hits: [{"document", "chunk", "start", "end", "relevance"}]; null in rows from
+    # before this was kept.
+    returned = models.JSONField(null=True)
+    relevance = models.FloatField(null=True)  # of the best hit
     # Of the best hit: cosine similarity and BM25 are comparable between queries, fused scores are
     # not.
     best_vector = models.FloatField(null=True)

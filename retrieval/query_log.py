@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -22,7 +23,7 @@ from ragsite.database.tenancy import namespace
 from ragsite.platform.logs import current_request_id
 
 from .models import QueryLog
-from .requests import SearchRequest, SearchResult
+from .requests import Hit, SearchRequest, SearchResult
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +31,15 @@ MAX_WAITING = 1000  # rows; more are dropped, so that the log cannot fill the me
 BATCH_SECONDS = 1.0  # rows are collected this long and written together
 MAX_DELAY = 2 * BATCH_SECONDS  # seconds; a row not written by then never will be
 POLL_SECONDS = 0.1
+
+MAX_RETURNED = 50  # hits whose places are kept
+
+# Options beside the question that a row keeps where they are not the default.
+_DEFAULTS: dict[str, Any] = {
+    field.name: field.default
+    for field in fields(SearchRequest)
+    if field.name not in {"query", "filters", "k", "mode", "fusion", "explain", "highlight"}
+}
 
 LogRow = dict[str, Any]  # by column name
 
@@ -114,8 +124,11 @@ def _row(
             "mode": request.mode,
             "fusion": request.fusion,
             "reranker": diagnostics.reranker,
+            "changed": _changed(request),
         },
         "hits": len(result.hits),
+        "returned": [_place(hit) for hit in result.hits[:MAX_RETURNED]],
+        "relevance": result.relevance,
         "best_vector": _best(hit.candidate.similarity for hit in result.hits),
         "best_lexical": _best(hit.candidate.lexical for hit in result.hits),
         "cache": result.cache,
@@ -123,6 +136,36 @@ def _row(
         "times_ms": diagnostics.times_ms,
         "created_at": timezone.now(),
     }
+
+
+def _place(hit: Hit) -> dict[str, Any]:
+    """Where a hit stands. Its text and title are looked up when somebody reads the log."""
+    return {
+        "document": hit.candidate.document_id,
+        "chunk": hit.candidate.chunk_id,
+        "start": hit.start,
+        "end": hit.end,
+        "relevance": hit.relevance,
+    }
+
+
+def _changed(request: SearchRequest) -> dict[str, Any]:
+    """The options that differ from the defaults, so that the question can be asked again alike."""
+    return {
+        name: value
+        for name, default in _DEFAULTS.items()
+        if (value := getattr(request, name)) != default
+    }
+
+
+def asked_again(row: QueryLog) -> dict[str, Any]:
+    """The options of a logged question, as fields of SearchRequest. Rows from before the options
+    were kept have only some of them."""
+    options = {name: row.options[name] for name in ("k", "mode", "fusion") if name in row.options}
+    options |= {k: v for k, v in row.options.get("changed", {}).items() if k in _DEFAULTS}
+    if "thresholds" in options:
+        options["thresholds"] = tuple((stage, least) for stage, least in options["thresholds"])
+    return options
 
 
 def _best(scores: Any) -> float | None:

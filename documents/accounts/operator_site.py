@@ -1,14 +1,12 @@
-"""The admin site: its login, and the state of the service on its index page."""
+"""The admin site: its login, its menu, and the dashboard as its index page."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.contrib.admin import AdminSite
 from django.db.models import Model
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
-
-from documents.jobs import status
 
 from . import audit, navigation
 from .signing_in import SignInForm
@@ -20,7 +18,8 @@ WITHOUT_PAGES = {"django_q"}
 class OperatorSite(AdminSite):
     site_header = site_title = "Ragsite"
     login_form = SignInForm
-    index_template = "admin/operator_index.html"
+    # Set by evaluation/admin/dashboard, which may look into every app.
+    dashboard: Callable[[HttpRequest], dict[str, Any]] | None = None
 
     def register(
         self,
@@ -43,8 +42,13 @@ class OperatorSite(AdminSite):
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        context = {**(extra_context or {}), "work": status.work_status()}
-        return super().index(request, context)
+        """The dashboard for those who may see documents; Django's list of pages for others."""
+        if self.dashboard is None or not request.user.has_perm("documents.view_document"):
+            return super().index(request, extra_context)
+        context = {**self.each_context(request), "title": "Dashboard", "subtitle": None}
+        context |= {**self.dashboard(request), **(extra_context or {})}
+        request.current_app = self.name
+        return TemplateResponse(request, "admin/dashboard/dashboard.html", context)
 
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -1,5 +1,5 @@
 """The REST API of documents, jobs, namespaces, profiles and usage.
 
-In: requests of API keys. Out: JSON. Views validate, call the pipelines and serialise. May import
-everything in `documents` and `ragsite` but the admin.
+In: requests with API keys. Out: JSON. Views validate, call the pipelines and serialise. May import
+everything in `documents` and `ragsite` except the admin.
 """

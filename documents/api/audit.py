@@ -1,4 +1,4 @@
-"""A namespace's audit log, for keys of scope admin."""
+"""A namespace's audit log, for keys with the scope admin."""
 
 from typing import Any
 
@@ -50,11 +50,13 @@ class AuditListView(NamespacedListView):
     @extend_schema(
         operation_id="audit_list",
         parameters=[
-            OpenApiParameter("action", str, description="Such as document.delete."),
-            OpenApiParameter("actor", str, description="A user's name, or a key's prefix."),
+            OpenApiParameter("action", str, description="For example document.delete."),
+            OpenApiParameter(
+                "actor", str, description="The name of a user, or the prefix of a key."
+            ),
             OpenApiParameter("target_id", str),
         ],
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Who did what in this namespace, newest first. Needs the scope admin."""
+        """List who did what in this namespace, newest first. Requires the scope admin."""
         return super().get(request, *args, **kwargs)

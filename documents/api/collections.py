@@ -23,7 +23,7 @@ from .views import NamespacedListView, caller_of, in_namespace
 MAX_PAIRS = 16
 MAX_KEY, MAX_TEXT = 64, 512  # characters
 MAX_DAYS = 365
-MAX_DOCUMENTS = 500  # of one request
+MAX_DOCUMENTS = 500  # per request
 _TEXT = {"type": "string", "maxLength": MAX_TEXT}
 
 
@@ -119,7 +119,8 @@ class CollectionChangeSerializer(StrictSerializer):
         max_value=MAX_DAYS,
         required=False,
         allow_null=True,
-        help_text="Days after its last use from which on nothing is found in it; null: never.",
+        help_text="Days after the last use until the collection expires, after which nothing is "
+        "found in it; null: never.",
     )
 
 
@@ -128,12 +129,13 @@ class MembersSerializer(StrictSerializer):
         child=serializers.UUIDField(), min_length=1, max_length=MAX_DOCUMENTS
     )
     attributes = AttributesField(
-        required=False, help_text="Of each of these; left out: those that it has stay."
+        required=False,
+        help_text="Attributes of each of these documents. If omitted, they keep those they have.",
     )
 
 
 class MemberChangeSerializer(StrictSerializer):
-    attributes = AttributesField(help_text="They replace those that it had.")
+    attributes = AttributesField(help_text="They replace the previous attributes.")
 
 
 class MemberSerializer(serializers.ModelSerializer):
@@ -149,7 +151,7 @@ class MemberSerializer(serializers.ModelSerializer):
 
 
 def find_collection(pk: uuid.UUID) -> Collection:
-    """Raises NotFound, for another tenant's id exactly as for an unknown one."""
+    """Find a collection. Raises NotFound for another tenant's id exactly as for an unknown one."""
     found = Collection.objects.filter(pk=pk).first()
     if found is None:
         raise NotFound
@@ -180,7 +182,7 @@ class CollectionListView(NamespacedListView):
 
     @extend_schema(operation_id="collections_list")
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """The collections, newest first."""
+        """List the collections, newest first."""
         return super().get(request, *args, **kwargs)
 
     @extend_schema(
@@ -190,7 +192,8 @@ class CollectionListView(NamespacedListView):
     )
     @in_namespace
     def post(self, request: Request) -> Response:
-        """Create a collection. 200 with the one that is there, if it has this name and is equal."""
+        """Create a collection. Returns 200 with the existing one if it has this name and is
+        equal."""
         form = CollectionChangeSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         description = editing.CollectionDescription(**form.validated_data)
@@ -216,7 +219,7 @@ class CollectionView(APIView):
     )
     @in_namespace
     def patch(self, request: Request, pk: uuid.UUID) -> Response:
-        """Replace the fields that are given."""
+        """Replace the submitted fields."""
         form = CollectionChangeSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         try:
@@ -240,7 +243,7 @@ class CollectionDocumentListView(NamespacedListView):
 
     @extend_schema(operation_id="collections_documents")
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """The documents in the collection, last added first."""
+        """List the documents in the collection, most recently added first."""
         return super().get(request, *args, **kwargs)
 
     @extend_schema(
@@ -250,7 +253,7 @@ class CollectionDocumentListView(NamespacedListView):
     )
     @in_namespace
     def post(self, request: Request, pk: uuid.UUID) -> Response:
-        """Add documents. Those that are in it already stay, with the attributes given now."""
+        """Add documents. Documents already in the collection get the attributes of this request."""
         collection = find_collection(pk)
         form = MembersSerializer(data=request.data)
         form.is_valid(raise_exception=True)
@@ -283,7 +286,7 @@ class CollectionDocumentView(APIView):
     @extend_schema(operation_id="collections_remove", responses={204: None})
     @in_namespace
     def delete(self, request: Request, pk: uuid.UUID, document_id: uuid.UUID) -> Response:
-        """Take the document out of the collection; it stays in the namespace."""
+        """Remove the document from the collection; it stays in the namespace."""
         if not membership.remove(find_collection(pk), [document_id]):
             raise NotFound
         return Response(status=204)

@@ -27,6 +27,7 @@ from documents.models import CONVERSATION_MEDIA_TYPE, Chunk, Document, DocumentV
 from ragsite.access.rate_limits import BY_METHOD
 from ragsite.database.tenancy import namespace
 from ragsite.platform.errors import ApiError
+from ragsite.web.rendering import IgnoreAcceptHeader
 from ragsite.web.streaming import file_response
 
 from .pages import ByOrdinal
@@ -42,7 +43,7 @@ from .views import NamespacedListView, caller_of, check_parameters, in_namespace
 
 
 def find_document(pk: uuid.UUID) -> Document:
-    """Raises NotFound, for another tenant's id exactly as for an unknown one."""
+    """Find a document. Raises NotFound for another tenant's id exactly as for an unknown one."""
     document = Document.objects.filter(pk=pk).first()
     if document is None:
         raise NotFound
@@ -50,7 +51,7 @@ def find_document(pk: uuid.UUID) -> Document:
 
 
 def find_version(request: Request, document: Document) -> DocumentVersion:
-    """The version named by ?version=N, else the live one."""
+    """Return the version requested by ?version=N, by default the live one."""
     check_parameters(request, frozenset({"version"}))
     asked = request.query_params.get("version", document.live_version or document.document_version)
     if not re.fullmatch(r"-?[0-9]+", str(asked)):
@@ -67,7 +68,7 @@ MAX_VERSION_DIGITS = 9  # digits; the database has no larger numbers
 VERSION = OpenApiParameter(
     "version",
     int,
-    description="A version number; the live one if left out.",
+    description="A version number; by default the live version.",
 )
 
 
@@ -115,7 +116,7 @@ class DocumentView(APIView):
     )
     def patch(self, request: Request, pk: uuid.UUID) -> Response:
         """Replace title, tags, source_uri or dated_at; merge metadata (RFC 7396). Filters see the
-        change at once. Only a new title is indexed again; until then the old one is searched."""
+        change at once. Only a new title requires indexing; until then the old one is found."""
         form = DocumentChangeSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         try:
@@ -130,7 +131,7 @@ class DocumentView(APIView):
 
     @extend_schema(operation_id="documents_delete", responses={200: RemovalSerializer})
     def delete(self, request: Request, pk: uuid.UUID) -> Response:
-        """Remove the document, its chunks, facts, jobs and stored files; answers with a receipt."""
+        """Delete the document, its chunks, facts, jobs and stored files. Returns a receipt."""
         try:
             receipt = removal.remove(caller_of(request).namespace_id, pk)
         except Document.DoesNotExist:
@@ -149,7 +150,7 @@ class ChunkListView(NamespacedListView):
 
     @extend_schema(operation_id="documents_chunks")
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """The searchable chunks of the live version, in their order."""
+        """List the searchable chunks of the live version, in order."""
         return super().get(request, *args, **kwargs)
 
 
@@ -171,7 +172,7 @@ class TextView(APIView):
     @extend_schema(operation_id="documents_text", parameters=[VERSION], responses=TextSerializer)
     @in_namespace
     def get(self, request: Request, pk: uuid.UUID) -> Response:
-        """The normalised text. `text[start:end]`, in code points, is what a span cites."""
+        """Return the normalised text. A span cites `text[start:end]`, in code points."""
         document = find_document(pk)
         version = find_version(request, document)
         if version.published_at is None:
@@ -191,6 +192,7 @@ class TextView(APIView):
 
 class OriginalView(APIView):
     rate_class = BY_METHOD
+    content_negotiation_class = IgnoreAcceptHeader
 
     @extend_schema(
         operation_id="documents_original",
@@ -198,7 +200,7 @@ class OriginalView(APIView):
         responses={(200, "*/*"): OpenApiResponse(OpenApiTypes.BINARY)},
     )
     def get(self, request: Request, pk: uuid.UUID) -> HttpResponseBase:
-        """The file as it was uploaded, byte for byte."""
+        """Return the file as it was uploaded, byte for byte."""
         with namespace(caller_of(request).namespace_id):
             version = find_version(request, find_document(pk))
         return original_of(version, version.file_name or f"{pk}")
@@ -226,8 +228,8 @@ class DocumentReindexView(APIView):
         operation_id="documents_reindex", request=None, responses={202: ResultSerializer}
     )
     def post(self, request: Request, pk: uuid.UUID) -> Response:
-        """Index the newest version again: after a failure, or with a newer release. While the
-        namespace is being reindexed, under both profiles."""
+        """Index the newest version again, after a failure or with a newer release. While the
+        namespace is being reindexed, it is indexed under both profiles."""
         try:
             with namespace(caller_of(request).namespace_id):
                 receipt = intake.resubmit(caller_of(request).namespace_id, pk)

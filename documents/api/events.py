@@ -9,13 +9,13 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
-from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from documents.jobs import queue
 from documents.models import IngestJob
 from ragsite.database.tenancy import namespace
+from ragsite.web.rendering import IgnoreAcceptHeader
 from ragsite.web.streaming import event_stream
 
 from .jobs import find_job
@@ -29,16 +29,12 @@ EVENT = {
     "type": "object",
     "properties": {
         "event": {"type": "string", "enum": ["progress", "end"]},
-        "data": {"type": "string", "description": "A job as `GET /jobs/{id}` shows it, in JSON."},
+        "data": {
+            "type": "string",
+            "description": "A job as returned by `GET /jobs/{id}`, in JSON.",
+        },
     },
 }
-
-
-class IgnoreAcceptHeader(DefaultContentNegotiation):
-    """The stream renders itself, and errors are JSON even for clients that accept only events."""
-
-    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
-        return renderers[0], renderers[0].media_type
 
 
 class JobEventsView(APIView):
@@ -50,10 +46,11 @@ class JobEventsView(APIView):
         responses={(200, "text/event-stream"): EVENT},
     )
     def get(self, request: Request, pk: uuid.UUID) -> HttpResponseBase:
-        """Events `progress` while it changes, then one `end` with the job as it ended."""
+        """Send `progress` events while the job changes, then one `end` event with its final
+        state."""
         namespace_id = caller_of(request).namespace_id
         with namespace(namespace_id):
-            find_job(pk)  # 404 now, while there is still a status to answer with
+            find_job(pk)  # 404 now, because a stream cannot change its status
         return event_stream(follow(namespace_id, pk))
 
 

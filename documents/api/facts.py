@@ -30,7 +30,7 @@ class FactListView(NamespacedListView):
         facts = Fact.objects.filter(retracted_at=None).select_related("document", "version")
         facts = facts.filter(**{n: asked[n] for n in ("subject", "predicate") if n in asked})
         if "object" in asked:
-            # By its hash, because that is what the index holds.
+            # By its hash, because the hash is what is indexed.
             digest = hashlib.md5(asked["object"].encode(), usedforsecurity=False).hexdigest()
             facts = facts.alias(hash=MD5("object")).filter(hash=digest, object=asked["object"])
         if "document_id" in asked:
@@ -41,23 +41,23 @@ class FactListView(NamespacedListView):
                 Q(valid_from=None) | Q(valid_from__lte=moment),
                 Q(valid_to=None) | Q(valid_to__gt=moment),
             )
-        # A version's text is long, and none of it is shown here.
+        # A version's text is long and not needed here.
         return facts.only(*SHOWN, "document__source_uri", "version__number")
 
     @extend_schema(
         operation_id="facts_list",
         parameters=[
-            OpenApiParameter("subject", str, description="Exactly this subject."),
-            OpenApiParameter("predicate", str, description="Exactly this predicate."),
-            OpenApiParameter("object", str, description="Exactly this object."),
+            OpenApiParameter("subject", str, description="The exact subject."),
+            OpenApiParameter("predicate", str, description="The exact predicate."),
+            OpenApiParameter("object", str, description="The exact object."),
             OpenApiParameter("document_id", uuid.UUID),
             OpenApiParameter(
-                "as_of", MOMENT, description="Only what holds at this moment; ISO 8601."
+                "as_of", MOMENT, description="Only facts that are valid at this time; ISO 8601."
             ),
         ],
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """What documents say; the facts of one document's rows are in the order of the rows."""
+        """List the facts stated in documents. Facts from the rows of a file are in row order."""
         return super().get(request, *args, **kwargs)
 
 
@@ -71,10 +71,10 @@ SHOWN = [
 
 
 def _moment_in(value: str) -> datetime:
-    """A date alone is its beginning; without a zone it is UTC."""
+    """Parse a date or time: a date means its start, and a time without a zone is UTC."""
     try:
         moment = datetime.fromisoformat(value)
-        # In UTC, because the database takes no zone that is 16 hours or more away from it.
+        # In UTC, because the database rejects offsets of 16 hours or more.
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         raise ValidationError({"as_of": "Must be a date or a time in ISO 8601."}) from None

@@ -26,7 +26,7 @@ class TextField(serializers.CharField):
         return str(super().to_internal_value(data))
 
 
-MOMENT = {  # a date alone, too
+MOMENT = {  # also a date without a time
     "anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}]
 }
 
@@ -46,7 +46,7 @@ class CleanedTextField(serializers.CharField):
 
 @extend_schema_field(MOMENT)
 class MomentField(serializers.Field):
-    """A date or a date and time. A bare date means its first or, as an end, its last moment."""
+    """A date with or without a time. A bare date means its start or, as an upper bound, its end."""
 
     def __init__(self, *, end_of_day: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -126,7 +126,7 @@ def _read_json(data: Any) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
-        raise serializers.ValidationError("This is not JSON we can read.") from None
+        raise serializers.ValidationError("This is not valid JSON.") from None
 
 
 @extend_schema_field({"$ref": JSON_OBJECT})
@@ -149,18 +149,20 @@ class MetadataField(serializers.JSONField):
 
 
 class ChunkingSerializer(serializers.Serializer):
-    """What is left out is as in the namespace's index profile."""
+    """Omitted options are those of the namespace's index profile."""
 
     method = NamedChoiceField(choices=list(SIZES), required=False)
     size = serializers.IntegerField(
         min_value=1,
         required=False,
-        help_text="Of a chunk: tokens of the embedding model; characters with the fixed method.",
+        help_text="Size of a chunk in tokens of the embedding model, or in characters with the "
+        "fixed method.",
     )
     overlap = serializers.IntegerField(
         min_value=0,
         required=False,
-        help_text="Repeated from the chunk before, in the same unit; less than half the size.",
+        help_text="How much of the previous chunk is repeated, in the same unit; less than half "
+        "the size.",
     )
 
 
@@ -183,7 +185,7 @@ class ChunkingField(serializers.Field):
 
 @extend_schema_field({"type": "array", "items": {"type": "object"}})
 class FilesField(serializers.JSONField):
-    """A JSON list in a form's field; its items are checked file by file."""
+    """A JSON list in a form's field; its items are checked for each file."""
 
     def to_internal_value(self, data: Any) -> list[Any]:
         data = _read_json(data)
@@ -210,7 +212,7 @@ class Base64Field(serializers.Field):
 
 @extend_schema_field({"type": "string", "pattern": ANY_TEXT})
 class ContentField(serializers.Field):
-    """Any text. What cannot be stored is cleaned, not refused: a stray NUL loses no document."""
+    """Any text. Characters that cannot be stored are removed, so that a stray NUL does no harm."""
 
     def to_internal_value(self, data: Any) -> bytes:
         if not isinstance(data, str):

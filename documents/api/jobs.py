@@ -66,7 +66,7 @@ class CancelView(APIView):
     @extend_schema(operation_id="jobs_cancel", request=None, responses=JobSerializer)
     @in_namespace
     def post(self, request: Request, pk: uuid.UUID) -> Response:
-        """Stop a job that waits or runs. What is searchable already stays searchable."""
+        """Cancel a queued or running job. Versions that are already searchable stay searchable."""
         find_job(pk)
         if not queue.cancel(pk):
             raise ApiError("job_ended", "This job has already ended.", http_status=409)

@@ -24,7 +24,7 @@ def type_errors(fields: Mapping[str, serializers.Field], data: Mapping[Any, Any]
 
 def _error(field: serializers.Field, value: Any) -> Any:
     if value is None:
-        return None  # the field itself knows whether it may be
+        return None  # the field decides whether null is allowed
     if isinstance(field, serializers.ListField) and isinstance(value, list):
         return _errors_of_items(field.child, enumerate(value))
     if isinstance(field, serializers.DictField) and isinstance(value, dict):

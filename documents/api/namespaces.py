@@ -1,5 +1,5 @@
-"""Namespaces and their keys, for operator keys only: create, list, delete. Closed unless the
-setting OPERATOR_API is on; what can be seen here are names and counts, never content."""
+"""Create, list and delete namespaces and their keys, for operator keys only. Disabled unless
+OPERATOR_API is on. Shows names and counts, never content."""
 
 import uuid
 from typing import Any
@@ -27,7 +27,7 @@ from .serializers import StrictSerializer
 
 
 class OperatorView(APIView):
-    """Runs as the operator role, after the key has been checked."""
+    """Runs as the operator role once the key has been checked."""
 
     authentication_classes = [OperatorKeyAuthentication]
     permission_classes = [IsOperator]
@@ -77,12 +77,12 @@ class NewNamespaceSerializer(StrictSerializer):
         max_length=8,
         required=False,
         allow_blank=True,
-        help_text="ISO 639-1 code of what its documents are written in; blank: found out for each.",
+        help_text="ISO 639-1 code of its documents' language; blank: detected for each document.",
     )
     profile = serializers.CharField(
         max_length=114,
         default="default",
-        help_text="NAME, or NAMESPACE/NAME of one namespace's own.",
+        help_text="NAME, or NAMESPACE/NAME for a profile that belongs to a namespace.",
     )
 
 
@@ -129,7 +129,7 @@ class KeySerializer(serializers.ModelSerializer):
 class NewKeySerializer(StrictSerializer):
     name = serializers.CharField(max_length=200, required=False, allow_blank=True)
     scopes = serializers.ListField(
-        child=serializers.CharField(), allow_empty=False, help_text="Of read, write, admin."
+        child=serializers.CharField(), allow_empty=False, help_text="Any of read, write, admin."
     )
     expires_at = serializers.DateTimeField(required=False, allow_null=True)
 
@@ -137,13 +137,13 @@ class NewKeySerializer(StrictSerializer):
         known = list(ApiKey.Scope.values)
         if unknown := [scope for scope in scopes if scope not in known]:
             raise serializers.ValidationError(
-                f"{unknown[0]!r} is no scope of a namespace's key. Use: {', '.join(known)}."
+                f"A namespace's key cannot have the scope {unknown[0]!r}. Use: {', '.join(known)}."
             )
         return list(dict.fromkeys(scopes))
 
 
 class IssuedKeySerializer(KeySerializer):
-    key = serializers.CharField(help_text="The key itself, shown this once.")
+    key = serializers.CharField(help_text="The key itself. It is shown only once.")
 
     class Meta(KeySerializer.Meta):
         fields = [*KeySerializer.Meta.fields, "key"]
@@ -206,8 +206,9 @@ class NamespaceView(OperatorView):
         responses={200: NamespaceRemovalSerializer, 202: NamespaceRemovalSerializer},
     )
     def delete(self, request: Request, slug: str) -> Response:
-        """Remove the namespace and everything in it. Its keys stop working at once. 200 with the
-        receipt, or 202 where it is large: then `GET /namespace-removals/{id}` until `finished`."""
+        """Delete the namespace and everything in it. Its keys stop working at once. Returns 200
+        with the receipt, or 202 for a large one: poll `GET /namespace-removals/{id}` until
+        `finished`."""
         removal = namespace_removal.remove_namespace(find_namespace(slug))
         status = 200 if removal.state == NamespaceRemoval.State.FINISHED else 202
         return Response(NamespaceRemovalSerializer(removal).data, status=status)
@@ -221,7 +222,7 @@ class NamespaceKeyListView(OperatorListView):
 
     @extend_schema(operation_id="namespace_keys_list")
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Without their secrets, which nobody can read again."""
+        """List keys without their secrets, which cannot be read again."""
         return super().get(request, *args, **kwargs)
 
     @extend_schema(
@@ -243,7 +244,7 @@ class NamespaceKeyListView(OperatorListView):
 class NamespaceKeyView(OperatorView):
     @extend_schema(operation_id="namespace_keys_revoke", responses={200: KeySerializer})
     def delete(self, request: Request, slug: str, pk: uuid.UUID) -> Response:
-        """Make the key useless from now on; the record that it was there stays."""
+        """Revoke the key at once; its record stays."""
         found = ApiKey.objects.filter(namespace=find_namespace(slug), pk=pk)
         if not found.exists():
             raise NotFound
@@ -259,7 +260,7 @@ class RemovalListView(OperatorListView):
 
     @extend_schema(operation_id="namespace_removals_list")
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Receipts of namespaces that were deleted, or are on their way out."""
+        """List receipts of namespaces that were or are being deleted."""
         return super().get(request, *args, **kwargs)
 
 

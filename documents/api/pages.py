@@ -14,8 +14,8 @@ from ragsite.web.openapi import ANY_TEXT
 
 MAX_ORDINAL = 2**31 - 1
 INVALID_CURSOR = (
-    "This is no cursor of this list. Take it from `next` or `previous` of a page, "
-    "or leave it out to begin with the first page."
+    "This cursor is not valid for this list. Take it from `next` or `previous` of a page, "
+    "or omit it for the first page."
 )
 _EMPTY_CURSOR = Cursor(offset=0, reverse=False, position=None)
 _WHOLE_NUMBER = re.compile(r"0*[1-9][0-9]*")
@@ -49,14 +49,14 @@ class Pages(CursorPagination):
                 "name": "limit",
                 "in": "query",
                 "required": False,
-                "description": f"How many to a page; more than {self.max_page_size} count as that.",
+                "description": f"Results per page; larger numbers count as {self.max_page_size}.",
                 "schema": limit,
             },
             {
                 "name": "cursor",
                 "in": "query",
                 "required": False,
-                "description": "From `next` or `previous` of a page.",
+                "description": "The cursor from `next` or `previous` of a page.",
                 "schema": cursor,
             },
         ]

@@ -1,4 +1,4 @@
-"""Index profiles: list them, and make new ones to reindex to."""
+"""List index profiles, and create new ones to reindex to."""
 
 from typing import Any
 
@@ -26,7 +26,8 @@ class ProfileSerializer(serializers.ModelSerializer):
     chunker_options = serializers.JSONField()
     ann_options = serializers.JSONField()
     shared = serializers.SerializerMethodField(
-        help_text="Whether all namespaces see it, or only those that made or use it."
+        help_text="Whether all namespaces see it, or only the one that created it and those that "
+        "use it."
     )
 
     class Meta:
@@ -58,7 +59,7 @@ class ProfileListSerializer(serializers.Serializer):
 
 
 class NewProfileSerializer(StrictSerializer):
-    """What is left out follows from the rest: sizes from the chunker, dimensions from the model."""
+    """Omitted fields are derived: sizes from the chunker, dimensions from the model."""
 
     name = serializers.SlugField(max_length=50)
     chunker = NamedChoiceField(choices=IndexProfile.Chunker.values, required=False)
@@ -73,7 +74,7 @@ class NewProfileSerializer(StrictSerializer):
         min_value=1,
         max_value=MAX_DIMENSIONS,
         required=False,
-        help_text="Must match the embedder's dimensions; leave out to use them.",
+        help_text="Must equal the embedder's dimensions, which are the default.",
     )
     ann_method = NamedChoiceField(choices=IndexProfile.Ann.values, required=False)
     ann_options = serializers.DictField(
@@ -89,7 +90,7 @@ class ProfileListView(APIView):
 
     @extend_schema(operation_id="profiles_list", responses=ProfileListSerializer)
     def get(self, request: Request) -> Response:
-        """The shared profiles, the namespace's own, and those it uses or has used."""
+        """List the shared profiles, the namespace's own, and those that it uses or has used."""
         visible = profiles.visible_to(caller_of(request).namespace_id)
         found = ProfileSerializer(visible, many=True)
         return Response({"results": found.data})
@@ -100,8 +101,8 @@ class ProfileListView(APIView):
         responses={201: ProfileSerializer},
     )
     def post(self, request: Request) -> Response:
-        """Make a profile that only this namespace sees. It never changes; nothing is indexed
-        under it before a reindex."""
+        """Create a profile that only this namespace sees. A profile never changes, and nothing is
+        indexed under it before a reindex."""
         form = NewProfileSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         fields: dict[str, Any] = dict(form.validated_data)

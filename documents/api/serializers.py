@@ -17,9 +17,9 @@ from .json_types import type_errors
 
 
 class StrictSerializer(serializers.Serializer):
-    """Refuses fields it does not know: a misspelt option should not be ignored."""
+    """Rejects unknown fields, so that a misspelt option is not silently ignored."""
 
-    schema_rules: ClassVar[dict[str, Any]] = {}  # JSON Schema for what `validate` demands
+    schema_rules: ClassVar[dict[str, Any]] = {}  # JSON Schema for the rules in `validate`
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict) and (unknown := sorted(set(data) - set(self.fields))):
@@ -48,8 +48,10 @@ class FailureSerializer(serializers.Serializer):
 
 
 class SpanSerializer(serializers.Serializer):
-    start = serializers.IntegerField(help_text="First code point, in the version's text.")
-    end = serializers.IntegerField(help_text="One past the last code point.")
+    start = serializers.IntegerField(
+        help_text="Index of the first code point in the version's text."
+    )
+    end = serializers.IntegerField(help_text="Index after the last code point.")
 
 
 class _WithError(serializers.ModelSerializer):
@@ -65,11 +67,11 @@ class _WithError(serializers.ModelSerializer):
 class DocumentSerializer(_WithError):
     version = serializers.IntegerField(source="document_version", help_text="The newest version.")
     live_version = serializers.IntegerField(
-        allow_null=True, help_text="The version that search sees; null before the first is ready."
+        allow_null=True, help_text="The version that searches use; null before the first is ready."
     )
     metadata = serializers.JSONField()
     chunking = serializers.SerializerMethodField(
-        help_text="How its uploads asked for it to be cut; null where the index profile decides."
+        help_text="The chunking options of its uploads; null if the index profile decides."
     )
 
     class Meta:
@@ -107,16 +109,17 @@ class DocumentSerializer(_WithError):
 
 
 class DocumentChangeSerializer(StrictSerializer):
-    """What PATCH may change; what is left out stays as it is."""
+    """Fields that PATCH may change; omitted fields stay as they are."""
 
     title = serializers.CharField(
         max_length=1000,
         required=False,
         allow_blank=True,
-        help_text="Blank: the file's own title again. The document is indexed again under it.",
+        help_text="Blank restores the file's own title. The document is indexed again with the "
+        "new title.",
     )
     source_uri = serializers.CharField(
-        max_length=2048, required=False, help_text="What the document is known by from now on."
+        max_length=2048, required=False, help_text="The new identity of the document."
     )
     tags = serializers.ListField(
         child=serializers.CharField(max_length=200), max_length=100, required=False
@@ -129,7 +132,7 @@ class DocumentChangeSerializer(StrictSerializer):
     dated_at = serializers.DateTimeField(
         required=False,
         allow_null=True,
-        help_text="The document's date. null: by its metadata again, else when it came in.",
+        help_text="The document's date. null: the date in its metadata, else that of the upload.",
     )
 
 
@@ -174,7 +177,7 @@ class ChunkSerializer(serializers.ModelSerializer):
 
 
 class ProvenanceSerializer(serializers.Serializer):
-    """Where it is written: `text[start:end]` of that version's text."""
+    """Position of the source: `text[start:end]` of that version's text."""
 
     document_id = serializers.UUIDField()
     version = serializers.IntegerField(source="version.number")
@@ -220,12 +223,12 @@ class PageSerializer(serializers.Serializer):
     ocr_confidence = serializers.FloatField(
         required=False,
         allow_null=True,
-        help_text="From 0 to 1, where the page was read from a picture; null where it has text.",
+        help_text="OCR confidence from 0 to 1; null for a page with a text layer.",
     )
 
 
 class TextSerializer(serializers.Serializer):
-    """The text that spans point into."""
+    """The text that spans refer to."""
 
     document_id = serializers.UUIDField()
     version = serializers.IntegerField()
@@ -235,7 +238,7 @@ class TextSerializer(serializers.Serializer):
 
 
 class RemovalSerializer(serializers.Serializer):
-    """A receipt: what was removed."""
+    """A receipt: what was deleted."""
 
     document_id = serializers.UUIDField()
     source_uri = serializers.CharField()

@@ -1,4 +1,4 @@
-"""GET /usage: what a namespace holds, what it may hold, and how often its key may call."""
+"""GET /usage: what a namespace contains, its quotas, and the rate limits of the key."""
 
 from dataclasses import asdict
 
@@ -33,14 +33,14 @@ class LanguageModelUsageSerializer(serializers.ModelSerializer[LanguageModelUsag
 class UsageSerializer(serializers.Serializer):
     namespace = serializers.CharField()
     documents = QuotaSerializer()
-    bytes = QuotaSerializer(help_text="Of the stored originals of all versions.")
-    chunks = QuotaSerializer(help_text="That can be found now.")
+    bytes = QuotaSerializer(help_text="Size of the stored originals of all versions.")
+    chunks = QuotaSerializer(help_text="Chunks that can be found now.")
     language_models = LanguageModelUsageSerializer(
-        many=True, help_text="What they took in this calendar month (UTC)."
+        many=True, help_text="Tokens used in this calendar month (UTC)."
     )
     rate_limits = serializers.DictField(
         child=serializers.IntegerField(allow_null=True),
-        help_text="Requests a minute of this key by class of route; null: no limit.",
+        help_text="Requests per minute of this key, by class of route; null: no limit.",
     )
 
 

@@ -18,7 +18,7 @@ from .pages import NewestFirst, Pages
 
 
 def caller_of(request: Request) -> Caller:
-    return cast(Caller, request.auth)  # HasScope lets nobody else in
+    return cast(Caller, request.auth)  # HasScope admits no other credentials
 
 
 def in_namespace(handler: Callable[..., Response]) -> Callable[..., Response]:

@@ -1,7 +1,7 @@
 """Readers of file formats.
 
-In: the bytes of a file and its media type (`extractor_for`, by the table in formats.py). Out: its
-text, where its blocks and pages lie in it, and its metadata, as documents.passages.Extracted.
+In: a file and its media type (`extractor_for` looks it up in formats.py). Out: its text, the spans
+of blocks and pages in it, and its metadata, as documents.passages.Extracted.
 Untrusted files are read by sandbox_worker.py. Plain Python: may import documents.text,
 documents.ocr, documents.passages and documents.errors.
 """
@@ -18,9 +18,9 @@ CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 
 
 def reader_for(media_type: str, *, encoding: str = "") -> Extractor:
-    """The extractor for one file.
+    """Return the extractor for one file.
 
-    `encoding` was chosen by the uploader and is final; a charset in the media type is a hint.
+    An `encoding` chosen by the uploader is final; a charset in the media type is only a hint.
     """
     extractor = extractor_for(media_type)
     if chosen := encoding_named(encoding) if encoding else "":

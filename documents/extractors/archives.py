@@ -1,4 +1,4 @@
-"""Zip archives and the XML in them, opened with care: for EPUB and the Office formats."""
+"""Open zip archives and parse the XML in them safely, for EPUB and the Office formats."""
 
 import io
 import struct
@@ -19,16 +19,16 @@ MEGABYTE = 1024 * 1024
 MAX_MEMBERS = 2000
 MAX_TOTAL = 200 * MEGABYTE
 MAX_RATIO = 200
-RATIO_MATTERS_FROM = MEGABYTE  # a small file of blanks shrinks a thousandfold and harms nobody
-MAX_ENTRY_BYTES = 1024  # bytes of the directory one member may take on average
+RATIO_MATTERS_FROM = MEGABYTE  # a small file of blanks shrinks a thousandfold: harmless
+MAX_ENTRY_BYTES = 1024  # of the archive's directory, on average per member
 
 END_RECORD = b"PK\x05\x06"
-END_RECORD_REACH = 22 + 65535  # the record itself and the longest comment after it
+END_RECORD_REACH = 22 + 65535  # bytes: the record itself and the longest comment after it
 ZIP64 = 0xFFFFFFFF
 ENCRYPTED_FLAG = 0x1
 XML = (".xml", ".rels", ".vml")
 
-# What zipfile and its decompressors raise on damaged members.
+# Raised by zipfile and its decompressors for damaged members.
 DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -49,9 +49,9 @@ def check_zip(
     max_total: int = MAX_TOTAL,
     max_ratio: int = MAX_RATIO,
 ) -> zipfile.ZipFile:
-    """Open the archive if its directory announces nothing excessive.
+    """Open the archive if its directory declares nothing excessive.
 
-    Only the directory is looked at, and directories lie: read members by `read_member`.
+    Only the directory is checked, and a directory may lie, so use `read_member` to read members.
     """
     size = size_of(file)
     if not size:
@@ -67,8 +67,8 @@ def check_zip(
     total, packed = sum(m.file_size for m in members), sum(m.compress_size for m in members)
     if total > max_total:
         megabytes = max_total // MEGABYTE
-        raise DecompressionBomb(f"The archive unpacks to more than the {megabytes} MB we take.")
-    if packed > size:  # members that share their bytes: each is counted, all are unpacked
+        raise DecompressionBomb(f"The archive unpacks to more than {megabytes} MB.")
+    if packed > size:  # members that share bytes are counted once and unpacked many times
         raise DecompressionBomb("The files in the archive overlap.")
     pairs = [(total, packed), *((m.file_size, m.compress_size) for m in members)]
     if any(_is_excessive(*pair, max_ratio) for pair in pairs):
@@ -77,7 +77,7 @@ def check_zip(
 
 
 def _check_directory_size(file: BinaryIO, size: int, *, max_members: int) -> None:
-    """zipfile reads the whole directory at once, whatever number of members it announces."""
+    """Limit the directory, because zipfile reads all of it whatever it says about its length."""
     file.seek(max(0, size - END_RECORD_REACH))
     tail = file.read()
     end = tail.rfind(END_RECORD)
@@ -95,7 +95,7 @@ def _is_excessive(size: int, packed: int, max_ratio: int) -> bool:
 def read_member(
     archive: zipfile.ZipFile, name: str | zipfile.ZipInfo, limit: int = MAX_TOTAL
 ) -> bytes:
-    """One member, never more than `limit` bytes of it, whatever the directory says."""
+    """Return one member, of at most `limit` bytes whatever the directory says."""
     if isinstance(name, str):
         try:
             member = archive.getinfo(name)
@@ -116,7 +116,7 @@ def read_member(
 
 
 def without_media(file: BinaryIO) -> BinaryIO:
-    """The archive itself, or a copy in which large members that are no XML are empty."""
+    """Return the archive, or a copy in which large members other than XML are empty."""
     archive = zipfile.ZipFile(file)
     media = {m.filename for m in archive.infolist() if not m.filename.lower().endswith(XML)}
     if sum(archive.getinfo(name).file_size for name in media) <= MEGABYTE:
@@ -131,7 +131,7 @@ def without_media(file: BinaryIO) -> BinaryIO:
 
 
 def parse_xml(content: bytes, *, name: str = "") -> "Element":
-    """A tree without entities, external references or any other trick of a document type."""
+    """Parse XML without entities, external references or anything else from a document type."""
     try:
         root: Element = fromstring(content, forbid_dtd=False)
     except DefusedXmlException as error:

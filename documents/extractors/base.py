@@ -1,4 +1,4 @@
-"""What every reader of a file format offers: a file in, text and blocks out."""
+"""The interface of extractors: take a file, return its text and blocks."""
 
 from abc import ABC, abstractmethod
 from copy import copy
@@ -13,29 +13,29 @@ if TYPE_CHECKING:
 
 
 class Extractor(ABC):
-    """Reads one format. Which media types it is used for is written in formats.py."""
+    """Reads one file format. formats.py says for which media types it is used."""
 
-    pictures: "PictureReader | None" = None  # who reads them; None: OCR is off
-    declared: Declared | None = None  # the encoding that came with the file, for formats of text
+    pictures: "PictureReader | None" = None  # None: OCR is off
+    declared: Declared | None = None  # the encoding declared with the file, for text formats
 
     def with_pictures_read_by(self, pictures: "PictureReader") -> Self:
-        """A copy that reads pictures of text too; for formats that hold any."""
+        """Return a copy that also reads pictures of text, for formats that contain any."""
         extractor = copy(self)
         extractor.pictures = pictures
         return extractor
 
     def with_encoding(self, declared: Declared) -> Self:
-        """A copy for a file whose encoding was named by somebody."""
+        """Return a copy for a file whose encoding was declared."""
         extractor = copy(self)
         extractor.declared = declared
         return extractor
 
     @abstractmethod
     def extract(self, data: bytes, *, name: str = "") -> Extracted:
-        """Read one file. Raises a BadFile where it holds nothing that can be read."""
+        """Read one file. Raises BadFile if it contains nothing that can be read."""
 
     def extract_file(self, file: BinaryIO, *, name: str = "") -> Extracted:
-        """The same from an open, seekable file, which is read whole."""
+        """Read an open, seekable file; by default all of it."""
         return self.extract(file.read(), name=name)
 
 
@@ -50,7 +50,7 @@ class FileExtractor(Extractor):
 
 
 def size_of(file: BinaryIO) -> int:
-    """In bytes. Leaves the file at its beginning."""
+    """Return the size in bytes, and rewind the file."""
     size = file.seek(0, 2)
     file.seek(0)
     return size

@@ -1,4 +1,4 @@
-"""From bytes to text that a database takes and that still quotes verbatim."""
+"""Decode bytes into text that the database can store and that still matches the file verbatim."""
 
 import codecs
 import re
@@ -13,7 +13,7 @@ from documents.extractors.encodings import (
     guess_wide,
 )
 
-# UTF-32 before UTF-16: the little-endian mark of the one begins with that of the other.
+# UTF-32 before UTF-16: its little-endian byte order mark starts with that of UTF-16.
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -26,7 +26,7 @@ WELL_READ = re.compile("[^\x00-\x7f\ufffd]")
 SEVEN_BIT = frozenset({"iso2022_jp", "iso2022_jp_1", "iso2022_jp_2", "iso2022_kr", "hz", "utf-7"})
 JAPANESE_ESCAPES = (b"\x1b$B", b"\x1b$@", b"\x1b(J")
 
-DECLARING_LINES = 2  # where editors and Python look
+DECLARING_LINES = 2  # where editors and Python look for a declaration
 # Python's and Emacs' coding lines, Vim's, an XML declaration, a style sheet's first rule.
 DECLARATIONS = re.compile(
     rb"""-\*-[^\n]{0,200}?coding:\s*([-\w.]+)"""
@@ -38,7 +38,7 @@ DECLARATIONS = re.compile(
 
 
 def read_text(data: bytes, *, declared: Declared | None = None) -> tuple[str, tuple[str, ...]]:
-    """The file's text and what its reader should be warned of."""
+    """Return the file's text and any warnings."""
     if not data:
         raise EmptyFile("The file is empty: it has no bytes at all.")
     decoded, warnings = decode(data, declared=declared or declared_inside(data))
@@ -49,7 +49,7 @@ def read_text(data: bytes, *, declared: Declared | None = None) -> tuple[str, tu
 
 
 def declared_inside(data: bytes) -> Declared | None:
-    """What the first lines of a text say about its encoding."""
+    """Return the encoding declared in the first lines of a text."""
     head = b"\n".join(data[:1000].splitlines()[:DECLARING_LINES])
     found = DECLARATIONS.search(head)
     name = encoding_named(next(filter(None, found.groups())).decode()) if found else ""
@@ -57,13 +57,13 @@ def declared_inside(data: bytes) -> Declared | None:
 
 
 def clean(text: str) -> str:
-    """Nothing but line ends and what a database cannot store is touched."""
+    """Normalise line ends and remove what the database cannot store; nothing else changes."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     return SURROGATES.sub("\ufffd", text.replace("\x00", ""))
 
 
 def decode(data: bytes, *, declared: Declared | None = None) -> tuple[str, tuple[str, ...]]:
-    """By what its owner chose, by its mark, by being UTF-8, by what is declared, or by a guess."""
+    """Use the uploader's choice, a byte order mark, UTF-8 if valid, a declaration, or a guess."""
     if declared and declared.binding:
         return _decode_as(data, declared.encoding)
     if encoding := _marked_encoding(data):
@@ -76,17 +76,17 @@ def decode(data: bytes, *, declared: Declared | None = None) -> tuple[str, tuple
         return _decode_declared(data, declared) or (text, ())
     if any(escape in data for escape in JAPANESE_ESCAPES):
         return _decode_declared(data, Declared("iso2022_jp")) or (text, ())
-    # UTF-16 that lost its mark is often valid UTF-8, full of NULs.
+    # UTF-16 without its mark is often valid UTF-8, full of NULs.
     if b"\x00" in data and (wide := guess_wide(data[:SAMPLE_BYTES])):
         return _decode_as(data, wide, _read_as(wide))
     return text, ()
 
 
 def _decode_declared(data: bytes, declared: Declared | None) -> tuple[str, tuple[str, ...]] | None:
-    """None where nothing is declared or the bytes contradict it."""
+    """Return None if nothing is declared or the bytes contradict it."""
     if declared is None or declared.encoding == "utf-8":
         return None
-    is_western = declared.encoding == WESTERN  # five of its bytes mean nothing, and occur
+    is_western = declared.encoding == WESTERN  # five of its bytes are undefined, but do occur
     try:
         text = data.decode(declared.encoding, errors="replace" if is_western else "strict")
     except UnicodeError:
@@ -112,10 +112,10 @@ def _decode_as(data: bytes, encoding: str, *warnings: str) -> tuple[str, tuple[s
 
 def _guess(data: bytes, *, first_bad: int) -> tuple[str, tuple[str, ...]]:
     lenient = data.decode("utf-8", errors="replace")
-    # A damaged UTF-8 file still reads well nearly everywhere; another encoding does not.
+    # A damaged UTF-8 file still decodes almost everywhere; another encoding does not.
     if lenient.count("\ufffd") * 10 <= len(WELL_READ.findall(lenient)):
         return _decode_as(data, "utf-8")
-    start = max(0, first_bad - SAMPLE_BYTES // 2) // 4 * 4  # in step with wide characters
+    start = max(0, first_bad - SAMPLE_BYTES // 2) // 4 * 4  # aligned with wide characters
     encoding = guess(data[start : start + SAMPLE_BYTES])
     return _decode_as(data, encoding, _read_as(encoding))
 

@@ -1,4 +1,4 @@
-"""Which encoding a text is in: what its owner declares, else its marks, else its letters."""
+"""Determine the encoding of a text: as declared, else by its marks, else by its letters."""
 
 import codecs
 import re
@@ -12,7 +12,7 @@ from documents.text.languages import detect_with_certainty
 SAMPLE_BYTES = 64 * 1024  # enough to guess from
 WESTERN = "cp1252"
 
-# Labels mean what browsers take them for: Latin-1 is Windows' own extension of it.
+# Labels mean what they mean to browsers: Latin-1 is cp1252, its extension by Windows.
 MEANT = {
     "iso8859-1": "cp1252",
     "ascii": "cp1252",
@@ -24,12 +24,12 @@ MEANT = {
     "iso8859-11": "cp874",
     "tis-620": "cp874",
 }
-# chardetng answers with the labels of the WHATWG; Python knows some of them by other names.
+# chardetng returns WHATWG labels; Python has other names for some of them.
 PYTHON_NAMES = {"windows-874": "cp874", "x-mac-cyrillic": "mac_cyrillic", "iso-8859-8-i": "cp1255"}
 NOT_TEXT_ENCODINGS = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape"})
 LATIN = frozenset({"cp1250", "cp1252", "cp1254", "cp1257", "cp1258", "iso8859-2", "iso8859-4"})
 
-# What else the languages of Latin script are written in, and their letters beyond ASCII.
+# Other encodings of languages in Latin script, and their letters beyond ASCII.
 CENTRAL = ("cp1250", "iso8859-2")
 ALPHABETS: dict[str, tuple[tuple[str, ...], str]] = {
     "bs": (CENTRAL, "čćđšž"),
@@ -78,18 +78,18 @@ WESTERN_LANGUAGES = frozenset(
         "sw",
     ]
 )
-SURE = 0.6  # how certain the language must be to overrule the first guess
-CERTAIN = 0.95  # or to take the text for older than Windows
+SURE = 0.6  # minimum probability of the language to overrule the first guess
+CERTAIN = 0.95  # the same, to assume an encoding older than Windows
 MIN_LETTERS = 12
 PROSE = re.compile(r"(?<![\w%{}(./@-])[^\W\d_]{2,}(?![\w%{}(/@])")
 
-# Letters in Mac OS and DOS; in cp1252 what stands there is rare or nothing.
+# Letters in Mac OS and DOS encodings; rare characters or none in cp1252.
 C1_LETTERS = re.compile(rb"[\x81-\x83\x86-\x90\x98-\x9f]")
 BEFORE_WINDOWS = ("mac_roman", "cp850")
 WESTERN_LETTERS = frozenset(
     "àâäãåæçéèêëíìîïñóòôöõøœúùûüýÿßÀÂÄÃÅÆÇÉÈÊËÍÌÎÏÑÓÒÔÖÕØŒÚÙÛÜÝ«»“”‘’–—…°§€£"
 )
-MARKS = frozenset("„”“‚’‘‹›«»–—…§°€ \u00a0")  # at home in every Latin encoding
+MARKS = frozenset("„”“‚’‘‹›«»–—…§°€ \u00a0")  # common in every Latin encoding
 KANA = re.compile("[\u3041-\u30ff]")
 
 MIN_WIDE_BYTES = 8
@@ -99,27 +99,27 @@ CJK_BLOCKS = frozenset({*range(0x4E, 0xA0), *range(0xAC, 0xD8), 0x30, 0xFF})
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """An encoding by name: `binding` if the uploader chose it, else as some header says."""
+    """A declared encoding: `binding` if the uploader chose it, otherwise a hint from a header."""
 
     encoding: str
     binding: bool = False
 
 
 def encoding_named(label: str) -> str:
-    """Python's codec for a label such as "latin1" or "Shift_JIS"; "" for unknown ones and for
-    codecs that make no text."""
+    """Return Python's codec for a label such as "latin1" or "Shift_JIS"; "" for unknown labels and
+    codecs that are not text encodings."""
     plain = label.strip().strip("\"'").lower()
     plain = PYTHON_NAMES.get(plain, plain.removesuffix("-i").removesuffix("-e"))
     try:
         name = codecs.lookup(plain).name
-        "".encode(name)  # some codecs make no text: base64, zip, …
+        "".encode(name)  # raises for codecs that are not text encodings: base64, zip, …
     except (LookupError, UnicodeError, ValueError):
         return ""
     return "" if name in NOT_TEXT_ENCODINGS else MEANT.get(name, name)
 
 
 def guess(sample: bytes) -> str:
-    """The likeliest encoding of bytes that are not UTF-8 and carry no mark."""
+    """Return the most likely encoding of bytes that are not UTF-8 and have no mark."""
     if special := guess_wide(sample) or _before_windows(sample) or _japanese(sample):
         return special
     encoding = _detected(sample)
@@ -138,7 +138,7 @@ def guess(sample: bytes) -> str:
 
 
 def _has_few_clues(sample: bytes) -> bool:
-    """One letter among many of ASCII, common in the West: statistics say little of them."""
+    """Whether there is only one non-ASCII letter, a common one: too little for statistics."""
     high = _beyond_ascii(sample, WESTERN)
     letters = [character for character in high if character.isalpha()]
     return len(letters) < 2 and 4 * len(high) < len(sample) and WESTERN_LETTERS.issuperset(letters)
@@ -151,7 +151,7 @@ def _detected(sample: bytes) -> str:
 
 
 def _by_alphabet(sample: bytes, encodings: tuple[str, ...], letters: str) -> str:
-    """The encoding that leaves the fewest letters the language does not have."""
+    """Return the encoding that gives the fewest letters that the language does not have."""
 
     def foreign(encoding: str) -> int:
         text = _beyond_ascii(sample, encoding).lower()
@@ -165,7 +165,7 @@ def _beyond_ascii(sample: bytes, encoding: str) -> str:
 
 
 def _before_windows(sample: bytes) -> str:
-    """Mac OS and DOS, for Western languages; "" for what looks like anything else."""
+    """Recognise Mac OS and DOS encodings of Western languages; "" for anything else."""
     high = bytes(byte for byte in sample if byte > 0x7F)
     if not high or 2 * len(C1_LETTERS.findall(high)) < len(high):
         return ""
@@ -179,7 +179,7 @@ def _before_windows(sample: bytes) -> str:
 
 
 def _japanese(sample: bytes) -> str:
-    """Shift-JIS between many ASCII words, where letter statistics fail."""
+    """Recognise Shift-JIS among many ASCII words, where letter statistics fail."""
     try:
         text = codecs.getincrementaldecoder("cp932")().decode(sample)
     except UnicodeDecodeError:
@@ -189,7 +189,7 @@ def _japanese(sample: bytes) -> str:
 
 
 def _language(text: str) -> tuple[str, float]:
-    """The likeliest language and its probability; nothing for a few letters."""
+    """Return the most likely language and its probability; "" for very few letters."""
     prose = " ".join(PROSE.findall(text[:4000]))
     if len(prose) < MIN_LETTERS:
         return "", 0.0
@@ -197,7 +197,7 @@ def _language(text: str) -> tuple[str, float]:
 
 
 def guess_wide(sample: bytes) -> str:
-    """UTF-16 or UTF-32 without a mark, or ""."""
+    """Recognise UTF-16 and UTF-32 without a mark; "" for anything else."""
     whole = sample[: len(sample) // 4 * 4]
     if len(whole) < MIN_WIDE_BYTES and len(sample) % 2 == 0:
         whole = sample
@@ -213,7 +213,9 @@ def guess_wide(sample: bytes) -> str:
 
 def _reads_as_text(data: bytes, codec: str) -> str | None:
     try:
-        text = codecs.getincrementaldecoder(codec)().decode(data)  # may end within a character
+        text = codecs.getincrementaldecoder(codec)().decode(
+            data
+        )  # the sample may end within a character
     except UnicodeDecodeError:
         return None
     readable = all(c.isprintable() or c.isspace() or c in "\ufeff\u200b\u00ad" for c in text)
@@ -221,7 +223,7 @@ def _reads_as_text(data: bytes, codec: str) -> str | None:
 
 
 def _wide_fit(data: bytes, codec: str) -> float:
-    """How much the bytes look like this codec: 0 not at all, else more for fewer alphabets."""
+    """Score how well the codec fits: 0 if not at all, otherwise higher for fewer alphabets."""
     text = _reads_as_text(data, codec)
     if text is None:
         return 0
@@ -231,7 +233,7 @@ def _wide_fit(data: bytes, codec: str) -> float:
     alphabet = max((n for block, n in blocks.items() if block not in PLAIN_BLOCKS), default=0)
     if 2 * plain > len(text):
         return 2
-    # Letters of one alphabet, and plain spaces and digits between them.
+    # Letters of one alphabet, with ordinary spaces and digits between them.
     if b"\x00" in data and 20 * (plain + alphabet) >= 19 * len(text):
         return 1 + (plain + alphabet) / len(text) / 2
     cjk = sum(count for block, count in blocks.items() if block in CJK_BLOCKS | PLAIN_BLOCKS)

@@ -1,5 +1,5 @@
-"""Which extractor reads which media type. Extractors are named by their dotted path and imported
-when the first file of their kind comes: only the sandbox worker pays for the libraries they need.
+"""The extractor of each media type, named by dotted path and imported with the first file of its
+kind, so that only the sandbox worker loads the libraries.
 """
 
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ OPEN_DOCUMENT = "application/vnd.oasis.opendocument"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A kind of file, and what is known about it without importing its extractor."""
+    """A kind of file, as far as it can be described without importing its extractor."""
 
-    source_type: str  # what a document of this kind is called: "md", "txt", …
-    extractor: str  # the class, by its dotted path
-    arguments: tuple[str, ...] = ()  # for its constructor
-    is_harmless: bool = False  # read by our own bounded code, so outside the sandbox
-    holds_pictures: bool = False  # of text: it may need OCR
-    has_rows: bool = False  # a table as a whole, whose rows can become facts
+    source_type: str  # short name of the kind: "md", "txt", …
+    extractor: str  # dotted path of the class
+    arguments: tuple[str, ...] = ()  # for the extractor's constructor
+    is_harmless: bool = False  # read by our own bounded code, outside the sandbox
+    holds_pictures: bool = False  # may contain pictures of text, which need OCR
+    has_rows: bool = False  # the file is one table, whose rows can become facts
 
 
 def _config(language: str) -> Format:
@@ -102,7 +102,7 @@ FORMATS: dict[str, Format] = {
 
 
 def format_of(media_type: str) -> Format:
-    """Parameters such as a charset are ignored. Raises UnsupportedType."""
+    """Look up a media type, ignoring parameters such as a charset. Raises UnsupportedType."""
     found = FORMATS.get(media_type.partition(";")[0].strip().lower())
     if found is None:
         raise UnsupportedType(f"Files of type {media_type or 'unknown'} cannot be read here.")
@@ -110,7 +110,7 @@ def format_of(media_type: str) -> Format:
 
 
 def extractor_for(media_type: str) -> Extractor:
-    """Imports the extractor, with its libraries, if this process has not done so yet."""
+    """Return the extractor; imports it and its libraries the first time."""
     return _loaded(format_of(media_type))
 
 

@@ -1,11 +1,11 @@
-"""Images: every picture, and every page of a TIFF, read by OCR."""
+"""Read images, including every page of a TIFF, by OCR."""
 
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO
 
-# The formats' own modules too: Pillow imports all forty where one that is asked for is missing.
+# The modules of the formats as well: if one is missing, Pillow imports all forty.
 from PIL import (  # noqa: F401
     Image,
     ImageOps,
@@ -25,7 +25,7 @@ from documents.passages import Extracted
 if TYPE_CHECKING:
     from documents.ocr.reader import PictureReader
 
-# What Pillow calls them. (Its JPEG includes MPO: two pictures in one, as telephones make them.)
+# Pillow's names. (Its JPEG includes MPO, two pictures in one file, which phones make.)
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP")
 DAMAGED = "The image is damaged: it cannot be decoded."
 
@@ -61,18 +61,20 @@ class ImageExtractor(FileExtractor):
 
     def _opened(self, file: BinaryIO) -> Image.Image:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of its size, too: that is checked below
+            warnings.simplefilter(
+                "ignore"
+            )  # Pillow also warns of large images: the size is checked below
             try:
                 return Image.open(file, formats=FORMATS)
             except Image.DecompressionBombError as error:
                 raise DecompressionBomb(str(error)) from error
             except MemoryError:
                 raise
-            except Exception as error:  # damaged files trip Pillow in ways it has no name for
+            except Exception as error:  # damaged files raise almost anything in Pillow
                 raise ParseError(DAMAGED) from error
 
     def _pictures(self, image: Image.Image) -> Iterator[Image.Image | None]:
-        """The pages, upright and in RGB; None for one that cannot be decoded."""
+        """Yield the pages, upright and in RGB; None for one that cannot be decoded."""
         last = self.max_pages if image.format == "TIFF" else 1
         for number in range(last):
             with warnings.catch_warnings():
@@ -97,10 +99,10 @@ class ImageExtractor(FileExtractor):
 
 
 def plain(image: Image.Image) -> Image.Image:
-    """Converted to RGB, rotated as its EXIF data say, with transparency on white."""
+    """Convert to RGB, rotate by the EXIF data, and put transparent images on white."""
     image.load()
     turned = image
-    with suppress(Exception):  # a broken EXIF block costs the turn, not the picture
+    with suppress(Exception):  # with a broken EXIF block the picture is not rotated
         turned = ImageOps.exif_transpose(image)
     if turned.mode.startswith("I") or turned.mode == "F":
         return _in_eight_bits(turned).convert("RGB")
@@ -111,7 +113,7 @@ def plain(image: Image.Image) -> Image.Image:
 
 
 def _in_eight_bits(image: Image.Image) -> Image.Image:
-    """From 16 or 32 bits, scaled so that the darkest is black and the lightest white."""
+    """Scale 16 or 32 bits so that the darkest pixel is black and the lightest white."""
     whole = image if image.mode == "F" else image.convert("I")
     darkest, lightest = (float(end) for end in whole.getextrema())  # type: ignore[arg-type]
     scale = 255 / max(lightest - darkest, 1e-9)

@@ -1,4 +1,4 @@
-"""Limits on memory and time, which the process that reads one file imposes on itself first."""
+"""Limits on memory and time, which a process imposes on itself before it reads a file."""
 
 import ctypes
 import os
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 OPEN_FILES = 64
-GRACE_SECONDS = 5  # of processor time, from SIGXCPU to SIGKILL
+GRACE_SECONDS = 5  # of processor time between SIGXCPU and SIGKILL
 PR_SET_PDEATHSIG = 1
 
 
@@ -24,7 +24,7 @@ class Limits:
         return cls(request["memory_bytes"], request["cpu_seconds"], request["wall_seconds"])
 
     def and_then(self, later: "Limits") -> "Limits":
-        """Enough for work under these limits followed by work under the later ones."""
+        """Return limits for work under these, followed by work under the later ones."""
         return Limits(
             max(self.memory_bytes, later.memory_bytes),
             max(self.cpu_seconds, later.cpu_seconds),
@@ -32,7 +32,7 @@ class Limits:
         )
 
     def impose(self, *, ceiling: "Limits") -> None:
-        """Apply these limits to this process, which may `widen` them once, up to the ceiling."""
+        """Apply these limits to this process, which may later `widen` them up to the ceiling."""
         resource.setrlimit(resource.RLIMIT_AS, (self.memory_bytes, ceiling.memory_bytes))
         hard_limit = ceiling.cpu_seconds + GRACE_SECONDS
         resource.setrlimit(resource.RLIMIT_CPU, (self.cpu_seconds, hard_limit))
@@ -41,7 +41,7 @@ class Limits:
         signal.setitimer(signal.ITIMER_REAL, self.wall_seconds)  # SIGALRM ends it
 
     def widen(self) -> None:
-        """Replace the limits that were imposed, because the file turns out to need more."""
+        """Replace the imposed limits, for a file that turns out to need more."""
         _, memory = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (self.memory_bytes, memory))
         _, seconds = resource.getrlimit(resource.RLIMIT_CPU)
@@ -54,6 +54,6 @@ def die_with_parent() -> None:
 
 
 def cpu_seconds_used() -> float:
-    """By this process and by those that it waited for."""
+    """Return the processor time of this process and of the children it has waited for."""
     spent = os.times()
     return spent.user + spent.system + spent.children_user + spent.children_system

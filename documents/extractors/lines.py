@@ -1,4 +1,4 @@
-"""Lines of text and their places: pieces made whole, lines joined to paragraphs."""
+"""Lines of text and their positions: merge pieces into lines, and lines into paragraphs."""
 
 import re
 from collections.abc import Sequence
@@ -8,37 +8,41 @@ from typing import NamedTuple
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
-# Only these presentation forms: NFKC would also rewrite superscripts, fractions and wide letters.
+# Only these characters: NFKC would also rewrite superscripts, fractions and wide letters.
 LIGATURES = str.maketrans(
     {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ſt", "ﬆ": "st"}
 )
 LIGATURE = re.compile("[ﬀ-ﬆ]")
-LINE_HYPHEN = "\ufffe"  # what PDFium puts for a hyphen at a line's end, in place of the line break
+LINE_HYPHEN = (
+    "\ufffe"  # PDFium's character for a hyphen at the end of a line, instead of a line break
+)
 HYPHENS = f"-\u00ad\u2010{LINE_HYPHEN}"
 CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\uffff]")
 DIGITS = re.compile(r"\d+")
-ASCII_DIGIT = re.compile("[0-9]")  # found three times as fast
-COMPOUND = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")  # "*": with "+" it is slow on long words
+ASCII_DIGIT = re.compile("[0-9]")  # three times as fast as DIGITS
+COMPOUND = re.compile(
+    r"[^\W\d_]+(?:-[^\W\d_]+)*"
+)  # with "+" instead of "*" it is slow on long words
 WORD = re.compile(r"[^\W\d_]+")
 SENTENCE_END = re.compile(r"[.!?:;…。！？؟]['\"”’)\]\d]{0,4}$")
 ITEM = re.compile(r"(?:[•◦▪‣●○■□–—*]|-|\(?(?:\d{1,3}|[a-z]|[ivx]{1,4})[.)])\s")
 LEADER = re.compile(r"(?:\.\s?){4}.*\d$")
 FIGURE = re.compile(r"(?<!\S)[^\w\s]*\d[\d.,%()'’/-]*(?!\S)")
-DASHES = frozenset("-–—−")  # in place of a figure: none
+DASHES = frozenset("-–—−")  # they stand for "no figure"
 BESIDE_FIGURES = DASHES | frozenset("$€£¥%")
 
-NEAR = 8  # lines that show how wide a column is
+NEAR = 8  # neighbouring lines that determine the width of a column
 MAX_LINE_CHARACTERS = 2000
 MIN_HEIGHT = 0.1
-CELL = 25  # characters; what is longer is hardly a table's cell
+CELL = 25  # characters; a longer piece is hardly a table cell
 
 
 class Line(NamedTuple):
-    """A line of text and where it lies: any unit, from the lower left corner of the page.
+    """A line of text and its position, in any unit, from the lower left corner of the page.
 
-    What was read from a picture also says where that is on it, as shares of its width and height
-    from the upper left corner, and how sure its reader is. A tuple, made by `boxed`: a book has ten
-    thousands of them, and speed matters here.
+    A line read from a picture also has its `box` on the picture, as fractions of width and height
+    from the upper left corner, and the reader's confidence. A tuple, created by `boxed`, for speed:
+    a book has tens of thousands of lines.
     """
 
     text: str
@@ -67,12 +71,12 @@ def boxed(
 ) -> Line:
     height = top - bottom
     height = height if height > MIN_HEIGHT else MIN_HEIGHT
-    # Not Line(…), which is half a microsecond slower.
+    # Line(…) would be half a microsecond slower.
     return _new_tuple(Line, (text, left, right, bottom, top, height, None, None, bold, italic))
 
 
 def tidy(text: str) -> str:
-    """One line: ligatures spelt out, no control characters, single spaces."""
+    """Clean one line: spell out ligatures, drop control characters, collapse spaces."""
     if not (text.isascii() and text.isprintable()):
         text = CONTROLS.sub("", text)
         if LIGATURE.search(text):
@@ -83,7 +87,7 @@ def tidy(text: str) -> str:
 
 
 def merged(lines: Sequence[Line]) -> list[Line]:
-    """Lines on one baseline joined again: for PDFium a superscript ends a line."""
+    """Join lines on one baseline, because PDFium ends a line at a superscript."""
     whole: list[Line] = []
     for line in lines:
         if whole and _goes_on(whole[-1], line):
@@ -113,7 +117,8 @@ def _with(line: Line, piece: Line) -> Line:
         text=text,
         left=line.left,
         right=max(line.right, piece.right),
-        bold=line.bold and (piece.bold or piece.height < line.height),  # a footnote's mark is not
+        bold=line.bold
+        and (piece.bold or piece.height < line.height),  # the mark of a footnote is not bold
         italic=line.italic and piece.italic,
     )
     if not (line.box or piece.box):
@@ -122,7 +127,7 @@ def _with(line: Line, piece: Line) -> Line:
 
 
 def hull(lines: Sequence[Line]) -> Box | None:
-    """The box around all lines that were read from a picture."""
+    """Return the box around all lines that were read from a picture."""
     boxes = [line.box for line in lines if line.box]
     if not boxes:
         return None
@@ -131,14 +136,14 @@ def hull(lines: Sequence[Line]) -> Box | None:
 
 
 def confidence(lines: Sequence[Line]) -> float | None:
-    """The OCR engine's mean confidence per character; None for lines not read by OCR."""
+    """Return the mean OCR confidence per character; None for lines not read by OCR."""
     read = [(line.confidence, len(line.text)) for line in lines if line.confidence is not None]
     characters = sum(count for _, count in read)
     return sum(sure * count for sure, count in read) / characters if characters else None
 
 
 class Joiner:
-    """Joins lines to paragraphs. It knows the document's words, to tell a hyphen from a break."""
+    """Joins lines into paragraphs. Knows the document's words, to tell hyphens from word breaks."""
 
     def __init__(self, pages: Sequence[Sequence[Line]]) -> None:
         self.pages = pages
@@ -158,7 +163,7 @@ class Joiner:
     def paragraphs(
         self, lines: Sequence[Line], pitch: float | None = None
     ) -> list[tuple[str, list[Line]]]:
-        """Each paragraph's text, and the lines it is made of. `pitch`: of the page they are on."""
+        """Return the text and the lines of each paragraph. `pitch` is that of the page."""
         if not lines:
             return []
         pitch = pitch_of(lines) if pitch is None else pitch
@@ -171,7 +176,7 @@ class Joiner:
         return [(text, group) for group in groups if (text := self._joined(group))]
 
     def one_line(self, lines: Sequence[Line]) -> str:
-        """What a heading says, over however many lines it runs."""
+        """Return a heading of several lines as one line."""
         text = lines[0].text
         for line, following in pairwise(lines):
             is_broken = _is_broken_word(line, following)
@@ -199,7 +204,7 @@ class Joiner:
         return "".join(pieces).replace(LINE_HYPHEN, "-")
 
     def _head(self, line: str, following: str) -> str:
-        """The line up to its hyphen, with it where it is more than the typesetter's."""
+        """Return the line without its hyphen, unless the hyphen belongs to the word."""
         head = line[:-1]
         if not (head[-1].islower() and following[0].islower()):
             return head + "-"
@@ -209,7 +214,7 @@ class Joiner:
 
 
 def pitch_of(lines: Sequence[Line]) -> float:
-    """From one baseline to the next, where lines are closest: blocks are further apart."""
+    """Return the distance of baselines within paragraphs, which is less than between them."""
     steps = sorted(
         step
         for line, following in pairwise(lines)
@@ -222,7 +227,7 @@ def _begins_paragraph(group: Sequence[Line], line: Line, pitch: float) -> bool:
     last = group[-1]
     if not 0.85 < line.height / last.height < 1.18:
         return not _is_broken_word(last, line)
-    # Most lines end with a letter; the pattern costs five times as much.
+    # Most lines end with a letter, and the pattern takes five times as long.
     ended = not last.text[-1].isalpha() and bool(SENTENCE_END.search(last.text[-6:]))
     beside = line.left > last.right or line.right < last.left
     if line.bottom > last.bottom + 0.5 * last.height or beside:  # the next column, or a figure
@@ -242,7 +247,7 @@ def _begins_paragraph(group: Sequence[Line], line: Line, pitch: float) -> bool:
 
 
 def _is_short(group: Sequence[Line], line: Line, following: Line, end: float) -> bool:
-    """The next line's first word had room here: somebody ended the line on purpose."""
+    """Whether the next line's first word would have fitted: then the line was ended on purpose."""
     right = line.right
     if end < following.right and following.left < right:
         return True
@@ -250,7 +255,7 @@ def _is_short(group: Sequence[Line], line: Line, following: Line, end: float) ->
 
 
 def _with_next_word(line: Line, following: Line) -> float:
-    """Where the line would end if it went on with the next line's first word."""
+    """Return where the line would end with the next line's first word appended."""
     letters = following.text.find(" ")
     if letters < 0:
         letters = len(following.text)
@@ -258,7 +263,7 @@ def _with_next_word(line: Line, following: Line) -> float:
 
 
 def is_row(text: str) -> bool:
-    """A table's row, mostly figures or with figures at its end, or one of a table of contents."""
+    """Whether this is a table row (mostly figures, or figures at its end) or a contents entry."""
     if not (ASCII_DIGIT if text.isascii() else DIGITS).search(text):  # most lines
         return False
     if LEADER.search(text[-40:]):
@@ -270,7 +275,7 @@ def is_row(text: str) -> bool:
 
 
 def _ends_in_figures(text: str) -> bool:
-    """Two at least: 34,229 $ 35,355 but not of a date, as in "December 31, 2024"."""
+    """Whether it ends in two figures: "34,229 $ 35,355", but not "December 31, 2024"."""
     found = 0
     for word in reversed(text.split(" ")):
         if word[-1:] != "," and FIGURE.fullmatch(word):
@@ -281,7 +286,7 @@ def _ends_in_figures(text: str) -> bool:
 
 
 def is_cell(text: str) -> bool:
-    """Nothing but figures: a cell of a table, or several."""
+    """Whether this is nothing but figures: one table cell, or several."""
     words = text.split(" ")
     others = [word for word in words if not FIGURE.fullmatch(word)]
     return BESIDE_FIGURES.issuperset(others) and (len(others) < len(words) or text in DASHES)

@@ -1,4 +1,4 @@
-"""From the lines of pages to one text with paragraphs, headings and pages."""
+"""Turn the lines of pages into one text with paragraphs, headings and pages."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ class OutlineEntry:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading at lines[start:end] of a page. One of level 0 opens no section."""
+    """A heading at lines[start:end] of a page. Level 0 opens no section."""
 
     start: int
     end: int
@@ -47,13 +47,13 @@ class TableLines(Protocol):
     def head(self) -> int: ...
 
 
-Headings = Mapping[int, Sequence[Heading]]  # of each page, counted from 0, in their order
-PageTables = Mapping[int, Sequence[TableLines]]  # as above
+Headings = Mapping[int, Sequence[Heading]]  # by page, counted from 0, in order
+PageTables = Mapping[int, Sequence[TableLines]]  # the same
 
 
 @dataclass(frozen=True, slots=True)
 class PagePart:
-    """A paragraph, a heading or a table, and the lines it is made of."""
+    """A paragraph, heading or table, and its lines."""
 
     text: str
     lines: Sequence[Line]
@@ -96,7 +96,7 @@ def _block(start: int, piece: PagePart, sure: float | None) -> Block:
     end = start + len(piece.text)
     attributes: dict[str, Any] = {}
     if box := hull(piece.lines):
-        # The page's confidence, not the paragraph's: a chunk of several has one all the same.
+        # The confidence of the page, so that a chunk of several paragraphs has one as well.
         attributes = {"boxes": [[round(share, 4) for share in box]], "ocr_confidence": sure}
     if piece.heading and piece.heading.level:
         level, title = piece.heading.level, piece.heading.title
@@ -118,7 +118,7 @@ def _pieces(
         done = part.end
         own = lines[part.start : done]
         if isinstance(part, Heading):
-            # One piece whatever its lines look like: a heading is one block.
+            # A heading is one block, whatever its lines look like.
             yield PagePart(joiner.one_line(own), own, heading=part)
         else:
             text = "\n".join(line.text for line in own).replace(LINE_HYPHEN, "-")
@@ -127,7 +127,7 @@ def _pieces(
 
 
 def outlined(pages: Sequence[Sequence[Line]], entries: Sequence[OutlineEntry]) -> Headings:
-    """Where the outline's titles stand in the text."""
+    """Return the positions of the outline's titles in the text."""
     by_page: dict[int, list[OutlineEntry]] = {}
     for entry in entries:
         by_page.setdefault(entry.page, []).append(entry)
@@ -136,13 +136,13 @@ def outlined(pages: Sequence[Sequence[Line]], entries: Sequence[OutlineEntry]) -
 
 
 def is_usable(outline: Headings, entries: Sequence[OutlineEntry]) -> bool:
-    """Whether enough of the outline's titles are found in the text; some outlines are junk."""
+    """Whether enough of the outline's titles occur in the text: some outlines are junk."""
     found = sum(map(len, outline.values()))
-    return found > 1 and found * 3 >= len(entries)  # one alone is the title again
+    return found > 1 and found * 3 >= len(entries)  # a single entry only repeats the title
 
 
 def _headings(lines: Sequence[Line], entries: Sequence[OutlineEntry]) -> list[Heading]:
-    """Where the outline's titles stand among a page's lines; each line serves once."""
+    """Find the outline's titles among a page's lines, using each line once."""
     places: dict[str, list[tuple[int, int]]] = {}
     for start in range(len(lines)):
         for end in range(start + 1, min(start + HEADING_LINES, len(lines)) + 1):

@@ -1,4 +1,4 @@
-"""Page numbers as warnings list them."""
+"""Format page numbers for warnings."""
 
 from collections.abc import Sequence
 

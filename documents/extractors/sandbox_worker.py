@@ -1,10 +1,10 @@
 """The process that reads untrusted files: `python -m documents.extractors.sandbox_worker`.
 
-A small server that its parent talks to over a socket. A request is one JSON message with the file
-as an open descriptor; the answer, JSON again, comes back as the descriptor of a file in memory, so
-nothing is held twice and nothing that a hostile file has touched is ever unpickled. Each file is
-read in a fork of its own, under limits on memory, processor time, wall time, output and open files,
-and confined (documents/extractors/confinement); whatever happens in there ends as one answer here.
+A small server on a socket to its parent. A request is one JSON message with the file as an open
+descriptor. The response is JSON in a file in memory, sent as a descriptor, so that it is not held
+twice and nothing from a hostile file is ever unpickled. Each file is read in its own fork, confined
+(documents/extractors/confinement) and limited in memory, processor time, wall time, output and open
+files. Whatever happens in the fork, the parent gets one response.
 """
 
 import codecs
@@ -31,14 +31,14 @@ from documents.text import languages
 
 MAX_REQUEST_BYTES = 64 * 1024
 TOO_LONG = "Reading the file took too long."
-MAILS = ("message/rfc822", "application/vnd.ms-outlook")  # each part has an encoding of its own
+MAILS = ("message/rfc822", "application/vnd.ms-outlook")  # each part has its own encoding
 CONTAINERS = (b"PK\x03\x04", b"%PDF", b"\xd0\xcf\x11\xe0", b"\x89PNG", b"\xff\xd8\xff", b"RIFF")
 BLOCK = 1024 * 1024
-SANDBOX_FAILED = 3  # how a fork ends that could not be confined
+SANDBOX_FAILED = 3  # exit code of a fork that could not be confined
 EXCEEDED: dict[int, str] = {
     signal.SIGXCPU: "processor time",
     signal.SIGXFSZ: "text",
-    signal.SIGKILL: "memory",  # the kernel's doing, when all of it is gone
+    signal.SIGKILL: "memory",  # the kernel kills when all memory is used
 }
 
 
@@ -47,7 +47,7 @@ def serve(parent: socket.socket) -> None:
     while True:
         message, files, _, _ = socket.recv_fds(parent, MAX_REQUEST_BYTES, 1)
         if not message:
-            return  # the parent has gone
+            return  # the parent has ended
         request = json.loads(message)
         result = os.memfd_create("extracted")
         try:
@@ -61,7 +61,7 @@ def serve(parent: socket.socket) -> None:
 def _handle(
     request: dict[str, Any], file: int, result: int, sandboxes: dict[str, Sandbox]
 ) -> dict[str, Any]:
-    """Write the answer into `result`; return the report that goes with it."""
+    """Write the response into `result`; return the report that accompanies it."""
     _prepare(request, file)
     sandbox = _sandbox(request, sandboxes)
     try:
@@ -69,14 +69,14 @@ def _handle(
     except SandboxFailed as error:
         os.pwrite(result, _broken(str(error)), 0)
         return _usage(resource.getrusage(resource.RUSAGE_SELF)) | {"protection": {}}
-    if "survey" in request:  # asks only which layers of the sandbox hold
+    if "survey" in request:  # only asks which layers of the sandbox work
         os.pwrite(result, b"{}", 0)
         return _usage(resource.getrusage(resource.RUSAGE_SELF)) | protection
     return _in_a_fork(request, file, result, sandbox) | protection
 
 
 def _sandbox(request: dict[str, Any], sandboxes: dict[str, Sandbox]) -> Sandbox:
-    """One sandbox per set of options: with and without an OCR engine."""
+    """Return the sandbox for these options, with or without an OCR engine."""
     options, ocr = request.get("sandbox", {}), request["ocr"]
     key = json.dumps([options, ocr])
     if key not in sandboxes:
@@ -88,18 +88,18 @@ def _sandbox(request: dict[str, Any], sandboxes: dict[str, Sandbox]) -> Sandbox:
 
 
 def _prepare(request: dict[str, Any], file: int) -> None:
-    """Import once what each fork would import again: half a second for some libraries."""
+    """Import libraries once, before forking: some take half a second."""
     if _may_need_encoding_guess(request["media_type"], file):
-        languages.load()  # a fork may open no file of its own
+        languages.load()  # a fork may not open files
     with suppress(UnsupportedType, ImportError):  # the fork reports it
         loaded = len(sys.modules)
         extractor_for(request["media_type"])
         if len(sys.modules) > loaded:
-            gc.freeze()  # the forks' collector need not look at it, nor copy its pages
+            gc.freeze()  # so that garbage collection in a fork does not copy these pages
 
 
 def _may_need_encoding_guess(media_type: str, file: int) -> bool:
-    """Whether an encoding may have to be guessed, for which the language model must be loaded."""
+    """Whether the encoding may have to be guessed, which needs the language detector."""
     if media_type in MAILS:
         return True
     decoder, place = codecs.getincrementaldecoder("utf-8")(), 0
@@ -121,7 +121,7 @@ def _in_a_fork(
     child = os.fork()
     if child == 0:
         _run_fork(request, file, result, sandbox, server)
-    # Its own timer ends it; this one is for a fork that blocks that signal.
+    # The fork has its own timer; this one is for a fork that blocks that signal.
     status, usage = _wait(child, _ceiling(request).wall_seconds + 1)
     if status != 0 or not os.lseek(result, 0, os.SEEK_END):
         os.ftruncate(result, 0)
@@ -136,7 +136,7 @@ def _usage(usage: resource.struct_rusage) -> dict[str, float]:
 def _run_fork(
     request: dict[str, Any], file: int, result: int, sandbox: Sandbox, server: int
 ) -> None:
-    """Runs in the fork and never returns."""
+    """Read one file. Runs in the fork and never returns."""
     code = 1
     try:
         _confine(request, sandbox, server)
@@ -154,18 +154,18 @@ def _run_fork(
 
 
 def _confine(request: dict[str, Any], sandbox: Sandbox, server: int) -> None:
-    # The socket belongs to the sandbox worker.
+    # The socket belongs to the parent process.
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
     os.close(nowhere)
-    os.setpgid(0, 0)  # what it starts is ended with it
+    os.setpgid(0, 0)  # so that its own children are killed with it
     Limits.of(request).impose(ceiling=_ceiling(request))
     output = request["output_bytes"]
     resource.setrlimit(resource.RLIMIT_FSIZE, (output, output))
-    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it; we want to see it
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores this signal by default
     sandbox.enter()
-    # When the sandbox worker dies, nobody waits for this file any more. This comes last because
+    # If the sandbox worker dies, the result is no longer needed. This comes last because
     # changing the user undoes it.
     die_with_parent()
     if os.getppid() != server:
@@ -173,7 +173,7 @@ def _confine(request: dict[str, Any], sandbox: Sandbox, server: int) -> None:
 
 
 def _ceiling(request: dict[str, Any]) -> Limits:
-    """Limits that also allow for OCR, which a file gets when it turns out to need it."""
+    """Return limits that include OCR, for a file that turns out to need it."""
     usual = Limits.of(request)
     return usual.and_then(Limits.of(request["ocr"])) if request["ocr"] else usual
 
@@ -201,7 +201,7 @@ def _read(request: dict[str, Any], file: int) -> bytes:
 
 
 def _broken(message: str) -> bytes:
-    """A failure that is our fault, not the file's."""
+    """Report a failure that is our fault, not the file's."""
     return json.dumps({"broken": message}).encode()
 
 
@@ -210,13 +210,13 @@ def _failure(code: str, message: str) -> bytes:
 
 
 def _wait(child: int, seconds: float) -> tuple[int | None, resource.struct_rusage]:
-    """The child's wait status and resource usage. None if it had to be killed after `seconds`."""
+    """Return the child's wait status and resource usage, or None if killed after `seconds`."""
     handle = os.pidfd_open(child)
     try:
         ended, _, _ = select.select([handle], [], [], seconds)
         if not ended:
             os.kill(child, signal.SIGKILL)
-        with suppress(ProcessLookupError):  # what it has started, if anything
+        with suppress(ProcessLookupError):  # processes it has started, if any
             os.killpg(child, signal.SIGKILL)
         _, status, usage = os.wait4(child, 0)
         return (status if ended else None), usage

@@ -1,4 +1,4 @@
-"""Extracted texts as JSON: how they leave the sandbox worker."""
+"""Convert extracted texts to JSON and back, to get them out of the sandbox."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ from documents.passages import Block, Extracted, Page
 def to_json(extracted: Extracted) -> bytes:
     fields = {
         "text": extracted.text,
-        # Rows, not mappings: a long document has ten thousands of blocks.
+        # Lists, not mappings: a long document has tens of thousands of blocks.
         "blocks": [
             (b.kind, b.start, b.end, b.level, b.title, b.language, b.attributes)
             for b in extracted.blocks

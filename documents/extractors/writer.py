@@ -1,4 +1,4 @@
-"""Builds a text block by block, so that every span is right by construction."""
+"""Build a text block by block, so that every span is correct by construction."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,13 +7,13 @@ from typing import Any
 from documents.extractors.cleaning import clean
 from documents.passages import Block, BlockKind
 
-MAX_TITLE_CHARACTERS = 300  # what is longer is a paragraph in the style of a heading
+MAX_TITLE_CHARACTERS = 300  # a longer one is a paragraph styled as a heading
 GAP = "\n\n"
 
 
 @dataclass(slots=True)
 class TextWriter:
-    """Takes blocks in order; `text` is all of them with blank lines between."""
+    """Collects blocks in order; `text` is all of them, separated by blank lines."""
 
     blocks: list[Block] = field(default_factory=list)
     _pieces: list[str] = field(default_factory=list)
@@ -25,7 +25,7 @@ class TextWriter:
 
     @property
     def position(self) -> int:
-        """Where the next block will begin."""
+        """The position where the next block will start."""
         return self._length + len(GAP) if self._pieces else 0
 
     def add(
@@ -38,7 +38,7 @@ class TextWriter:
         language: str = "",
         attributes: Mapping[str, Any] | None = None,
     ) -> None:
-        """Blank text makes no block. Code keeps the indentation of its first line."""
+        """Add a block, unless it is blank. Code keeps the indentation of its first line."""
         text = clean(text).rstrip()
         text = text.lstrip("\n") if kind == "code" else text.lstrip()
         if not text:
@@ -51,9 +51,9 @@ class TextWriter:
         )
 
     def read(self, block: Block) -> str:
-        """The text of a block that was added."""
+        """Return the text of a block that was added."""
         if len(self._pieces) > 1:
-            self._pieces = [self.text]  # joined once, however many blocks are read
+            self._pieces = [self.text]  # joined once for all blocks
         return self._pieces[0][block.start : block.end]
 
     def add_heading(

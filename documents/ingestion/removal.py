@@ -2,7 +2,7 @@
 
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -50,10 +50,19 @@ class BulkReceipt:
         return BulkReceipt(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
-def remove(namespace_id: uuid.UUID, document_id: uuid.UUID) -> RemovalReceipt:
-    """Delete one document. Raises Document.DoesNotExist."""
+def remove(
+    namespace_id: uuid.UUID,
+    document_id: uuid.UUID,
+    *,
+    check: Callable[[Document], None] = lambda document: None,
+) -> RemovalReceipt:
+    """Delete one document. Raises Document.DoesNotExist.
+
+    `check` gets the locked document first; if it raises, nothing is deleted.
+    """
     with namespace(namespace_id):
         document = Document.objects.select_for_update().get(pk=document_id)
+        check(document)
         versions = DocumentVersion.objects.filter(document=document)
         keys = list(versions.values_list("storage_key", flat=True))
         jobs = IngestJob.objects.filter(document=document).count()

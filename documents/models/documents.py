@@ -70,6 +70,13 @@ class Document(models.Model):
             models.Index(fields=["namespace", "content_sha256"], name="document_content"),
             models.Index(fields=["namespace", "-created_at", "-id"], name="document_newest"),
             models.Index(fields=["namespace", "dated_at"], name="document_dated"),
+            # For operators, who look at all namespaces at once.
+            models.Index(fields=["-created_at", "-id"], name="document_newest_of_all"),
+            models.Index(
+                fields=["status", "-created_at"],
+                condition=~models.Q(status="ready"),
+                name="document_not_ready",
+            ),
             GinIndex(fields=["tags"], name="document_tags"),
             GinIndex(fields=["metadata"], name="document_metadata", opclasses=["jsonb_path_ops"]),
         ]

@@ -83,6 +83,9 @@ class IngestJob(models.Model):
             models.Index(
                 fields=["lease_until"], condition=models.Q(state="running"), name="job_leased"
             ),
+            models.Index(
+                fields=["finished_at"], condition=models.Q(state="failed"), name="job_failed"
+            ),
         ]
         constraints = [
             models.UniqueConstraint(

@@ -1,9 +1,9 @@
-"""The admin pages of golden sets, feedback, the query log and runs.
+"""The dashboard, and the admin pages of golden sets, feedback, the query log and runs.
 
 In: clicks of operators. Out: lists, judgements, started and compared runs. May import everything in
 `evaluation` but the API.
 """
 
-from . import feedback, golden, query_log, runs
+from . import dashboard, feedback, golden, query_log, runs
 
-__all__ = ["feedback", "golden", "query_log", "runs"]
+__all__ = ["dashboard", "feedback", "golden", "query_log", "runs"]

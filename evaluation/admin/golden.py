@@ -19,11 +19,14 @@ from evaluation.golden import curating
 from evaluation.golden.exporting import questions_of
 from evaluation.golden.formats import write_jsonl
 from evaluation.models import GoldenQuery, GoldenSet, Judgement
+from ragsite.platform.wording import plural
 
+from .judged_documents import URL_NAME, DocumentSelect, documents_view
 from .judging import judge_view
 from .starting import start_view
 
 MAX_INLINE_QUERIES = 100  # queries in the form of their set
+AFTER_SAVING = "after saving"
 
 
 class QueryForm(forms.ModelForm):
@@ -79,18 +82,21 @@ class GoldenSetAdmin(Audited, admin.ModelAdmin):
         return () if is_long else self.inlines
 
     @admin.display(description="queries")
-    def queries_link(self, golden_set: GoldenSet) -> SafeString:
+    def queries_link(self, golden_set: GoldenSet) -> SafeString | str:
+        if golden_set._state.adding:
+            return AFTER_SAVING
         address = reverse("admin:evaluation_goldenquery_changelist")
-        count = golden_set.queries.count() if golden_set.pk else 0
-        link = '<a href="{}?golden_set__id__exact={}">{} queries</a>'
-        return format_html(link, address, golden_set.pk, count)
+        link = '<a href="{}?golden_set__id__exact={}">{}</a>'
+        return format_html(
+            link, address, golden_set.pk, plural(golden_set.queries.count(), "query")
+        )
 
     @admin.display(description="search and judge")
-    def judge(self, golden_set: GoldenSet) -> SafeString:
+    def judge(self, golden_set: GoldenSet) -> SafeString | str:
         return _link("admin:evaluation_goldenset_judge", golden_set, "Search and judge")
 
     @admin.display(description="measure")
-    def evaluate(self, golden_set: GoldenSet) -> SafeString:
+    def evaluate(self, golden_set: GoldenSet) -> SafeString | str:
         return _link("admin:evaluation_goldenset_start", golden_set, "Start a run")
 
     @admin.action(description="Export as JSONL")
@@ -133,9 +139,9 @@ class GoldenSetAdmin(Audited, admin.ModelAdmin):
         ]
 
 
-def _link(name: str, golden_set: GoldenSet, text: str) -> SafeString:
-    if golden_set.pk is None or golden_set._state.adding:
-        return format_html("{}", "after saving")
+def _link(name: str, golden_set: GoldenSet, text: str) -> SafeString | str:
+    if golden_set._state.adding:
+        return AFTER_SAVING
     return format_html('<a href="{}">{}</a>', reverse(name, args=[golden_set.pk]), text)
 
 
@@ -196,8 +202,14 @@ class JudgementInline(admin.TabularInline):
     model = Judgement
     form = JudgementForm
     formset = JudgementFormSet
-    autocomplete_fields = ("document",)
     extra = 0
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        match = request.resolver_match
+        if db_field.name == "document" and match and "object_id" in match.kwargs:
+            site = self.admin_site
+            kwargs["widget"] = DocumentSelect(db_field, site, match.kwargs["object_id"])
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
 
 @admin.register(GoldenQuery)
@@ -216,6 +228,10 @@ class GoldenQueryAdmin(Audited, admin.ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[GoldenQuery]:
         return super().get_queryset(request).annotate(judged=Count("judgements"))
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(documents_view)
+        return [path("<uuid:pk>/documents/", view, name=URL_NAME), *super().get_urls()]
 
     @admin.display(description="judgements", ordering="judged")
     def judged(self, query: Any) -> int:

@@ -11,6 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
+from django.urls import reverse
 
 from documents.accounts import audit
 from documents.admin.parameters import uuid_or_404
@@ -69,6 +70,11 @@ def _show(
         "opts": model_admin.opts,
         "golden_set": golden_set,
         "query": query,
+        "judged": query.judgements.count() if query else 0,
+        "parent": (
+            golden_set.name,
+            reverse("admin:evaluation_goldenset_change", args=[golden_set.pk]),
+        ),
         "text": text,
         "by_document": by_document,
         "results": _results(golden_set, query, text, by_document) if text else [],

@@ -11,7 +11,6 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from documents.accounts import audit
@@ -20,45 +19,54 @@ from documents.admin.readonly import ReadOnlyAdmin
 from evaluation.errors import EvaluationError
 from evaluation.measures import metrics
 from evaluation.models import EvaluationRun
-from evaluation.reports import pictures
-from evaluation.reports.tables import STAGES, answer_line, answer_lines, described
+from evaluation.reports.tables import configured
 from evaluation.runs import lifecycle
 from evaluation.runs.comparison import Comparison, compare
 from ragsite.database.tenancy import namespace
 from ragsite.platform.wording import plural
+from ragsite.web.markup import badge, progress_bar, when
 
-SHOWN = ("ndcg@10", metrics.ANSWER, "mrr@10", "recall@10", "recall@100")
+from . import charts, run_page
 
 
 @admin.register(EvaluationRun)
 class EvaluationRunAdmin(ReadOnlyAdmin):
     list_display = (
-        "started",
+        "shown_label",
         "golden_set",
-        "label",
-        "state",
+        "shown_state",
         "progress",
         "ndcg",
         "answered",
-        "mrr",
         "recall",
         "p95",
-        "code_version",
+        "started",
     )
     list_filter = ("golden_set", "state", "namespace")
     list_select_related = ("golden_set",)
     search_fields = ("label", "=id", "golden_set__name")
     actions = ("compare_two", "cancel")
 
-    @admin.display(description="run", ordering="created_at")
-    def started(self, run: EvaluationRun) -> str:
-        return f"{run.created_at:%Y-%m-%d %H:%M}"
+    @admin.display(description="run", ordering="label")
+    def shown_label(self, run: EvaluationRun) -> str:
+        return str(run)
+
+    @admin.display(description="state", ordering="state")
+    def shown_state(self, run: EvaluationRun) -> SafeString:
+        return badge(run.state)
+
+    @admin.display(description="started", ordering="created_at")
+    def started(self, run: EvaluationRun) -> SafeString:
+        return when(run.created_at)
 
     @admin.display
-    def progress(self, run: EvaluationRun) -> SafeString:
-        bar = '<progress max="{}" value="{}"></progress> {}/{}'
-        done, total = run.queries_done, run.queries_total
-        return format_html(bar, total or 1, done, done, total)
+    def progress(self, run: EvaluationRun) -> SafeString | str:
+        """Of a run that has not begun the number of queries is not known."""
+        if not run.queries_total:
+            return "waiting for a worker" if run.state == run.State.QUEUED else "–"
+        if run.state == run.State.SUCCEEDED:
+            return plural(run.queries_done, "query")
+        return progress_bar(run.queries_done, run.queries_total)
 
     @admin.display(description="nDCG@10")
     def ndcg(self, run: EvaluationRun) -> str:
@@ -68,10 +76,6 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
     def answered(self, run: EvaluationRun) -> str:
         mean = _mean(run, metrics.ANSWER)
         return f"{mean} at {run.tokens.get('mean', 0):.0f} tokens" if mean else ""
-
-    @admin.display(description="MRR@10")
-    def mrr(self, run: EvaluationRun) -> str:
-        return _mean(run, "mrr@10")
 
     @admin.display(description="recall@10")
     def recall(self, run: EvaluationRun) -> str:
@@ -114,10 +118,6 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
         name = "evaluation_evaluationrun"
         return [
             path("compare/", view(self.compare_view), name=f"{name}_compare"),
-            path(
-                "compare/<slug:chart>.svg", view(self.compare_chart), name=f"{name}_compare_chart"
-            ),
-            path("<uuid:pk>/chart/<slug:chart>.svg", view(self.run_chart), name=f"{name}_chart"),
             *super().get_urls(),
         ]
 
@@ -125,69 +125,30 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         run = self._run(request, object_id)
-        rows = [
-            {
-                "text": score.text,
-                "query_id": score.query_id,
-                "values": [
-                    f"{score.metrics[name]:.3f}" if name in score.metrics else "–" for name in SHOWN
-                ],
-                "ms": score.times_ms.get("total", 0),
-                "tokens": score.tokens,
-                "judged": score.judged,
-                "fallbacks": score.fallbacks,
-            }
-            for score in run.scores.defer("ranking")
-        ]
         context = {
             **self.admin_site.each_context(request),
             "title": f"{run.golden_set.name}: {run}",
             "opts": self.opts,
-            "run": run,
-            "described": described(run),
-            "answered": list(filter(None, (answer_line(run), *answer_lines(run)))),
-            "measures": [
-                (name, run.metrics[name])
-                for name in (*metrics.REPORTED, *metrics.OF_ANSWERS)
-                if name in run.metrics
-            ],
-            "charts": list(pictures.of_run(run)) if run.metrics else [],
-            "shown": SHOWN,
-            "rows": rows,
-            "others": EvaluationRun.objects.filter(
-                golden_set=run.golden_set_id, state="succeeded"
-            ).exclude(pk=run.pk)[:20],
-            "configuration": run.configuration,
+            **run_page.context_of(run, request.GET.get("p", "1")),
         }
         return TemplateResponse(request, "admin/evaluation/run.html", context)
-
-    def run_chart(self, request: HttpRequest, pk: uuid.UUID, chart: str) -> HttpResponse:
-        draw = pictures.of_run(self._run(request, pk)).get(chart)
-        return _svg(draw)
 
     def compare_view(self, request: HttpRequest) -> HttpResponse:
         comparison = self._comparison(request)
         if isinstance(comparison, HttpResponse):
             return comparison
-        pair = urlencode({"a": comparison.a.pk, "b": comparison.b.pk})
         context = {
             **self.admin_site.each_context(request),
-            "title": "Two runs compared",
+            "title": f"Two runs of {comparison.a.golden_set.name} compared",
             "opts": self.opts,
             "comparison": comparison,
-            "a": described(comparison.a),
-            "b": described(comparison.b),
-            "charts": list(pictures.of_comparison(comparison)),
-            "pair": pair,
-            "stages": STAGES,
+            "sides": [
+                (name, run, configured(run))
+                for name, run in (("a", comparison.a), ("b", comparison.b))
+            ],
+            "charts": charts.of_comparison(comparison),
         }
         return TemplateResponse(request, "admin/evaluation/compare.html", context)
-
-    def compare_chart(self, request: HttpRequest, chart: str) -> HttpResponse:
-        comparison = self._comparison(request)
-        if isinstance(comparison, HttpResponse):
-            raise Http404
-        return _svg(pictures.of_comparison(comparison).get(chart))
 
     def _run(self, request: HttpRequest, pk: Any) -> EvaluationRun:
         if not self.has_view_permission(request):
@@ -210,10 +171,4 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
 
 
 def _mean(run: EvaluationRun, name: str) -> str:
-    return f"{run.metrics[name]['mean']:.4f}" if name in run.metrics else ""
-
-
-def _svg(draw: pictures.Draw | None) -> HttpResponse:
-    if draw is None:
-        raise Http404
-    return HttpResponse(draw("svg"), content_type="image/svg+xml")
+    return f"{run.metrics[name]['mean']:.3f}" if name in run.metrics else ""

@@ -1,4 +1,4 @@
 """The REST API of golden sets, runs and feedback.
 
-In: requests of API keys. Out: JSON. Views validate, call golden and runs, and serialise.
+In: requests with API keys. Out: JSON. Views validate, call golden and runs, and serialise.
 """

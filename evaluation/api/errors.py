@@ -1,4 +1,4 @@
-"""What goes wrong in an evaluation, in the one error envelope."""
+"""Errors of evaluations in the API's error envelope."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

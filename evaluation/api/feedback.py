@@ -37,7 +37,7 @@ _SOMETHING: dict[str, dict[str, Any]] = {
 
 
 class FeedbackFormSerializer(StrictSerializer):
-    """Of the question that was answered with `query_id`, or of a question by its text."""
+    """Feedback on the query with this `query_id`, or on a question by its text."""
 
     schema_rules = {
         "allOf": [
@@ -57,7 +57,7 @@ class FeedbackFormSerializer(StrictSerializer):
     }
 
     query_id = serializers.UUIDField(
-        required=False, allow_null=True, help_text="As `POST /query` answered."
+        required=False, allow_null=True, help_text="From the response of `POST /query`."
     )
     query = serializers.CharField(
         max_length=MAX_QUERY_LENGTH,
@@ -65,12 +65,12 @@ class FeedbackFormSerializer(StrictSerializer):
         allow_null=True,
         help_text="Instead of query_id: the question itself.",
     )
-    filters = FiltersField(required=False, help_text="With `query`: the filters it was asked with.")
+    filters = FiltersField(required=False, help_text="With `query`: the filters of that query.")
     selected_chunk_ids = serializers.ListField(
         child=serializers.UUIDField(),
         max_length=MAX_SELECTED,
         default=list,
-        help_text="What was clicked on, copied, cited: chunk_id of the results.",
+        help_text="The chunk_id of results that were clicked on, copied or cited.",
     )
     useful = serializers.BooleanField(allow_null=True, default=None)
     comment = serializers.CharField(max_length=MAX_COMMENT_LENGTH, default="", allow_blank=True)
@@ -78,15 +78,16 @@ class FeedbackFormSerializer(StrictSerializer):
     def validate(self, fields: dict[str, Any]) -> dict[str, Any]:
         fields = {name: value for name, value in fields.items() if value is not None}
         if "query_id" not in fields and "query" not in fields:
-            raise ValidationError("Name the question by query_id or query.", code="no_question")
+            raise ValidationError("Identify the question by query_id or query.", code="no_question")
         if "query_id" in fields and fields.keys() & {"query", "filters"}:
             raise ValidationError(
-                "With query_id the question and its filters are known: send no query, no filters.",
+                "With query_id the question and its filters are known: send neither query nor "
+                "filters.",
                 code="two_questions",
             )
         if not fields["selected_chunk_ids"] and not fields["comment"] and "useful" not in fields:
             raise ValidationError(
-                "Say something: selected_chunk_ids, useful or comment.", code="nothing_said"
+                "Send at least one of selected_chunk_ids, useful and comment.", code="nothing_said"
             )
         return fields
 
@@ -94,7 +95,9 @@ class FeedbackFormSerializer(StrictSerializer):
 class SelectedPassageSerializer(serializers.ModelSerializer):
     source_uri = serializers.CharField(source="document.source_uri")
     span = SpanSerializer(source="*")
-    quote = serializers.CharField(help_text="The chunk's text; finds it in later versions.")
+    quote = serializers.CharField(
+        help_text="The chunk's text, by which it is found in later versions."
+    )
 
     class Meta:
         model = SelectedPassage
@@ -106,7 +109,7 @@ class FeedbackSerializer(serializers.ModelSerializer):
     query_id = serializers.UUIDField(
         source="query_log_id",
         allow_null=True,
-        help_text="Null without one, and once the query log is swept.",
+        help_text="Null without one, and after the entry was deleted from the query log.",
     )
     filters = serializers.JSONField()
     selected = serializers.SerializerMethodField(
@@ -162,7 +165,7 @@ class FeedbackListView(NamespacedListView):
         ],
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Newest first. Needs the scope `write`, as curating does."""
+        """List feedback, newest first. Requires the scope `write`, like curating."""
         return super().get(request, *args, **kwargs)
 
     @extend_schema(
@@ -171,8 +174,8 @@ class FeedbackListView(NamespacedListView):
         responses={201: FeedbackSerializer},
     )
     def post(self, request: Request) -> Response:
-        """Say which passages were chosen and whether the answer was of use. A question can get
-        several: clicks come one at a time."""
+        """Report which passages were selected and whether the answer was useful. There may be
+        several reports per question, such as one for each click."""
         form = FeedbackFormSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         namespace_id = caller_of(request).namespace_id

@@ -33,7 +33,7 @@ from .serializers import (
 
 
 def find(model: Any, pk: uuid.UUID) -> Any:
-    """Raises NotFound, for another tenant's id exactly as for an unknown one."""
+    """Find a row. Raises NotFound for another tenant's id exactly as for an unknown one."""
     found = model.objects.filter(pk=pk).first()
     if found is None:
         raise NotFound
@@ -91,7 +91,7 @@ class GoldenSetListView(NamespacedListView):
                 body = GoldenSetSerializer(counted().get(pk=made.pk)).data
         except IntegrityError:
             raise ApiError(
-                "name_taken", "There is a golden set of this name.", http_status=409
+                "name_taken", "A golden set of this name already exists.", http_status=409
             ) from None
         return Response(body, status=201)
 
@@ -108,7 +108,7 @@ class GoldenSetView(APIView):
     @extend_schema(operation_id="golden_sets_delete", request=None, responses={204: None})
     @in_namespace
     def delete(self, request: Request, pk: uuid.UUID) -> Response:
-        """With its queries, judgements and runs."""
+        """Delete the set with its queries, judgements and runs."""
         golden_set = find(GoldenSet, pk)
         queries = golden_set.queries.count()
         audit.record("goldenset.delete", target=golden_set, details={"queries": queries})
@@ -135,8 +135,8 @@ class GoldenQueryListView(NamespacedListView):
     )
     @in_namespace
     def post(self, request: Request, pk: uuid.UUID) -> Response:
-        """Add a query with its judgements. One of the same text is there once: then it gets these
-        judgements, too."""
+        """Add a query with its judgements. If a query with the same text exists, the judgements are
+        added to it."""
         golden_set = find(GoldenSet, pk)
         form = GoldenQueryFormSerializer(data=request.data)
         form.is_valid(raise_exception=True)
@@ -178,7 +178,7 @@ class GoldenQueryView(APIView):
                 return Response(GoldenQuerySerializer(query).data)
         except IntegrityError:
             raise ApiError(
-                "query_taken", "The set has a query of this text.", http_status=409
+                "query_taken", "The set already has a query with this text.", http_status=409
             ) from None
 
     @extend_schema(operation_id="golden_queries_delete", request=None, responses={204: None})
@@ -201,7 +201,7 @@ class JudgementListView(APIView):
     )
     @in_namespace
     def post(self, request: Request, pk: uuid.UUID) -> Response:
-        """Judge a document or a span. A judgement on the same place is replaced."""
+        """Judge a document or a span. A judgement on the same span is replaced."""
         query = find(GoldenQuery, pk)
         form = JudgementFormSerializer(data=request.data)
         form.is_valid(raise_exception=True)

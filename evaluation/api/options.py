@@ -1,4 +1,4 @@
-"""The options of a run on the wire; commands read theirs through the same shape."""
+"""The JSON form of a run's options, also used by the commands."""
 
 from typing import Any
 
@@ -16,13 +16,14 @@ class OptionsSerializer(StrictSerializer):
         default=DEFAULTS.k,
         min_value=1,
         max_value=100,
-        help_text="What a client asks for: latency and tokens are measured with it.",
+        help_text="The number of results a client requests; latency and tokens are measured with "
+        "it.",
     )
     depth = serializers.IntegerField(
         default=DEFAULTS.depth,
         min_value=1,
         max_value=1000,
-        help_text="How far down the ranking is measured.",
+        help_text="The depth to which the ranking is measured.",
     )
     mode = NamedChoiceField(choices=["hybrid", "semantic", "lexical"], default=DEFAULTS.mode)
     fusion = NamedChoiceField(choices=["weighted", "rrf"], default=DEFAULTS.fusion)
@@ -30,7 +31,7 @@ class OptionsSerializer(StrictSerializer):
         default=DEFAULTS.semantic_weight,
         min_value=0,
         max_value=1,
-        help_text="For fusion `weighted`; the words have the rest.",
+        help_text="Weight of the vectors in fusion `weighted`; words have the rest.",
     )
     rrf_k = serializers.IntegerField(default=DEFAULTS.rrf_k, min_value=1, max_value=1000)
     rerank = NamedChoiceField(
@@ -42,14 +43,14 @@ class OptionsSerializer(StrictSerializer):
         allow_null=True,
         min_value=1,
         max_value=100,
-        help_text="Null: several documents are preferred, without a limit.",
+        help_text="null: several documents are preferred, without a limit.",
     )
     token_budget = serializers.IntegerField(
         default=DEFAULTS.token_budget,
         allow_null=True,
         min_value=1,
         max_value=1_000_000,
-        help_text="Of the context that `answer@context` looks into. Null: the service's default.",
+        help_text="Token budget of the context for `answer@context`. null: the service's default.",
     )
     mmr_lambda = serializers.FloatField(default=DEFAULTS.mmr_lambda, min_value=0, max_value=1)
 

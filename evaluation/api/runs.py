@@ -1,4 +1,4 @@
-"""A namespace's evaluation runs: start, look at, compare, cancel."""
+"""A namespace's evaluation runs: start, list, read, compare, cancel."""
 
 import uuid
 from typing import Any
@@ -54,7 +54,7 @@ class RunListView(NamespacedListView):
     )
     @in_namespace
     def post(self, request: Request) -> Response:
-        """Measure in the background: poll the run until its state is none of queued, running."""
+        """Start a run in the background. Poll it until it is neither queued nor running."""
         form = RunFormSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         fields = dict(form.validated_data)
@@ -98,7 +98,7 @@ class ScoreListView(NamespacedListView):
 
     @extend_schema(operation_id="evaluations_queries")
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """What each query of the run found."""
+        """List what each query of the run found."""
         return super().get(request, *args, **kwargs)
 
 
@@ -110,13 +110,13 @@ class CompareView(APIView):
         parameters=[
             OpenApiParameter("a", uuid.UUID, required=True),
             OpenApiParameter("b", uuid.UUID, required=True),
-            OpenApiParameter("measure", str, description=f"By default {MEASURE}."),
+            OpenApiParameter("measure", str, description=f"Default: {MEASURE}."),
         ],
         responses=ComparisonSerializer,
     )
     @in_namespace
     def get(self, request: Request) -> Response:
-        """b against a: gains with intervals and p-values, and which queries changed and why."""
+        """Compare b with a: gains with intervals and p-values, and the queries that changed."""
         check_parameters(request, frozenset({"a", "b", "measure"}))
         a, b = (find(EvaluationRun, uuid_in(request, name)) for name in ("a", "b"))
         with enveloped():

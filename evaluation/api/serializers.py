@@ -1,4 +1,4 @@
-"""The shapes of golden sets, queries, judgements and runs on the wire."""
+"""The JSON form of golden sets, queries, judgements and runs."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ MAX_JUDGEMENTS = 1000
 
 
 class GoldenSetSerializer(serializers.ModelSerializer):
-    queries = serializers.IntegerField(source="queries_count", help_text="How many there are.")
+    queries = serializers.IntegerField(source="queries_count", help_text="Number of queries.")
 
     class Meta:
         model = GoldenSet
@@ -63,7 +63,7 @@ class SpanFormSerializer(StrictSerializer):
 
 
 class JudgementFormSerializer(StrictSerializer):
-    """On the whole document, or on a part of it: by `span`, or by `quote`."""
+    """A judgement on a whole document, or on a part of it by `span` or `quote`."""
 
     schema_rules = {"oneOf": [{"required": [name]} for name in ("document_id", "source_uri")]}
 
@@ -80,7 +80,7 @@ class JudgementFormSerializer(StrictSerializer):
         default=0,
         min_value=0,
         max_value=MAX_PART,
-        help_text="Of the answer: for `answer@context` one text of each part must be there.",
+        help_text="Part of the answer: for `answer@context` one text of each part must be present.",
     )
     hard_negative = serializers.BooleanField(default=False)
 
@@ -114,7 +114,7 @@ class GoldenQuerySerializer(serializers.ModelSerializer):
 
 
 class GoldenQueryChangeSerializer(StrictSerializer):
-    """What is left out stays as it is."""
+    """Omitted fields stay as they are."""
 
     query = serializers.CharField(max_length=MAX_QUERY_LENGTH, required=False)
     filters = FiltersField(required=False, help_text="As in `POST /query`.")
@@ -141,7 +141,7 @@ class EstimateSerializer(serializers.Serializer):
     low = serializers.FloatField(help_text="Lower end of the 95 % interval.")
     high = serializers.FloatField()
     queries = serializers.IntegerField(
-        required=False, help_text="Of `answer@context`: those with judged text."
+        required=False, help_text="For `answer@context`: the number of queries with judged text."
     )
 
 
@@ -157,12 +157,13 @@ class RunSerializer(serializers.ModelSerializer):
     name = serializers.CharField(source="label")
     options = serializers.JSONField()
     configuration = serializers.JSONField(
-        help_text="What decided the figures: options, settings, profile, model, content, questions."
+        help_text="Everything that determines the figures: options, settings, profile, model, "
+        "content, questions."
     )
     metrics = serializers.DictField(child=EstimateSerializer())
     latency_ms = serializers.DictField(child=LatencySerializer(), help_text="By stage.")
     tokens = serializers.DictField(
-        child=serializers.FloatField(), help_text="Of the context, for k results."
+        child=serializers.FloatField(), help_text="Tokens of the context, for k results."
     )
     warnings = serializers.ListField(child=serializers.CharField())
     error = serializers.SerializerMethodField()
@@ -202,10 +203,10 @@ class ScoreSerializer(serializers.ModelSerializer):
     query_id = serializers.UUIDField(allow_null=True)
     metrics = serializers.DictField(child=serializers.FloatField())
     judged = serializers.JSONField(
-        help_text="Each judgement with its grade, its final rank, its rank at every stage, and "
-        "why it is not in the ranking if it is not."
+        help_text="Each judgement with its grade, its final rank, its rank at every stage, and the "
+        "reason if it is not in the ranking."
     )
-    ranking = serializers.JSONField(help_text="What came back, with every stage's rank and score.")
+    ranking = serializers.JSONField(help_text="The results, with rank and score at every stage.")
     times_ms = serializers.DictField(child=serializers.FloatField())
     fallbacks = serializers.ListField(child=serializers.CharField())
 
@@ -249,8 +250,8 @@ class ChangeSerializer(serializers.Serializer):
 class ComparisonSerializer(serializers.Serializer):
     a = serializers.UUIDField()
     b = serializers.UUIDField()
-    measure = serializers.CharField(help_text="What wins and losses are counted by.")
-    queries = serializers.IntegerField(help_text="That both runs have.")
+    measure = serializers.CharField(help_text="The measure by which wins and losses are counted.")
+    queries = serializers.IntegerField(help_text="Number of queries that both runs have.")
     measures = serializers.DictField(child=MeasuredSerializer())
     wins = ChangeSerializer(many=True)
     losses = ChangeSerializer(many=True)

@@ -40,8 +40,20 @@ def read_filters(filters: Mapping[str, Any]) -> Filters:
     """A query's stored filters, as the search takes them."""
     form = FiltersSerializer(data=dict(filters))
     if not form.is_valid():
-        raise BadGoldenSet(f"These filters cannot be used: {form.errors}.")
+        raise BadGoldenSet(f"These filters cannot be used: {_sentence(form.errors)}")
     return filters_of(form.validated_data)
+
+
+def _sentence(errors: Any) -> str:
+    """The serializer's errors as one line: `tags: Give a list. kind: …`."""
+    if isinstance(errors, Mapping):
+        parts = [
+            _sentence(wrong) if name == "non_field_errors" else f"{name}: {_sentence(wrong)}"
+            for name, wrong in errors.items()
+        ]
+    else:
+        parts = [_sentence(one) if isinstance(one, Mapping | list) else str(one) for one in errors]
+    return " ".join(parts)
 
 
 def check_query(text: str, filters: Mapping[str, Any]) -> None:

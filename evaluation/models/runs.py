@@ -68,7 +68,7 @@ class EvaluationRun(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.label or str(self.pk)
+        return self.label or f"run of {self.created_at:%Y-%m-%d %H:%M}"
 
 
 class QueryScore(models.Model):

@@ -23,8 +23,8 @@ def of_run(run: EvaluationRun) -> dict[str, Draw]:
     """By name: recall, latency, time."""
     return {
         "recall": lambda kind: charts.recall_curve({named(run): _means(run)}, kind=kind),
-        "latency": lambda kind: charts.latency_histogram({named(run): _times(run)}, kind=kind),
-        "time": lambda kind: charts.over_time(_history(run), marked=run.created_at, kind=kind),
+        "latency": lambda kind: charts.latency_histogram({named(run): times_of(run)}, kind=kind),
+        "time": lambda kind: charts.over_time(history_of(run), marked=run.created_at, kind=kind),
     }
 
 
@@ -41,7 +41,7 @@ def of_comparison(comparison: Comparison) -> dict[str, Draw]:
             {label: _means(run) for label, run in names.items()}, kind=kind
         ),
         "latency": lambda kind: charts.latency_histogram(
-            {label: _times(run) for label, run in names.items()}, kind=kind
+            {label: times_of(run) for label, run in names.items()}, kind=kind
         ),
     }
 
@@ -50,12 +50,12 @@ def _means(run: EvaluationRun) -> dict[str, float]:
     return {name: figures["mean"] for name, figures in run.metrics.items()}
 
 
-def _times(run: EvaluationRun) -> list[float]:
+def times_of(run: EvaluationRun) -> list[float]:
     times = run.scores.values_list("times_ms", flat=True)
     return [row["total"] for row in times if "total" in row]
 
 
-def _history(run: EvaluationRun) -> dict[str, list[Point]]:
+def history_of(run: EvaluationRun) -> dict[str, list[Point]]:
     runs = EvaluationRun.objects.filter(
         golden_set=run.golden_set_id, state=EvaluationRun.State.SUCCEEDED
     )

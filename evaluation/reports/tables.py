@@ -32,14 +32,20 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def described(run: EvaluationRun) -> str:
     """Which run, in one line."""
+    label = f"{run.label}: " if run.label else ""
+    known = ", ".join(filter(None, (run.code_version, str(run.pk))))
+    return f"{label}{configured(run)} ({known})"
+
+
+def configured(run: EvaluationRun) -> str:
+    """What was varied, in one line. The profile is known once the run has begun."""
     options = run.configuration.get("options", run.options)
     parts = [options["mode"]]
     if options["mode"] == "hybrid":
         weight = f" {options['semantic_weight']:g}" if options["fusion"] == "weighted" else ""
         parts.append(f"{options['fusion']}{weight}")
-    parts += [f"rerank {options['rerank']}", str(run.configuration.get("profile", {}).get("name"))]
-    label = f"{run.label}: " if run.label else ""
-    return f"{label}{', '.join(parts)} ({run.code_version}, {run.pk})"
+    parts += [f"rerank {options['rerank']}", run.configuration.get("profile", {}).get("name")]
+    return ", ".join(filter(None, parts))
 
 
 def run_table(run: EvaluationRun) -> str:

@@ -85,7 +85,7 @@ def envelope_at(path: str, http_status: int, code: str, message: str) -> dict[st
     """Return an error in the shape that clients of this address expect."""
     if path.startswith(FLAT_PREFIX):
         return flat_envelope(code, message)
-    if path.startswith(OPENAI_PREFIX):
+    if f"{path}/".startswith(OPENAI_PREFIX):
         return openai_envelope(http_status, code, message)
     return envelope(code, message)
 

@@ -19,7 +19,10 @@ ADMIN_NAVIGATION: tuple[tuple[str, tuple[Entry, ...]], ...] = (
         ),
     ),
     ("Indexing", ("documents.IngestJob", "documents.IndexProfile", "documents.Reindex")),
-    ("Questions", ("retrieval.QueryLog", "evaluation.Feedback")),
+    (
+        "Questions",
+        (("Playground", "admin:playground"), "retrieval.QueryLog", "evaluation.Feedback"),
+    ),
     ("Quality", ("evaluation.GoldenSet", "evaluation.GoldenQuery", "evaluation.EvaluationRun")),
     ("Access", ("documents.Namespace", "documents.ApiKey", "documents.OperatorKey")),
     ("People", ("auth.User", "auth.Group")),

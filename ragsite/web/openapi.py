@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from ragsite.platform.errors import OPENAI_PREFIX
+
 Schema = dict[str, Any]
 
 RULES = "x-rules"  # key of a component's rules, until declare_rules applies them
@@ -23,6 +25,9 @@ ERRORS = {
     "503": "The database cannot be reached or takes too long, or too much is going on; "
     "try again shortly.",
     "507": "There is no room to store it.",
+}
+OPENAI_ERRORS = {code: text for code, text in ERRORS.items() if code not in ("406", "422")} | {
+    "400": "It cannot be parsed, a field is not acceptable, or an option is not supported."
 }
 _SECONDS = {"description": "Seconds to wait.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}
 HEADERS = {
@@ -78,13 +83,16 @@ JSON_SCHEMAS: dict[str, Schema] = {
 
 def declare_errors(result: Schema, **kwargs: Any) -> Schema:
     result["components"]["schemas"]["Error"] = ERROR_SCHEMA
-    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     for path, operations in result["paths"].items():
+        is_openai = path.startswith(OPENAI_PREFIX)
+        component, errors = ("OpenAIError", OPENAI_ERRORS) if is_openai else ("Error", ERRORS)
+        content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{component}"}}}
         for method, operation in operations.items():
-            for code, description in ERRORS.items():
-                if _can_happen(code, path, method):
+            for code, description in errors.items():
+                if code in operation["responses"] or _can_happen(code, path, method):
                     answer: Schema = {"description": description, "content": content}
                     described = operation["responses"].setdefault(code, answer)
+                    described["description"] = described["description"] or description
                     if code in HEADERS:
                         described["headers"] = HEADERS[code]
     return result

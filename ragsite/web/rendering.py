@@ -4,12 +4,21 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
 from rest_framework.utils.encoders import JSONEncoder
 
 # Dates go to DRF's encoder, which ends them in "Z".
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_NON_STR_KEYS
 _ENCODER = JSONEncoder()
+
+
+class IgnoreAcceptHeader(DefaultContentNegotiation):
+    """For views that send streams or files, whose clients accept only these: errors are JSON."""
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
+        return renderers[0], renderers[0].media_type
 
 
 class QuickJSONRenderer(JSONRenderer):

@@ -1,9 +1,9 @@
-"""The admin pages of reindexes.
+"""The admin pages of chunks and reindexes.
 
-In: clicks of operators. Out: started, compared, switched and rolled back reindexes. May import
-`documents.admin` and everything in `retrieval` but the API.
+In: clicks of operators. Out: chunks with their neighbours and traces; started, compared, switched
+and rolled back reindexes. May import `documents.admin` and everything in `retrieval` but the API.
 """
 
-from . import reindexes
+from . import chunks, reindexes
 
-__all__ = ["reindexes"]
+__all__ = ["chunks", "reindexes"]

@@ -1,4 +1,4 @@
-"""POST /documents/delete: all documents that a filter finds, with a receipt or as a dry run."""
+"""POST /documents/delete: delete the documents that a filter finds, or only count them."""
 
 from dataclasses import asdict
 from typing import Any
@@ -21,16 +21,18 @@ from .filters import FiltersSerializer, filters_of
 
 class BulkDeleteSerializer(StrictSerializer):
     filters = FiltersSerializer(
-        required=False, help_text="As in a query, except `kind`, which is about passages."
+        required=False, help_text="As in a query, except `kind`, which applies to passages."
     )
     all = serializers.BooleanField(
-        default=False, help_text="Delete every document: needed where no filter restricts them."
+        default=False, help_text="Delete every document; required if no filter restricts them."
     )
-    dry_run = serializers.BooleanField(default=False, help_text="Only say what would be deleted.")
+    dry_run = serializers.BooleanField(
+        default=False, help_text="Only report what would be deleted."
+    )
     expected_count = serializers.IntegerField(
         required=False,
         min_value=0,
-        help_text="Refuse with 409 if the filter finds another number of documents.",
+        help_text="Fail with 409 if the filter finds a different number of documents.",
     )
 
     def validate(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -49,7 +51,7 @@ class BulkDeleteSerializer(StrictSerializer):
 
 
 class BulkRemovalSerializer(serializers.Serializer):
-    """A receipt: what was removed or, of a dry run, would be."""
+    """A receipt: what was deleted or, in a dry run, would be deleted."""
 
     dry_run = serializers.BooleanField()
     documents = serializers.IntegerField()
@@ -73,7 +75,7 @@ class BulkDeleteView(APIView):
         responses=BulkRemovalSerializer,
     )
     def post(self, request: Request) -> Response:
-        """Remove all documents that pass the filters, with their chunks, facts, jobs and stored
+        """Delete all documents that pass the filters, with their chunks, facts, jobs and stored
         files. Try it with `dry_run` first, then send its count as `expected_count`."""
         form = BulkDeleteSerializer(data=request.data)
         form.is_valid(raise_exception=True)

@@ -1,4 +1,4 @@
-"""The language of metadata filters as JSON Schema; what it means is in docs/filters.md."""
+"""The language of metadata filters as JSON Schema; docs/filters.md explains it."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from retrieval.filters import COMPARISONS, MAX_VALUES
 
 Schema = dict[str, Any]
 
-# A key or a dotted path: a backslash stands before a dot, a dollar or a backslash, and what begins
-# with a dollar is an operator.
+# A key or a dotted path. A backslash escapes a dot, a dollar or a backslash; operators begin with a
+# dollar.
 _PATH = r"^(([^$\\\u0000]|\\[.$\\])([^\\\u0000]|\\[.$\\])*)?$"
 _DATA_KEY = r"^([^$\u0000][^\u0000]*)?$"
 
@@ -18,7 +18,7 @@ def _ref(name: str) -> Schema:
 
 
 def _group(condition: str) -> Schema:
-    """What $and, $or and $not take."""
+    """The operands of $and, $or and $not."""
     several = {"type": "array", "minItems": 1, "items": _ref(condition)}
     return {"$and": several, "$or": several, "$not": _ref(condition)}
 
@@ -41,12 +41,13 @@ _OPERATORS = {
 }
 _PATHS = {"patternProperties": {_PATH: _ref("MetadataOperand")}, "additionalProperties": False}
 
-# The service takes groups inside groups down to eight levels. Here they are written out for one:
-# tools that follow a schema into itself through several doors do not come back.
+# The service accepts eight levels of nested groups. The schema describes one, because some tools do
+# not terminate on a schema that refers to itself in several places.
 SCHEMAS: dict[str, Schema] = {
     "MetadataFilter": {
         "type": "object",
-        "description": "Keys with values or operators. `$and`, `$or` and `$not` can stand inside "
+        "description": "Keys with values or operators. `$and`, `$or` and `$not` may be nested "
+        "inside"
         "each other and under a key, too, up to 8 levels deep; 100 conditions at most.",
         "properties": _group("MetadataCondition"),
         **_PATHS,
@@ -66,7 +67,7 @@ SCHEMAS: dict[str, Schema] = {
         "properties": _OPERATORS,
         **_PATHS,
     },
-    # Inside a list everything is data.
+    # Inside a list, everything is data.
     "MetadataData": {
         "anyOf": [
             _SCALAR,

@@ -1,4 +1,4 @@
-"""The filters of a question on the wire; what they mean is in docs/filters.md."""
+"""The JSON form of a query's filters; docs/filters.md explains them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,7 +16,7 @@ MAX_TAGS = 100
 MAX_TAG_LENGTH = 200
 MAX_COLLECTIONS = 100
 MAX_COLLECTION_LENGTH = 256
-MAX_STEP_LENGTH = 100  # of a path in an error
+MAX_STEP_LENGTH = 100  # characters of a path in an error message
 
 
 @extend_schema_field(
@@ -34,7 +34,7 @@ MAX_STEP_LENGTH = 100  # of a path in an error
     }
 )
 class DateRangeField(serializers.Field):
-    """[from, to], either end null for open."""
+    """[from, to]; null leaves an end open."""
 
     def to_internal_value(self, data: Any) -> tuple[datetime | None, datetime | None]:
         if not isinstance(data, list) or len(data) != 2:
@@ -104,7 +104,7 @@ _COLLECTION = {"type": "string", "minLength": 1, "maxLength": MAX_COLLECTION_LEN
     {"oneOf": [_COLLECTION, {"type": "array", "items": _COLLECTION, "maxItems": MAX_COLLECTIONS}]}
 )
 class CollectionFilterField(serializers.Field):
-    """One collection or a list, meaning any of them; each by its name or id."""
+    """One collection or a list, meaning any of them, each by name or id."""
 
     def to_internal_value(self, data: Any) -> list[str]:
         names = serializers.ListField(
@@ -120,13 +120,13 @@ class CollectionFilterField(serializers.Field):
 
 @extend_schema_field({"$ref": "#/components/schemas/MetadataFilter"})
 class MetadataFilterField(serializers.Field):
-    """Keys with values or operators; an error names the place inside."""
+    """Keys with values or operators; an error message contains the path to the mistake."""
 
     def to_internal_value(self, data: Any) -> Condition | None:
         try:
             return parse_metadata(data)
         except InvalidFilter as error:
-            # As an answer can carry it: what is wrong with a key may be its characters.
+            # Escaped, because the key itself may contain invalid characters.
             place = ".".join(text(step)[:MAX_STEP_LENGTH] for step in error.at)
             raise serializers.ValidationError(
                 {place: error.message} if place else error.message
@@ -139,19 +139,19 @@ class MetadataFilterField(serializers.Field):
 class FiltersSerializer(StrictSerializer):
     tags = TagsFilterField(
         required=False,
-        help_text="Documents with any of these tags; as an object: with any, all, none of them.",
+        help_text="Documents with any of these tags; as an object: with any, all or none of them.",
     )
     document_ids = serializers.ListField(
         child=serializers.UUIDField(), required=False, max_length=1000
     )
     collection = CollectionFilterField(
-        required=False, help_text="Documents in any of these collections, each by its name or id."
+        required=False, help_text="Documents in any of these collections, each by name or id."
     )
     source_types = serializers.ListField(
         child=serializers.CharField(max_length=20), required=False, max_length=20
     )
     date_range = DateRangeField(
-        required=False, help_text="On the date a document gives itself, else when it came in."
+        required=False, help_text="By the date in a document's metadata, else that of its upload."
     )
     language = serializers.ListField(
         child=serializers.RegexField(
@@ -184,19 +184,19 @@ class FiltersSerializer(StrictSerializer):
 
 @extend_schema_field(FiltersSerializer)
 class FiltersField(serializers.JSONField):
-    """Filters that are kept as they were given, once it is sure that they can be used."""
+    """Filters that are validated, but stored as submitted."""
 
     def to_internal_value(self, data: Any) -> Any:
         FiltersSerializer().run_validation(data)
         return data
 
 
-# An empty list of these matches nothing.
+# For these fields an empty list matches nothing.
 FIELDS_OF_VALUES = ("document_ids", "collection", "source_types", "language", "kind")
 
 
 def filters_of(fields: Mapping[str, Any]) -> Filters:
-    """What a valid FiltersSerializer holds, as the search takes it."""
+    """Convert validated data of FiltersSerializer to the search's Filters."""
     tags = fields.get("tags", {})
     alternatives = (
         *(tags.get(name) for name in ("any", "all")),

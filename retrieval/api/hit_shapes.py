@@ -1,4 +1,4 @@
-"""The shapes of a passage found and of its citation on the wire."""
+"""The JSON form of a hit and its citation."""
 
 from rest_framework import serializers
 
@@ -29,47 +29,48 @@ class HitSerializer(serializers.Serializer):
     section = serializers.CharField()
     page = serializers.IntegerField(allow_null=True)
     page_end = serializers.IntegerField(
-        allow_null=True, help_text="The last page it stands on; that of `page` for most."
+        allow_null=True, help_text="The last page of the passage; usually equal to `page`."
     )
-    ordinal = serializers.IntegerField(help_text="Of the chunk in its document, from 0.")
+    ordinal = serializers.IntegerField(help_text="The chunk's index in its document, from 0.")
     span = SpanSerializer()
     kind = serializers.CharField()
     mime = serializers.CharField(help_text="The document's media type.")
-    created_at = serializers.DateTimeField(help_text="When the document first came in.")
+    created_at = serializers.DateTimeField(help_text="When the document was first uploaded.")
     collection = serializers.CharField(
         allow_null=True,
-        help_text="The `collection` of the document's metadata, where that is a string; else the "
+        help_text="The `collection` in the document's metadata if that is a string; else the "
         "first of `collections`.",
     )
     collections = serializers.ListField(
         child=serializers.CharField(),
-        help_text="The collections that the document is in: names, or ids of those without one.",
+        help_text="The collections of the document: names, or ids of those without a name.",
     )
     content = serializers.CharField()
     relevance = serializers.FloatField(
         allow_null=True,
-        help_text="How likely it answers the question, 0…1, comparable between questions; null "
-        "where there is nothing to judge by (another embedding model in mode `semantic`).",
+        help_text="How likely the passage answers the question, 0…1, comparable between "
+        "questions; null"
+        "if unknown (with an embedding model other than the bundled one in mode `semantic`).",
     )
     scores = ScoresSerializer()
     ranks = RanksSerializer()
     highlights = SpanSerializer(
-        many=True, help_text="Words that matched, as spans of the document's text like `span`."
+        many=True, help_text="Matched words, as spans of the document's text like `span`."
     )
     merged_chunk_ids = serializers.ListField(
-        child=serializers.UUIDField(), help_text="Neighbours that became one passage with it."
+        child=serializers.UUIDField(), help_text="Neighbouring chunks merged into this passage."
     )
     metadata = serializers.JSONField(
-        help_text="The document's. Each of its keys can be used in `filters.metadata`."
+        help_text="The document's metadata. Each key can be used in `filters.metadata`."
     )
     chunk_metadata = serializers.JSONField(
-        help_text="The passage's own: its headings, its link, where its words lie on the page."
+        help_text="Attributes of the passage: its headings, its link, its position on the page."
     )
     tags = serializers.ListField(child=serializers.CharField())
 
 
 class CitationSerializer(serializers.Serializer):
-    id = serializers.IntegerField(help_text="The number in the context: [1], [2], …")
+    id = serializers.IntegerField(help_text="The passage's number in the context: [1], [2], …")
     chunk_id = serializers.UUIDField()
     document_id = serializers.UUIDField()
     source_uri = serializers.CharField()

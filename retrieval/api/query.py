@@ -1,4 +1,4 @@
-"""POST /query: a question in, ranked passages with citations out."""
+"""POST /query: search for ranked passages with citations."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -18,8 +18,8 @@ class QueryView(APIView):
 
     @extend_schema(operation_id="query", request=QuerySerializer, responses=QueryAnswerSerializer)
     def post(self, request: Request) -> Response:
-        """Every result says where it stands: `text[span.start:span.end]` of the document's
-        version is its `content`, to the character. `query_id` is what `POST /feedback` takes."""
+        """Search for passages. The `content` of each result equals `text[span.start:span.end]` of
+        the document's version. Send `query_id` with `POST /feedback`."""
         namespace_id, asked = caller_of(request).namespace_id, request_of(request.data)
         result = search(namespace_id, asked)
         filters = dict(request.data).get("filters")

@@ -1,7 +1,7 @@
-"""POST /api/rag/index and /api/rag/search: the service in the owner's camelCase shape.
+"""POST /api/rag/index and /api/rag/search: the service with the owner's camelCase field names.
 
-Thin doors: documents go through the same intake as POST /ingest, questions through the same search
-as POST /query. docs/tools.md says what each field means here.
+Documents are accepted as by POST /ingest, and questions are searched as by POST /query.
+docs/tools.md explains the fields.
 """
 
 import time
@@ -28,7 +28,7 @@ from ragsite.web.guards.stream_limit import waiting
 from ragsite.web.openapi import ERRORS
 from retrieval.tools import rag
 
-DEFAULT_CHUNK_SIZE = 1000  # characters, where only an overlap is given
+DEFAULT_CHUNK_SIZE = 1000  # characters, if only an overlap is requested
 
 
 # -- shapes ------------------------------------------------------------------------------
@@ -36,8 +36,8 @@ DEFAULT_CHUNK_SIZE = 1000  # characters, where only an overlap is given
 
 class RagErrorSerializer(serializers.Serializer):
     success = serializers.BooleanField(help_text="false")
-    error = serializers.CharField(help_text="Made for people.")
-    code = serializers.CharField(help_text="Stable; made for programs.")
+    error = serializers.CharField(help_text="For people.")
+    code = serializers.CharField(help_text="Stable, for programs.")
     requestId = serializers.CharField()
 
 
@@ -52,13 +52,13 @@ class RagDocumentSerializer(StrictSerializer):
     sourceId = serializers.CharField(
         max_length=MAX_URI_LENGTH,
         required=False,
-        help_text="Of what the document came from; results are labelled with it, else with `id`.",
+        help_text="Name of the document's source; results are labelled with it, else with `id`.",
     )
 
 
 def _namespace() -> serializers.CharField:
     return serializers.CharField(
-        max_length=63, required=False, help_text="The key's own, or left out."
+        max_length=63, required=False, help_text="The key's own namespace; may be omitted."
     )
 
 
@@ -74,7 +74,7 @@ class RagIndexSerializer(StrictSerializer):
 
 
 class _RawIndexSerializer(RagIndexSerializer):
-    """The same, its documents left unchecked: each is checked, and fails, on its own."""
+    """The same without checking documents: each is checked, and may fail, separately."""
 
     documents = serializers.ListField(allow_empty=False)  # type: ignore[assignment]
 
@@ -83,14 +83,16 @@ class _RawIndexSerializer(RagIndexSerializer):
 
 
 class RagFailureSerializer(serializers.Serializer):
-    index = serializers.IntegerField(help_text="The document's place in the request, from 0.")
+    index = serializers.IntegerField(help_text="The document's index in the request, from 0.")
     error = serializers.CharField()
 
 
 class RagIndexAnswerSerializer(serializers.Serializer):
-    success = serializers.BooleanField(help_text="Every document can be searched now.")
-    indexed = serializers.IntegerField(help_text="Documents that can be searched now.")
-    chunksCreated = serializers.IntegerField(help_text="By this request; 0 for known content.")
+    success = serializers.BooleanField(help_text="Whether every document can be found now.")
+    indexed = serializers.IntegerField(help_text="Documents that can be found now.")
+    chunksCreated = serializers.IntegerField(
+        help_text="Chunks created by this request; 0 for known content."
+    )
     namespace = serializers.CharField()
     total = serializers.IntegerField(help_text="Documents in the request.")
     failed = RagFailureSerializer(many=True)
@@ -114,17 +116,17 @@ class RagSearchSerializer(StrictSerializer):
 
 
 class RagPassageSerializer(serializers.Serializer):
-    id = serializers.UUIDField(help_text="Of the passage.")
+    id = serializers.UUIDField(help_text="Id of the passage.")
     content = serializers.CharField()
     similarity = serializers.FloatField(
         help_text="0…1: the tenth root of `relevance` (docs/tools.md)."
     )
-    keywordRank = serializers.FloatField(help_text="0…1: BM25 beside the other candidates.")
-    combinedScore = serializers.FloatField(help_text="0…1: both, weighted as asked.")
+    keywordRank = serializers.FloatField(help_text="0…1: BM25 relative to the other candidates.")
+    combinedScore = serializers.FloatField(help_text="0…1: both, weighted as requested.")
     metadata = serializers.JSONField()
     namespace = serializers.CharField()
     sourceId = serializers.CharField()
-    chunkIndex = serializers.IntegerField(help_text="In its document, from 0.")
+    chunkIndex = serializers.IntegerField(help_text="Index in the document, from 0.")
     rerankScore = serializers.FloatField(required=False)
 
 
@@ -136,11 +138,11 @@ class RagSearchAnswerSerializer(serializers.Serializer):
     rerankingApplied = serializers.BooleanField()
 
 
-# -- doors -------------------------------------------------------------------------------
+# -- views -------------------------------------------------------------------------------
 
 
 class RagView(APIView):
-    """Errors, too, come in this API's shape."""
+    """Returns errors in the format of this API as well."""
 
     def handle_exception(self, exc: Exception) -> Response:
         response = super().handle_exception(exc)
@@ -162,8 +164,8 @@ class RagIndexView(RagView):
         responses={200: RagIndexAnswerSerializer, **_ERRORS},
     )
     def post(self, request: Request) -> Response:
-        """Waits until the documents are indexed. 200 whatever becomes of them: `failed` says which
-        could not be, and why."""
+        """Index documents, and wait until they are indexed. Returns 200 even if some fail: `failed`
+        lists those, with the reasons."""
         form = _RawIndexSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         fields, namespace_id = form.validated_data, caller_of(request).namespace_id
@@ -184,8 +186,8 @@ class RagSearchView(RagView):
         responses={200: RagSearchAnswerSerializer, **_ERRORS},
     )
     def post(self, request: Request) -> Response:
-        """The best passages first. With the default threshold passages about something else are
-        left out."""
+        """Search for passages, best first. The default threshold leaves out passages about
+        something else."""
         started = time.monotonic()
         form = RagSearchSerializer(data=request.data)
         form.is_valid(raise_exception=True)
@@ -212,18 +214,20 @@ class RagSearchView(RagView):
 
 
 def _own_slug(namespace_id: uuid.UUID, named: str | None) -> str:
-    """Only the key's own namespace can be named. Others are not even looked up, so that nobody
-    learns whether they exist."""
+    """Accept only the key's own namespace. Others are not looked up, which would reveal whether
+    they exist."""
     slug = rag.slug_of(namespace_id)
     if named is not None and named != slug:
         raise ApiError(
-            "unknown_namespace", "This key opens no namespace of that name.", http_status=404
+            "unknown_namespace",
+            "This key does not belong to a namespace of that name.",
+            http_status=404,
         )
     return slug
 
 
 def _chunking(fields: dict[str, Any]) -> dict[str, Any]:
-    """Their sizes count characters; where none are given, the namespace's index profile decides."""
+    """Return the chunking options, in characters; by default those of the index profile."""
     if "chunkSize" not in fields and "chunkOverlap" not in fields:
         return {}
     size = fields.get("chunkSize", DEFAULT_CHUNK_SIZE)
@@ -241,7 +245,7 @@ def _read_document(data: Any, chunking: dict[str, Any]) -> Submission | IngestEr
         item["metadata"] = {**form.validated_data.get("metadata", {}), **names}
     if names:
         item["source_uri"] = names.get("id", names.get("sourceId"))
-    # Two documents of the same content are two, if their ids say so.
+    # Documents with the same content but different ids are different documents.
     items, _ = read_texts({"documents": [item], "on_duplicate": "keep", **chunking})
     return items[0]
 

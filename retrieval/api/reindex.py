@@ -1,4 +1,4 @@
-"""POST /reindex: move the namespace to another index profile; GET /reindex: how far that is."""
+"""POST /reindex: move the namespace to another index profile; GET /reindex: show the progress."""
 
 import uuid
 from collections.abc import Callable
@@ -52,10 +52,10 @@ class ReindexRequestSerializer(StrictSerializer):
         default="build",
     )
     profile = serializers.CharField(
-        max_length=50, required=False, help_text="The new one, for estimate and build."
+        max_length=50, required=False, help_text="The new profile, for estimate and build."
     )
     accept_failures = serializers.BooleanField(
-        default=False, help_text="For switch: go, although some documents could not be indexed."
+        default=False, help_text="For switch: accept that some documents could not be indexed."
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class ReindexEstimateSerializer(serializers.Serializer):
     tokens = serializers.IntegerField()
     seconds = serializers.FloatField()
     cost = serializers.FloatField(
-        allow_null=True, help_text="In the embedder's currency; null where it names no price."
+        allow_null=True, help_text="In the embedder's currency; null without a price."
     )
 
 
@@ -91,7 +91,7 @@ class ParitySerializer(serializers.Serializer):
     score_shift = serializers.FloatField(allow_null=True)
     least_alike = serializers.ListField(child=serializers.DictField())
     measures = serializers.DictField(
-        required=False, help_text="On a golden set: each measure before and after."
+        required=False, help_text="For a golden set: each measure before and after."
     )
 
 
@@ -110,9 +110,10 @@ class ReindexStatusSerializer(serializers.Serializer):
 
 
 class ReindexAnswerSerializer(serializers.Serializer):
-    active_profile = serializers.CharField(help_text="What searches use now.")
+    active_profile = serializers.CharField(help_text="The profile that searches use now.")
     reindex = ReindexStatusSerializer(
-        allow_null=True, help_text="The one under way or still reversible; null if there is none."
+        allow_null=True,
+        help_text="The reindex in progress or still reversible; null if there is none.",
     )
     estimate = ReindexEstimateSerializer(required=False)
     queued_documents = serializers.IntegerField(required=False)
@@ -142,7 +143,7 @@ def status_of(namespace_id: uuid.UUID) -> dict[str, Any]:
 
 
 def act(namespace_id: uuid.UUID, wish: dict[str, Any]) -> dict[str, Any]:
-    """What an action answers besides the status."""
+    """The results of an action, in addition to the status."""
 
     def profile() -> IndexProfile:
         return _profile(wish["profile"], namespace_id)
@@ -151,7 +152,7 @@ def act(namespace_id: uuid.UUID, wish: dict[str, Any]) -> dict[str, Any]:
         with namespace(namespace_id):
             reindex = switching.current(namespace_id)
         if reindex is None or reindex.state == Reindex.State.BUILDING:
-            raise switching.Behind("There is nothing to compare with: no profile is built yet.")
+            raise switching.Behind("There is nothing to compare: no profile has been built yet.")
         parity.compare(reindex)
 
     actions: dict[str, tuple[str, Callable[[], Any]]] = {
@@ -196,8 +197,8 @@ class NamespaceReindexView(APIView):
         responses={200: ReindexAnswerSerializer, 202: ReindexAnswerSerializer},
     )
     def post(self, request: Request) -> Response:
-        """Build a profile beside the live one (202, in the background), then compare, switch, roll
-        back, reclaim. Searches never wait, never find nothing and never mix the two."""
+        """Build a profile next to the live one (202, in the background), then compare, switch, roll
+        back or reclaim. Searches continue throughout and never mix the two."""
         form = ReindexRequestSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         wish = form.validated_data

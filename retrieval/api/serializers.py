@@ -1,4 +1,4 @@
-"""The shapes of a question and its answer on the wire."""
+"""The JSON form of a query and its response."""
 
 import uuid
 from typing import Any
@@ -60,7 +60,7 @@ STAGES = ("vector", "lexical", "fused", "rerank", "final")
     }
 )
 class ThresholdField(serializers.Field):
-    """A number for the final score, or an object with one for each stage."""
+    """A number for the final score, or an object with a number for each stage."""
 
     def to_internal_value(self, data: Any) -> tuple[tuple[str, float], ...]:
         by_stage = data if isinstance(data, dict) else {"final": data}
@@ -83,48 +83,48 @@ class QuerySerializer(StrictSerializer):
     fusion = NamedChoiceField(
         choices=["weighted", "rrf"],
         default="weighted",
-        help_text="`weighted`: a sum of both scores, each stretched to 0…1 over the candidates. "
+        help_text="`weighted`: a sum of both scores, each scaled to 0…1 over the candidates. "
         "`rrf`: by ranks alone.",
     )
     weights = WeightsSerializer(
-        required=False, help_text="For fusion `weighted`; equal by default."
+        required=False, help_text="Weights of the legs for fusion `weighted`; equal by default."
     )
     rrf_k = serializers.IntegerField(
-        default=60, min_value=1, max_value=1000, help_text="For fusion `rrf`."
+        default=60, min_value=1, max_value=1000, help_text="The constant of fusion `rrf`."
     )
     min_relevance = serializers.FloatField(
         default=0.0,
         min_value=0,
         max_value=1,
-        help_text="Leave out passages whose `relevance` is lower.",
+        help_text="Leave out passages with a lower `relevance`.",
     )
     threshold = ThresholdField(
         required=False,
         allow_null=True,
-        help_text="Lowest final score to return; or lowest scores by stage: "
+        help_text="Minimum final score, or minimum scores by stage: "
         '`{"vector": 0.3, "fused": 0.2}`. Stages: vector, lexical, fused, rerank, final.',
     )
     rerank = NamedChoiceField(
         choices=["auto", "none", "cosine", "cross-encoder", "remote", "llm"],
         default="auto",
-        help_text="`auto` decides by the question, and only among what is configured.",
+        help_text="`auto` decides by the question, if a reranker is configured.",
     )
     fast = serializers.BooleanField(
-        default=False, help_text="Speed before quality: `auto` never reranks."
+        default=False, help_text="Prefer speed to quality: `auto` never reranks."
     )
     max_per_document = serializers.IntegerField(
         default=None,
         allow_null=True,
         min_value=1,
         max_value=100,
-        help_text="At most so many passages of one document, even if that leaves fewer than k. "
-        "Without it several documents are preferred, and k comes first.",
+        help_text="Maximum number of passages per document, even if that leaves fewer than k. "
+        "By default several documents are preferred, as long as there are k results.",
     )
     mmr_lambda = serializers.FloatField(
         default=1.0,
         min_value=0,
         max_value=1,
-        help_text="Below 1, passages unlike the ones before are preferred (MMR).",
+        help_text="Below 1, passages that differ from earlier ones are preferred (MMR).",
     )
     expand = NamedChoiceField(
         choices=["none", "section"],
@@ -132,7 +132,7 @@ class QuerySerializer(StrictSerializer):
         help_text="`section`: each passage is the whole section around the hit, if not too long.",
     )
     highlight = serializers.BooleanField(
-        default=False, help_text="Say where in each passage the question's words stand."
+        default=False, help_text="Return the positions of the question's words in each passage."
     )
     token_budget = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=1_000_000
@@ -140,25 +140,27 @@ class QuerySerializer(StrictSerializer):
     context_format = NamedChoiceField(
         choices=CONTEXT_FORMATS,
         default="plain",
-        help_text="Of `context.text`. `plain`: numbered passages. `source_documents`: Markdown "
-        "with a heading for each passage, and how to cite at the end.",
+        help_text="Format of `context.text`. `plain`: numbered passages. `source_documents`: "
+        "Markdown"
+        "with a heading for each passage, and citation instructions at the end.",
     )
     explain = serializers.BooleanField(
-        default=False, help_text="List every candidate with its scores and why it was dropped."
+        default=False,
+        help_text="List every candidate with its scores and the reason if it was dropped.",
     )
 
 
-# One for all: to make it takes longer than to use it, and validating changes nothing in it.
+# Shared, because creating it takes longer than using it, and validation does not change it.
 _QUERY = QuerySerializer()
 
 
 def request_of(data: Any) -> SearchRequest:
-    """Raises ValidationError, like the serializer."""
+    """Validate the body of a query. Raises ValidationError."""
     return search_request(dict(_QUERY.run_validation(data)))
 
 
 def search_request(fields: dict[str, Any]) -> SearchRequest:
-    """From the validated fields of a query."""
+    """Create the request from validated fields."""
     filters = fields.pop("filters", {})
     thresholds = fields.pop("threshold", None)
     weights = fields.pop("weights", {"semantic": 0.5, "lexical": 0.5})
@@ -188,7 +190,7 @@ class NormalisedSerializer(serializers.Serializer):
 
 class TermSerializer(serializers.Serializer):
     term = serializers.CharField()
-    score = serializers.FloatField(help_text="What the word adds to the BM25 score.")
+    score = serializers.FloatField(help_text="The word's contribution to the BM25 score.")
 
 
 class CandidateSerializer(serializers.Serializer):
@@ -196,39 +198,46 @@ class CandidateSerializer(serializers.Serializer):
     document_id = serializers.UUIDField()
     relevance = serializers.FloatField(allow_null=True)
     scores = ScoresSerializer()
-    normalised = NormalisedSerializer(help_text="0…1 among the candidates.")
+    normalised = NormalisedSerializer(help_text="Scaled to 0…1 over the candidates.")
     support = serializers.FloatField(
-        allow_null=True, help_text="What the candidates most like it are worth; null if unasked."
+        allow_null=True, help_text="Mean score of the most similar candidates; null if not used."
     )
     ranks = RanksSerializer()
     terms = TermSerializer(many=True)
-    dropped = serializers.CharField(help_text="Why it is not among the results; blank if it is.")
+    dropped = serializers.CharField(
+        help_text="The reason if it is not among the results; otherwise blank."
+    )
 
 
 class QueryTermSerializer(serializers.Serializer):
     term = serializers.CharField()
-    weight = serializers.FloatField(help_text="Its inverse document frequency.")
-    chunks = serializers.IntegerField(help_text="How many chunks hold it, when last counted.")
+    weight = serializers.FloatField(help_text="Inverse document frequency.")
+    chunks = serializers.IntegerField(
+        help_text="Number of chunks with the word, when last counted."
+    )
 
 
 class DiagnosticsSerializer(serializers.Serializer):
     profile = serializers.CharField()
     mode = serializers.CharField()
     fusion = serializers.CharField()
-    ann_k = serializers.IntegerField(help_text="Candidates of the vector leg.")
-    lexical_k = serializers.IntegerField(help_text="Candidates of the lexical leg.")
+    ann_k = serializers.IntegerField(help_text="Number of candidates from the vector leg.")
+    lexical_k = serializers.IntegerField(help_text="Number of candidates from the lexical leg.")
     dense_plan = serializers.CharField()
     reranker = serializers.CharField()
     fallbacks = serializers.ListField(
-        child=serializers.CharField(), help_text="Parts that did not work, and what served instead."
+        child=serializers.CharField(), help_text="Parts that failed, and what was used instead."
     )
     notes = serializers.ListField(
-        child=serializers.CharField(), help_text="Why a question could not be answered as asked."
+        child=serializers.CharField(),
+        help_text="Notes on parts of the request that could not be followed.",
     )
     cache = serializers.CharField()
     times_ms = serializers.DictField(child=serializers.FloatField())
     dropped = DroppedSerializer(many=True)
-    filters = serializers.JSONField(required=False, help_text="With `explain`: as understood.")
+    filters = serializers.JSONField(
+        required=False, help_text="With `explain`: the question as interpreted."
+    )
     terms = QueryTermSerializer(
         many=True, required=False, help_text="With `explain`: the question's words."
     )
@@ -238,11 +247,11 @@ class DiagnosticsSerializer(serializers.Serializer):
 class QueryAnswerSerializer(serializers.Serializer):
     query_id = serializers.UUIDField(
         allow_null=True,
-        help_text="Of this request, for `POST /feedback`; null where no query log is kept.",
+        help_text="Id of this request for `POST /feedback`; null without a query log.",
     )
     query = serializers.CharField()
     relevance = serializers.FloatField(
-        allow_null=True, help_text="Of the best result; 0 without results."
+        allow_null=True, help_text="The relevance of the best result; 0 without results."
     )
     results = HitSerializer(many=True)
     context = ContextSerializer()  # type: ignore[assignment]
@@ -251,8 +260,8 @@ class QueryAnswerSerializer(serializers.Serializer):
 
 
 def answer_of(result: SearchResult, query_id: uuid.UUID | None = None) -> dict[str, Any]:
-    """The answer as plain data. By hand, because a serializer would be the slowest stage. What is
-    not in the query log has no `query_id`."""
+    """Return the response as plain data, without a serializer, which would be the slowest stage.
+    Without an entry in the query log there is no `query_id`."""
     return {
         "query_id": query_id,
         "query": result.query,

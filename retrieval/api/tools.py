@@ -1,4 +1,4 @@
-"""GET /tools: what an agent may call, as JSON Schema; POST /tools/{name}: a call."""
+"""GET /tools: the tools for agents, as JSON Schema; POST /tools/{name}: call a tool."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents.api.events import IgnoreAcceptHeader
 from documents.api.serializers import StrictSerializer
 from documents.api.views import caller_of, check_parameters
 from ragsite.access.rate_limits import RateLimited
 from ragsite.platform.logs import current_request_id
+from ragsite.web.rendering import IgnoreAcceptHeader
 from retrieval.tools.base import ToolContext
 from retrieval.tools.calling import call_tool
 from retrieval.tools.registry import FORMATS, definitions, tools_for
@@ -24,7 +24,7 @@ _ANY_OBJECT = {"type": "object", "additionalProperties": True}
 class ToolSerializer(serializers.Serializer):
     name = serializers.CharField()
     title = serializers.CharField()
-    description = serializers.CharField(help_text="For a language model.")
+    description = serializers.CharField(help_text="Description for a language model.")
     input_schema = serializers.DictField(help_text="JSON Schema, draft 2020-12.")
     scope = serializers.ChoiceField(choices=["read", "write"])
     is_read_only = serializers.BooleanField()
@@ -32,28 +32,26 @@ class ToolSerializer(serializers.Serializer):
 
 
 class ToolListSerializer(serializers.Serializer):
-    tools = ToolSerializer(
-        many=True, help_text="With `format` as the named provider takes them in place of these."
-    )
+    tools = ToolSerializer(many=True, help_text="With `format`, in the provider's format instead.")
 
 
 @extend_schema_field(_ANY_OBJECT)
 class ArgumentsField(serializers.Field):
-    """Whatever was sent: the tool's own schema decides."""
+    """Accepts any fields: the tool's own schema decides."""
 
     def to_internal_value(self, data: Any) -> Any:
         return data
 
 
 class ToolCallSerializer(StrictSerializer):
-    arguments = ArgumentsField(default=dict, help_text="As the tool's `input_schema` says.")
+    arguments = ArgumentsField(default=dict, help_text="As defined by the tool's `input_schema`.")
 
 
 class ToolResultSerializer(serializers.Serializer):
     name = serializers.CharField()
-    result = serializers.DictField(help_text="What it holds depends on the tool: docs/tools.md.")
+    result = serializers.DictField(help_text="The content depends on the tool: docs/tools.md.")
     cached = serializers.BooleanField(
-        help_text="From an equal call within the last minutes, while nothing has changed since."
+        help_text="Whether it is the cached result of an equal call; nothing has changed since."
     )
     latency_ms = serializers.FloatField()
 
@@ -67,8 +65,8 @@ def context_of(request: Request) -> ToolContext:
 
 class ToolListView(APIView):
     rate_class = "read"
-    scopes = {"GET": None}  # each caller sees what it may use
-    content_negotiation_class = IgnoreAcceptHeader  # ?format= names no renderer here
+    scopes = {"GET": None}  # each caller sees the tools it may use
+    content_negotiation_class = IgnoreAcceptHeader  # ?format= does not select a renderer here
 
     @extend_schema(
         operation_id="tools_list",
@@ -78,13 +76,14 @@ class ToolListView(APIView):
                 str,
                 enum=FORMATS,
                 default="ragsite",
-                description="`openai` and `anthropic`: as their APIs take tool definitions.",
+                description="`openai` or `anthropic`: the format of tool definitions in their "
+                "APIs.",
             )
         ],
         responses=ToolListSerializer,
     )
     def get(self, request: Request) -> Response:
-        """The tools this key may use: without the scope `write` those that only read."""
+        """List the tools this key may use; without the scope `write`, only those that read."""
         check_parameters(request, frozenset({"format"}), {"format": FORMATS})
         wanted = request.query_params.get("format", "ragsite")
         tools = tools_for(context_of(request))
@@ -99,8 +98,8 @@ class ToolView(APIView):
         operation_id="tools_call", request=ToolCallSerializer, responses=ToolResultSerializer
     )
     def post(self, request: Request, name: str) -> Response:
-        """Arguments are checked against the tool's schema: 422 `invalid_arguments` names what is
-        wrong. Results of tools that only read are kept for a while (`cached`)."""
+        """Call a tool. Arguments are checked against the tool's schema: 422 `invalid_arguments`
+        names the mistake. Results of tools that only read are cached for a while (`cached`)."""
         form = ToolCallSerializer(data=request.data)
         if not form.is_valid():
             raise ValidationError(form.errors)
@@ -121,6 +120,6 @@ class ToolView(APIView):
 
 
 def _show_limit(request: Request, admission: Any) -> None:
-    """The headers tell of the limit that matters, not of the one the key entered by."""
+    """Report the limit for agents in the headers instead of the general one."""
     if admission is not None:
         request._request.admission = admission  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ A file that is created here is taken in as by POST /api/v1/ingest, under a sourc
 and name: the same upload again, as when a client retries, is the same file.
 """
 
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
@@ -41,6 +41,7 @@ from .views import (
 PURPOSES = ("assistants", "user_data")
 OTHER_DOORS_PURPOSE = "user_data"  # of documents that came in elsewhere
 MAX_PAGE = 10_000
+NO_FILE = "Send one file, with its name, as multipart/form-data."
 _SOURCE = "openai:"
 _STATUS = {
     Document.Status.READY: "processed",
@@ -119,7 +120,6 @@ class FileListView(OpenAIView):
     )
     def post(self, request: Request) -> Response:
         """Take in a file and queue it for indexing. The same upload again is the same file."""
-        check_query_parameters(request, frozenset())
         submission = _read_upload(request)
         namespace_id = caller_of(request).namespace_id
         try:
@@ -148,7 +148,6 @@ class FileView(OpenAIView):
     )
     def delete(self, request: Request, file_id: str) -> Response:
         """Remove the document, its chunks, facts, jobs and stored files."""
-        check_query_parameters(request, frozenset())
         try:
             removal.remove(caller_of(request).namespace_id, read_id(FILE, file_id, "file_id"))
         except Document.DoesNotExist:
@@ -248,7 +247,9 @@ def _check_purpose(purpose: str) -> None:
 
 def _read_upload(request: Request) -> intake.Submission:
     """Raises ApiError."""
-    form = cast(QueryDict, request.data)
+    form = request.data
+    if not isinstance(form, QueryDict):  # no body at all
+        raise invalid_parameter("file", NO_FILE)
     for name in form:
         if name not in ("file", "purpose"):
             raise unsupported_parameter(name.partition("[")[0])
@@ -258,7 +259,7 @@ def _read_upload(request: Request) -> intake.Submission:
     _check_purpose(purposes[0])
     uploads = form.getlist("file")
     if len(uploads) != 1 or not isinstance(uploads[0], UploadedFile):
-        raise invalid_parameter("file", "Send one file, with its name, as multipart/form-data.")
+        raise invalid_parameter("file", NO_FILE)
     file = uploads[0]
     return intake.Submission(
         content=file,

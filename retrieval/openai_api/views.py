@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.platform.errors import ApiError, openai_envelope
-from ragsite.web.openapi import ERRORS
+from ragsite.web.rendering import IgnoreAcceptHeader
 
 
 class OpenAIErrorDetailSerializer(serializers.Serializer):
@@ -25,18 +25,28 @@ class OpenAIErrorSerializer(serializers.Serializer):
     error = OpenAIErrorDetailSerializer()
 
 
-# For `@extend_schema(responses={200: …, **OPENAI_ERRORS})`.
-OPENAI_ERRORS = {int(code): OpenAIErrorSerializer for code in ERRORS if code != "422"}
+# For `@extend_schema(responses={200: …, **OPENAI_ERRORS})`. Other codes are added to the schema
+# by ragsite/web/openapi.py; 400 is there for every method, because all refuse unknown options.
+OPENAI_ERRORS = {400: OpenAIErrorSerializer}
 
 
 class OpenAIView(APIView):
     """Its errors come in OpenAI's envelope; a field that is not valid is 400, as it is there."""
+
+    content_negotiation_class = IgnoreAcceptHeader  # its clients accept files and events only
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if request.method in ("POST", "DELETE"):  # each GET knows its own
+            check_query_parameters(request, frozenset())
 
     def handle_exception(self, exc: Exception) -> Response:
         response = super().handle_exception(exc)
         error = response.data["error"]
         if response.status_code == 422:
             response.status_code = 400
+        if response.status_code == 409:
+            response["x-should-retry"] = "false"  # the official clients would, otherwise
         response.data = openai_envelope(
             response.status_code, error["code"], error["message"], _param(exc, error["details"])
         )

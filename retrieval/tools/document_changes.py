@@ -31,7 +31,7 @@ from .filtering import TAG, TAGS
 
 MAX_CONTENT = 10_000_000  # characters; the body's own limit is usually lower
 MAX_WAIT = 600  # seconds; the server's INGEST_MAX_WAIT is usually lower
-DESCRIBED = ("title", "tags", "metadata", "source_uri")
+DESCRIBED = ("title", "tags", "metadata", "source_uri", "collection")
 
 
 # -- index_document ----------------------------------------------------------------------
@@ -74,6 +74,9 @@ INDEX_DOCUMENT = Tool(
                 "description": "Anything else to keep with it, to filter by later.",
             },
             "source_uri": text("Your own stable name or address for it.", max_length=2048),
+            "collection": text(
+                "Name of the collection to add it to; created if there is none.", max_length=256
+            ),
             "wait": {
                 "type": "number",
                 "description": "Seconds to wait for it to be searchable; the server has a limit.",

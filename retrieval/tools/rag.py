@@ -93,12 +93,17 @@ def passage(hit: Hit, *, slug: str) -> dict[str, Any]:
         "similarity": similarity_of(hit),
         "keywordRank": round(found.lexical_normal or 0.0, 4),
         "combinedScore": round(found.fused, 4),
-        "metadata": hit.metadata,
+        "metadata": _metadata(hit),
         "namespace": slug,
         "sourceId": source_id(hit),
         "chunkIndex": hit.ordinal,
     }
     return shown if found.rerank is None else {**shown, "rerankScore": round(found.rerank, 4)}
+
+
+def _metadata(hit: Hit) -> Mapping[str, Any]:
+    """The document's own, and the collection it is in where that names none."""
+    return {"collection": hit.collection, **hit.metadata} if hit.collections else hit.metadata
 
 
 def source_id(hit: Hit) -> str:

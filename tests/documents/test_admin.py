@@ -137,7 +137,7 @@ def test_a_document_shows_its_versions_and_leads_to_its_chunks(boss: Client):
     here = address(Document, "change", document.pk)
     page = boss.get(here)
     assert "text/markdown" in page.text
-    link = re.search(r'href="([^"]+)">1 chunks', page.text)
+    link = re.search(r'href="([^"]+document__id__exact[^"]+)">1</a>', page.text)
     assert link
     listed = boss.get(urljoin(here, html.unescape(link[1])))
     assert listed.context["cl"].result_count == 1
@@ -212,7 +212,8 @@ def test_documents_are_indexed_again_on_request(filled: Api, boss: Client, work:
     work()
     settled = [*rows(Document, status="ready"), *rows(Document, status="failed")]
     assert len(settled) == 3
-    assert "3 documents queued" in run_action(boss, "index_again", settled).text
+    assert "Index 3 documents again?" in run_action(boss, "index_again", settled).text
+    assert "3 documents queued" in run_confirmed(boss, "index_again", settled).text
     assert len(rows(Document, status="queued")) == 3
     assert work() == 3
     assert len(rows(Document, status="ready")) == 2

@@ -315,13 +315,16 @@ def test_the_first_page_shows_the_queue_and_the_workers(
 ):
     page = boss.get("/admin/")
     assert "no sign of life yet" in page.text
+    assert page.context["work"].are_silent
     api.upload(("a.md", "# A\n\nText."), ("blank.md", " \n "))
     heartbeat.beat(heartbeat.group())
     status = boss.get("/admin/").context["work"]
-    assert (status.waiting, status.running, status.queue_length) == (2, 0, 2)
-    assert status.oldest_waiting_seconds >= 0
-    assert not status.is_silent
+    assert (status.waiting.rows, status.running.rows, status.queue_length) == (2, 0, 2)
+    assert status.oldest_waiting <= timezone.now()
+    assert not status.are_silent
     work()
     status = boss.get("/admin/").context["work"]
-    assert (status.waiting, status.failed_today) == (0, 1)
+    assert (status.waiting.rows, status.failures) == (0, [("no_text", 1)])
+    counts = {name: count.rows for name, count in status.documents.items()}
+    assert counts == {"ready": 1, "failed": 1, "queued": 0, "processing": 0, "cancelled": 0}
     assert rows(Chunk)

@@ -135,20 +135,15 @@ def test_a_run_is_started_looked_at_and_compared(
         run = EvaluationRun.objects.get(label="from the admin")
         assert (run.state, run.options["depth"]) == ("succeeded", 50)
     other = measure_now(golden_set, RunOptions(mode="semantic"))
-    charts = re.findall(r'src="([^"]+\.svg[^"]*)"', shown)
-    assert len(charts) == 3
+    assert shown.count("<figure") == 3
+    assert "<img" not in shown
     pair = {"a": str(run.pk), "b": str(other.pk)}
     compared = page(boss, reverse("admin:evaluation_evaluationrun_compare"), **pair)
     assert "By ndcg@10" in compared
-    charts += re.findall(r'src="([^"]+\.svg[^"]*)"', compared)
-    assert len(charts) == 6
-    for chart in charts:
-        drawn = boss.get(chart.replace("&amp;", "&"))
-        assert (drawn.status_code, drawn["Content-Type"]) == (200, "image/svg+xml")
-        assert b"</svg>" in drawn.content
+    assert compared.count("<figure") >= 2
     listed = page(boss, reverse("admin:evaluation_evaluationrun_changelist"))
     assert "from the admin" in listed
-    assert re.search(r"1\.0000 at \d+ tokens", listed)
+    assert re.search(r"1\.000 at \d+ tokens", listed)
     action = {"action": "compare_two", "_selected_action": [str(run.pk), str(other.pk)]}
     moved = boss.post(reverse("admin:evaluation_evaluationrun_changelist"), action)
     assert moved["Location"].endswith(f"?a={run.pk}&b={other.pk}")

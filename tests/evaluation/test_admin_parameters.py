@@ -60,12 +60,10 @@ def test_grades_and_places_that_are_none(strict: Client, golden_set: GoldenSet):
         assert answer.status_code in (302, 404), fields
 
 
-def test_comparing_and_drawing_runs_that_are_none(strict: Client, golden_set: GoldenSet):
+def test_comparing_runs_that_are_none(strict: Client, golden_set: GoldenSet):
     compare = reverse("admin:evaluation_evaluationrun_compare")
     for odd in ODD:
         assert strict.get(f"{compare}?a={odd}&b={odd}").status_code == 404, odd
-    chart = reverse("admin:evaluation_evaluationrun_compare_chart", args=["wins"])
-    assert strict.get(f"{chart}?a=x").status_code == 404
 
 
 def test_a_set_beside_an_action_that_is_none(strict: Client, golden_set: GoldenSet):

@@ -64,6 +64,8 @@ def test_answers_lists_and_tools_take_the_filter(shelves: Api, no_agent_limit: N
     assert called.status == 200, called.body
     assert "kitchen" not in str(called.body)
     assert "keeper" in str(called.body)
+    found = called.body["result"]["results"]
+    assert [hit["metadata"]["collection"] for hit in found] == ["coast"] * len(found)
 
 
 def test_a_change_of_membership_shows_in_the_next_result_of_a_cached_question(shelves: Api):

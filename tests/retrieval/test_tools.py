@@ -255,6 +255,7 @@ def test_a_document_is_added_followed_found_and_deleted(
         "tags": ["boats"],
         "metadata": {"year": 2026},
         "source_uri": "notes/ferry",
+        "collection": "boats",
         "wait": 0,
     }
     added = call_tool(context, "index_document", arguments).result["documents"][0]
@@ -269,9 +270,8 @@ def test_a_document_is_added_followed_found_and_deleted(
     work()
     job = call_tool(context, "get_job", {"job_id": added["job_id"]})
     assert (job.result["job"]["state"], job.cached) == ("succeeded", False)
-    hits = call_tool(context, "ragSearch", {"query": "When does the ferry leave?"}).result[
-        "results"
-    ]
+    question = {"query": "When does the ferry leave?", "filters": {"collection": ["boats"]}}
+    hits = call_tool(context, "ragSearch", question).result["results"]
     assert hits[0]["content"] == "The ferry leaves at seven."
     again = call_tool(context, "index_document", arguments).result["documents"][0]
     assert (again["duplicate"], again["status"]) == (True, "ready")

@@ -31,6 +31,8 @@ def check_langchain(documents: list[Document]) -> None:
         "section": "Kiln > Firing",
         "page": None,
         "tags": ["kiln"],
+        "collection": None,
+        "collections": [],
     }
     assert {name: best.metadata[name] for name in wanted} == wanted
     scores = [one.metadata["score"] for one in documents]

@@ -44,7 +44,8 @@ def _source_uri() -> serializers.CharField:
     return serializers.CharField(
         max_length=MAX_URI_LENGTH,
         required=False,
-        help_text="What the document is known by: the same source again is a new version.",
+        help_text="The identity of the document: another upload with the same source is a new "
+        "version.",
     )
 
 
@@ -52,7 +53,7 @@ def _encoding() -> serializers.CharField:
     return serializers.CharField(
         max_length=40,
         required=False,
-        help_text="Of the file's text, e.g. windows-1252; found out if left out.",
+        help_text="Encoding of the file's text, e.g. windows-1252; detected if omitted.",
     )
 
 
@@ -61,7 +62,7 @@ def _collection() -> serializers.CharField:
         max_length=256,
         required=False,
         trim_whitespace=False,
-        help_text="Name of the collection to add it to; created if there is none.",
+        help_text="Name of the collection to add it to, which is created if necessary.",
     )
 
 
@@ -73,15 +74,15 @@ class _CommonFields(StrictSerializer):
     collection = _collection()
     rows_as_facts = OptionalBooleanField(
         required=False,
-        help_text="Keep what the rows of a CSV, TSV or XLSX file say as facts. If left out, "
+        help_text="Store the rows of a CSV, TSV or XLSX file as facts. If omitted, "
         "unchanged; false for a new document.",
     )
     chunking = ChunkingField(
         required=False,
-        help_text="How the document is cut, in place of the index profile's settings, e.g. "
-        '{"method": "structure", "size": 300, "overlap": 50}. If left out, as asked for before; '
-        "{} is as the profile has it again. Sizes that the namespace's embedding model cannot read "
-        "are refused (invalid_chunking).",
+        help_text="How to chunk the document, instead of by the index profile's settings, e.g. "
+        '{"method": "structure", "size": 300, "overlap": 50}. If omitted, as requested before; '
+        "{} restores the profile's settings. Sizes that the namespace's embedding model cannot "
+        "read are rejected (invalid_chunking).",
     )
 
 
@@ -89,7 +90,8 @@ class _OptionFields(serializers.Serializer):
     on_duplicate = NamedChoiceField(
         choices=["skip", "keep", "error"],
         default="skip",
-        help_text="Same content under another source: point to it, index it again, or refuse.",
+        help_text="If the same content exists under another source: point to it, index it again, "
+        "or refuse.",
     )
     wait = serializers.FloatField(
         default=0, min_value=0, help_text="Seconds to wait for indexing to finish."
@@ -99,7 +101,7 @@ class _OptionFields(serializers.Serializer):
 class ItemSerializer(_CommonFields):
     content = ContentField(required=False)
     content_base64 = Base64Field(
-        required=False, help_text="Bytes in place of text: a PDF, or text in another encoding."
+        required=False, help_text="Bytes instead of text: a PDF, or text in another encoding."
     )
     media_type = serializers.CharField(max_length=200, required=False)
     encoding = _encoding()
@@ -109,7 +111,7 @@ class ItemSerializer(_CommonFields):
             raise serializers.ValidationError({"content": "Give either content or content_base64."})
         if "content" in fields and "encoding" in fields:
             raise serializers.ValidationError(
-                {"encoding": "Text in JSON has none; it belongs to content_base64."}
+                {"encoding": "Only content_base64 may have an encoding."}
             )
         return fields
 
@@ -119,11 +121,9 @@ class TextsSerializer(_OptionFields, StrictSerializer):
     tags = TagsField(max_length=MAX_TAGS, required=False, help_text="Added to every document.")
     collection = _collection()
     rows_as_facts = OptionalBooleanField(
-        required=False, help_text="For every document that does not say it itself."
+        required=False, help_text="For every document without its own value."
     )
-    chunking = ChunkingField(
-        required=False, help_text="For every document that does not say it itself."
-    )
+    chunking = ChunkingField(required=False, help_text="For every document without its own value.")
 
 
 class FileFieldsSerializer(_CommonFields):
@@ -136,12 +136,12 @@ class FileFieldsSerializer(_CommonFields):
 class UploadSerializer(_OptionFields, _CommonFields):
     file = serializers.ListField(child=serializers.FileField(allow_empty_file=True))
     title = serializers.ListField(  # type: ignore[assignment]
-        child=_title(), required=False, help_text="One for each file, in their order."
+        child=_title(), required=False, help_text="One for each file, in order."
     )
     source_uri = serializers.ListField(  # type: ignore[assignment]
         child=_source_uri(),
         required=False,
-        help_text="One for each file, in their order: what the documents are known by. The same "
+        help_text="One for each file, in order: the identity of the document. The same "
         "source again is a new version.",
     )
     encoding = serializers.ListField(
@@ -149,7 +149,7 @@ class UploadSerializer(_OptionFields, _CommonFields):
     )
     files = FilesField(
         required=False,
-        help_text="JSON: a list with one object for each file, in their order. It may have "
+        help_text="JSON: a list with one object for each file, in order. Each may have "
         "source_uri, title, tags, metadata, collection, media_type, encoding, "
         "rows_as_facts and chunking.",
     )
@@ -163,7 +163,7 @@ class UrlSerializer(_OptionFields, _CommonFields):
 
 
 class _RawTextsSerializer(TextsSerializer):
-    """The same, its items left unchecked: each is checked, and fails, on its own."""
+    """The same without checking items: each is checked, and may fail, separately."""
 
     documents = serializers.ListField(allow_empty=False)  # type: ignore[assignment]
 
@@ -238,12 +238,12 @@ def read_texts(data: Any) -> tuple[list[Submission | IngestError], float]:
 
 
 def read_url(data: Any) -> tuple[list[Submission | IngestError], float]:
-    """Fetched here and now, so that the caller hears at once if there is nothing to be had."""
+    """Fetched within the request, so that the caller learns at once if that fails."""
     form = UrlSerializer(data=data)
     form.is_valid(raise_exception=True)
     fields = form.validated_data
     url, wait = fields.pop("url"), fields.pop("wait")
-    release_connections()  # a web site may take its time
+    release_connections()  # a web site may be slow
     try:
         fetched = fetcher().fetch(url)
     except IngestError as error:

@@ -13,36 +13,38 @@ from documents.models import Document, DocumentVersion
 class RejectionSerializer(FailureSerializer):
     details = serializers.DictField(
         required=False,
-        help_text="Of quota_exceeded: which quota, its limit, what is used and what was asked for.",
+        help_text="For quota_exceeded: the quota, its limit, what is used and what was requested.",
     )
 
 
 class ResultSerializer(serializers.Serializer):
-    index = serializers.IntegerField(help_text="The item's place in the request, from 0.")
+    index = serializers.IntegerField(help_text="The item's index in the request, from 0.")
     source_uri = serializers.CharField(
-        allow_null=True, help_text="What the document is known by; of a duplicate, the first one's."
+        allow_null=True,
+        help_text="The identity of the document; for a duplicate, that of the first one.",
     )
     document_id = serializers.UUIDField(allow_null=True)
     job_id = serializers.UUIDField(allow_null=True)
     status = serializers.ChoiceField(choices=[*Document.Status.values, "rejected"])
-    duplicate = serializers.BooleanField(help_text="These bytes were here already.")
+    duplicate = serializers.BooleanField(help_text="The same bytes already exist.")
     updated = serializers.BooleanField(
-        help_text="Of known bytes: their title, tags or metadata became those sent with them."
+        help_text="For existing bytes: title, tags or metadata were replaced by those of the "
+        "request."
     )
     version = serializers.IntegerField(allow_null=True)
     chunks_count = serializers.IntegerField()
     tokens_estimate = serializers.IntegerField()
     warnings = serializers.ListField(
         child=serializers.CharField(),
-        help_text="About the request, then what the version's reading and indexing left to say.",
+        help_text="Warnings about the request, then those from reading and indexing the version.",
     )
     error = RejectionSerializer(allow_null=True)
 
 
 class IngestAnswerSerializer(serializers.Serializer):
-    failed = serializers.IntegerField(help_text="Items that were refused or could not be read.")
+    failed = serializers.IntegerField(help_text="Items that were rejected or could not be read.")
     error = FailureSerializer(
-        allow_null=True, help_text="Of the first item that failed, in a sentence."
+        allow_null=True, help_text="The message of the first item that failed."
     )
     warnings = serializers.ListField(
         child=serializers.CharField(), help_text="About the request as a whole."

@@ -1,4 +1,4 @@
-"""Accepts documents one after another, each on its own: for POST /ingest and the other doors."""
+"""Accept documents one by one, independently: for POST /ingest and the other APIs."""
 
 import threading
 import uuid
@@ -41,7 +41,7 @@ def take(
     wait: float,
     slot: AbstractContextManager[None],
 ) -> list[dict[str, Any]]:
-    """One result for each document, once all are indexed or `wait` seconds have passed.
+    """Return one result per document, once all are indexed or `wait` seconds have passed.
 
     A call that waits takes a `slot` before storing anything, so that a refused call stores nothing.
     """
@@ -56,7 +56,7 @@ def take(
 
 
 def _client_left() -> threading.Event:
-    """Set when the client has left: then there is nobody to wait for."""
+    """Return an event that is set when the client has disconnected."""
     left = threading.Event()
     if watch := current_watch():
         watch.start(on_leave=left.set, on_tick=lambda: None)
@@ -71,7 +71,7 @@ def require_any(results: list[dict[str, Any]]) -> None:
     code = codes.pop() if len(codes) == 1 else "nothing_taken"
     message = results[0]["error"]["message"]
     if len(results) > 1:
-        message = f"None of the {len(results)} documents could be taken; the first: {message}"
+        message = f"None of the {len(results)} documents was accepted; the first: {message}"
     http_status = HTTP_STATUS.get(code, 422)
     details = {**results[0]["error"]["details"], "results": results}
     raise ApiError(code, message, http_status=http_status, details=details)
@@ -80,7 +80,7 @@ def require_any(results: list[dict[str, Any]]) -> None:
 def _take_all(
     namespace_id: uuid.UUID, items: Sequence[Submission | IngestError]
 ) -> Iterator[dict[str, Any]]:
-    """One result for each document: the files of an archive share their index."""
+    """Yield one result per document; the files of an archive share their index."""
     batch = OnePerSource()
     for index, item in enumerate(items):
         if isinstance(item, IngestError):

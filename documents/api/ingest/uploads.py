@@ -16,7 +16,7 @@ RELATIVE_PATH = "relative_path"  # the attribute of an uploaded file
 
 
 class _PathKeepingParser(DjangoMultiPartParser):
-    """Django cuts a file's name to its last part; what came before it is kept aside."""
+    """Keeps the folder of a file, which Django removes from its name."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -30,7 +30,7 @@ class _PathKeepingParser(DjangoMultiPartParser):
 
 
 class UploadParser(MultiPartParser):
-    """As DRF's, and each file has `relative_path`: "" for a plain name."""
+    """DRF's parser, with `relative_path` for each file: "" for a plain name."""
 
     def parse(
         self, stream: Any, media_type: str | None = None, parser_context: Any = None
@@ -44,7 +44,7 @@ class UploadParser(MultiPartParser):
         except MultiPartParserError as error:
             raise ParseError(f"Multipart form parse error - {error}") from None
         received: list[UploadedFile] = [f for name in files for f in files.getlist(name)]
-        # With several fields of files their order among each other is lost.
+        # The order between files of several fields is lost.
         if len(files) == 1 and len(received) == len(parser.paths):
             for file, path in zip(received, parser.paths, strict=True):
                 setattr(file, RELATIVE_PATH, path if "/" in path else "")

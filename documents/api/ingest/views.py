@@ -1,4 +1,4 @@
-"""POST /ingest: files by multipart, texts or a URL by JSON; each item is taken on its own."""
+"""POST /ingest: files as multipart, texts or a URL as JSON; each item is accepted separately."""
 
 import uuid
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from .results import IngestAnswerSerializer, first_failure
 from .taking import FAILED, UNFINISHED, require_any, take
 from .uploads import UploadParser
 
-_TOO_LONG = "wait was cut to {} seconds, the most this server waits (INGEST_MAX_WAIT)."
+_TOO_LONG = "wait was reduced to {} seconds, the maximum of this server (INGEST_MAX_WAIT)."
 
 
 class IngestView(APIView):
@@ -48,8 +48,8 @@ class IngestView(APIView):
         responses={200: IngestAnswerSerializer, 202: IngestAnswerSerializer},
     )
     def post(self, request: Request) -> Response:
-        """202 when work is queued, 200 when all is done or part of a batch was refused, 4xx when
-        nothing could be taken."""
+        """Upload documents. Returns 202 if work is queued, 200 if everything is done or part of a
+        batch was rejected, 4xx if nothing was accepted."""
         submissions, wait = _reader(request)(request.data)
         namespace_id = caller_of(request).namespace_id
         slot = waiting(request.headers["Authorization"])

@@ -1,5 +1,5 @@
 """The sandbox: what a process gives up before it reads an untrusted file.
 
-In: options. Out: a process without another user's rights, network, file system and most of the
-kernel, and a report of the layers that are missing. Linux only; imports the standard library only.
+In: options. Out: a process that runs as another user, without network, file system and most system
+calls, and a report of the layers that are missing. Linux only; imports only the standard library.
 """

@@ -1,11 +1,11 @@
-"""Calls to the kernel that Python has no names for."""
+"""System calls that Python does not offer."""
 
 import ctypes
 import os
 
 PR_SET_NO_NEW_PRIVS = 38
 PR_CAPBSET_DROP = 24
-LAST_CAPABILITY = 63  # more than any kernel has; it refuses those that it does not know
+LAST_CAPABILITY = 63  # more than any kernel has; unknown ones are refused
 CLONE_NEWNET = 0x40000000
 CAPABILITY_VERSION_3 = 0x20080522
 
@@ -18,7 +18,7 @@ def syscall(number: int, *arguments: object) -> int:
 
 
 def forbid_new_privileges() -> None:
-    """From here on no program that is executed gains any: no set-user-ID, no file capabilities."""
+    """Executed programs gain no privileges from now on, by set-user-ID or file capabilities."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
 
 
@@ -32,14 +32,14 @@ def drop_capabilities() -> None:
         try:
             prctl(PR_CAPBSET_DROP, capability)
         except OSError:
-            break  # the last one that there is, or not allowed to: then there is little to lose
+            break  # past the last one, or not allowed, in which case there is little to lose
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
     nothing = (ctypes.c_uint32 * 6)()
     _checked(int(_libc.capset(header, nothing)))
 
 
 def leave_network() -> None:
-    """Into a network of this process's own, which has no interface that is up."""
+    """Move this process to a network namespace of its own, without any interface that is up."""
     _checked(int(_libc.unshare(CLONE_NEWNET)))
 
 

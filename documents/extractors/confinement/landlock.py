@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from documents.extractors.confinement import kernel
 
-# The same on all architectures.
+# These numbers are the same on all architectures.
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 GET_VERSION = 1
 PATH_BENEATH = 1
@@ -27,7 +27,7 @@ ABSTRACT_SOCKETS_AND_SIGNALS = 0b11
 
 
 def version() -> int:
-    """Of the kernel's Landlock; 0 where there is none."""
+    """Return the version of the kernel's Landlock; 0 without Landlock."""
     try:
         return kernel.syscall(
             CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(GET_VERSION)
@@ -37,7 +37,7 @@ def version() -> int:
 
 
 class Ruleset:
-    """Nothing is allowed but what is added. Made once, then imposed on any number of forks."""
+    """Rules that allow only what is added. Created once, imposed on any number of forks."""
 
     def __init__(self) -> None:
         self.version = version()
@@ -51,7 +51,7 @@ class Ruleset:
         self.descriptor = kernel.syscall(CREATE_RULESET, attributes, size, ctypes.c_uint32(0))
 
     def allow(self, rights: int, paths: Iterable[str]) -> None:
-        """Below these paths; paths that do not exist are skipped."""
+        """Allow access below these paths; paths that do not exist are skipped."""
         for path in paths:
             try:
                 descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -71,7 +71,7 @@ class Ruleset:
         kernel.syscall(ADD_RULE, ruleset, ctypes.c_int(PATH_BENEATH), rule, ctypes.c_uint32(0))
 
     def impose(self) -> None:
-        """On this process and all that it starts, for good. Needs `forbid_new_privileges` first."""
+        """Restrict this process and its children for good. Call `forbid_new_privileges` first."""
         kernel.syscall(RESTRICT_SELF, ctypes.c_int(self.descriptor), ctypes.c_uint32(0))
 
 

@@ -1,5 +1,5 @@
-"""Files that a confined process may still read: Python's, its libraries', a few of the system's.
-None of the service's data, settings or secrets."""
+"""Files that a confined process may still read: Python, its libraries and a few system files.
+They include none of the service's data, settings or secrets."""
 
 import os
 import sys
@@ -22,15 +22,15 @@ PROGRAMS = ("/bin", "/usr/bin", "/usr/local/bin", "/lib", "/lib64", "/usr/lib", 
 
 
 def code_paths(root: Path) -> list[str]:
-    """Where Python looks for modules. Of `root`, where the service is installed, only the readers:
-    its settings, and often its data, lie there too."""
+    """Return the folders where Python finds modules. Below `root`, where the service is installed,
+    only the readers, because its settings and often its data are there as well."""
     found = {os.path.realpath(path) for path in sys.path if path}
     found = {path for path in found if not root.is_relative_to(path)}
     return sorted(path for path in found | {str(root / "documents")} if os.path.exists(path))
 
 
 def paths_in(options: Any) -> list[str]:
-    """Files and folders that an engine's options name: its models, its program."""
+    """Return the files and folders named in an engine's options, such as models and a program."""
     if isinstance(options, dict):
         return [path for value in options.values() for path in paths_in(value)]
     if isinstance(options, list):
@@ -39,7 +39,7 @@ def paths_in(options: Any) -> list[str]:
 
 
 def first_unreadable(paths: Iterable[str], files: Sequence[str]) -> str | None:
-    """With the rights that this process has now. Folders must be listable, too."""
+    """Whether this process may read it now. Folders must also be listable."""
     for path in paths:
         rights = os.R_OK | (os.X_OK if os.path.isdir(path) else 0)
         if not os.access(path, rights):
@@ -48,6 +48,6 @@ def first_unreadable(paths: Iterable[str], files: Sequence[str]) -> str | None:
 
 
 def loaded_files() -> list[str]:
-    """Of the imported modules: where these can be read, their neighbours can be, too."""
+    """Return files of imported modules: if they can be read, so can the files next to them."""
     files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     return [file for file in files if file and os.path.isabs(file)]

@@ -1,4 +1,4 @@
-"""All layers together: tried once in a fork, then imposed on each fork that reads a file."""
+"""Combine all layers: try them once in a fork, then impose them on each fork that reads a file."""
 
 import json
 import os
@@ -36,18 +36,18 @@ class SandboxOptions:
 
 @dataclass(slots=True)
 class Protection:
-    """The layers that work on this machine. `missing` says why each of the others does not."""
+    """The layers that work on this machine. `missing` gives the reason for each of the others."""
 
-    user: str = ""  # the one that files are read as; "" where it is the worker's
-    capabilities: bool = False  # all given up
-    landlock: int = 0  # its version
+    user: str = ""  # the user that reads files; "" for the worker's own
+    capabilities: bool = False  # whether all are given up
+    landlock: int = 0  # version, 0 without it
     seccomp: bool = False
     network_namespace: bool = False
     missing: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_complete(self) -> bool:
-        """Everything that a process without special rights can have."""
+        """Return all layers that a process without special rights can have."""
         return self.seccomp and self.landlock > 0
 
 
@@ -66,7 +66,7 @@ class Sandbox:
 
     @cached_property
     def protection(self) -> Protection:
-        """The layers that work, tried in a fork. Raises SandboxFailed if a required one fails."""
+        """Return the layers that work in a fork. Raises SandboxFailed if a required one fails."""
         if self.options.mode == OFF:
             return Protection(missing={"all": "EXTRACT_SANDBOX is off"})
         found = Protection()
@@ -112,7 +112,7 @@ class Sandbox:
 
     def _restrict_files(self) -> None:
         self._ruleset.impose()
-        os.close(self._ruleset.descriptor)  # this fork's
+        os.close(self._ruleset.descriptor)  # of this fork
 
     def _filter_calls(self) -> None:
         if not seccomp.is_supported():
@@ -121,10 +121,10 @@ class Sandbox:
         seccomp.install(program)
 
     def _with_least_rights(self, found: Protection) -> dict[str, str]:
-        """Decide which user reads files; return what is wrong with the other layers then."""
+        """Decide which user reads files; return the problems with the other layers."""
         if not can_change_user():
             found.missing["user"] = "only root can read files as somebody else"
-            found.capabilities = True  # an ordinary user has none to begin with
+            found.capabilities = True  # an ordinary user has none anyway
             return self._problems(lambda: None)
         identity, problem = self._other_user()
         if identity:
@@ -150,7 +150,7 @@ class Sandbox:
         return (None, f"{name!r} is root") if identity.uid == 0 else (identity, "")
 
     def _problems(self, become: Callable[[], None]) -> dict[str, str]:
-        """Problems by layer, with the rights that `become` leaves. Tried in a fork."""
+        """Return the problems by layer after `become`, tried in a fork."""
         with suppress(OSError):
             self._ruleset  # noqa: B018  # made here, for all forks; those find out if it cannot be
         return _in_fork(lambda: self._attempt(become))
@@ -171,7 +171,7 @@ class Sandbox:
 
 @cache
 def _leave_network() -> str | None:
-    """Once, for the worker and all its forks. Returns what prevented it, if anything."""
+    """Do this once, for the worker and all its forks. Returns the reason if it failed."""
     try:
         kernel.leave_network()
     except OSError as error:
@@ -194,7 +194,7 @@ def _in_fork(attempt: Callable[[], dict[str, str]]) -> dict[str, str]:
     with os.fdopen(reading, "rb") as pipe:
         answer = pipe.read()
     os.waitpid(child, 0)
-    if not answer:  # a layer killed it, or it could not even begin
+    if not answer:  # a layer killed it, or it could not even start
         return dict.fromkeys((UNREADABLE, "landlock", "seccomp"), "the attempt failed")
     problems: dict[str, str] = json.loads(answer)
     return problems

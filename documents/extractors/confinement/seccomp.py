@@ -1,8 +1,8 @@
 """A seccomp filter: system calls that fail from now on, for all code in this process.
 
-Written in the kernel's own filter language, so that no library is needed. It lists what is denied,
-not what is allowed: the libraries that read files are many, and each version of them and of the C
-library uses calls of its own.
+Written as BPF, the kernel's filter language, so that no library is needed. It lists what is denied
+instead of what is allowed, because the many libraries that read files, and each version of the C
+library, use different calls.
 """
 
 import ctypes
@@ -16,17 +16,17 @@ from documents.extractors.confinement.syscalls import Numbers
 PR_SET_SECCOMP = 22
 MODE_FILTER = 2
 
-# Instructions of classic BPF, and where seccomp_data keeps what they look at.
+# Instructions of classic BPF, and offsets in seccomp_data.
 LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 NUMBER, ARCHITECTURE, FIRST, SECOND = 0, 4, 16, 24
 
 KILL_PROCESS, FAIL, ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
-X32_CALLS = 0x40000000  # of a second numbering that x86-64 has
+X32_CALLS = 0x40000000  # x86-64 has a second numbering for these
 
 AUDIT_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 CLONE_THREAD = 0x00010000
-CLONE_NAMESPACES = 0x7E020080  # CLONE_NEW*, of mounts, control groups, users, networks and others
-TIOCSTI, TIOCLINUX = 0x5412, 0x541C  # typing into the terminal that the log may go to
+CLONE_NAMESPACES = 0x7E020080  # CLONE_NEW*: mounts, control groups, users, networks and others
+TIOCSTI, TIOCLINUX = 0x5412, 0x541C  # types into a terminal, which may be that of the log
 
 Instruction = tuple[int, int, int, int]
 
@@ -36,7 +36,7 @@ def is_supported() -> bool:
 
 
 def build(*, own_pid: int, may_run_programs: bool) -> bytes:
-    """The filter's program, for the process with that id."""
+    """Return the filter's program for the process with this id."""
     machine = platform.machine()
     program: list[Instruction] = [
         (LOAD, 0, 0, ARCHITECTURE),
@@ -60,7 +60,7 @@ def build(*, own_pid: int, may_run_programs: bool) -> bytes:
         when(call, _allow_only_if_first_is(own_pid))
     when(syscalls.PRLIMIT, _allow_only_if_first_is(0))
     when(syscalls.CLONE, _clone(may_run_programs))
-    # Its arguments are out of a filter's sight; without it the C library takes `clone`.
+    # A filter cannot see its arguments; if it fails, the C library uses `clone`.
     when(syscalls.CLONE3, [_fail(errno.ENOSYS)])
     when(syscalls.IOCTL, _ioctl())
     program.append((RETURN, 0, 0, ALLOW))
@@ -68,9 +68,9 @@ def build(*, own_pid: int, may_run_programs: bool) -> bytes:
 
 
 def install(program: bytes) -> None:
-    """On this process and all that it starts, for good. Needs `forbid_new_privileges` first."""
+    """Restrict this process and its children for good. Call `forbid_new_privileges` first."""
     code = ctypes.create_string_buffer(program, len(program))
-    # struct sock_fprog, with the gap before its pointer
+    # struct sock_fprog, with padding before its pointer
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
     buffer = ctypes.create_string_buffer(header, len(header))
     kernel.prctl(PR_SET_SECCOMP, MODE_FILTER, ctypes.addressof(buffer))
@@ -81,7 +81,7 @@ def _fail(number: int) -> Instruction:
 
 
 def _allow_only_if_first_is(value: int) -> list[Instruction]:
-    # Only the lower half: the kernel takes no more of a pid, whatever the upper half holds.
+    # Only the lower half, because the kernel ignores the upper half of a pid.
     return [
         (LOAD, 0, 0, FIRST),
         (JUMP_EQUAL, 0, 1, value),
@@ -91,7 +91,7 @@ def _allow_only_if_first_is(value: int) -> list[Instruction]:
 
 
 def _clone(may_run_programs: bool) -> list[Instruction]:
-    """Threads always, processes where programs may run, namespaces never."""
+    """Allow threads, processes only if programs may run, and never new namespaces."""
     checks: list[Instruction] = [(LOAD, 0, 0, FIRST), (JUMP_ANY_BIT, 0, 1, CLONE_NAMESPACES)]
     checks.append(_fail(errno.EPERM))
     if not may_run_programs:

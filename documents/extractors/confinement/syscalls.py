@@ -1,4 +1,4 @@
-"""Numbers of the system calls that a process reading a file does not need."""
+"""The numbers of system calls that a process reading a file does not need."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ class Numbers(NamedTuple):
     aarch64: int | None
 
 
-# From 424 on the numbers are the same everywhere.
+# From 424 the numbers are the same on all architectures.
 NETWORK = {
     "socket": Numbers(41, 198),
     "connect": Numbers(42, 203),
@@ -17,7 +17,7 @@ NETWORK = {
     "listen": Numbers(50, 201),
     "socketpair": Numbers(53, 199),
     "accept4": Numbers(288, 242),
-    # io_uring does what the calls above do without making them.
+    # io_uring could do what the calls above do.
     "io_uring_setup": Numbers(425, 425),
     "io_uring_enter": Numbers(426, 426),
     "io_uring_register": Numbers(427, 427),
@@ -41,7 +41,7 @@ OTHER_PROCESSES = {
     "ioprio_set": Numbers(251, 30),
     "migrate_pages": Numbers(256, 238),
     "move_pages": Numbers(279, 239),
-    # Out of the process group, by which its children are ended together with it.
+    # They leave the process group, by which children are killed together with their parent.
     "setpgid": Numbers(109, 154),
     "setsid": Numbers(112, 157),
     # System V and POSIX messages, semaphores and shared memory
@@ -57,7 +57,7 @@ OTHER_PROCESSES = {
     "mq_open": Numbers(240, 180),
 }
 
-# Their first argument is a process: its own is allowed.
+# Their first argument is a process; only the process itself is allowed.
 OWN_PROCESS_ONLY = {
     "kill": Numbers(62, 129),
     "tgkill": Numbers(234, 131),
@@ -85,7 +85,7 @@ PRIVILEGES = {
     "keyctl": Numbers(250, 219),
 }
 
-# Landlock does not see these.
+# Landlock does not control these.
 FILE_ATTRIBUTES = {
     "chmod": Numbers(90, None),
     "fchmod": Numbers(91, 52),
@@ -163,7 +163,7 @@ SYSTEM = {
     "sysfs": Numbers(139, None),
 }
 
-# Allowed where an OCR engine is a program of its own.
+# Allowed if the OCR engine is a separate program.
 PROGRAMS = {
     "execve": Numbers(59, 221),
     "execveat": Numbers(322, 281),

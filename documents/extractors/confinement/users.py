@@ -1,4 +1,4 @@
-"""Changing to a user without rights: for root only, and only if that user can read the code."""
+"""Change to a user without rights, if started by root and that user can read the code."""
 
 import os
 import pwd
@@ -15,14 +15,14 @@ class Identity:
 
     @classmethod
     def find(cls, user: str) -> "Identity":
-        """By name or number; a number need not belong to anybody. LookupError for other names."""
+        """Look up a user by name or number, which need not exist. LookupError for unknown names."""
         if user.isdecimal():
             return cls(int(user), int(user), user)
         entry = pwd.getpwnam(user)
         return cls(entry.pw_uid, entry.pw_gid, user)
 
     def assume(self) -> None:
-        """For good, with no other groups and no capability left."""
+        """Change the user for good, leaving no other groups and no capabilities."""
         os.setgroups([])
         os.setresgid(self.gid, self.gid, self.gid)
         os.setresuid(self.uid, self.uid, self.uid)

@@ -1,4 +1,4 @@
-"""CSV and TSV: delimiter and encoding found out, rows as Markdown tables with their header."""
+"""CSV and TSV: detect delimiter and encoding, write rows as Markdown tables with a header."""
 
 import csv
 import io
@@ -21,13 +21,13 @@ from documents.extractors.encodings import Declared
 from documents.extractors.writer import MAX_TITLE_CHARACTERS, TextWriter
 from documents.passages import Extracted
 
-# In the order of trust where two explain the rows equally well: a comma is also a decimal sign.
+# In this order if two fit equally well: a comma is also a decimal sign.
 DELIMITERS = "\t;|,"
-NO_DELIMITER = "\x1f"  # for a single column: the unit separator, which no text holds
+NO_DELIMITER = "\x1f"  # for a single column: the unit separator, which no text contains
 NO_TEXT = frozenset(DELIMITERS + "\r\n \"'")
 SAMPLE_CHARACTERS = 64 * 1024
 SAMPLE_ROWS = 500
-MAX_CELLS = 5_000_000  # rows times columns, after the short rows are filled up
+MAX_CELLS = 5_000_000  # rows times columns, with short rows filled up
 MAX_FIELD_BYTES = 16 * 1024 * 1024
 LINE = re.compile("[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
@@ -55,7 +55,7 @@ class DelimitedExtractor(FileExtractor):
 
 
 def read_rows(data: bytes) -> tuple[list[str], list[list[str]]]:
-    """The header and the data rows, all of one width, cells exactly as written."""
+    """Return the header and the rows, all of one width, with cells exactly as written."""
     text, _ = _source(data)
     rows, _ = _parse(text)
     table = as_table(rows, max_cells=MAX_CELLS)
@@ -66,7 +66,7 @@ def _source(data: bytes, declared: Declared | None = None) -> tuple[str, tuple[s
     if not data:
         raise EmptyFile("The file is empty: it has no bytes at all.")
     text, warnings = decode(data, declared=declared)
-    # Line ends stay: inside quotes they belong to the cell.
+    # Keep line ends: inside quotes they belong to the cell.
     text = SURROGATES.sub("\ufffd", text.removeprefix("\ufeff").replace("\x00", ""))
     if NO_TEXT.issuperset(text):
         raise NoText("The file holds no text, only empty cells.")
@@ -82,7 +82,7 @@ def _parse(text: str) -> tuple[list[list[str]], tuple[str, ...]]:
         except csv.Error as error:
             if "unexpected end" not in str(error):
                 return _rows(text, delimiter), ("Some quotes stand where none belong.",)
-        # Read as it stands, the quote would swallow the rest of the file into one cell.
+        # Otherwise the rest of the file would become one cell.
         warning = "A quote is opened and never closed; quotes were read as ordinary characters."
         return _rows(text, delimiter, quotes=False), (warning,)
 
@@ -101,12 +101,12 @@ def _rows(
 
 
 def _lines(text: str) -> Iterator[str]:
-    """With their ends, and without StringIO's copy of the whole, four bytes per character."""
+    """Yield lines with their ends. StringIO would copy the text at four bytes per character."""
     return (line[0] for line in LINE.finditer(text))
 
 
 def _declared_delimiter(text: str) -> tuple[str, str]:
-    """Excel's own "sep=;" line, and the text after it."""
+    """Return the delimiter of Excel's "sep=;" line, and the text after it."""
     line, _, rest = text.partition("\n")
     line = line.strip("\r\"' ")
     if len(line) == 5 and line.lower().startswith("sep="):
@@ -115,9 +115,9 @@ def _declared_delimiter(text: str) -> tuple[str, str]:
 
 
 def find_delimiter(text: str) -> str:
-    """The delimiter that cuts most rows into the same number of columns."""
+    """Return the delimiter that splits most rows into the same number of columns."""
     sample = text[:SAMPLE_CHARACTERS]
-    if len(text) > SAMPLE_CHARACTERS:  # the last line is cut off
+    if len(text) > SAMPLE_CHARACTERS:  # the last line may be incomplete
         sample = sample[: sample.rfind("\n") + 1] or sample
     best, best_score = NO_DELIMITER, 0.0
     for delimiter in DELIMITERS:
@@ -127,7 +127,7 @@ def find_delimiter(text: str) -> str:
 
 
 def _consistency(sample: str, delimiter: str) -> float:
-    """0 to 1: the share of rows of the commonest width; 0 where the header stays in one piece."""
+    """Return the fraction of rows of the most common width; 0 if the header is not split."""
     widths: list[int] = []
     try:
         for row in csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter):
@@ -143,5 +143,5 @@ def _consistency(sample: str, delimiter: str) -> float:
     if columns == 1:
         wider = sum(width > 1 for width in widths) / len(widths)
         return 0.1 * wider if wider > 0.5 and widths[0] > 1 else 0.0  # very ragged rows
-    # A sentence per row has commas too, but rarely also in the name of the column.
+    # A column of sentences has commas, too, but rarely in its name.
     return count / len(widths) * (1.0 if widths[0] > 1 else 0.5)

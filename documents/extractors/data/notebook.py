@@ -10,7 +10,7 @@ from documents.extractors.markup.markdown import MarkdownExtractor
 from documents.extractors.writer import TextWriter, first_heading
 from documents.passages import Extracted
 
-MAX_OUTPUT = 2000  # characters of one cell's results
+MAX_OUTPUT = 2000  # characters of output per cell
 MAX_CELLS = 10_000
 
 
@@ -87,7 +87,7 @@ def _write_markdown(writer: TextWriter, source: str, at: dict[str, Any]) -> None
 
 
 def _shown(output: Any) -> str:
-    """What a run printed; pictures and errors are left out."""
+    """Return what a cell printed, without pictures and errors."""
     if not isinstance(output, dict):
         return ""
     data = output.get("data")

@@ -11,8 +11,8 @@ from documents.extractors.data.tables import reading
 from documents.extractors.writer import TextWriter
 from documents.passages import Extracted
 
-MAX_DEPTH = 40  # levels written as paths; what lies deeper is kept as JSON
-MAX_PATH_CHARACTERS = 300  # each line repeats its path
+MAX_DEPTH = 40  # levels written as paths; deeper ones stay JSON
+MAX_PATH_CHARACTERS = 300  # because each line repeats its path
 PARAGRAPH_CHARACTERS = 700
 WORDS = {None: "null", True: "true", False: "false"}
 
@@ -36,12 +36,12 @@ def _has_lines(name: str) -> bool:
 
 
 def _values(text: str, *, by_line: bool) -> Iterator[tuple[int, Any]]:
-    """Each record with its number from 1; a document that is no list of records has number 0."""
+    """Yield records with numbers from 1; a document that is not a list of records has number 0."""
     if not by_line:
         try:
             whole = _loads(text)
         except json.JSONDecodeError as error:
-            # A second value after the first: JSON Lines under the name of JSON.
+            # A second value after the first: JSON Lines in a file named JSON.
             if error.msg != "Extra data" or "\n" not in text.strip():
                 raise _malformed(error, error.lineno) from error
         else:
@@ -59,7 +59,7 @@ def _values(text: str, *, by_line: bool) -> Iterator[tuple[int, Any]]:
 
 
 def _loads(text: str) -> Any:
-    """Numbers stay as they are written: none is too long, none is rounded."""
+    """Parse JSON, keeping numbers as written: none is too long, none is rounded."""
     return json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
 
 
@@ -68,7 +68,7 @@ def _malformed(error: json.JSONDecodeError, line: int) -> ParseError:
 
 
 def _paragraphs(value: Any) -> Iterator[str]:
-    """Lines that belong to the same object together, as many as make a paragraph."""
+    """Group lines of the same object into paragraphs."""
     lines: list[str] = []
     length = 0
     group = ""
@@ -83,7 +83,7 @@ def _paragraphs(value: Any) -> Iterator[str]:
 
 
 def _lines(value: Any, *, path: str, owner: str, depth: int) -> Iterator[tuple[str, str]]:
-    """Each value as "path: value", and the path of the list element it belongs to."""
+    """Yield each value as "path: value", with the path of the list element it belongs to."""
     if not isinstance(value, dict | list) or depth == MAX_DEPTH:
         if shown := _shown(value):
             yield owner, f"{path}: {shown}" if path else shown
@@ -95,7 +95,7 @@ def _lines(value: Any, *, path: str, owner: str, depth: int) -> Iterator[tuple[s
         for index, item in enumerate(value):
             inner = _clipped(f"{path}[{index}]")
             yield from _lines(item, path=inner, owner=inner, depth=depth + 1)
-    elif not path:  # a bare list: each value on its own line
+    elif not path:  # a plain list: each value on its own line
         for item in value:
             if shown := _shown(item):
                 yield owner, shown

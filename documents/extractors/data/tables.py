@@ -1,4 +1,4 @@
-"""Rows → Markdown tables, the header repeated in each; and what Office files have in common."""
+"""Write rows as Markdown tables with repeated headers; common parts of the Office readers."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +13,13 @@ from documents.extractors.cleaning import clean
 from documents.extractors.writer import MAX_TITLE_CHARACTERS, TextWriter
 
 GROUP_CHARACTERS = 700
-SUMMARY_CHARACTERS = 300  # of column names; a table of a thousand columns is still summed up
+SUMMARY_CHARACTERS = 300  # characters of column names in a summary, for very wide tables
 MAX_CAPTIONS = 5
 BLOCK = 1024 * 1024
 NUMBER = re.compile(r"[-+(]?[$€£]?\s?[\d.,:/\- ]*\d[\d.,:/\- ]*(?:[eE][-+]?\d+)?\s?[%€)]?")
 
 OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-# No Office program writes one; it is where entities are declared. UTF-16 must not hide it.
+# Entities are declared in it, and no Office program writes one. Also found in UTF-16.
 DOCTYPES = tuple("<!DOCTYPE".encode(code) for code in ("utf-8", "utf-16-le", "utf-16-be"))
 LEGACY_STREAMS = tuple(
     name.encode("utf-16-le") for name in ("WordDocument", "PowerPoint Document", "Workbook")
@@ -29,7 +29,7 @@ LEGACY_STREAMS = tuple(
 class Table(NamedTuple):
     header: list[str]
     rows: list[list[str]]
-    caption: tuple[str, ...] = ()  # lines above the header that stand alone
+    caption: tuple[str, ...] = ()  # lines above the header
 
 
 def write_table(
@@ -40,12 +40,12 @@ def write_table(
     numbers: Sequence[int] | None = None,
     attributes: Mapping[str, Any] | None = None,
 ) -> None:
-    """One block for as many rows as fit `size`. `numbers`: the rows' own numbers, else 1, 2, …"""
+    """Write blocks of as many rows as fit `size`. `numbers` are the rows' own; default: 1, 2, …"""
     head = f"{_line(table.header)}\n{'|' + ' --- |' * len(table.header)}"
     if not table.rows:
         writer.add("table", head, attributes=attributes)
         return
-    size = max(size, 2 * len(head))  # repeated headers must not outgrow what they head
+    size = max(size, 2 * len(head))  # a repeated header must not be longer than its rows
     lines: list[str] = []
     length = first = 0
     for index, row in enumerate(table.rows):
@@ -60,7 +60,7 @@ def write_table(
 
 
 def write_rows(writer: TextWriter, rows: list[list[str]], *, max_cells: int) -> None:
-    """A table inside a document: rows as they come, the lines above its header as text."""
+    """Write a table inside a document: its rows, and the lines above its header as text."""
     filled = [row for row in rows if any(map(str.strip, row))]
     if not filled:
         return
@@ -82,7 +82,7 @@ def _write_group(
 
 
 def _place(first: int, last: int, numbers: Sequence[int] | None) -> dict[str, list[int]]:
-    """Which rows these are; one by one only where blank ones lie between them."""
+    """Return the rows' numbers, as a list only if there are blank rows between them."""
     if not numbers:
         return {"rows": [first + 1, last + 1]}
     rows = [numbers[first], numbers[last]]
@@ -96,12 +96,12 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def cells_of(line: str) -> tuple[str, ...]:
-    """The cells of a table's line, as `_line` wrote it: inside a cell no bar follows a space."""
+    """Split a line written by `_line` into cells: inside a cell no bar follows a space."""
     return tuple(cell.strip().replace("\\|", "|") for cell in line[2:-2].split(" | "))
 
 
 def cell_text(cell: str) -> str:
-    """A cell on one line: a phrase broken inside a cell is still found as a phrase."""
+    """Put a cell on one line, so that a phrase with a line break in it is still found."""
     return " ".join(cell.split()).replace("|", "\\|")
 
 
@@ -124,7 +124,7 @@ def summary(table: Table) -> str:
 
 
 def as_table(rows: list[list[str]], *, max_cells: int) -> Table:
-    """Rows of one width: lines above the header apart, no header where the first row is data."""
+    """Return rows of one width, apart from the header and the lines above it, if there are any."""
     width = max(map(_filled_width, rows), default=0)
     if width * len(rows) > max_cells:
         raise TooComplex(f"The table is too large to be read: {width} columns, {len(rows)} rows.")
@@ -133,7 +133,7 @@ def as_table(rows: list[list[str]], *, max_cells: int) -> Table:
     padded = [row[:width] + [""] * (width - len(row)) for row in rows[skip:]]
     if not padded or all(map(is_number, padded[0])):
         return Table([f"column {number}" for number in range(1, width + 1)], padded, caption)
-    # A row longer than the header: its extra cells need a name too.
+    # The extra cells of a row longer than the header need a name as well.
     named = min(len(rows[skip]), width)
     header = [*padded[0][:named], *(f"column {number}" for number in range(named + 1, width + 1))]
     if _has_second_line(padded):
@@ -143,7 +143,7 @@ def as_table(rows: list[list[str]], *, max_cells: int) -> Table:
 
 
 def _has_second_line(rows: list[list[str]]) -> bool:
-    """A header over merged cells: its gaps are all filled by words in the row below."""
+    """Whether this is a header over merged cells: words in the row below fill all its gaps."""
     gaps = [column for column, name in enumerate(rows[0]) if not name.strip()]
     if gaps in ([], [0]) or len(rows) < 3:  # a nameless first column is an index
         return False
@@ -157,7 +157,7 @@ def _filled_width(row: list[str]) -> int:
 
 
 def _caption_lines(rows: list[list[str]]) -> int:
-    """How many rows of a single cell stand above a row that is plainly a header."""
+    """Return the number of single-cell rows above a row that is clearly a header."""
     for index, row in enumerate(rows[: MAX_CAPTIONS + 1]):
         if (width := _filled_width(row)) > 1:
             named = sum(bool(name.strip()) for name in row)
@@ -167,12 +167,12 @@ def _caption_lines(rows: list[list[str]]) -> int:
 
 
 def is_number(cell: str) -> bool:
-    """Numbers, amounts, dates and times, as a data row has them and a header does not."""
+    """Whether this is a number, amount, date or time, as in data rows but not in headers."""
     return bool(NUMBER.fullmatch(cell.strip()[:64]))
 
 
 def check_office(file: BinaryIO, what: str) -> Iterator[tuple[str, bytes]]:
-    """Refuse what must not be opened: nothing, a protected or old file, a bomb, odd XML.
+    """Refuse empty, protected and old files, decompression bombs, and XML with a document type.
 
     Yields the XML members' names and contents for closer checks; it must be run to its end.
     """
@@ -195,8 +195,8 @@ def check_office(file: BinaryIO, what: str) -> Iterator[tuple[str, bytes]]:
 
 
 def open_office(file: BinaryIO, what: str) -> BinaryIO:
-    """The file for a library to open, after all checks: without its pictures where they are large,
-    because the libraries load every part of a file, read or not."""
+    """Return the file to open, after all checks: without large pictures, because the libraries load
+    every part of a file."""
     for _ in check_office(file, what):
         pass
     return without_media(file)
@@ -208,13 +208,13 @@ def holds_any(file: BinaryIO, names: Sequence[bytes]) -> bool:
     while block := file.read(BLOCK):
         if any(name in tail + block for name in names):
             return True
-        tail = block[-max(map(len, names)) :]  # a name may lie across two blocks
+        tail = block[-max(map(len, names)) :]  # the name may cross the border of two blocks
     return False
 
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Whatever a library trips over, the reader gets a sentence and a stable code."""
+    """Turn any error of a library into a BadFile with a message and a stable code."""
     try:
         yield
     except (BadFile, MemoryError):
@@ -229,7 +229,7 @@ def reading(what: str) -> Iterator[None]:
         raise
 
 
-# What programs write when nobody gave the document a title.
+# Default titles that programs write.
 NO_TITLES = frozenset(
     {"word document", "powerpoint presentation", "presentation", "document", "slide 1"}
 )
@@ -248,6 +248,6 @@ def office_metadata(document: Any) -> dict[str, str]:
 def _property(document: Any, name: str) -> str:
     try:
         found = getattr(document.core_properties, name)
-    except Exception:  # damaged properties are no reason to refuse the text
+    except Exception:  # the text is readable in spite of damaged properties
         return ""
     return clean(found.isoformat() if isinstance(found, datetime) else str(found or "")).strip()

@@ -1,1 +1,1 @@
-"""Web pages and EPUB books. In: HTML. Out: the main content as text and blocks."""
+"""Web pages and EPUB books: their main content as text and blocks."""

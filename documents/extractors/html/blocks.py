@@ -1,6 +1,6 @@
-"""From an HTML tree to Markdown-like text whose blocks lie where they were written.
+"""Convert an HTML tree to Markdown-like text with exact spans for its blocks.
 
-Nothing here recurses: a page may nest its elements as deeply as the parser lets it.
+Nothing here is recursive, because a page may be nested as deeply as the parser allows.
 """
 
 import re
@@ -14,10 +14,10 @@ from documents.extractors.cleaning import clean
 from documents.extractors.writer import MAX_TITLE_CHARACTERS, TextWriter
 from documents.passages import Block, BlockKind
 
-MAX_CELL_CHARACTERS = 2000  # a table with a longer one lays out a page
-MAX_REPEATED_CHARACTERS = 200  # of a cell that spans rows: repeated in each, unless it is longer
+MAX_CELL_CHARACTERS = 2000  # a table with a longer cell is page layout
+MAX_REPEATED_CHARACTERS = 200  # a cell that spans rows is repeated in each, unless longer
 MAX_SPAN = 50
-PADDED_CELLS = 100_000  # a table that would need more is left ragged
+PADDED_CELLS = 100_000  # a table that needs more padding is left ragged
 
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 LISTS = frozenset({"ul", "ol", "dl", "menu", "dir"})
@@ -50,9 +50,9 @@ NO_LANGUAGE = frozenset({"default", "none", "text", "notranslate", "plaintext", 
 
 @dataclass(slots=True)
 class BlockWriter(TextWriter):
-    """A writer that marks headings and code as Markdown does, and can copy from another."""
+    """A writer that marks headings and code as in Markdown, and can copy from another writer."""
 
-    attributes: Mapping[str, Any] = field(default_factory=dict)  # of every block from here on
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # of every block added from now on
 
     def add(
         self,
@@ -70,7 +70,7 @@ class BlockWriter(TextWriter):
         )
 
     def copy(self, other: "BlockWriter", block: Block) -> None:
-        """Add a block of another writer as it stands there."""
+        """Add a block of another writer unchanged."""
         self.add(
             block.kind,
             other.read(block),
@@ -103,14 +103,14 @@ def write_tree(root: etree._Element, writer: BlockWriter) -> None:
 
 
 class _Walk:
-    """One pass over a tree: inline text gathers until a block element begins or ends."""
+    """Walks a tree once, collecting inline text until a block element begins or ends."""
 
     def __init__(self, writer: BlockWriter) -> None:
         self.writer = writer
         self.inline: list[str] = []
         self.lists: list[list[int]] = []  # open lists: [1 if ordered, items so far]
         self.lines: list[str] = []  # of the list being written
-        self.marker = ""  # of an item whose first line is still to come
+        self.marker = ""  # of an item whose first line is not written yet
 
     def through(self, root: etree._Element) -> None:
         walk = etree.iterwalk(root, events=("start", "end"))
@@ -134,7 +134,7 @@ class _Walk:
         self._end_list()
 
     def _begins(self, element: etree._Element, tag: str) -> bool:
-        """Whether the walk goes on inside the element."""
+        """Start an element; return whether to descend into it."""
         if tag in UNREAD:
             return False
         if tag == "br":
@@ -202,12 +202,12 @@ class _Walk:
 
 
 def storable(text: str) -> str:
-    """Without the characters that lxml reads in a page but will not take from us."""
+    """Remove characters that lxml accepts from a page but not from us."""
     return NOT_IN_XML.sub("", text)
 
 
 def tag_of(element: etree._Element) -> str:
-    """The local name in small letters; an XHTML page has a namespace, an HTML page none."""
+    """Return the local name in lower case: XHTML elements have a namespace, HTML elements none."""
     tag = element.tag
     return tag.rpartition("}")[2].lower() if isinstance(tag, str) else ""
 
@@ -228,19 +228,19 @@ def _texts(element: etree._Element, *, separate: str) -> Iterator[str]:
 
 
 def flat_text(element: etree._Element) -> str:
-    """The element's words on one line."""
-    if not len(element):  # most cells, in tables that have many
+    """Return the element's text on one line."""
+    if not len(element):  # most cells of large tables
         return " ".join((element.text or "").split()) if tag_of(element) not in UNREAD else ""
     return " ".join("".join(_texts(element, separate=" ")).split())
 
 
 def code_text(element: etree._Element) -> str:
-    """The element's text with its spaces and line ends."""
+    """Return the element's text with its spaces and line ends."""
     return "".join(_texts(element, separate="")).replace("\xa0", " ")
 
 
 def code_language(element: etree._Element) -> str:
-    """As a class of the block, of its <code>, or of the two elements around it names it."""
+    """Return the language named by a class of the block, its <code>, or the two elements around."""
     parents = element.iterancestors()
     nodes = [element, *list(element)[:1], *(n for n, _ in zip(parents, range(2), strict=False))]
     for node in nodes:
@@ -253,7 +253,7 @@ def code_language(element: etree._Element) -> str:
 
 
 def mark_headings(root: etree._Element) -> None:
-    """Give each heading the id a link to it would use, and take away its "¶" and its like."""
+    """Give each heading the id that links to it use, and remove permalink signs such as "¶"."""
     for heading in [e for e in root.iter() if tag_of(e) in HEADINGS]:
         if fragment := _fragment_of(heading):
             heading.set("id", storable(fragment))
@@ -263,7 +263,7 @@ def mark_headings(root: etree._Element) -> None:
 
 
 def _fragment_of(heading: etree._Element) -> str:
-    """Its own id, an anchor's inside or just before it, or that of the section it opens."""
+    """Return its id, that of an anchor inside or just before it, or that of its section."""
     inside = (_name(e) or _link_to_self(e) for e in heading.iter())
     if fragment := next(filter(None, inside), ""):
         return fragment
@@ -291,7 +291,7 @@ def _link_to_self(element: etree._Element) -> str:
 
 
 def remove(element: etree._Element) -> None:
-    """Take an element out and leave the text after it."""
+    """Remove an element but keep the text after it."""
     parent, tail = element.getparent(), element.tail
     if parent is None:
         return
@@ -317,7 +317,7 @@ def limit_spans(root: etree._Element) -> None:
 
 
 def is_data_table(table: etree._Element) -> bool:
-    """Whether its cells belong together, or it only lays out a page."""
+    """Whether this is a table of data, not of page layout."""
     if (table.get("role") or "").lower() in {"presentation", "none"}:
         return False
     inner = {tag_of(e) for e in table.iterdescendants()}
@@ -334,7 +334,7 @@ def _rows(table: etree._Element) -> Iterator[etree._Element]:
 
 
 def table_text(table: etree._Element) -> str:
-    """A Markdown table; Markdown knows none without a header, so the first row is taken for it."""
+    """Return a Markdown table. Markdown requires a header, so the first row becomes one."""
     rows = [row for row in _grid(table) if any(row)]
     width = max(map(len, rows), default=0)
     if not width:
@@ -349,11 +349,11 @@ def table_text(table: etree._Element) -> str:
 
 
 def _grid(table: etree._Element) -> Iterator[list[str]]:
-    """The rows' cells, spans filled in: below a cell that spans rows, its text again."""
-    pending: dict[int, tuple[int, str]] = {}  # column: rows still to fill, and with what
+    """Return the cells of all rows; a cell that spans rows is repeated in each."""
+    pending: dict[int, tuple[int, str]] = {}  # column → rows still to fill, and the text
     written = 0
     for row in _rows(table):
-        if written > PADDED_CELLS:  # spans of spans: enough of them
+        if written > PADDED_CELLS:  # limits spans within spans
             pending.clear()
         cells: list[str] = []
         for cell in (c for c in row if tag_of(c) in {"td", "th"}):

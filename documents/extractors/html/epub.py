@@ -1,4 +1,4 @@
-"""EPUB books: their chapters in reading order, each an XHTML page of its own."""
+"""EPUB books: their chapters in reading order, each an XHTML page."""
 
 import posixpath
 import re
@@ -33,7 +33,7 @@ from documents.passages import Extracted
 
 CONTAINER = "META-INF/container.xml"
 ENCRYPTION = "META-INF/encryption.xml"
-SMALL_FILE = 10 * MEGABYTE  # the container, the package, the table of contents
+SMALL_FILE = 10 * MEGABYTE  # for the container, the package and the table of contents
 MAX_CHAPTER_BYTES = 30 * MEGABYTE
 MAX_FIELD_CHARACTERS = 1000
 PAGES = frozenset({"application/xhtml+xml", "text/html", "text/x-oeb1-document"})
@@ -46,7 +46,7 @@ NAMED_ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]*;)
 @dataclass(frozen=True, slots=True)
 class Chapter:
     member: str  # its path in the archive
-    title: str = ""  # as the table of contents names it
+    title: str = ""  # from the table of contents
 
 
 class EpubExtractor(FileExtractor):
@@ -77,12 +77,12 @@ def _package_path(archive: ZipFile) -> str:
 
 
 def _all(root: "Element", name: str) -> "Iterator[Element]":
-    """Elements by local name: old books and careless ones use other namespaces."""
+    """Find elements by local name, because some books use the wrong namespaces."""
     return (e for e in root.iter() if isinstance(e.tag, str) and e.tag.rpartition("}")[2] == name)
 
 
 def _inside(base: str, reference: str) -> str:
-    """A reference as a path in the archive. It only ever names a member, never a file on disk."""
+    """Resolve a reference to a path in the archive, which is never used as a path on disk."""
     path = unquote(reference.partition("#")[0])
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), path)) if path else ""
 
@@ -106,7 +106,7 @@ def _facts(package: "Element") -> tuple[str, dict[str, Any]]:
 def _write_chapters(
     archive: ZipFile, package: "Element", package_path: str, writer: "BlockWriter"
 ) -> Iterator[str]:
-    """Writes each chapter; yields a warning for each that had to be left out."""
+    """Write each chapter, and yield a warning for each that was left out."""
     members = set(archive.namelist())
     locked = _encrypted_members(archive)
     chapters = list(_chapters(archive, package, package_path))
@@ -121,7 +121,7 @@ def _write_chapters(
         except ParseError:
             yield f"The chapter {chapter.member[:200]!r} could not be read."
             continue
-        except (EmptyFile, NoText):  # a cover that is one picture
+        except (EmptyFile, NoText):  # a cover that is a single picture
             continue
         mark_headings(body)
         writer.attributes = {"file": clean(chapter.member)}
@@ -131,7 +131,7 @@ def _write_chapters(
 
 
 def _encrypted_members(archive: ZipFile) -> frozenset[str]:
-    """Protected chapters are named in a list of their own; so are scrambled fonts."""
+    """Return the encrypted members, which are listed in one file together with scrambled fonts."""
     if ENCRYPTION not in archive.namelist():
         return frozenset()
     listed = parse_xml(read_member(archive, ENCRYPTION, SMALL_FILE), name=ENCRYPTION)
@@ -149,13 +149,13 @@ def _chapters(archive: ZipFile, package: "Element", package_path: str) -> Iterat
             continue
         member = _inside(package_path, item.get("href", ""))
         if not member or member in seen or "nav" in item.get("properties", "").split():
-            continue  # a page named twice would be read twice, and a hundred times in a bomb
+            continue  # otherwise a bomb could list one page many times
         seen.add(member)
         yield Chapter(member, titles.get(member, ""))
 
 
 def _contents(archive: ZipFile, items: "dict[str, Element]", package_path: str) -> dict[str, str]:
-    """The chapters' names by an EPUB 2 or EPUB 3 table of contents; the first name counts."""
+    """Return the chapters' names in an EPUB 2 or 3 table of contents; the first name counts."""
     titles: dict[str, str] = {}
     for item in items.values():
         is_nav = "nav" in item.get("properties", "").split()
@@ -165,7 +165,7 @@ def _contents(archive: ZipFile, items: "dict[str, Element]", package_path: str) 
         try:
             root = parse_xml(read_member(archive, path, SMALL_FILE), name=path)
         except ParseError:
-            continue  # the chapters do without
+            continue  # chapters can be read without it
         entries = _nav_entries(root) if is_nav else _ncx_entries(root)
         for reference, words in entries:
             title = " ".join(clean(words).split())
@@ -191,7 +191,7 @@ def _has_heading(body: Any) -> bool:
 
 
 def _parse_chapter(content: bytes) -> Any:
-    """The chapter's body; as XML, which it should be, or as the HTML it often is."""
+    """Return the chapter's body, parsed as XML, or as HTML if it is not well-formed."""
     source, _ = decode_page(content)
     if ENTITY_DECLARATION.search(source):
         raise XmlForbidden("A chapter declares XML entities; they are not read.")

@@ -1,4 +1,4 @@
-"""Web pages: their readable part, found by trafilatura, with headings, lists, tables and code."""
+"""Web pages: the main content as found by trafilatura, with headings, lists, tables and code."""
 
 import logging
 import re
@@ -29,13 +29,13 @@ from documents.extractors.html.blocks import (
 from documents.extractors.html.page_source import SHORT_PAGE, decode_page, drop_hidden, parse_page
 from documents.passages import Block, Extracted
 
-logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # an error for each empty page
+logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it logs an error for each empty page
 
-MAX_ELEMENTS = 60_000  # trafilatura takes seconds for as many, and minutes for some more
-MAX_FIELD_CHARACTERS = 1000  # of a title, a description, an author
-FEW_LINKS = 50  # one character in so many
+MAX_ELEMENTS = 60_000  # takes trafilatura seconds; not many more take minutes
+MAX_FIELD_CHARACTERS = 1000  # for title, description and author
+FEW_LINKS = 50  # at most one character in this many is in a link
 NOT_WORD = re.compile(r"\W+")
-BEGINNING = 60  # letters by which a block is known again
+BEGINNING = 60  # letters that identify a block
 
 WHOLE_PAGE = "No main text stood out; the whole page was kept without its menus and footers."
 
@@ -64,12 +64,12 @@ class HtmlExtractor(Extractor):
 
 
 def page_facts(tree: HtmlElement) -> tuple[str, dict[str, Any]]:
-    """What the page says of itself: its title, and the rest as JSON-safe metadata."""
+    """Return the page's title and its other metadata, as values that JSON can hold."""
     try:
-        # A fixed last date, or the same page would be read differently tomorrow.
+        # A fixed last date, so that the same page is read the same tomorrow.
         dates = {"extensive_search": False, "original_date": True, "max_date": "2100-01-01"}
         found = extract_metadata(tree, date_config=dates).as_dict()
-    except Exception:  # not our code: whatever it trips over, the text remains
+    except Exception:  # a library may raise anything; the text is kept
         found = {}
     titles = (found.get("title"), tree.findtext(".//title"))
     facts = {
@@ -111,7 +111,7 @@ def _language(tree: HtmlElement) -> str:
 
 
 def _readable(tree: HtmlElement) -> tuple[BlockWriter, tuple[str, ...]]:
-    """The main text, or where there is none the whole page without its furniture."""
+    """Return the main text, or if there is none, the page without its menus and footers."""
     main, whole = BlockWriter(), BlockWriter()
     is_huge = sum(1 for _ in tree.iter()) > MAX_ELEMENTS
     body = None if is_huge else _main_part(tree)
@@ -120,7 +120,7 @@ def _readable(tree: HtmlElement) -> tuple[BlockWriter, tuple[str, ...]]:
     write_tree(_without_furniture(tree), whole)
     if not whole.blocks:
         return main, ()
-    # Where trafilatura falls back on bare text it loses the structure of what it found.
+    # When trafilatura falls back to plain text, it loses the structure.
     is_bare = _is_flat(main) and len(whole.text) <= 2 * len(main.text)
     if len(main.text) < SHORT_PAGE or is_bare:
         return whole, (WHOLE_PAGE,)
@@ -130,7 +130,7 @@ def _readable(tree: HtmlElement) -> tuple[BlockWriter, tuple[str, ...]]:
 
 
 def _with_headings(main: BlockWriter, whole: BlockWriter) -> BlockWriter:
-    """trafilatura drops some headings of what it keeps: put them back above their first block."""
+    """Restore headings that trafilatura dropped above blocks that it kept."""
     kept = {block.title for block in main.blocks if block.kind == "heading"}
     above: dict[str, list[Block]] = {}
     waiting: list[Block] = []
@@ -155,7 +155,7 @@ def _beginning(writer: BlockWriter, block: Block) -> str:
 
 
 def _is_plain_document(tree: HtmlElement) -> bool:
-    """A report or a book saved as HTML has neither menus nor many links: all of it is content."""
+    """Whether all of it is content: a report or book as HTML has no menus and few links."""
     if any(True for _ in tree.iter("nav", "aside", "header", "footer", "form")):
         return False
     linked = sum(len(flat_text(link)) for link in tree.iter("a"))
@@ -171,14 +171,14 @@ def _main_part(tree: HtmlElement) -> Any:
         found = bare_extraction(
             tree, include_comments=False, include_tables=True, favor_recall=True
         )
-    except Exception:  # not our code: the whole page remains
+    except Exception:  # a library may raise anything; the whole page is kept
         return None
     body = getattr(found, "body", None)
     return None if body is None else _as_html(body, tree)
 
 
 def _as_html(body: Any, tree: HtmlElement) -> Any:
-    """trafilatura's own elements as HTML again, with the ids and the code it has dropped."""
+    """Convert trafilatura's elements back to HTML, with the ids and code that it dropped."""
     fragments, codes = _fragments(tree), _codes(tree)
     for element in list(body.iter("head", "code", "quote", *PLAIN)):
         match element.tag:
@@ -226,7 +226,7 @@ def _fragments(tree: HtmlElement) -> dict[str, deque[str]]:
 
 
 def _codes(tree: HtmlElement) -> dict[str, tuple[str, str]]:
-    """Each block of code by its characters alone: its text as written, and its language."""
+    """Map each code block, by its non-space characters, to its original text and language."""
     blocks = tree.iter("pre")
     return {
         _squeezed(pre.itertext()): (storable(code_text(pre)), code_language(pre)) for pre in blocks
@@ -238,7 +238,8 @@ def _squeezed(texts: Iterable[str]) -> str:
 
 
 def _without_furniture(tree: HtmlElement) -> HtmlElement:
-    """The body less menus, footers and page headers; a header with an <h1> may be an article's."""
+    """Return the body without menus, footers and page headers. A header with an <h1> is kept, as it
+    may be an article's."""
     bodies = tree.findall(".//body")
     body = bodies[0] if bodies else tree
     before = len(body.text_content().strip())

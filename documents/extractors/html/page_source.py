@@ -1,4 +1,4 @@
-"""The source of a web page: decoded, parsed into a tree, and rid of what no reader sees."""
+"""Decode and parse the source of a web page, and remove what readers do not see."""
 
 import re
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from documents.extractors.cleaning import clean, decode
 from documents.extractors.encodings import WESTERN, Declared, encoding_named
 from documents.extractors.html.blocks import flat_text, remove
 
-SHORT_PAGE = 250  # characters; below it trafilatura gives up structure, too
-# Times the visible text. Where more is hidden, it is the page itself, which waits for a script.
+SHORT_PAGE = 250  # characters; in shorter pages trafilatura also loses the structure
+# Ratio to the visible text. If more is hidden, it is the page itself, waiting for a script.
 MAX_HIDDEN_RATIO = 4
 SNIFFED_BYTES = 4096
 DECLARED = re.compile(
@@ -21,7 +21,7 @@ DECLARED = re.compile(
     rb"""|^\s*<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]+)""",
     re.IGNORECASE,
 )
-# Guesses that differ from cp1252 in a few letters only; a short page cannot tell them apart.
+# Guesses that differ from cp1252 in only a few letters; too few for a short page.
 LATIN_GUESS = re.compile(r"read as (cp125[02478]|latin_1|iso8859_(1|2|9|10|14|15|16))\.$")
 PAGE_LANGUAGE = re.compile(rb"""<html[^>]{0,300}?\slang\s*=\s*["']?([a-z]{2,3})""", re.IGNORECASE)
 OTHER_LANGUAGES = re.compile("pl|cs|sk|hu|sl|hr|bs|sr|ro|sq|tr|az|lt|lv|et|vi|cy")
@@ -33,7 +33,7 @@ TOO_DEEP = "The page nests its elements too deeply; what lies deeper was not rea
 
 
 def decode_page(data: bytes, *, declared: Declared | None = None) -> tuple[str, tuple[str, ...]]:
-    """The page's source. What came with it over HTTP counts more than what it says itself."""
+    """Decode the page. An HTTP header takes precedence over a declaration in the page."""
     if not data:
         raise EmptyFile("The file is empty: it has no bytes at all.")
     stated = declared or page_encoding(data[:SNIFFED_BYTES])
@@ -47,7 +47,7 @@ def decode_page(data: bytes, *, declared: Declared | None = None) -> tuple[str, 
 
 
 def _is_western(data: bytes, *, guess: str) -> bool:
-    """Whether to read a page without a declared encoding as browsers do, instead of the guess."""
+    """Whether to read a page without a declared encoding as browsers do, ignoring the guess."""
     language = PAGE_LANGUAGE.search(data[:SNIFFED_BYTES])
     if not language or OTHER_LANGUAGES.fullmatch(language[1].decode("ascii").lower()):
         return False
@@ -57,20 +57,20 @@ def _is_western(data: bytes, *, guess: str) -> bool:
 def page_encoding(head: bytes) -> Declared | None:
     match = DECLARED.search(head)
     name = encoding_named((match[1] or match[2]).decode("ascii")) if match else ""
-    # A page that could be searched for this is in no wide encoding, whatever it says.
+    # If this was found, the page is not in a wide encoding, whatever it declares.
     return Declared(name) if name and not name.startswith(("utf-16", "utf-32")) else None
 
 
 def parse_page(source: str) -> tuple[HtmlElement, tuple[str, ...]]:
-    """The tree, without comments, and a warning where the parser had to leave some out."""
+    """Parse into a tree without comments; also return a warning if the parser left anything out."""
     parser = lxml_html.HTMLParser(
         encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=False, no_network=True
     )
     try:
-        # A document type says nothing to us, and its entities would come out as text.
+        # The document type is not needed, and its entities would come out as text.
         plain = DOCTYPE.sub("", source, count=1)
         tree = lxml_html.document_fromstring(plain.encode(), parser=parser)
-    except etree.ParserError as error:  # nothing but comments, say
+    except etree.ParserError as error:  # for example only comments
         raise NoText("The page holds no readable text.") from error
     except (etree.LxmlError, ValueError, RecursionError, AssertionError) as error:
         raise ParseError("The page could not be read as HTML.") from error

@@ -1,1 +1,1 @@
-"""E-mail messages: .eml and Outlook's .msg. Bodies in HTML are read by the html room."""
+"""E-mail messages: .eml and Outlook's .msg. HTML bodies are read by the html package."""

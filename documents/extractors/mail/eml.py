@@ -23,7 +23,7 @@ from documents.text.boundaries import paragraph_spans
 
 MAX_FIELD_CHARACTERS = 1000
 MAX_ATTACHMENTS = 200
-MAX_PARTS = 2000  # more of them are no letter
+MAX_PARTS = 2000  # a message with more is not a letter
 KNOWN_FIELDS = ("from", "to", "cc", "subject", "date", "message-id", "received", "mime-version")
 
 SEALED = frozenset({"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"})
@@ -66,7 +66,7 @@ def _read(data: bytes) -> Message:
         raise NoText("The file holds no text, only blank space.")
     try:
         message = message_from_bytes(data, policy=policy.default)
-    except Exception as error:  # the parser promises never to raise, and sometimes does
+    except Exception as error:  # the parser should never raise, but sometimes does
         raise ParseError("The file could not be read as an e-mail.") from error
     names = {name.lower() for name, _ in message.raw_items()}
     if names.isdisjoint(KNOWN_FIELDS):
@@ -75,7 +75,7 @@ def _read(data: bytes) -> Message:
 
 
 def _as_ascii(data: bytes) -> bytes:
-    """Mailers write fields in ASCII; a file that an editor saved may be UTF-16."""
+    """Convert a file that an editor saved as UTF-16: mailers write header fields in ASCII."""
     if data.startswith(tuple(mark for mark, _ in MARKS)):
         return clean(decode(data)[0]).encode()
     if b"\x00" in data[:2]:
@@ -85,7 +85,7 @@ def _as_ascii(data: bytes) -> bytes:
 
 
 def _quietly(read: Callable[[], T], otherwise: T) -> T:
-    """Broken header fields raise nearly anything when they are looked at."""
+    """Read a header field; broken ones may raise almost anything."""
     try:
         return read()
     except Exception:
@@ -97,7 +97,7 @@ def _field(message: Message, name: str) -> str:
     if not value:
         raw = [text for key, text in message.raw_items() if key.lower() == name.lower()]
         value = str(raw[0]) if raw else ""
-    # Bytes that are no ASCII come as surrogates; most of them are UTF-8.
+    # Bytes that are not ASCII are surrogates here; most are UTF-8.
     value = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return " ".join(clean(value).split())[:MAX_FIELD_CHARACTERS]
 
@@ -122,7 +122,7 @@ def _iso(date: str) -> str:
 
 
 def _bodies(message: Message, attachments: list[dict[str, Any]]) -> Iterator[Message]:
-    """The parts a person reads, one of each set of alternatives; the others are listed."""
+    """Collect the parts to read, one of each set of alternatives, and list the others."""
     waiting = [message]
     for _ in range(MAX_PARTS):
         if not waiting:
@@ -147,7 +147,7 @@ def _bodies(message: Message, attachments: list[dict[str, Any]]) -> Iterator[Mes
 
 
 def _preferred(parts: list[Message], attachments: list[dict[str, Any]]) -> list[Message]:
-    """Plain text if it says anything, else HTML, else whatever the alternatives hold."""
+    """Choose plain text if not empty, else HTML, else the first alternative."""
     for wanted in ("text/plain", "text/html"):
         for part in parts:
             if _quietly(part.get_content_type, "") == wanted and _text_of(part)[0].strip():
@@ -163,14 +163,14 @@ def _list_attachment(part: Message, kind: str, attachments: list[dict[str, Any]]
 
 
 def _payload(part: Message) -> bytes:
-    if part.is_multipart():  # an e-mail within the e-mail
+    if part.is_multipart():  # an attached e-mail
         return b"".join(map(bytes, part.get_payload()))
     content = part.get_payload(decode=True)
     return content if isinstance(content, bytes) else b""
 
 
 def _text_of(part: Message) -> tuple[str, tuple[str, ...]]:
-    """The part's text by the encoding it declares, or by what its bytes look like."""
+    """Decode the part as it declares, otherwise by guessing from its bytes."""
     content = _quietly(lambda: _payload(part), b"")
     label = _quietly(lambda: str(part.get_content_charset() or ""), "")
     charset = "" if label.endswith("ascii") else encoding_named(label)

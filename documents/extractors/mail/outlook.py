@@ -97,7 +97,7 @@ def _metadata(ole: "OleFileIO") -> dict[str, Any]:
 
 
 def _date(ole: "OleFileIO") -> datetime | None:
-    """From the table of fixed-size properties: 16 bytes each, after a header of 32."""
+    """Read a date from the table of fixed-size properties: 16 bytes each, after a header of 32."""
     table = _stream(ole, "__properties_version1.0", limit=1024 * 1024)
     found = {
         int.from_bytes(table[at : at + 4], "little"): int.from_bytes(

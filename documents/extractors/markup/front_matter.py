@@ -1,4 +1,4 @@
-"""The YAML block at the head of a Markdown file: its fields, made safe for JSON, and the rest."""
+"""Read the YAML block at the start of a Markdown file into values that JSON can hold."""
 
 import base64
 import json
@@ -13,24 +13,24 @@ from frontmatter.default_handlers import YAMLHandler
 
 from documents.extractors.cleaning import clean
 
-MAX_BLOCK_CHARACTERS = 64 * 1024  # a larger one is not front matter but an accident
+MAX_BLOCK_CHARACTERS = 64 * 1024  # a larger block is not front matter
 MAX_NESTING = 8
-SAFE_INTEGER = 2**63  # beyond it most readers of JSON lose digits
+SAFE_INTEGER = 2**63  # most JSON parsers lose digits beyond it
 HANDLER = YAMLHandler()
 
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """`text` is what follows the block; a block that cannot be read stays in it, in front."""
+    """`text` follows the block; a block that cannot be read stays at the start of it."""
 
     text: str
     fields: Mapping[str, Any] = field(default_factory=dict)
-    unread: int = 0  # characters of an unreadable block at the head of `text`
+    unread: int = 0  # characters of an unreadable block at the start of `text`
     warnings: tuple[str, ...] = ()
 
 
 class NoAliasLoader(yaml.SafeLoader):
-    """Aliases are how a small file becomes a huge or endless value."""
+    """Refuses aliases, which can turn a small file into a huge or endless value."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -43,13 +43,13 @@ def read_front_matter(text: str) -> FrontMatter:
         return FrontMatter(text)
     try:
         block, body = HANDLER.split(text)
-    except ValueError:  # a rule at the top of the page, and no second one
+    except ValueError:  # a horizontal rule at the top, without a second one
         return FrontMatter(text)
     try:
         fields = _load(block)
     except Exception as error:  # a broken date is a ValueError, deep nesting a RecursionError
         if "\n\n" in block:
-            return FrontMatter(text)  # two rules with prose between them
+            return FrontMatter(text)  # two horizontal rules with prose between them
         reason = " ".join(str(error).split())[:200]
         warning = f"The front matter is not valid YAML and was kept as text: {reason}"
         return FrontMatter(text, unread=len(text) - len(body), warnings=(warning,))
@@ -59,7 +59,7 @@ def read_front_matter(text: str) -> FrontMatter:
 
 
 def _load(block: str) -> dict[str, Any] | None:
-    """The block's fields; None where it is prose and no mapping at all."""
+    """Return the block's fields; None if it is not a mapping but prose."""
     if len(block) > MAX_BLOCK_CHARACTERS:
         raise ValueError(f"it has more than {MAX_BLOCK_CHARACTERS} characters")
     loaded = HANDLER.load(block, Loader=NoAliasLoader)
@@ -78,7 +78,7 @@ def _json_key(key: Any) -> str:
 
 
 def json_safe(value: Any, *, depth: int = 0) -> Any:
-    """The nearest value that JSON, and a jsonb column, can hold."""
+    """Convert to the closest value that a jsonb column can hold."""
     match value:
         case None | bool():
             return value
@@ -88,7 +88,7 @@ def json_safe(value: Any, *, depth: int = 0) -> Any:
             return value if abs(value) < SAFE_INTEGER else str(value)
         case float():
             return value if math.isfinite(value) else str(value)
-        case date() | time():  # a datetime is a date too
+        case date() | time():  # includes datetime
             return value.isoformat()
         case bytes():
             return base64.b64encode(value).decode("ascii")

@@ -1,4 +1,4 @@
-"""Markdown: front matter apart, and the source as it stands with its blocks marked."""
+"""Markdown: separate the front matter, keep the source unchanged and mark its blocks."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -16,7 +16,7 @@ from documents.extractors.writer import MAX_TITLE_CHARACTERS
 from documents.passages import Block, BlockKind, Extracted
 from documents.text.boundaries import Span, trimmed
 
-# Each line or table cell becomes tokens of 1 to 3 KB: more of them would eat the worker's memory.
+# Tokens take 1 to 3 KB for each line or table cell: more would exhaust the worker's memory.
 MAX_PIECES = 200_000
 
 KINDS: Mapping[str, BlockKind] = {
@@ -28,7 +28,7 @@ KINDS: Mapping[str, BlockKind] = {
     "ordered_list_open": "list",
 }
 
-# Only blocks are parsed: inline rules are slow on hostile text, and no block depends on them.
+# Only blocks are parsed: inline rules are slow on hostile text and do not affect blocks.
 PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 PARSER.core.ruler.disable(["inline", "text_join"])
 
@@ -62,7 +62,7 @@ def _first_heading(blocks: Iterable[Block]) -> str:
 
 
 def _tags(value: Any) -> tuple[str, ...]:
-    """From a list or a comma-separated string, each once, in their order."""
+    """Return the tags of a list or a comma-separated string, without duplicates, in order."""
     if value is None or isinstance(value, dict):
         return ()
     items = value if isinstance(value, list) else str(value).split(",")
@@ -70,13 +70,13 @@ def _tags(value: Any) -> tuple[str, ...]:
 
 
 def _blocks(text: str, *, unread: int) -> tuple[tuple[Block, ...], tuple[str, ...]]:
-    """The blocks, and a warning if the Markdown had to be read as plain paragraphs."""
+    """Return the blocks, and a warning if the Markdown was read as plain paragraphs."""
     body = text[unread:]
     if body.count("\n") + body.count("|") > MAX_PIECES:
         return paragraph_blocks(text), ("The Markdown is too large to be read by its structure.",)
     try:
         blocks = list(_parsed(body))
-    except Exception as error:  # the parser is not ours: whatever it trips over, the text remains
+    except Exception as error:  # the parser may raise anything; the text is kept
         warning = f"The Markdown could not be read by its structure: {type(error).__name__}."
         return paragraph_blocks(text), (warning,)
     return tuple(_shifted(_without_gaps(body, blocks), by=unread, head=text[:unread])), ()
@@ -108,7 +108,7 @@ def _heading(block: Block) -> Block:
 
 
 def _line_offsets(text: str) -> list[int]:
-    """Where each line begins, and the end. Only \\n ends a line here: splitlines() knows more."""
+    """Return where each line starts, and the end. Only \\n ends a line, unlike in splitlines()."""
     offsets = [0]
     while (line_end := text.find("\n", offsets[-1])) >= 0:
         offsets.append(line_end + 1)
@@ -116,9 +116,9 @@ def _line_offsets(text: str) -> list[int]:
 
 
 def _plain(markup: str, environment: dict[str, Any]) -> str:
-    """A heading's words without its markup."""
+    """Return a heading's text without markup."""
     tokens: list[Token] = []
-    # Inline rules are slow on hostile text; a title needs no more of it than this.
+    # Inline rules are slow on hostile text, so only the start of it is parsed.
     PARSER.inline.parse(markup[: 4 * MAX_TITLE_CHARACTERS], PARSER, environment, tokens)
     return " ".join(_words(tokens).split())
 
@@ -128,13 +128,13 @@ def _words(tokens: Iterable[Token]) -> str:
 
 
 def _word(token: Token) -> str:
-    if token.children:  # an image: its alternative text may have markup of its own
+    if token.children:  # an image, whose alternative text may contain markup
         return _words(token.children)
     return " " if token.type in {"softbreak", "hardbreak"} else token.content
 
 
 def _without_gaps(text: str, blocks: Iterable[Block]) -> Iterator[Block]:
-    """Link definitions make no tokens, yet they are text that someone may look for."""
+    """Add link definitions, which have no tokens, but are text that can be searched for."""
     done = 0
     for block in blocks:
         yield from _text_block(trimmed(text, done, block.start))

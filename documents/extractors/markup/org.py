@@ -1,4 +1,4 @@
-"""Org files: headings by their stars, source blocks as code, the rest as paragraphs."""
+"""Org files: lines with stars are headings, source blocks are code, the rest is paragraphs."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""reStructuredText: the source as it stands, its titles and literal blocks marked."""
+"""reStructuredText: keep the source unchanged, mark its titles and literal blocks."""
 
 import re
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ class _Source:
     def __init__(self, text: str) -> None:
         self.text = text
         self.lines: list[_RstLine] = []
-        self.styles: list[tuple[str, bool]] = []  # adornments in order of appearance: the levels
+        self.styles: list[tuple[str, bool]] = []  # in order of appearance: the levels
         start = 0
         for line in text.split("\n"):
             self.lines.append(_RstLine(line, start))
@@ -66,7 +66,7 @@ class _Source:
                 at = max(code, end)
 
     def _title_height(self, at: int) -> int:
-        """2 for an underlined title, 3 for one with an overline, 0 for anything else."""
+        """Return 2 for an underlined title, 3 for one with an overline, 0 for anything else."""
         line = self.lines[at].text
         below = self._adornment(at + 1)
         over = self._adornment(at)
@@ -96,7 +96,7 @@ class _Source:
         return Block("heading", start, end, level=self.styles.index(style) + 1, title=title)
 
     def _paragraph_end(self, at: int) -> int:
-        """Up to a blank line, or to a title that follows without one."""
+        """Return the end of the paragraph: a blank line, or a title directly below it."""
         end = at + 1
         while end < len(self.lines) and not self.lines[end].is_blank:
             if CODE_DIRECTIVE.match(self.lines[end].text) or CODE_DIRECTIVE.match(
@@ -116,7 +116,7 @@ class _Source:
         return "list" if ITEM.match(line) else "text"
 
     def _code_after(self, at: int, end: int) -> tuple[int, str]:
-        """The end of the indented block that the lines before it announce, and its language."""
+        """Return the end of the indented block that these lines introduce, and its language."""
         directive = CODE_DIRECTIVE.match(self.lines[at].text)
         last = self.lines[end - 1]
         announced = last.text.rstrip().endswith("::") and not last.text.lstrip().startswith("..")

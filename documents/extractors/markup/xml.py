@@ -29,7 +29,7 @@ class XmlExtractor(Extractor):
         return Extracted(text=writer.text, blocks=tuple(writer.blocks), title=title[:300])
 
     def _transcoded(self, data: bytes) -> bytes:
-        """The parser reads what the XML declares; where that is nothing or wrong, we decode."""
+        """Parse by the declared encoding; without a valid declaration, decode the text first."""
         declared = self.declared or declared_inside(data)
         text = clean(decode(data, declared=declared)[0]).lstrip()
         if text.startswith("<?xml") and "?>" in text:
@@ -66,7 +66,7 @@ def _lines(element: "Element", path: str, *, depth: int) -> Iterator[tuple[str, 
 
 
 def _is_mixed(element: "Element") -> bool:
-    """Words with markup among them are read as one text."""
+    """Whether the element is text with markup in it, which is read as one value."""
     return bool((element.text or "").strip()) or any((c.tail or "").strip() for c in element)
 
 

@@ -21,7 +21,7 @@ DC = "{http://purl.org/dc/elements/1.1/}"
 PRESENTATION = f"{{{SPACE}presentation:1.0}}"
 META = f"{{{SPACE}meta:1.0}}"
 MAX_CELLS = 200_000
-MAX_REPEATED = 100  # cells; what a file claims beyond it is empty
+MAX_REPEATED = 100  # cells; files declare more only for empty ones
 LEFT_OUT = frozenset(
     (f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}note-citation", f"{OFFICE}forms")
 )
@@ -107,7 +107,7 @@ class _OpenDocumentReader:
 
 
 def _text(element: "Element") -> str:
-    """One paragraph. Spaces are counted, not written, in this format."""
+    """Return the text of a paragraph. This format stores the number of spaces, not the spaces."""
     return "".join(_pieces(element))
 
 

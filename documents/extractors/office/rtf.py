@@ -1,4 +1,4 @@
-"""RTF: its paragraphs, by striprtf."""
+"""RTF: paragraphs, as read by striprtf."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""PPTX: a slide is a page; its title, then its shapes as a reader meets them, then the notes."""
+"""PPTX: each slide is a page with its title, its shapes in reading order, and its notes."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -23,8 +23,8 @@ from documents.passages import Extracted, Page
 WHAT = "presentation"
 MAX_CELLS = 1_000_000
 MAX_GROUP_DEPTH = 50
-LINE_HEIGHT = 180_000  # EMU, half a centimetre: shapes this close in height stand side by side
-# Placeholders that say the same on every slide.
+LINE_HEIGHT = 180_000  # EMU, half a centimetre: shapes this close in height are side by side
+# Placeholders with the same text on every slide.
 FURNITURE = frozenset({"DATE", "FOOTER", "SLIDE_NUMBER", "HEADER"})
 LISTS = frozenset({"BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT"})
 
@@ -57,7 +57,7 @@ class _Deck:
     first_title: str = ""
 
     def read(self, slide: Any, number: int) -> None:
-        """A slide without any text leaves no trace: a page must be citable."""
+        """Write one slide; a slide without text is no page, because it could not be cited."""
         content = TextWriter()
         title, title_id = _title(slide)
         for shape in _in_reading_order(_shapes(slide)):
@@ -83,7 +83,7 @@ class _Deck:
             else:
                 _write_shape(content, shape)
         except (KeyError, ValueError, AttributeError, TypeError, NotImplementedError):
-            # One broken shape does not take the other slides with it.
+            # A broken shape must not prevent the other slides from being read.
             self.warnings.append(f"A shape on slide {number} is damaged and was left out.")
 
 
@@ -92,7 +92,7 @@ def _shapes(slide: Any) -> list[Any]:
 
 
 def _placeholder(shape: Any) -> str:
-    """The name of its type, or nothing for other shapes."""
+    """Return the placeholder type; "" for other shapes."""
     try:
         kind = shape.placeholder_format.type if shape.is_placeholder else None
     except (KeyError, ValueError, AttributeError):
@@ -101,7 +101,7 @@ def _placeholder(shape: Any) -> str:
 
 
 def _title(slide: Any) -> tuple[str, int | None]:
-    """The title's words and the id of the shape that holds them."""
+    """Return the title and the id of its shape."""
     try:
         shape = slide.shapes.title
         text = " ".join(shape.text_frame.text.split()) if shape is not None else ""
@@ -111,7 +111,7 @@ def _title(slide: Any) -> tuple[str, int | None]:
 
 
 def _in_reading_order(shapes: Iterable[Any]) -> list[Any]:
-    """Line by line, from left to right: shapes at about the same height share a line."""
+    """Order shapes by line, then from left to right; a line is shapes at about the same height."""
     placed = sorted(((*_corner(shape), index, shape) for index, shape in enumerate(shapes)))
     lines: list[list[Any]] = []
     top = 0
@@ -158,7 +158,7 @@ def _write_paragraphs(content: TextWriter, shape: Any) -> None:
 
 
 def _write_chart(content: TextWriter, chart: Any) -> None:
-    """The figures behind a chart: a row for each category, a column for each series."""
+    """Return the data of a chart: a row for each category, a column for each series."""
     if chart.has_title:
         content.add("text", chart.chart_title.text_frame.text)
     plot = next(iter(chart.plots), None)

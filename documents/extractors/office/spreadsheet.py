@@ -1,4 +1,4 @@
-"""XLSX and XLS: each sheet a heading and its tables, rows cited by the numbers Excel shows."""
+"""XLSX and XLS: a heading and tables per sheet; rows keep the numbers that Excel shows."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -26,15 +26,15 @@ from documents.passages import Extracted
 
 WHAT = "spreadsheet"
 MAX_CELLS = 200_000  # with a value, in the whole workbook
-MAX_AREA = 4_000_000  # of a sheet: the library sets aside memory for its empty cells too
+MAX_AREA = 4_000_000  # of a sheet: the library allocates memory for empty cells, too
 ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
-# A cell with content: its column and row. Styled but empty cells close themselves.
+# A cell with content: its column and row. Empty cells with a style are self-closing elements.
 CELL = re.compile(
     rb"<(?:\w{1,20}:)?c\s(?:[^<>]{0,200}?\s)?"
     rb"r=[\"']([A-Za-z]{1,200})(\d{1,20})[\"'][^<>]{0,500}(?<!/)>"
 )
-# Tens of millions of strings or styles, promised in advance: the library believes it, asks for
-# that much memory and takes the process down with it.
+# A declared count of tens of millions of strings or styles: the library allocates memory for all
+# of them, which kills the process.
 BOAST = re.compile(rb"<[^<>]{0,300}[cC]ount\s*=\s*[\"']\d{8,}")
 
 
@@ -63,7 +63,7 @@ class SpreadsheetExtractor(FileExtractor):
         at = {"sheet": sheet}
         writer.add_heading(sheet, level=1, attributes=at)
         for part in _parts(rows):
-            if isinstance(part, SheetRow):  # a line on its own
+            if isinstance(part, SheetRow):  # a single line
                 line = " ".join(filter(None, part.cells))
                 writer.add("text", line, attributes={**at, "rows": [part.number, part.number]})
                 continue
@@ -85,7 +85,7 @@ class SheetRow(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A table of a sheet; one sheet may hold several, blank rows between them."""
+    """A table of a sheet, which may contain several, separated by blank rows."""
 
     table: Table
     numbers: list[int]  # of the data rows
@@ -94,7 +94,7 @@ class Part(NamedTuple):
 def _check(file: BinaryIO) -> None:
     if not size_of(file):
         raise EmptyFile("The file is empty: it has no bytes at all.")
-    if file.read(len(OLE2)) == OLE2:  # the old .xls, or the envelope of a protected .xlsx
+    if file.read(len(OLE2)) == OLE2:  # an old .xls, or a protected .xlsx
         if holds_any(file, (ENCRYPTED_STREAM,)):
             raise Encrypted("The spreadsheet is protected by a password.")
         return
@@ -106,7 +106,7 @@ def _check(file: BinaryIO) -> None:
 
 
 def _area(content: bytes) -> int:
-    """Of the rectangle around all cells of a sheet."""
+    """Return the size of the rectangle around all cells of a sheet."""
     columns: set[bytes] = set()
     top, bottom = 1 << 30, 0
     for found in CELL.finditer(content):
@@ -143,7 +143,7 @@ def _sheets(file: BinaryIO) -> Iterator[tuple[str, list[SheetRow]]]:
 
 
 def _rows(values: Sequence[Sequence[Any]], first: int) -> list[SheetRow]:
-    """The rows that hold something, without the columns that do not."""
+    """Return the rows that are not empty, without empty columns."""
     rows = [SheetRow(first + index, list(map(shown, row))) for index, row in enumerate(values)]
     rows = [row for row in rows if any(row.cells)]
     used = {column for row in rows for column, cell in enumerate(row.cells) if cell}
@@ -152,7 +152,7 @@ def _rows(values: Sequence[Sequence[Any]], first: int) -> list[SheetRow]:
 
 
 def shown(value: Any) -> str:
-    """A cell as a person would write it: ISO dates, 3 for 3.0, 0.3 for 0.30000000000000004."""
+    """Format a cell as a person would: ISO dates, 3 for 3.0, 0.3 for 0.30000000000000004."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, float):
@@ -167,7 +167,7 @@ def shown(value: Any) -> str:
 
 
 def _parts(rows: list[SheetRow]) -> Iterator[SheetRow | Part]:
-    """Blank rows end a table, unless what follows is more data for the same header."""
+    """Split rows into tables at blank rows, unless more data for the same header follows."""
     table: list[SheetRow] = []
     for row in rows:
         apart = bool(table) and row.number > table[-1].number + 1
@@ -179,14 +179,14 @@ def _parts(rows: list[SheetRow]) -> Iterator[SheetRow | Part]:
 
 
 def _continues(row: SheetRow, table: list[SheetRow]) -> bool:
-    """A header has only words and at least two of them; a row with a number in it is data."""
+    """Whether this is a header: at least two words and no number."""
     return len(table) > 1 and any(cell and is_number(cell) for cell in row.cells)
 
 
 def _part(rows: list[SheetRow]) -> Iterator[SheetRow | Part]:
     if not rows:
         return
-    # Lines of one cell above or between tables are titles and remarks.
+    # Rows of one cell above or between tables are titles and remarks.
     if all(sum(map(bool, row.cells)) == 1 for row in rows) and (
         len(rows) == 1 or len(rows[0].cells) > 1
     ):

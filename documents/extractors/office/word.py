@@ -1,4 +1,4 @@
-"""DOCX: the body in its order; styles say what is a heading, numbering what is a list."""
+"""DOCX: the body in order; styles define headings, numbering defines lists."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -24,8 +24,8 @@ from documents.passages import Extracted
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 WHAT = "Word document"
 MAX_CELLS = 1_000_000
-MAX_STYLE_DEPTH = 20  # styles based on styles; some files go round in a circle
-MAX_SPAN = 100  # cells; what a file claims beyond it is a mistake or an attack
+MAX_STYLE_DEPTH = 20  # styles based on styles; some files contain cycles
+MAX_SPAN = 100  # cells; a larger declared span is a mistake or an attack
 
 
 class WordExtractor(FileExtractor):
@@ -52,7 +52,7 @@ class WordExtractor(FileExtractor):
 
 @dataclass(slots=True)
 class _Body:
-    """Reads blocks one after another; items of a list wait until the list is over."""
+    """Reads blocks in order; list items are collected until the list ends."""
 
     styles: "_Styles"
     numbering: "_Numbering"
@@ -109,7 +109,7 @@ class _Body:
             for cell in row:
                 column = len(texts)
                 if _continues(cell) and column < len(above):
-                    texts.append(above[column])  # each row must be understood on its own
+                    texts.append(above[column])  # each row must make sense alone
                 else:
                     texts.append(" ".join(self._cell_text(cell).split()))
                 texts += [""] * (_span(cell) - 1)
@@ -120,7 +120,8 @@ class _Body:
             yield texts
 
     def _cell_text(self, cell: Any) -> str:
-        """Tables inside the cell are flattened: cells by semicolons, rows by full stops."""
+        """Return a cell's text. Tables inside it become text: semicolons between cells, full stops
+        between rows."""
         parts: list[str] = []
         for element in _blocks(cell):
             if element.tag == W + "tbl":
@@ -134,7 +135,7 @@ class _Body:
 
 
 def _blocks(parent: Any) -> Iterator[Any]:
-    """Paragraphs and tables, also inside content controls and tracked insertions."""
+    """Yield paragraphs and tables, including those in content controls and tracked insertions."""
     return _children(parent, "p", "tbl")
 
 
@@ -143,7 +144,7 @@ def _cells(row: Any) -> Iterator[Any]:
 
 
 def _text_boxes(paragraph: Any) -> Iterator[Any]:
-    """A box is often written twice, for new readers and for old: only the first counts."""
+    """Yield text boxes; one written twice, for new and old readers, counts once."""
     for box in paragraph.iter(W + "txbxContent"):
         outer = next(box.iterancestors(W + "txbxContent", W + "p"), None)
         owner = next((p for p in box.iterancestors(W + "p")), None)
@@ -173,7 +174,7 @@ def _value(element: Any) -> str:
     return "" if element is None else str(element.get(W + "val") or "")
 
 
-# What may stand between a parent and its children: content controls, insertions, custom tags.
+# Elements allowed between a parent and its children: content controls, insertions, custom tags.
 WRAPPERS = frozenset(
     W + name for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag")
 )
@@ -227,19 +228,19 @@ def _footnotes(document: Any) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What a paragraph is, by its own properties and by those of its styles."""
+    """The role of a paragraph, from its own properties and its styles."""
 
-    level: int = 0  # of a heading
+    level: int = 0  # heading level
     style: str = ""
-    list_id: str = ""  # of its numbering; "0" says that it has none
-    depth: int = 0  # in a list of lists
+    list_id: str = ""  # id of its numbering; "0" for none
+    depth: int = 0  # level in a nested list
 
 
 class _Styles:
     def __init__(self, document: Any) -> None:
         self.by_id: dict[str, Any] = {}
         self.looks: dict[str, _Look] = {}
-        with suppress(KeyError):  # a file may come without styles
+        with suppress(KeyError):  # a file may have no styles
             for style in document.styles.element.iter(W + "style"):
                 self.by_id[str(style.get(W + "styleId") or "")] = style
 
@@ -262,7 +263,7 @@ class _Styles:
         return self.looks[style_id]
 
     def _inherited(self, style_id: str) -> _Look:
-        """The nearest style of the chain that says something says it."""
+        """Return the property from the first style in the chain that defines it."""
         name = outline = list_id = depth = ""
         level = 0
         for _ in range(MAX_STYLE_DEPTH):
@@ -293,7 +294,7 @@ def _named_level(name: str) -> int:
 
 
 def _named_depth(name: str) -> int:
-    """ "List Bullet 3" is two levels in."""
+    """Return the depth of a list style: "List Bullet 3" is two levels in."""
     last = name[-1:]
     return int(last) - 1 if name.lower().startswith("list ") and last in tuple("2345") else 0
 
@@ -307,12 +308,12 @@ def _depth(level: str) -> int:
 
 
 class _Numbering:
-    """Counts the items of numbered lists as Word does, by list and depth."""
+    """Numbers the items of lists as Word does, by list and depth."""
 
     def __init__(self, document: Any) -> None:
         self.formats: dict[tuple[str, int], str] = {}
         self.counts: dict[str, list[int]] = {}
-        with suppress(KeyError, NotImplementedError):  # a file may come without numbering
+        with suppress(KeyError, NotImplementedError):  # a file may have no numbering
             self._load(document.part.numbering_part.element)
 
     def _load(self, numbering: Any) -> None:
@@ -329,7 +330,7 @@ class _Numbering:
                 self.formats[str(item.get(W + "numId")), depth] = number_format
 
     def marker(self, look: _Look) -> str | None:
-        """ "-" or "3."; None for a paragraph that is no item."""
+        """Return "-" or "3."; None for a paragraph that is not a list item."""
         named = look.style.startswith(("list bullet", "list number"))
         if look.list_id == "0" or not (look.list_id or named):
             return None
@@ -339,6 +340,6 @@ class _Numbering:
             return "-"
         counts = self.counts.setdefault(look.list_id, [])
         counts += [0] * (look.depth + 1 - len(counts))
-        del counts[look.depth + 1 :]  # lists inside this one begin anew
+        del counts[look.depth + 1 :]  # lists inside this one start again
         counts[-1] += 1
         return f"{counts[-1]}."

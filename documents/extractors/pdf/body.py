@@ -1,4 +1,4 @@
-"""How the text of a PDF's pages is set: what headings and tables stand out from."""
+"""Determine how the body text of a PDF is set, so that headings and tables stand out from it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,33 +6,33 @@ from typing import NamedTuple
 
 from documents.extractors.lines import Line, pitch_of
 
-LARGER = 1.15  # times as high as the text
-ENOUGH = 600  # characters of a page that show how it is set; others are set as the document is
-BOLD_SHARE = 0.4  # of the characters: where as many are bold, that says nothing
+LARGER = 1.15  # ratio to the height of the text
+ENOUGH = 600  # characters of a page; with fewer, the whole document decides
+BOLD_SHARE = 0.4  # of the characters; if more are bold, bold has no meaning
 LONG_LINE = 50  # characters
-LETTER_WIDTH = 0.5  # of a letter's height, where no line is long enough to tell
+LETTER_WIDTH = 0.5  # ratio to a letter's height, if no line is long enough to measure
 MIN_WIDTH, MAX_WIDTH = 0.3, 0.6
 
 
 class Body(NamedTuple):
-    """How most letters of a page are set. Of height 0: nobody can tell by the size of letters."""
+    """How most letters of a page are set. Height 0: the size of letters has no meaning."""
 
     height: float
     is_bold: bool
-    right: float  # where its lines end
-    pitch: float  # from one line to the next
-    letter_width: float  # the usual one, as a share of the height
+    right: float  # where lines end
+    pitch: float  # distance from line to line
+    letter_width: float  # usual width of a letter, as a fraction of the height
 
 
 def bodies(pages: Sequence[Sequence[Line]]) -> list[Body]:
-    """Of each page."""
+    """Return the body style of each page."""
     lines = [line for page in pages for line in page]
     whole = _height(lines) if _differ(lines) else 0.0
     is_bold = _is_bold(lines)
     letter_width = _letter_width(lines)
     return [
         Body(
-            # Not less than in the whole: the letters of a page of tables are small.
+            # At least that of the document: a page of tables has small letters.
             height=max(whole, _height(page)) if whole and _is_enough(page) else whole,
             is_bold=_is_bold(page) if _is_enough(page) else is_bold,
             right=max((line.right for line in page), default=0.0),
@@ -48,7 +48,7 @@ def _is_enough(page: Sequence[Line]) -> bool:
 
 
 def _differ(lines: Sequence[Line]) -> bool:
-    """Not where all are alike, or were read from a picture, whose heights tell little."""
+    """Whether sizes have a meaning: not if all are alike, or were read from a picture."""
     heights = {line.height for line in lines}
     if not heights or max(heights) < LARGER * min(heights):
         return False
@@ -56,7 +56,7 @@ def _differ(lines: Sequence[Line]) -> bool:
 
 
 def _height(lines: Sequence[Line]) -> float:
-    """Of most characters."""
+    """Return the height of most characters."""
     heights: Counter[float] = Counter()
     for line in lines:
         heights[line.height] += len(line.text)
@@ -74,7 +74,7 @@ def _is_bold(lines: Sequence[Line]) -> bool:
 
 
 def _letter_width(lines: Sequence[Line]) -> float:
-    """Of the lines that are set most closely: others have the gaps of a table's rows."""
+    """Return the letter width of the most tightly set lines; others may be rows with gaps."""
     widths = sorted(
         (line.right - line.left) / len(line.text) / line.height
         for line in lines

@@ -1,4 +1,4 @@
-"""PDF: text page by page, read by PDFium; what it cannot open or misreads goes to pypdf."""
+"""PDF: read page by page with PDFium, or with pypdf what PDFium cannot open or misreads."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -31,15 +31,15 @@ from documents.extractors.pdf.title import cover_of
 from documents.extractors.writer import MAX_TITLE_CHARACTERS
 from documents.passages import Extracted
 
-MAX_ENTRIES = 20_000  # of an outline
+MAX_ENTRIES = 20_000  # in an outline
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 PASSWORD = re.compile("(?i)password|security")
-PDFIUM = Lock()  # the library is not safe to enter from two threads
+PDFIUM = Lock()  # the library is not thread-safe
 
 
 @dataclass(slots=True)
 class Reading:
-    """What a library read of a file: lines in reading order, None for a page it choked on."""
+    """What a library has read: lines in reading order, None for a page that it cannot read."""
 
     pages: list[list[Line] | None] = field(default_factory=list)
     entries: list[OutlineEntry] = field(default_factory=list)
@@ -142,10 +142,10 @@ class PdfExtractor(FileExtractor):
 
 
 def _mapped(file: BinaryIO) -> Any:
-    """The bytes for PDFium; those of a real file stay on disk until it looks at them."""
+    """Return the input for PDFium; a real file is mapped, so it stays on disk until read."""
     try:
         mapped = mmap(file.fileno(), 0, access=ACCESS_COPY)
-    except OSError:  # it is in memory already
+    except OSError:  # already in memory
         return file.read()
     return (c_char * len(mapped)).from_buffer(mapped)
 
@@ -166,7 +166,7 @@ def _pdfium_entries(document: Any) -> list[OutlineEntry]:
             title = tidy(clean(bookmark.get_title()[:MAX_VALUE_CHARACTERS]))
             if page is not None and 0 < len(title) <= MAX_TITLE_CHARACTERS:
                 entries.append(OutlineEntry(page, bookmark.level + 1, title))
-    except Exception:  # a broken outline costs the headings that follow, not the text
+    except Exception:  # after a broken entry the rest of the outline is missing
         return entries
     return entries
 
@@ -186,9 +186,9 @@ def _is_right_to_left(lines: Sequence[Line]) -> bool:
 
 
 def _own_lines(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], list[str]]:
-    """The pages without what heads and foots most of them, and examples of what was left out."""
+    """Return pages without running headers and footers, and examples of those."""
     own, dropped = without_furniture(pages)
-    if not any(own):  # the same page over and over: then that is what the document says
+    if not any(own):  # the same page repeated: its text is the content
         return list(pages), []
     removed = (line for of_page in dropped for line in of_page if not line.isdigit())
     return own, list(dict.fromkeys(removed))[:MAX_LISTED_PAGES]

@@ -1,4 +1,4 @@
-"""What heads and foots the pages of a PDF: found, and left out of its text."""
+"""Find running headers and footers of a PDF, and leave them out of its text."""
 
 import re
 from collections import Counter
@@ -8,10 +8,10 @@ from operator import attrgetter
 
 from documents.extractors.lines import DIGITS, Line
 
-EDGE_LINES = 3  # how many lines from the top, and from the bottom, may be header or footer
+EDGE_LINES = 3  # number of lines at the top and at the bottom that may be header or footer
 MIN_PAGES = 4
 SHARE_OF_PAGES = 0.6
-# A line at the very same place of fewer pages, as in one part of a long file.
+# For lines at exactly the same position: fewer pages, such as one part of a long file.
 MANY_PAGES = 8
 SHARE_OF_MANY = 0.04
 TOLERANCE = 3.0  # points
@@ -24,7 +24,7 @@ LinePlace = tuple[str, int, int]
 def without_furniture(
     pages: Sequence[Sequence[Line]],
 ) -> tuple[list[list[Line]], list[list[str]]]:
-    """Of each page its own lines, and those that were taken out."""
+    """Return each page's own lines, and the lines that were removed."""
     heads, feet = _frequent_keys(pages)
     places = _frequent_places(pages)
     numbers = _page_numbers(pages)
@@ -45,7 +45,7 @@ def without_furniture(
 
 
 def _frequent_keys(pages: Sequence[Sequence[Line]]) -> tuple[set[str], set[str]]:
-    """The keys of the lines that head, and that foot, most pages: titles, dates, page numbers."""
+    """Return the keys of header and footer lines of most pages: titles, dates, page numbers."""
     full = [page for page in pages if page]
     enough = max(MIN_PAGES, ceil(SHARE_OF_PAGES * len(full)))
     if len(full) < enough:
@@ -60,7 +60,7 @@ def _frequent(counts: Counter[str], enough: int) -> set[str]:
 
 
 def _frequent_places(pages: Sequence[Sequence[Line]]) -> set[LinePlace]:
-    """Lines that many pages have at the very same place."""
+    """Return lines that many pages have at exactly the same position."""
     counts: Counter[LinePlace] = Counter()
     for page in pages:
         edges = (*top_lines(page), *bottom_lines(page))
@@ -70,7 +70,7 @@ def _frequent_places(pages: Sequence[Sequence[Line]]) -> set[LinePlace]:
 
 
 def _repeated(edges: Sequence[Line], places: set[LinePlace], seen: set[str]) -> Iterator[Line]:
-    """All but the first of its words: that one may be the heading of the pages that follow."""
+    """Return all but the first line, which may be the heading of the pages that follow."""
     for line in edges:
         place = _place(line)
         if place and place in places:
@@ -80,14 +80,14 @@ def _repeated(edges: Sequence[Line], places: set[LinePlace], seen: set[str]) -> 
 
 
 def _place(line: Line) -> LinePlace | None:
-    """None where it holds two numbers: it may be the head of a table."""
+    """Return None for a line with two numbers, which may be the header of a table."""
     if len(DIGITS.findall(line.text)) > 1:
         return None
     return masked(line), round(line.left / TOLERANCE), round(line.bottom / TOLERANCE)
 
 
 def _page_numbers(pages: Sequence[Sequence[Line]]) -> dict[int, Line]:
-    """The outermost line of a page where it is a number that counts on from page to page."""
+    """Return the outermost lines that are numbers counting up from page to page."""
     found: dict[int, list[tuple[int, Line]]] = {}
     for index, page in enumerate(pages):
         for line in (*bottom_lines(page)[:1], *top_lines(page)[:1]):

@@ -18,19 +18,19 @@ from documents.extractors.pdf.rows import has_gaps
 from documents.extractors.pdf.title import names_nothing
 from documents.extractors.writer import MAX_TITLE_CHARACTERS
 
-ALIKE = 1.06  # times higher at most: letters of one size
-MIN_HEIGHT = 0.85  # of the text's height: what is smaller is a note
+ALIKE = 1.06  # maximum ratio of heights that count as one size
+MIN_HEIGHT = 0.85  # ratio to the height of the text; smaller lines are notes
 MAX_LINES = 6
 MAX_BOLD_LINES = 3  # of a heading that is not larger than the text
 MAX_WORDS = 20  # of a heading that is not larger than the text
-MAX_SHARE = 0.3  # of the lines, besides a title: what is more is a poster, or a list of headings
+MAX_SHARE = 0.3  # of the lines, without the title; more headings mean a poster or a list
 MIN_LETTERS = 4
-LETTERS_SHARE = 0.6  # of what is no space: formulas have less
-GAP = 1.25  # times the usual step from line to line: more than that is white space
-CLOSE = 1.5  # times the height: lines of one heading are closer
-SENTENCES = re.compile(r"[.!?]\s+\S+\s+\S+\s|\s\S+\s\S+\s\S+\s\S+\.$")  # a lead, in large letters
+LETTERS_SHARE = 0.6  # of the non-space characters; formulas have fewer letters
+GAP = 1.25  # ratio to the usual line spacing; anything larger is white space
+CLOSE = 1.5  # ratio to the height; lines of one heading are closer
+SENTENCES = re.compile(r"[.!?]\s+\S+\s+\S+\s|\s\S+\s\S+\s\S+\s\S+\.$")  # a lead in large letters
 ADDRESS = re.compile(r"@|://|=|____")
-# No heading, however it is set: items of lists, boxes to tick, signatures, a period, units.
+# Never a heading, however it is set: list items, tick boxes, signatures, periods, units.
 NEVER = re.compile(
     r"(?i)[•◦▪‣●○■□☐☒☑*–—-]|/s/|\(|or$"
     r"|(?:for the )?(?:fiscal )?(?:years?|quarters?|periods?|(?:\w+ )?(?:months|weeks)) ended\b"
@@ -38,7 +38,7 @@ NEVER = re.compile(
     r"|november|december) \d{1,2}\b"
 )
 UNFINISHED = re.compile(r"(?i)(?:[,&–—]|\b(?:a|an|and|at|by|for|from|in|of|on|or|the|to|with))$")
-ENDS_IN_PAGE = re.compile(r"[\s.]\d{1,3}$")  # as in a list of contents
+ENDS_IN_PAGE = re.compile(r"[\s.]\d{1,3}$")  # as in a table of contents
 AMOUNT = re.compile(r"(?:[$€£]\s?\(?\d[\d.,]*|\d,\d{3}|\d\.\d+|\d\s?%)\)?%?$")
 NUMBER = re.compile(r"(?:\d{1,2}\.)+\s+")
 KEYWORD_NUMBER = re.compile(r"\S+\s+\S+\s*")
@@ -46,7 +46,7 @@ NUMBERING = re.compile(r"(?:\d{1,2}(?:\.\d{1,2})*[.)]?|[IVX]+\.)\s+[^\W\d_]")
 LOWERCASE = re.compile(r"[a-zß-ÿ]")
 
 LineRange = tuple[int, int]
-Zones = Mapping[int, Collection[int]]  # of a page, counted from 0: its lines that are in a table
+Zones = Mapping[int, Collection[int]]  # page, counted from 0 → the lines that are in a table
 
 
 class Style(NamedTuple):
@@ -63,10 +63,10 @@ def printed_headings(
     zones: Zones,
     company: str = "",
 ) -> tuple[str, Headings]:
-    """The title, which is the largest on the first page, and the headings besides it.
+    """Return the title, which is the largest line on the first page, and the other headings.
 
-    The title names the document; as a heading it would only part it from what stands above it.
-    `company`: whose filing it is. Its first page is a form with many bold words and no section.
+    The title opens no section, because it names the whole document. `company` is set for a filing,
+    whose first page is a form with many bold words and no sections.
     """
     joiner = Joiner(pages)
     found = [
@@ -109,13 +109,13 @@ def _title(
 
 
 def _is_a_section(best: FoundHeading, found: Sequence[FoundHeading]) -> bool:
-    """Set as headings of later pages are, and not at the top of its own: one of them."""
+    """Whether it looks like the headings of later pages and is not at the top of its page."""
     alike = [one for one in found if one.page and _alike(one.height, best.height)]
     return best.start > MAX_LINES and len(alike) > 1
 
 
 def _nothing_but_a_title(pages: Sequence[Sequence[Line]], joiner: Joiner) -> str:
-    """What the whole document says, if it could be a title: a cover, a sign, a catalogue's card."""
+    """Return the whole text if it could be a title, as of a cover, a sign or a catalogue card."""
     lines = [line for page in pages for line in page]
     if not lines or lines[0].box or not _has_letters(lines, MAX_LINES):
         return ""
@@ -145,7 +145,7 @@ def _on_page(
 
 
 def _is_below_company(page: Sequence[Line], start: int, zone: Collection[int]) -> bool:
-    """The name of the company above a statement's: one heading, called by the statement's name."""
+    """Merge the company's name above a statement into one heading, titled by the statement."""
     if not start or start - 1 in zone:
         return False
     above, line = page[start - 1], page[start]
@@ -156,7 +156,7 @@ def _is_below_company(page: Sequence[Line], start: int, zone: Collection[int]) -
 def _groups(
     page: Sequence[Line], body: Body, zone: Collection[int]
 ) -> Iterator[tuple[int, int, Style]]:
-    """Lines that stand out and follow one another, as far as they can be one heading."""
+    """Group consecutive lines that stand out and can be one heading."""
     start, style = 0, None
     for number, line in enumerate(page):
         own = None if number in zone else _style(line, body)
@@ -176,7 +176,7 @@ def _style(line: Line, body: Body) -> Style | None:
         return None
     if line.height < MIN_HEIGHT * body.height:
         return None
-    # Large letters are one heading though a word among them is bold.
+    # Large letters are one heading even if a word in it is bold.
     return Style(is_large, bold and not is_large, line.italic and not is_large)
 
 
@@ -193,14 +193,14 @@ def _goes_on(lines: Sequence[Line], line: Line, style: Style, body: Body) -> boo
         return True
     if style.is_large:
         return _is_aligned(above, line)
-    # Elsewhere only a line that is full goes on: others are headings one below the other.
+    # Otherwise only a full line continues; shorter ones are separate headings.
     word = line.text.partition(" ")[0]
     width = (above.right - above.left) / len(above.text)
     return above.right + (len(word) + 1) * width > body.right and _is_aligned(above, line)
 
 
 def _is_aligned(above: Line, line: Line) -> bool:
-    """At the left, or about one centre."""
+    """Whether both lines start at the same left edge or share a centre."""
     off_centre = abs(above.left + above.right - line.left - line.right) / 2
     return min(abs(above.left - line.left), off_centre) < line.height
 
@@ -223,14 +223,14 @@ def _is_heading(
     if is_company(title) or not (title[0].isupper() or title[0].isdigit()):
         return False
     if has_gaps(lines[0], body) and not (names_section(title) or NUMBERING.match(title)):
-        return False  # it heads columns
+        return False  # it is a table header
     above, below = _gaps(page, span, body)
     if keyword(title):
         return (above or (below and style.bold)) and not ENDS_IN_PAGE.search(title)
     words = len(title.split())
     if style.bold:
         return (above or below) and words <= MAX_WORDS
-    # Italics are emphasis, where they are not alone.
+    # Italics alone make a heading, but next to other text they are emphasis.
     return above and below and words <= MAX_WORDS // 2 and title[-1] not in ".;,:"
 
 
@@ -242,9 +242,9 @@ def _is_prose(title: str) -> bool:
 
 
 def _gaps(page: Sequence[Line], span: LineRange, body: Body) -> tuple[bool, bool]:
-    """Whether there is white space above, and below. What stands beside leaves none.
+    """Whether there is white space above and below; text beside it counts as none.
 
-    Headings one below the other are taken together.
+    Headings directly below each other count as one.
     """
     start, end = span
     if not body.is_bold and page[start].bold:

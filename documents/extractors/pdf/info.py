@@ -1,4 +1,4 @@
-"""What a PDF says of itself: a title worth showing, its makers, its dates."""
+"""The metadata of a PDF: a usable title, its authors and programs, its dates."""
 
 import re
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def title_of(value: str) -> str:
 
 
 def _is_a_number(title: str) -> bool:
-    """Such as a filing's at its registry: 0000764478-23-000006."""
+    """Whether it is only a number, such as that of a filing: 0000764478-23-000006."""
     digits = sum(map(str.isdigit, title))
     return " " not in title and digits * 2 > len(title)
 
@@ -44,7 +44,7 @@ def metadata_of(info: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _iso(value: str) -> str:
-    """ "D:20101204143835+01'00'" as 2010-12-04T14:38:35+01:00; nothing where it is no date."""
+    """Convert "D:20101204143835+01'00'" to 2010-12-04T14:38:35+01:00; "" if it is not a date."""
     match = DATE.match(value.strip())
     if not match:
         return ""

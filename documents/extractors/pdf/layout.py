@@ -1,4 +1,4 @@
-"""PDF pages written in another order than they are read: columns, tables; lines without places."""
+"""Put PDF pages into reading order: columns and tables that are stored in another order."""
 
 import re
 from bisect import bisect_left
@@ -9,25 +9,25 @@ from statistics import median
 
 from documents.extractors.lines import CELL, Line, boxed, is_cell, is_row, tidy
 
-MIN_ROWS = 6  # what is less is no column of text
-MIN_LABELS = 3  # what is less is no table
-LABEL = re.compile(r"[^\W\d_]{3}")  # in a formula there are hardly three letters in a row
+MIN_ROWS = 6  # fewer are not a column of text
+MIN_LABELS = 3  # fewer are not a table
+LABEL = re.compile(r"[^\W\d_]{3}")  # three letters in a row, which formulas hardly contain
 
 
 def plain_lines(text: str) -> list[Line]:
-    """Lines of a reader that tells no positions: as if they were typed on one machine."""
+    """Give lines without positions those of typewritten text."""
     rows = enumerate(map(tidy, text.split("\n")))
     return [boxed(row, 0, len(row), -number, 1 - number) for number, row in rows if row]
 
 
 def gutter(lines: Sequence[Line], runs: Sequence[tuple[float, float]]) -> float | None:
-    """Where lines must be cut that PDFium read across two columns written row by row.
+    """Return where to cut lines that PDFium read across two columns stored row by row.
 
-    `runs` are the left and right ends of what was written at once: none may cross a gutter.
+    `runs` are the left and right ends of pieces written at once; none may cross the gutter.
     """
     reach = 0.3 * (middle(lines) - min(line.left for line in lines))
     first, last = int(middle(lines) - reach), int(middle(lines) + reach)
-    allowed = max(2, len(runs) // 20)  # a title over both columns
+    allowed = max(2, len(runs) // 20)  # a title across both columns
     opened = Counter(max(first, floor(start) + 1) for start, end in runs if end > first)
     closed = Counter(ceil(end) for _, end in runs)
     stretch = widest = range(first, first)
@@ -47,13 +47,13 @@ def middle(lines: Sequence[Line]) -> float:
 
 
 def crosses(lines: Sequence[Line], x: float) -> bool:
-    """Most lines run across this place."""
+    """Whether most lines cross this position."""
     across = sum(line.left < x < line.right for line in lines)
     return across >= MIN_ROWS and across * 2 >= len(lines)
 
 
 def by_columns(rows: Sequence[tuple[Line, ...]], x: float) -> list[Line] | None:
-    """Rows cut at the gutter, read column by column; None where they are a table's rows."""
+    """Read rows cut at the gutter column by column; None if they are rows of a table."""
     pairs = [row for row in rows if len(row) == 2]
     starts = sorted(right.left for _, right in pairs)
     if len(pairs) < MIN_ROWS or any(
@@ -66,7 +66,7 @@ def by_columns(rows: Sequence[tuple[Line, ...]], x: float) -> list[Line] | None:
     if aligned * 4 < len(pairs) * 3 or figures * 2 > len(pairs):
         return None
     ordered: list[Line] = []
-    later: list[Line] = []  # the right column, down to where a line runs over both
+    later: list[Line] = []  # the right column, down to a line across both
     for row in rows:
         if len(row) == 2:
             ordered.append(row[0])
@@ -82,11 +82,11 @@ def by_columns(rows: Sequence[tuple[Line, ...]], x: float) -> list[Line] | None:
 
 
 def rows_together(lines: list[Line]) -> list[Line]:
-    """A table that was written column by column: its figures go to the labels they stand beside."""
+    """Restore the rows of a table stored column by column: move figures next to their labels."""
     cells = [
         number
         for number, line in enumerate(lines)
-        if len(line.text) <= CELL and is_cell(line.text)  # few are so short
+        if len(line.text) <= CELL and is_cell(line.text)  # few lines are so short
     ]
     if len(cells) < MIN_LABELS:
         return lines
@@ -115,8 +115,8 @@ def _row(lines: Sequence[Line], first: int, cells: Sequence[int]) -> Line:
 
 
 def _beside(lines: Sequence[Line], cells: Sequence[int]) -> dict[int, list[int]]:
-    """Each label with its cells. Of labels that follow one another: a chart's figures stand beside
-    a line of text only here and there."""
+    """Return labels with their cells, only for consecutive labels: the figures of a chart are only
+    occasionally next to a line of text."""
     is_cell_line = set(cells)
     labels = sorted(
         (line.bottom, number)
@@ -135,7 +135,7 @@ def _beside(lines: Sequence[Line], cells: Sequence[int]) -> dict[int, list[int]]
             found.setdefault(max(left, key=lambda label: lines[label].left), []).append(number)
     groups: list[list[int]] = []
     for number in sorted(found):
-        if groups and number - groups[-1][-1] <= 2:  # a label over two lines
+        if groups and number - groups[-1][-1] <= 2:  # a label on two lines
             groups[-1].append(number)
         else:
             groups.append([number])
@@ -145,7 +145,7 @@ def _beside(lines: Sequence[Line], cells: Sequence[int]) -> dict[int, list[int]]
 def _heads(
     lines: Sequence[Line], beside: dict[int, list[int]], cells: set[int]
 ) -> dict[int, list[int]]:
-    """Figures right above a table's first label, such as years: they go before it."""
+    """Return figures directly above the first label, such as years, which precede it."""
     heads: dict[int, list[int]] = {}
     first = min(beside)
     top = lines[first]

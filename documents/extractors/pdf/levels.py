@@ -1,4 +1,4 @@
-"""Which heading of a PDF stands under which: by their words (Part, Item, Note), then by letters."""
+"""Determine heading levels of a PDF: by words (Part, Item, Note), then by how they are set."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from documents.extractors.paged import Heading
 
 LEVELS = 6
-ALIKE = 1.06  # times higher at most: letters of one size
+ALIKE = 1.06  # maximum ratio of heights that count as one size
 
 Rank = tuple[int, int]
 
@@ -26,7 +26,7 @@ STATEMENTS = re.compile(
     r"|notes to (?:the )?(?:\w+ ){0,3}financial statements"
     r"|report of independent|management[’']s report"
 )
-# A company's name alone heads its statements; what they are follows below it.
+# A company's name above its statements; the next line says which statement it is.
 COMPANY = re.compile(
     r"(?i)(?:\S+ ){1,5}(?:and (?:its )?(?:consolidated )?subsidiar(?:y|ies)(?: companies)?"
     r"|(?:inc|corp|ltd|co)\.|plc|incorporated)$"
@@ -39,7 +39,7 @@ NOT_KEY = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class FoundHeading:
-    """A heading before its level is known: the lines start to end of a page, counted from 0."""
+    """A heading whose level is not known yet: lines[start:end] of a page, counted from 0."""
 
     page: int
     start: int
@@ -52,12 +52,12 @@ class FoundHeading:
 
     @property
     def looks(self) -> tuple[bool, bool, bool]:
-        """Of letters of one size: bold comes before plain, capitals before others."""
+        """Sort key for one size: bold before regular, capitals before lower case."""
         return not self.bold, not self.title.isupper(), self.italic
 
 
 def keyword(words: str) -> int | None:
-    """The rank of a heading that says itself what it is; None of others."""
+    """Return the rank of a heading with a keyword; None for others."""
     if words[:1] not in INITIALS:  # most lines
         return None
     return next((rank for rank, pattern in KEYWORDS if pattern.match(words)), None)
@@ -68,14 +68,14 @@ def is_company(words: str) -> bool:
 
 
 def names_section(words: str) -> bool:
-    """Whether its words alone say that it is a heading of a report."""
+    """Whether its words alone show that it is a section of a report."""
     return keyword(words) is not None or bool(STATEMENTS.match(words))
 
 
 def with_levels(found: Sequence[FoundHeading]) -> dict[int, list[Heading]]:
-    """Each is one deeper than the open heading of the next higher rank.
+    """Put each heading one level below the open heading of the next higher rank.
 
-    One that is still open and comes again, as at a page's top, opens no second section.
+    A heading that is repeated while open, for example at the top of a page, opens no new section.
     """
     opened: list[tuple[Rank, str]] = []
     headings: dict[int, list[Heading]] = {}
@@ -115,7 +115,7 @@ def _ranks(found: Sequence[FoundHeading]) -> list[Rank]:
 
 
 def _style_ranks(found: Sequence[FoundHeading]) -> list[int]:
-    """0 for the largest letters; of one size for bold ones first."""
+    """Rank styles from 0: the largest first, and bold before regular."""
     sizes: dict[float, int] = {}
     size, last = -1, float("inf")
     for height in sorted({one.height for one in found}, reverse=True):

@@ -1,4 +1,4 @@
-"""Lines of a PDF's page as rows of a table: what is a row, what heads columns, what is a label."""
+"""Recognise rows, column headers and labels of tables among the lines of a PDF page."""
 
 import re
 from typing import NamedTuple
@@ -6,18 +6,18 @@ from typing import NamedTuple
 from documents.extractors.lines import ASCII_DIGIT, BESIDE_FIGURES, DASHES, FIGURE, LEADER, Line
 from documents.extractors.pdf.body import Body
 
-SPARSE = 0.5  # of the width of its letters: there are gaps between its cells
-MIN_GAPS = 3  # heights of its letters
-CAPITALS = 1.45  # times as wide as other letters
-MAX_LABEL = 160  # characters before the figures: a row's label, hardly a paragraph
-MAX_HEAD = 120  # characters of a line above the columns
+SPARSE = 0.5  # ratio to the width of its letters; a wider line has gaps between cells
+MIN_GAPS = 3  # in heights of its letters
+CAPITALS = 1.45  # ratio of their width to that of other letters
+MAX_LABEL = 160  # characters before the figures; a longer text is a paragraph
+MAX_HEAD = 120  # characters of a column header
 
 YEAR = re.compile(r"(?:19|20)\d\d\w?$")
-# In place of a figure, and what may stand beside one.
+# Signs for "no figure", and signs next to a figure.
 NO_FIGURE = frozenset({"n/a", "N/A", "n.a.", "NM", "nm", "n/m", "N/M", "NA", "*", "**"})
 UNITS = frozenset({"x", "bps", "pts", "pp", "pts.", "%)", ")%", ")", "million", "billion"})
 NOTE_MARK = re.compile(r"\((?:\d|[a-z])\)$")
-# All words of a line such as "Three Months Ended June 30," or "December 31, 2022 and 2021".
+# The words of lines such as "Three Months Ended June 30," or "December 31, 2022 and 2021".
 NAMES_PERIOD = re.compile(
     r"(?i)\b(?:january|february|march|april|may|june|july|august|september|october|november"
     r"|december|ended|ending|years?|quarters?|months|weeks|periods?|fiscal)\b"
@@ -36,14 +36,14 @@ MAX_UNITS_WORDS = 8
 
 
 class RowShape(NamedTuple):
-    """What a line could be in a table."""
+    """What a line could be in a table, judging by its text."""
 
-    cells: int  # figures at its end, dashes among them
-    label: str  # what stands before them
+    cells: int  # number of figures at its end, including dashes
+    label: str  # the text before them
     is_sparse: bool
-    is_years: bool  # nothing but years in its cells
-    last: str  # its last figure
-    has_amount: bool = False  # money, a share, or a figure of thousands among its cells
+    is_years: bool  # all cells are years
+    last: str  # the last figure
+    has_amount: bool = False  # some cell is money, a percentage or in the thousands
 
     @property
     def is_data(self) -> bool:
@@ -53,7 +53,7 @@ class RowShape(NamedTuple):
 
     @property
     def is_head(self) -> bool:
-        """Years over columns."""
+        """Whether it is a header of years."""
         return self.is_years and (self.cells > 1 or self.is_sparse) and len(self.label) < MAX_HEAD
 
 
@@ -85,7 +85,7 @@ def row_of(line: Line, body: Body) -> RowShape:
 
 
 def has_gaps(line: Line, body: Body) -> bool:
-    """Wider than its letters are: there are cells, and white space between them."""
+    """Whether the line is wider than its letters, so that there is space between cells."""
     letters = len(line.text) * line.height * body.letter_width
     if line.text.isupper():
         letters *= CAPITALS
@@ -94,7 +94,7 @@ def has_gaps(line: Line, body: Body) -> bool:
 
 
 def heads_columns(line: Line, row: RowShape) -> bool:
-    """Years, a period, units, or several words with gaps between them."""
+    """Whether it could be a column header: years, a period, units, or words with gaps."""
     text = line.text
     if row.is_head:
         return True

@@ -1,4 +1,4 @@
-"""Pages of a PDF that are pictures: drawn by PDFium, read by OCR."""
+"""Read the pages of a PDF that are pictures: rendered by PDFium, read by OCR."""
 
 import re
 from collections.abc import Sequence
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from documents.ocr.reader import PictureReader
 
 DOTS_PER_INCH = 200
-MAX_SIDE = 4000  # pixels, however large the page
-MIN_CHARACTERS = 200  # what is less may be a stamp on a scan
-SCANNED_SHARE = 0.5  # of the page under one image: then it is a scan
-# Private use, and the mark of what could not be decoded: a font that does not say what it shows.
+MAX_SIDE = 4000  # pixels, for a page of any size
+MIN_CHARACTERS = 200  # fewer may be a stamp on a scan
+SCANNED_SHARE = 0.5  # a page is a scan if one image covers this fraction of it
+# Private use and replacement characters, from fonts that do not say what they show.
 UNREADABLE = re.compile("[\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
 
 
 @dataclass(slots=True)
 class Scans:
-    """What became of the pages that needed OCR; pages are counted from 1."""
+    """The results for pages that needed OCR; pages are counted from 1."""
 
     engine: str = ""
     tried: list[int] = field(default_factory=list)
     found: list[int] = field(default_factory=list)
     unread: list[int] = field(default_factory=list)
-    stopped: str = ""  # why there are unread ones
+    stopped: str = ""  # why some were not read
 
 
 def read_scans(document: Any, pages: list[list[Line] | None], pictures: "PictureReader") -> Scans:
-    """Fills in the pages that have no text layer, or none worth the name."""
+    """Read the pages without a usable text layer, and insert their lines."""
     scans = Scans(engine=pictures.name)
     for index, lines in enumerate(pages):
         picture = _picture(document, index, lines)
@@ -71,7 +71,7 @@ def _characters(lines: Sequence[Line]) -> int:
 
 
 def _picture(document: Any, index: int, lines: list[Line] | None) -> "Image | None":
-    """The page as a picture, where it needs one; None too where PDFium cannot draw it."""
+    """Render the page if it needs OCR; None if not, or if PDFium cannot render it."""
     stamped = lines and _characters(lines) < MIN_CHARACTERS
     if lines and not stamped and not is_garbled(lines):
         return None

@@ -1,4 +1,5 @@
-"""pypdf, for what PDFium cannot open or misreads: ten times slower, but it knows Arabic order."""
+"""pypdf, for files that PDFium cannot open or misreads: ten times slower, but it orders Arabic
+correctly."""
 
 from typing import Any, BinaryIO
 
@@ -11,7 +12,7 @@ NO_PAGES = "The file is damaged or is no PDF: its pages cannot be found."
 
 
 class SecondReader:
-    """Opens the file only when it is asked for something."""
+    """Opens the file when it is first used."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -22,7 +23,7 @@ class SecondReader:
             return len(self._opened().pages)
         except (BadFile, MemoryError):
             raise
-        except Exception as error:  # damaged files trip pypdf in ways it has no name for
+        except Exception as error:  # damaged files raise almost anything in pypdf
             raise ParseError(NO_PAGES) from error
 
     def lines(self, index: int) -> list[Line] | None:
@@ -30,7 +31,7 @@ class SecondReader:
             text = self._opened().pages[index].extract_text()
         except MemoryError:
             raise
-        except Exception:  # as above: this page cannot be read, the others may
+        except Exception:  # as above; other pages may be readable
             return None
         return plain_lines(clean(text))
 
@@ -38,11 +39,13 @@ class SecondReader:
         try:
             found = self._opened().metadata or {}
             return {str(key).lstrip("/"): str(found[key]) for key in found}
-        except Exception:  # a document without a description of itself is still a document
+        except Exception:  # a document without metadata is still a document
             return {}
 
     def _opened(self) -> Any:
-        from pypdf import PdfReader  # late: it takes half a second, and few files need it
+        from pypdf import (
+            PdfReader,
+        )  # takes half a second, and few files need it
 
         if self.reader is None:
             self.reader = PdfReader(self.file)

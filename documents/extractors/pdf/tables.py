@@ -1,4 +1,4 @@
-"""Tables in a PDF's text layer: rows with figures at their ends, below what heads their columns."""
+"""Find tables in a PDF's text layer: rows that end in figures, below column headers."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,20 +11,20 @@ from documents.extractors.pdf.layout import LABEL
 from documents.extractors.pdf.levels import is_company, keyword, names_section
 from documents.extractors.pdf.rows import RowShape, heads_columns, row_of
 
-MIN_ROWS = 3  # without a head of years or units; with one, one less
-MAX_LABELS = 4  # lines without figures from one row to the next
+MIN_ROWS = 3  # one less below a header of years or units
+MAX_LABELS = 4  # lines without figures between two rows
 MAX_HEAD_LINES = 10
-MAX_HEAD_PIECES = 30  # of heads whose cells were written one by one
-MAX_LINES = 2000  # of a page whose heads are looked for elsewhere: each is compared with others
-MAX_WANDERING = 40  # characters of a bold line that may head a column
-FARTHEST = 3.2  # heights of a line from one row to the next
-FARTHEST_STEPS = 2.3  # of the usual step from line to line: a blank line lies between
-LABEL_SHARE = 0.75  # of the table's width: a label is no longer, a paragraph is
-MIN_CONTENTS = 4  # rows with ever higher page numbers
+MAX_HEAD_PIECES = 30  # of a header whose cells are stored one by one
+MAX_LINES = 2000  # of a page; with more, displaced headers are not searched for
+MAX_DISPLACED_HEAD = 40  # characters of a bold line that may be a displaced header
+MAX_ROW_HEIGHTS = 3.2  # distance between rows, in line heights
+MAX_ROW_STEPS = 2.3  # the same, in usual line spacings; allows a blank line
+LABEL_SHARE = 0.75  # of the table's width; a wider label is a paragraph
+MIN_CONTENTS = 4  # entries with increasing page numbers
 
 
 class TableSpan(NamedTuple):
-    """A page's lines start to end; the first `head` of them say what the columns are."""
+    """lines[start:end] of a page; the first `head` of them are column headers."""
 
     start: int
     end: int
@@ -32,13 +32,13 @@ class TableSpan(NamedTuple):
 
 
 class TablesOnPage(NamedTuple):
-    lines: list[Line]  # of the page: the pieces of a head that stand side by side are one line
+    lines: list[Line]  # of the page, with pieces of a header side by side joined into one line
     tables: list[TableSpan]
-    contents: list[TableSpan]  # lists of contents, which look alike
+    contents: list[TableSpan]  # tables of contents, which look similar
 
     @property
     def zone(self) -> set[int]:
-        """The numbers of the lines in which no heading is."""
+        """The indexes of lines that cannot be headings."""
         parts = (*self.tables, *self.contents)
         return {number for part in parts for number in range(part.start, part.end)}
 
@@ -48,7 +48,7 @@ def tables_of(page: Sequence[Line], body: Body) -> TablesOnPage:
     if not lines or lines[0].box:
         return TablesOnPage(lines, [], [])
     rows = [row_of(line, body) for line in lines]
-    if sum(row.is_data for row in rows) < MIN_ROWS - 1:  # most pages
+    if sum(row.is_data for row in rows) < MIN_ROWS - 1:  # true for most pages
         return TablesOnPage(lines, [], [])
     lines, rows = _in_place(lines, rows)
     tables: list[TableSpan] = []
@@ -66,7 +66,7 @@ def tables_of(page: Sequence[Line], body: Body) -> TablesOnPage:
 
 
 def _in_place(lines: list[Line], rows: list[RowShape]) -> tuple[list[Line], list[RowShape]]:
-    """Heads of columns that were written after their table stand above it again."""
+    """Move column headers that are stored after their table back above it."""
     order = list(range(len(lines)))
     if len(lines) > MAX_LINES:
         return lines, rows
@@ -83,11 +83,11 @@ def _in_place(lines: list[Line], rows: list[RowShape]) -> tuple[list[Line], list
 
 
 def _could_head(line: Line, row: RowShape) -> bool:
-    return heads_columns(line, row) or (line.bold and len(line.text) < MAX_WANDERING)
+    return heads_columns(line, row) or (line.bold and len(line.text) < MAX_DISPLACED_HEAD)
 
 
 def _is_over(line: Line, other: Line, row: RowShape) -> bool:
-    """Whether a row begins not far below the line, and to its left."""
+    """Whether a row starts closely below the line, and to its left."""
     step = line.bottom - other.bottom
     return (
         row.is_data
@@ -98,7 +98,7 @@ def _is_over(line: Line, other: Line, row: RowShape) -> bool:
 
 
 def _runs(lines: Sequence[Line], rows: Sequence[RowShape], body: Body) -> Iterator[tuple[int, int]]:
-    """From a first row to behind the last that follows it closely."""
+    """Yield the start and end of sequences of rows that follow each other closely."""
     number = 0
     while number < len(rows):
         if not rows[number].is_data:
@@ -120,7 +120,7 @@ def _run_end(lines: Sequence[Line], rows: Sequence[RowShape], first: int, pitch:
             end = number + 1
             left, right = min(left, line.left), max(right, line.right)
         elif heads_columns(line, row) or keyword(line.text):
-            break  # another table's
+            break  # belongs to another table
         elif line.right - left > LABEL_SHARE * (right - left) and not row.is_sparse:
             break
     return end
@@ -128,14 +128,14 @@ def _run_end(lines: Sequence[Line], rows: Sequence[RowShape], first: int, pitch:
 
 def _is_below(above: Line, line: Line, pitch: float) -> bool:
     step = above.bottom - line.bottom
-    reach = max(FARTHEST * max(above.height, line.height), FARTHEST_STEPS * pitch)
+    reach = max(MAX_ROW_HEIGHTS * max(above.height, line.height), MAX_ROW_STEPS * pitch)
     return -0.5 * line.height < step < reach
 
 
 def _head(
     lines: Sequence[Line], rows: Sequence[RowShape], first: int, done: int
 ) -> tuple[int, int]:
-    """Where the lines begin that head the columns, and where they end: labels may follow them."""
+    """Return the start and end of the header; labels may follow it."""
     start = last = first
     right = max(line.right for line in lines[first : first + MIN_ROWS])
     left = min(line.left for line in lines[first : first + MIN_ROWS])
@@ -143,9 +143,9 @@ def _head(
     for number in range(first - 1, max(done, first - MAX_HEAD_PIECES) - 1, -1):
         line = lines[number]
         heads = heads_columns(line, rows[number])
-        # Pieces of a head may be written in any order.
+        # Pieces of a header may be stored in any order.
         near = min(abs(line.bottom - other.bottom) for other in lines[number + 1 : first + 1])
-        reach = FARTHEST * line.height * (1 + heads)
+        reach = MAX_ROW_HEIGHTS * line.height * (1 + heads)
         if near > reach or names_section(line.text):
             break
         if line.bottom - lines[first].bottom > MAX_HEAD_LINES * line.height:
@@ -169,7 +169,7 @@ def _is_table(data: Sequence[RowShape], *, has_head: bool) -> bool:
     if sparse * 2 < len(data):
         return False
     amounts = sum(row.has_amount for row in data)
-    if labelled * 2 < len(data):  # a grid of figures, or labels that are years or very short
+    if labelled * 2 < len(data):  # a grid of figures, or of years or very short labels
         alike = len({row.cells for row in data}) == 1 and not any(row.label for row in data)
         return several > MIN_ROWS and (alike or amounts * 2 >= len(data))
     if several * 2 >= len(data):
@@ -178,7 +178,7 @@ def _is_table(data: Sequence[RowShape], *, has_head: bool) -> bool:
 
 
 def _is_contents(data: Sequence[RowShape]) -> bool:
-    """Their last figures are pages: whole numbers that only rise."""
+    """Whether the last figures are page numbers: integers in increasing order."""
     if len(data) < MIN_CONTENTS or any(row.has_amount for row in data):
         return False
     if not all(row.last.isdigit() and row.label for row in data):
@@ -194,7 +194,7 @@ def _with_whole_heads(
     whole: list[Line] = []
     moved: list[TableSpan] = []
     done = 0
-    shifts: list[tuple[int, int]] = []  # from which line on, and by how much they moved up
+    shifts: list[tuple[int, int]] = []  # from which line on, and by how much lines moved up
     for start, end, head in tables:
         whole += lines[done:start]
         own = _by_baseline(lines[start : start + head])
@@ -212,7 +212,7 @@ def _with_whole_heads(
 
 
 def _by_baseline(lines: Sequence[Line]) -> list[Line]:
-    """Rows from the top, each from the left: a head's cells are often written one by one."""
+    """Sort pieces by row and then from the left: header cells are often stored one by one."""
     rows: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: -line.bottom):
         if rows and rows[-1][0].bottom - line.bottom < 0.4 * line.height:
@@ -233,7 +233,7 @@ def _joined(row: Sequence[Line]) -> Line:
 
 
 def outside(tables: Mapping[int, Sequence[TableSpan]], headings: Headings) -> Headings:
-    """The headings that are in no table: an outline may name a line that is."""
+    """Return the headings outside of tables: an outline may name a line inside one."""
     return {
         index: [
             heading

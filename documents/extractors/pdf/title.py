@@ -1,4 +1,4 @@
-"""What a person would call a PDF: a filing's company, form and period, or its largest words."""
+"""Find a PDF's title: company, form and period of a filing, or the largest words."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from documents.extractors.lines import Line
 
 MAX_NAME_CHARACTERS = 200
-COVER_LINES = 60  # of a page: a form's cover has all of it above
+COVER_LINES = 60  # lines from the top that contain everything on a form's cover
 COMMISSION = re.compile(r"(?i)\bsecurities\s+and\s+exchange\s+commission\b")
 FORM = re.compile(r"(?i)\W*form\s+((?:\d{1,2}|[NSF])-[A-Z\d]{1,3}(?:/A)?)\W*$")
 REGISTRANT = re.compile(r"(?i)\W*\(?exact name of (?:the )?registrant")
@@ -17,7 +17,7 @@ FIRST_WEEK = re.compile(r"(?i)january\s+[1-7],")
 YEAR_ENDED = re.compile(r"(?i)\bfiscal\s+year\s+ended\b|\bfor\s+the\s+year\s+ended\b")
 PERIOD_ENDED = re.compile(r"(?i)\b(?:period|quarter)\s+ended\b|\bdate\s+of\s+(?:report|earliest)\b")
 LETTERS = re.compile(r"[^\W\d_]{2}")
-# What stands in large letters on the first page of many files and names none of them.
+# Large text on the first page of many files that is not their title.
 BOILERPLATE = re.compile(
     r"(?i)\W*(?:united states(?: of america)?|(?:united states )?securities and exchange commission"
     r"|washington,? d\.? ?c\.?.*|form \S+|.*\bpursuant to section\b.*|(?:press|news|media) release"
@@ -26,7 +26,7 @@ BOILERPLATE = re.compile(
     rf"|(?:{MONTHS}) \d{{1,2}}, \d{{4}}"
     r")\W*$"
 )
-# No title: a number such as a filing's at its registry, or one of a contents list's names.
+# Not a title: a numbered heading, or a name for a table of contents.
 NUMBERED = re.compile(r"(?i)(?:table of )?contents$|inhalt|sommaire$|índice$|\d+(?:\.\d+)*[.)]?\s")
 
 
@@ -40,7 +40,7 @@ def names_nothing(words: str) -> bool:
 
 
 class Cover(NamedTuple):
-    """What the first page of a form says that a company files with a securities commission."""
+    """The first page of a form that a company files with a securities commission."""
 
     company: str
     form: str
@@ -48,7 +48,7 @@ class Cover(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Such as "3M COMPANY Form 10-K 2022"."""
+        """Company, form and period, such as "3M COMPANY Form 10-K 2022"."""
         return " ".join(filter(None, (self.company, "Form", self.form, self.period)))
 
 
@@ -62,7 +62,8 @@ def cover_of(page: Sequence[Line]) -> Cover | None:
 
 
 def _company(lines: Sequence[Line]) -> str:
-    """The name above "(Exact name of registrant …)", or the largest that is no boilerplate."""
+    """Return the name above "(Exact name of registrant …)", else the largest line that is not
+    boilerplate."""
     names = [
         line
         for line in lines
@@ -79,7 +80,7 @@ def _company(lines: Sequence[Line]) -> str:
 
 
 def _period(lines: Sequence[Line]) -> str:
-    """The year of an annual report, the day of another."""
+    """Return the year of an annual report, or the date of another report."""
     for number, line in enumerate(lines):
         is_annual = YEAR_ENDED.search(line.text)
         if is_annual or PERIOD_ENDED.search(line.text):
@@ -90,6 +91,6 @@ def _period(lines: Sequence[Line]) -> str:
 
 
 def _fiscal_year(last_day: str) -> str:
-    """A year of 52 weeks that ends in the first days of January is named after the one before."""
+    """Return the fiscal year: one that ends in the first days of January is the year before."""
     year = int(last_day[-4:])
     return str(year - 1 if FIRST_WEEK.match(last_day) else year)

@@ -1,4 +1,4 @@
-"""Program code and configuration: verbatim, in sections by the symbols or keys they define."""
+"""Program code and configuration: kept verbatim, in sections by the symbols or keys defined."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from documents.extractors.cleaning import read_text
 from documents.passages import Block, Extracted
 from documents.text.boundaries import trimmed
 
-MIN_SECTION = 300  # characters; smaller neighbours share one
+MIN_SECTION = 300  # characters; smaller neighbours share a section
 MAX_LINE = 500  # characters; a longer line is data or minified, and defines nothing
 MAX_INDENT = 8
 
@@ -59,7 +59,7 @@ PATTERNS = {
     "hcl": re.compile(r"""^()(?:resource|data|module|variable|output|provider)\s+([^{]+)"""),
 }
 WITHOUT_SYMBOLS = frozenset({"css", "patch", "batch", "asm"})
-# What belongs to the definition below it: decorators, attributes, comments.
+# Lines that belong to the definition below: decorators, attributes, comments.
 LEADING = re.compile(r"^\s*(?:@|#\[|\[\w|//|/\*|\*|#(?!include|define|if|end|else)|--|\"\"\")")
 
 
@@ -80,8 +80,8 @@ class CodeExtractor(Extractor):
 class _Symbol:
     name: str
     level: int
-    start: int  # of what introduces it
-    end: int  # of the line that defines it
+    start: int  # position of the lines that introduce it
+    end: int  # position of the line that defines it
 
 
 def _symbols(text: str, pattern: re.Pattern[str]) -> Iterator[_Symbol]:
@@ -103,7 +103,7 @@ def _symbols(text: str, pattern: re.Pattern[str]) -> Iterator[_Symbol]:
 
 
 def _blocks(text: str, symbols: list[_Symbol], language: str) -> Iterator[Block]:
-    """A heading is the line that defines the symbol, with what introduces it; code the rest."""
+    """Yield a heading (the defining line with what introduces it) and the code for each symbol."""
     done = begun = 0
     for symbol in symbols:
         is_small = symbol.start - begun < MIN_SECTION and begun > 0
@@ -123,6 +123,6 @@ def _code(text: str, start: int, end: int, language: str) -> Iterator[Block]:
 
 
 def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
-    """Without blank lines at its ends, with the indentation of its first line."""
+    """Strip blank lines at both ends, but keep the indentation of the first line."""
     first, last = trimmed(text, start, end)
     return max(start, text.rfind("\n", 0, first) + 1) if first < last else first, last

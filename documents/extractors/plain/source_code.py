@@ -1,4 +1,4 @@
-"""Program code by its file names: which language a suffix stands for, and its media type."""
+"""The language and media type of program code by its file name."""
 
 # Language → suffixes. The media type is text/x-<language>.
 SUFFIXES: dict[str, tuple[str, ...]] = {
@@ -56,7 +56,7 @@ SUFFIXES: dict[str, tuple[str, ...]] = {
     "zig": (".zig",),
     "patch": (".diff", ".patch"),
 }
-# Names without a suffix that everybody knows.
+# Well-known names without a suffix.
 NAMES = {
     "makefile": "makefile",
     "gnumakefile": "makefile",

@@ -1,4 +1,4 @@
-"""Plain text: its paragraphs are what blank lines separate."""
+"""Plain text: paragraphs are separated by blank lines."""
 
 from documents.extractors.base import Extractor
 from documents.extractors.cleaning import read_text

@@ -1,4 +1,4 @@
-"""WebVTT and SubRip: cues joined into paragraphs, each with its start and end time."""
+"""WebVTT and SubRip: join cues into paragraphs, each with its start and end time."""
 
 import html
 import re
@@ -18,7 +18,7 @@ CLOCK = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 TIMING = re.compile(rf"\s*{CLOCK}\s*-->\s*{CLOCK}(?:\s.*)?")
 VOICE = re.compile(r"<v(?:\.[^\s<>]*)?\s+([^<>]{1,100})>")
 TAG = re.compile(r"</?[A-Za-z0-9][^<>]{0,200}>|\{\\[^{}]{0,200}\}")
-# "ANNA:" or "Dr Anna Lee:" at the start of a cue; ">>" is how live captions mark a new voice.
+# "ANNA:" or "Dr Anna Lee:" at the start of a cue; ">>" marks a new speaker in live captions.
 NAME = re.compile(r"(?:>>\s*|-\s*)?([A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,3}):\s+(?=\S)")
 SIDE_NOTES = ("NOTE", "STYLE", "REGION", "WEBVTT")
 
@@ -28,7 +28,7 @@ class Cue(NamedTuple):
     end: float
     speaker: str
     text: str
-    voice: str = ""  # the speaker's name as a prefix, where only a tag names them
+    voice: str = ""  # the speaker's name as a prefix, if only a tag has it
 
 
 class TranscriptExtractor(Extractor):
@@ -72,7 +72,7 @@ class TranscriptExtractor(Extractor):
 
 
 def read_cues(source: str) -> tuple[list[Cue], int]:
-    """The cues with text, and how many could not be read."""
+    """Return the cues with text, and the number of malformed ones."""
     cues: list[Cue] = []
     malformed = 0
     speaker = ""
@@ -84,7 +84,7 @@ def read_cues(source: str) -> tuple[list[Cue], int]:
             malformed += not lines[0].lstrip("\ufeff").startswith(SIDE_NOTES)
             continue
         spoken = [line for line in map(_plain, lines[timing + 1 :]) if line]
-        # Rolling captions show the line before once more, above the new one or for a blink.
+        # Rolling captions repeat the previous line, above the new one or for a moment.
         if spoken and spoken[0] == last_line and (len(spoken) > 1 or times[1] - times[0] < BLINK):
             del spoken[0]
         if spoken:
@@ -96,7 +96,7 @@ def read_cues(source: str) -> tuple[list[Cue], int]:
 
 
 def _cue_lines(source: str) -> Iterator[list[str]]:
-    """Groups of lines between blank ones; a time code begins a cue even where none is blank."""
+    """Yield groups of lines between blank lines; a time code always starts a new group."""
     lines: list[str] = []
     for line in source.split("\n"):
         if not line.strip():
@@ -134,7 +134,7 @@ def _plain(line: str) -> str:
 def _cue(times: tuple[float, float], raw: str, spoken: str, before: str) -> Cue:
     """Return the speaker: from a tag, from a name in the text, otherwise the previous speaker."""
     voices = VOICE.findall(raw)
-    if len(voices) > 1:  # each name where its words begin
+    if len(voices) > 1:  # insert each name before its words
         return Cue(*times, "", _plain(VOICE.sub(lambda voice: f" {voice[1]}: ", raw)))
     if voices:
         name = " ".join(html.unescape(voices[0]).split())

@@ -12,6 +12,7 @@ from django.conf import settings
 STRANGER_BYTES = 64 * 1024  # what an unknown caller may send
 
 LARGE_BODY_PATHS = frozenset({"/api/v1/ingest", "/api/rag/index", "/v1/files"})
+LARGE_PAGES = frozenset({"/admin/documents/document/upload/"})  # for people who are signed in
 OPEN_PATHS = frozenset({"/", "/livez", "/readyz", "/api/schema", "/api/docs", "/admin/login/"})
 OPEN_PREFIXES = ("/static/", "/d/")
 SESSION_PREFIXES = ("/admin/", "/ask/")
@@ -36,6 +37,8 @@ class BodyRule:
 def body_rule(path: str) -> BodyRule:
     if path in OPEN_PATHS or path.startswith((*OPEN_PREFIXES, *OPERATOR_PREFIXES)):
         return BodyRule(STRANGER_BYTES, Proof.NONE)
+    if path in LARGE_PAGES:
+        return BodyRule(settings.REQUEST_MAX_BYTES, Proof.SESSION)
     if path.startswith(SESSION_PREFIXES):
         return BodyRule(settings.BODIES["max_bytes"], Proof.SESSION)
     if path in LARGE_BODY_PATHS:

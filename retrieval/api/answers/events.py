@@ -1,4 +1,4 @@
-"""An answer as a stream of (name, data) events, the same for server-sent events and WebSockets."""
+"""Stream an answer as (name, data) events, for server-sent events and WebSockets."""
 
 import time
 from collections.abc import AsyncGenerator
@@ -19,7 +19,7 @@ EventPair = tuple[str, Any]
 
 
 async def answer_events(run: AnswerRun, request: AnswerRequest) -> AsyncGenerator[EventPair]:
-    """Ends with exactly one `answer` or `error`, whatever happens, unless its reader leaves."""
+    """Yield the events; the last is always one `answer` or `error`, unless the reader leaves."""
     wire = WireEvents(query=request.search.query)
     try:
         async with aclosing(pipeline_events(run)) as events:
@@ -33,9 +33,9 @@ async def answer_events(run: AnswerRun, request: AnswerRequest) -> AsyncGenerato
 
 
 async def pipeline_events(run: AnswerRun) -> AsyncGenerator[Event | None]:
-    """The pipeline's own events, up to the AnswerEvent; None when a heartbeat is due.
+    """Yield the pipeline's events, up to the AnswerEvent; None when a heartbeat is due.
 
-    Raises what ended the run. Its reader closes the run, whatever happens.
+    Raises the error that ended the run. The reader must close the run in any case.
     """
     heartbeat: float = settings.ANSWER_RUNS["heartbeat"]
     spoke = time.monotonic()

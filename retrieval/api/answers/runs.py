@@ -1,6 +1,6 @@
-"""One answer being written for a client: its place, its deadline, and how it ends.
+"""Run the answer pipeline for a client: its slot, its deadline, and how it ends.
 
-Every door (JSON, server-sent events, WebSocket) runs the pipeline through an AnswerRun.
+JSON, server-sent events and WebSockets all use AnswerRun.
 """
 
 import logging
@@ -25,8 +25,8 @@ from retrieval.answering.requests import AnswerEvent, AnswerRequest, AnswerResul
 logger = logging.getLogger(__name__)
 
 RETRY_AFTER = 5  # seconds
-GRACE_SECONDS = 5.0  # past ANSWER_SECONDS, which the pipeline keeps by itself
-# Of the ten that the server waits for its streams when it stops (ragsite/service/programs.py).
+GRACE_SECONDS = 5.0  # beyond ANSWER_SECONDS, which the pipeline enforces itself
+# Of the ten seconds that a stopping server waits for streams (ragsite/service/programs.py).
 SHUTDOWN_SECONDS = 5.0
 
 slots = Slots(
@@ -35,8 +35,8 @@ slots = Slots(
 
 
 class AnswerRun:
-    """Takes its place at once: raises ApiError where there is none. `close` gives it back, if the
-    run was never begun; otherwise it is free when the pipeline has ended."""
+    """Takes a slot when created, or raises ApiError. `close` returns the slot of a run that was
+    never started; otherwise it is free when the pipeline has ended."""
 
     def __init__(self, namespace_id: uuid.UUID, request: AnswerRequest, *, door: str) -> None:
         _take_slot(namespace_id)
@@ -51,12 +51,12 @@ class AnswerRun:
         self.events = GeneratorThread(start, on_end=lambda: slots.give_back(namespace_id))
 
     def close(self) -> None:
-        """Nobody wants the answer any more, or it has ended."""
+        """Cancel the run, or clean up after its end."""
         self.events.close()
         self._end("left")
 
     def check(self) -> ApiError | None:
-        """Call it now and then: stops a run that takes too long, or whose server stops."""
+        """Stop a run that takes too long or whose server is stopping. Call this regularly."""
         stopping = shutdown.seconds_since()
         if self._problem is None and stopping is not None and stopping > SHUTDOWN_SECONDS:
             message = "The server is restarting; ask again."
@@ -71,7 +71,7 @@ class AnswerRun:
         self._is_ended = True
 
     def failed(self, error: Exception) -> Exception:
-        """What to tell the client of an error that ended the run."""
+        """Return the ApiError for the error that ended the run."""
         if isinstance(error, Cancelled):
             gone = ApiError("cancelled", "The answer was cancelled.", http_status=499)
             error = self._problem or gone
@@ -81,18 +81,18 @@ class AnswerRun:
         return error
 
     def describe(self, error: Exception) -> dict[str, Any]:
-        """The envelope of an error that ended the run, for doors that have no HTTP status left."""
+        """Return the error envelope, for streams, whose HTTP status is already sent."""
         with request_id(self.trace):
             return envelope_of(self.failed(error))
 
     def _end(self, how: str, **fields: str) -> None:
-        """One line in the log for an answer that came to nothing."""
+        """Log an answer that failed."""
         if self._is_ended:
             return
         self._is_ended = True
         seconds = time.monotonic() - self._began
         fields = {"door": self.door, "ended": how, **fields, "ms": f"{seconds * 1000:.0f}"}
-        with request_id(self.trace):  # a stream ends outside of its request's context
+        with request_id(self.trace):  # a stream ends outside its request's context
             logger.info("answer.ended", extra=fields)
 
     def _stop(self, problem: ApiError) -> None:
@@ -105,7 +105,7 @@ class AnswerRun:
 
 
 def whole_answer(run: AnswerRun) -> AnswerResult:
-    """Run in this thread until done or the client leaves. Raise errors meant for the client."""
+    """Run in this thread until done or the client leaves. Raises errors for the client."""
     if watch := current_watch():
         watch.start(on_leave=run.close, on_tick=run.check)
     try:
@@ -121,7 +121,7 @@ def whole_answer(run: AnswerRun) -> AnswerResult:
 
 
 def as_api_error(error: LanguageModelFailed) -> ApiError:
-    """Its message is ours, and safe to show."""
+    """Whether the message is our own and safe to show."""
     retry_after = RETRY_AFTER if error.http_status == 503 else None
     return ApiError(error.code, str(error), http_status=error.http_status, retry_after=retry_after)
 

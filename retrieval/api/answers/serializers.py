@@ -1,4 +1,4 @@
-"""The shapes of /answer on the wire: what is asked, and what is answered."""
+"""The JSON form of requests and responses of /answer."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ class AnswerRequestSerializer(QuerySerializer):
     query = serializers.CharField(
         max_length=MAX_QUERY_LENGTH,
         required=False,
-        help_text="The question. It can be left out where the last of `messages` is the user's.",
+        help_text="The question. May be omitted if the last of `messages` is the user's.",
     )
     messages = MessageSerializer(  # type: ignore[call-arg]  # of the list
         many=True,
@@ -54,10 +54,14 @@ class AnswerRequestSerializer(QuerySerializer):
         default="",
         allow_blank=True,
         help_text="An alias of the installation's language models; `extractive` needs none. "
-        "Without it: the namespace's, else the installation's.",
+        "Default: the namespace's, else the installation's.",
     )
     temperature = serializers.FloatField(
-        default=None, allow_null=True, min_value=0, max_value=2, help_text="null: the model's own."
+        default=None,
+        allow_null=True,
+        min_value=0,
+        max_value=2,
+        help_text="null: the model's default.",
     )
     max_tokens = serializers.IntegerField(
         default=None, allow_null=True, min_value=1, max_value=100_000
@@ -66,22 +70,22 @@ class AnswerRequestSerializer(QuerySerializer):
         child=serializers.CharField(max_length=100, trim_whitespace=False),
         required=False,
         max_length=MAX_STOPS,
-        help_text="Texts at which the model stops writing.",
+        help_text="Strings at which the model stops.",
     )
     instructions = serializers.CharField(
         max_length=MAX_INSTRUCTIONS,
         default="",
         allow_blank=True,
-        help_text="About style or form, such as `Answer in one sentence`. Never above the rules "
-        "that an answer keeps to.",
+        help_text="Style or form, such as `Answer in one sentence`. Cannot override the rules "
+        "for answers.",
     )
     verify = serializers.BooleanField(
-        default=False, help_text="Let the configured verifier judge each citation afterwards."
+        default=False, help_text="Let the configured verifier check each citation afterwards."
     )
     expand_query = NamedChoiceField(
         choices=EXPANSIONS,
         default="none",
-        help_text="Let the language model word the question differently for the search.",
+        help_text="Let the language model rephrase the question for the search.",
     )
 
     def validate(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -104,12 +108,12 @@ def _wrong(field: str, message: str) -> serializers.ValidationError:
     return serializers.ValidationError({field: message})
 
 
-# One for all, as in serializers.py.
+# Shared, as in serializers.py.
 _REQUEST = AnswerRequestSerializer()
 
 
 def answer_request_of(data: Any) -> tuple[AnswerRequest, bool]:
-    """What is asked, and whether to stream it. Raises ValidationError or ApiError."""
+    """Return the request, and whether to stream. Raises ValidationError or ApiError."""
     fields = dict(_REQUEST.run_validation(data))
     is_stream = fields.pop("stream")
     messages = tuple(Message(**message) for message in fields.pop("messages", ()))
@@ -141,19 +145,19 @@ class AnswerCitationSerializer(serializers.Serializer):
     `start_char_index` to `end_char_index`. All offsets count code points."""
 
     type = serializers.ChoiceField(choices=["char_location"])
-    id = serializers.CharField(help_text="As in the marker [cite:ID], and in `sources`.")
+    id = serializers.CharField(help_text="The id in the marker [cite:ID], and in `sources`.")
     cited_text = serializers.CharField()
     document_index = serializers.IntegerField(
-        allow_null=True, help_text="Which of `sources`, counted from 0."
+        allow_null=True, help_text="Index in `sources`, from 0."
     )
     document_title = serializers.CharField()
-    start_char_index = serializers.IntegerField(help_text="First code point.")
-    end_char_index = serializers.IntegerField(help_text="One past the last code point.")
+    start_char_index = serializers.IntegerField(help_text="Index of the first code point.")
+    end_char_index = serializers.IntegerField(help_text="Index after the last code point.")
     start_page_number = serializers.IntegerField(
-        allow_null=True, help_text="Counted from 1; null where there are no pages."
+        allow_null=True, help_text="Counted from 1; null without pages."
     )
     end_page_number = serializers.IntegerField(
-        allow_null=True, help_text="One past the last page, as with Anthropic's page_location."
+        allow_null=True, help_text="The page after the last one, as in Anthropic's page_location."
     )
     document_id = serializers.UUIDField()
     document_version = serializers.IntegerField()
@@ -162,18 +166,20 @@ class AnswerCitationSerializer(serializers.Serializer):
     source_uri = serializers.CharField()
     checksum = serializers.CharField(help_text="SHA-256 of `cited_text` in UTF-8.")
     answer_span = SpanSerializer(
-        help_text="What it supports, in `answer`: the claim before the marker. Code points."
+        help_text="The claim before the marker that it supports, in code points of `answer`."
     )
     is_quote = serializers.BooleanField(
-        help_text="The answer repeats `cited_text` between quotation marks."
+        help_text="The answer quotes `cited_text` in quotation marks."
     )
     supported = serializers.BooleanField(
-        allow_null=True, help_text="The verifier's word; null where none was asked."
+        allow_null=True, help_text="The verifier's judgement; null without a verifier."
     )
 
 
 class SourceSerializer(serializers.Serializer):
-    id = serializers.CharField(help_text="As in the marker [cite:ID]. Valid in this answer only.")
+    id = serializers.CharField(
+        help_text="The id in the marker [cite:ID]. Valid only in this answer."
+    )
     document_id = serializers.UUIDField()
     document_version = serializers.IntegerField()
     chunk_id = serializers.UUIDField()
@@ -181,27 +187,27 @@ class SourceSerializer(serializers.Serializer):
     source_uri = serializers.CharField()
     section = serializers.CharField()
     page = serializers.IntegerField(allow_null=True)
-    page_end = serializers.IntegerField(allow_null=True, help_text="The last page, inclusive.")
+    page_end = serializers.IntegerField(allow_null=True, help_text="The last page (inclusive).")
     span = SpanSerializer()
     content = serializers.CharField(help_text="The passage.")
     checksum = serializers.CharField(help_text="SHA-256 of the passage.")
     relevance = serializers.FloatField(allow_null=True)
     kind = serializers.CharField()
     as_of = serializers.DateTimeField(
-        allow_null=True, help_text="The date the document gives itself."
+        allow_null=True, help_text="The date in the document's metadata."
     )
     cited = serializers.BooleanField(
-        allow_null=True, help_text="null in the event `sources`: not known yet."
+        allow_null=True, help_text="null in the event `sources`, when it is not known yet."
     )
 
 
 class AnswerSentenceSerializer(serializers.Serializer):
-    start = serializers.IntegerField(help_text="In `answer`, in code points.")
+    start = serializers.IntegerField(help_text="Position in `answer`, in code points.")
     end = serializers.IntegerField()
     citation_ids = serializers.ListField(child=serializers.CharField())
     support = serializers.FloatField(
         allow_null=True,
-        help_text="0…1: how near it is, by words and meaning, to what it cites. A weak judge of "
+        help_text="0…1: similarity of words and meaning to the cited text. A weak indicator of "
         "truth.",
     )
 
@@ -217,36 +223,42 @@ class StatedValueSerializer(serializers.Serializer):
 class UncertaintySerializer(serializers.Serializer):
     kind = serializers.CharField(
         help_text="`conflict`: passages disagree about a value. `unsupported_value`: a number or "
-        "date of the answer stands in none of the passages it cites. `quote_removed`: a quote that "
-        "nobody wrote. `uncited`: a sentence without a citation."
+        "date in the answer is in none of the passages it cites. `quote_removed`: a quote that "
+        "is in no passage. `uncited`: a sentence without a citation."
     )
     message = serializers.CharField()
     values = StatedValueSerializer(many=True)
-    answer_span = SpanSerializer(allow_null=True, help_text="In `answer`, in code points.")
+    answer_span = SpanSerializer(allow_null=True, help_text="Position in `answer`, in code points.")
 
 
 class AnswerUsageSerializer(serializers.Serializer):
     prompt_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()
     total_tokens = serializers.IntegerField()
-    is_estimated = serializers.BooleanField(help_text="The provider gave no figures.")
-    cost = serializers.FloatField(allow_null=True, help_text="null where no price is set.")
+    is_estimated = serializers.BooleanField(help_text="Whether the provider reported no figures.")
+    cost = serializers.FloatField(allow_null=True, help_text="null without a price.")
 
 
 class ChecksSerializer(serializers.Serializer):
-    unknown_ids = serializers.IntegerField(help_text="Markers dropped: they name no passage.")
+    unknown_ids = serializers.IntegerField(
+        help_text="Markers dropped because they name no passage."
+    )
     malformed_markers = serializers.IntegerField()
     quotes_exact = serializers.IntegerField()
-    quotes_repaired = serializers.IntegerField(help_text="Replaced by the nearest exact text.")
-    quotes_removed = serializers.IntegerField(help_text="Nothing like it is written.")
+    quotes_repaired = serializers.IntegerField(
+        help_text="Quotes replaced by the closest exact text."
+    )
+    quotes_removed = serializers.IntegerField(
+        help_text="Quotes with no similar text in the passages."
+    )
     is_cut_off = serializers.BooleanField(
-        help_text="The writer did not stop: the answer ends at the longest allowed."
+        help_text="Whether the answer was cut at the maximum length."
     )
 
 
 class AnswerDiagnosticsSerializer(serializers.Serializer):
     searches = serializers.ListField(
-        child=serializers.CharField(), help_text="What was searched for, in order."
+        child=serializers.CharField(), help_text="The searches, in order."
     )
     fallbacks = serializers.ListField(child=serializers.CharField())
     notes = serializers.ListField(child=serializers.CharField())
@@ -254,7 +266,9 @@ class AnswerDiagnosticsSerializer(serializers.Serializer):
     times_ms = serializers.DictField(child=serializers.FloatField())
     checks = ChecksSerializer()
     cache = serializers.CharField(help_text="Whether the search came from the cache.")
-    search = DiagnosticsSerializer(allow_null=True, help_text="Of the search that was used.")
+    search = DiagnosticsSerializer(
+        allow_null=True, help_text="Timings of the search that was used."
+    )
 
 
 class VerificationSerializer(serializers.Serializer):
@@ -265,10 +279,10 @@ class VerificationSerializer(serializers.Serializer):
 
 class AnswerSerializer(serializers.Serializer):
     query_id = serializers.UUIDField(
-        allow_null=True, help_text="For `POST /feedback`; null where no query log is kept."
+        allow_null=True, help_text="Id for `POST /feedback`; null without a query log."
     )
-    query = serializers.CharField(help_text="As it was asked.")
-    question = serializers.CharField(help_text="Standalone, as it was searched for.")
+    query = serializers.CharField(help_text="The question as asked.")
+    question = serializers.CharField(help_text="The standalone question that was searched for.")
     answer = serializers.CharField(
         help_text="With markers [cite:ID] after each claim. All spans of the answer count its "
         "code points, markers included."
@@ -277,16 +291,19 @@ class AnswerSerializer(serializers.Serializer):
         help_text="false: there was not enough information, and `answer` says so."
     )
     grounded = serializers.BooleanField(
-        help_text="Every sentence cites, every quote is exact, every number and date stands in "
-        "what it cites."
+        help_text="Whether every sentence has a citation, every quote is exact, and every number "
+        "and date is in"
+        "the cited passages."
     )
-    missing = serializers.CharField(help_text="What would be needed; blank if it was answered.")
-    relevance = serializers.FloatField(allow_null=True, help_text="Of the best passage.")
+    missing = serializers.CharField(help_text="What information is missing; blank if answered.")
+    relevance = serializers.FloatField(
+        allow_null=True, help_text="The relevance of the best passage."
+    )
     citations = AnswerCitationSerializer(many=True)
     sources = SourceSerializer(many=True)
     sentences = AnswerSentenceSerializer(many=True)
     uncertainties = UncertaintySerializer(many=True)
-    model = serializers.CharField(help_text="Who wrote it; `none` if nobody was asked.")
+    model = serializers.CharField(help_text="The writer; `none` if no writer was called.")
     usage = AnswerUsageSerializer()
     verification = VerificationSerializer(required=False, help_text="With `verify`.")
     diagnostics = AnswerDiagnosticsSerializer()
@@ -300,8 +317,8 @@ class PromptMessageSerializer(serializers.Serializer):
 class PromptSerializer(serializers.Serializer):
     model = serializers.CharField()
     messages = PromptMessageSerializer(
-        many=True, help_text="Empty where the writer takes no prompt (`extractive`)."
+        many=True, help_text="Empty for a writer without a prompt (`extractive`)."
     )
     sources = SourceSerializer(many=True)
-    tokens = serializers.IntegerField(help_text="A cautious guess.")
+    tokens = serializers.IntegerField(help_text="A conservative estimate.")
     template = serializers.CharField(help_text="The template file; blank without a prompt.")

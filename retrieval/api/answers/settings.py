@@ -1,4 +1,4 @@
-"""GET and PATCH /answer/settings: how the key's namespace wants its answers."""
+"""GET and PATCH /answer/settings: a namespace's settings for answers."""
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -26,20 +26,20 @@ class AnswerSettingsSerializer(StrictSerializer):
         required=False,
         allow_blank=True,
         max_length=20_000,
-        help_text="Added to the rules of every answer, e.g. who is asking and what tone to take.",
+        help_text="Added to the rules for every answer, e.g. the audience and the tone.",
     )
     language = serializers.CharField(
         required=False,
         allow_blank=True,
         max_length=8,
-        help_text="ISO 639-1 code of the language to answer in; blank: that of the question.",
+        help_text="ISO 639-1 code of the language of answers; blank: that of the question.",
     )
     min_relevance = serializers.FloatField(
         required=False,
         allow_null=True,
         min_value=0,
         max_value=1,
-        help_text="How relevant the best passage must be for an answer to be tried; "
+        help_text="Minimum relevance of the best passage; below it no answer is attempted. "
         "null: the installation's default.",
     )
 
@@ -56,7 +56,7 @@ class AnswerSettingsView(APIView):
     @extend_schema(operation_id="answer_settings_get", responses=AnswerSettingsAnswerSerializer)
     @in_namespace
     def get(self, request: Request) -> Response:
-        """How this namespace wants its answers, and which models there are."""
+        """Return the namespace's settings for answers, and the available models."""
         return Response(_shown(_namespace(request)))
 
     @extend_schema(
@@ -66,7 +66,7 @@ class AnswerSettingsView(APIView):
     )
     @in_namespace
     def patch(self, request: Request) -> Response:
-        """Change some of them; what is not named stays."""
+        """Change settings; omitted ones stay as they are."""
         form = AnswerSettingsSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         found = _namespace(request)

@@ -1,4 +1,4 @@
-"""Answers as plain data: what `answer_serializers.py` describes, by hand for speed."""
+"""Convert answers to plain data as described in serializers.py, by hand for speed."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -72,7 +72,7 @@ def shape_of_citation(citation: Citation, evidence: Iterable[Evidence]) -> Shape
 
 
 def shape_of_source(evidence: Evidence, *, cited: bool | None = None) -> Shape:
-    """`cited` is not known before there is an answer."""
+    """`cited` is None until there is an answer."""
     hit = evidence.hit
     return {
         "id": evidence.id,
@@ -95,7 +95,7 @@ def shape_of_source(evidence: Evidence, *, cited: bool | None = None) -> Shape:
 
 
 class WireEvents:
-    """The pipeline's events as (name, data) pairs, the same for SSE and WebSocket."""
+    """Convert the pipeline's events to (name, data) pairs."""
 
     def __init__(self, *, query: str) -> None:
         self.query = query

@@ -1,7 +1,7 @@
 """/api/v1/answer/ws: questions and answers over one WebSocket. docs/answers.md has the protocol.
 
-Raw ASGI, beside Django. The key comes in the first message, never in the address. It is looked up
-again for each question: a key that has been revoked asks nothing more.
+Plain ASGI, without Django's handler. The key is in the first message, never in the URL. It is
+looked up again for each question, so that a revoked key stops working.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ class AnswerSocket:
 
 
 class _Conversation:
-    """One socket, from its first message to its end. Answers one question at a time."""
+    """One socket, from its first message to its end. It answers one question at a time."""
 
     def __init__(
         self, receive: Receive, send: Send, threads: RequestThreads, *, address: str
@@ -75,7 +75,7 @@ class _Conversation:
         self._receive, self._send, self._threads, self._address = receive, send, threads, address
         self._incoming: asyncio.Task[Any] | None = None
         self._authorization = ""
-        self._has_ended = True  # the present answer
+        self._has_ended = True  # the current answer
 
     async def run(self, trace: str) -> None:
         try:
@@ -100,7 +100,7 @@ class _Conversation:
     # -- the client's messages -------------------------------------------------------------
 
     async def _authenticate(self) -> Fields | None:
-        """The first message, if it is a question too."""
+        """Authenticate by the first message; return it if it is also a question."""
         message = await self._message(KEY_SECONDS, max_bytes=STRANGER_BYTES)
         if message is None:
             late = ApiError("not_authenticated", "No key came in time.", http_status=401)
@@ -124,7 +124,7 @@ class _Conversation:
         return None
 
     async def _next_message(self) -> Fields:
-        """With heartbeats while there is none."""
+        """Wait for the next message, sending heartbeats."""
         heartbeat: float = settings.ANSWER_RUNS["heartbeat"]
         idle_until = time.monotonic() + IDLE_SECONDS
         while (left := idle_until - time.monotonic()) > 0:
@@ -139,13 +139,13 @@ class _Conversation:
         return self._read(done.pop().result(), max_bytes=max_bytes) if done else None
 
     def _listen(self) -> "asyncio.Task[Any]":
-        """Always under way: a client that leaves is noticed only by listening."""
+        """Receive continuously: only then is it noticed that the client has left."""
         if self._incoming is None:
             self._incoming = asyncio.ensure_future(self._receive())
         return self._incoming
 
     def _read(self, received: Message, *, max_bytes: int | None = None) -> Fields:
-        self._incoming = None  # the next one may come
+        self._incoming = None  # ready for the next message
         if received["type"] == "websocket.disconnect":
             raise _Left
         text = received.get("text")
@@ -172,7 +172,7 @@ class _Conversation:
                 text = f"An id is a whole number or at most {MAX_ID} characters of text."
                 raise ApiError("invalid_request", text, http_status=422)
             if kind == "cancel":
-                return  # what it meant has ended
+                return  # its question has already ended
             if kind != "ask":
                 text = "The type of a message is `ask` or `cancel`; of the first also `auth`."
                 raise ApiError("invalid_request", text, http_status=422)
@@ -185,11 +185,11 @@ class _Conversation:
             await self._tell(error, id_)
         except (_Left, _HangUp, asyncio.CancelledError):
             raise
-        except Exception as error:  # refused by the serializer, a database that is away
+        except Exception as error:  # rejected by the serializer, or no database
             await self._tell(error, id_)
 
     def _admit(self, message: Fields) -> tuple[AnswerRequest, AnswerRun]:
-        """As Django's middleware and views do for a request."""
+        """Set up the context as Django's middleware and views do for a request."""
         with acting_as(Actor(address=self._address)):
             entry = authenticate(self._authorization, rate_class="answer", address=self._address)
             if entry.admission is not None:
@@ -201,7 +201,7 @@ class _Conversation:
             return asked, AnswerRun(entry.caller.namespace_id, asked, door="websocket")
 
     async def _answer(self, run: AnswerRun, asked: AnswerRequest, id_: Any) -> None:
-        """Send the events, and listen meanwhile."""
+        """Send the events while listening for messages."""
         self._has_ended = False
         sending = asyncio.ensure_future(self._send_events(run, asked, id_))
         try:
@@ -221,7 +221,7 @@ class _Conversation:
             await self._tell(cancelled, id_)
 
     async def _is_cancelled(self, received: Message) -> bool:
-        """By a message that has come while an answer is under way."""
+        """Handle a message received while an answer is being written."""
         message = self._read(received)
         if message.get("type") == "cancel":
             return True
@@ -230,7 +230,7 @@ class _Conversation:
         await self._say("error", envelope_of(busy), id_ if _is_id(id_) else None)
         return False
 
-    # -- what is sent ------------------------------------------------------------------------
+    # -- sending -----------------------------------------------------------------------------
 
     async def _send_events(self, run: AnswerRun, asked: AnswerRequest, id_: Any) -> None:
         async with aclosing(answer_events(run, asked)) as events:

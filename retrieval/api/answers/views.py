@@ -1,4 +1,4 @@
-"""POST /answer: a question in, an answer with checked citations out, whole or as events."""
+"""POST /answer: answer a question with checked citations, as one response or as events."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents.api.events import IgnoreAcceptHeader
 from documents.api.views import caller_of, check_parameters
 from documents.language_models.base import LanguageModelFailed
 from ragsite.web.guards.stream_limit import waiting
+from ragsite.web.rendering import IgnoreAcceptHeader
 from ragsite.web.streaming import event_stream
 from retrieval.answering import answer as pipeline
 from retrieval.answering.requests import AnswerRequest, PromptPreview
@@ -39,7 +39,7 @@ FAILURES = {
         "`shutting_down`, or the database cannot be reached; try again shortly.",
     ),
     504: OpenApiResponse(
-        ERROR, description="It took too long: `language_model_timeout`, `answer_timeout`."
+        ERROR, description="The answer took too long: `language_model_timeout`, `answer_timeout`."
     ),
 }
 EVENTS = {
@@ -93,9 +93,9 @@ class AnswerView(APIView):
         examples=EXAMPLES,
     )
     def post(self, request: Request) -> HttpResponseBase:
-        """Every citation was checked against the stored text before it left the server. All
-        offsets count code points. A client that leaves ends the answer, and with it the call to
-        the language model."""
+        """Answer a question. Every citation is checked against the stored text before it is sent.
+        All offsets count code points. If the client disconnects, the answer and the call to the
+        language model are cancelled."""
         asked, is_stream = answer_request_of(request.data)
         namespace_id = caller_of(request).namespace_id
         if is_stream:
@@ -107,7 +107,7 @@ class AnswerView(APIView):
 
 def stream_of(run: AnswerRun, asked: AnswerRequest) -> HttpResponseBase:
     response = event_stream(answer_events(run, asked))
-    # A stream that is refused is closed before its first event.
+    # A rejected stream is closed before its first event.
     response._resource_closers.append(run.close)  # type: ignore[attr-defined]
     return response
 
@@ -125,7 +125,7 @@ class PromptView(APIView):
         responses=PromptSerializer,
     )
     def get(self, request: Request) -> Response:
-        """What a question would send to the language model. Searches, but asks no model."""
+        """Return the prompt for a question. Searches, but does not call the model."""
         check_parameters(request, frozenset({"query", "model"}))
         return self._preview(request, request.query_params.dict())
 
@@ -133,7 +133,7 @@ class PromptView(APIView):
         operation_id="answer_prompt", request=AnswerRequestSerializer, responses=PromptSerializer
     )
     def post(self, request: Request) -> Response:
-        """The same for all the fields of `POST /answer`."""
+        """The same, with all the fields of `POST /answer`."""
         return self._preview(request, request.data)
 
     def _preview(self, request: Request, data: Any) -> Response:

@@ -8,7 +8,6 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from documents.api.events import IgnoreAcceptHeader
 from documents.api.views import caller_of
 from documents.pages.links import base_url_of
 from ragsite.web.guards.stream_limit import waiting
@@ -17,7 +16,7 @@ from retrieval.api.answers.events import pipeline_events
 from retrieval.api.answers.runs import AnswerRun, whole_answer
 from retrieval.openai_api.citing import CitationNumbers
 from retrieval.openai_api.streams import error_of, stream_of
-from retrieval.openai_api.views import OPENAI_ERRORS, OpenAIView, check_query_parameters
+from retrieval.openai_api.views import OPENAI_ERRORS, OpenAIView
 
 from .requests import ChatCompletionRequestSerializer, chat_request_of
 from .shapes import ChatCompletion, ChatCompletionSerializer
@@ -45,7 +44,6 @@ EXAMPLES = [
 class ChatCompletionsView(OpenAIView):
     scopes = {"POST": "read"}
     rate_class = "answer"
-    content_negotiation_class = IgnoreAcceptHeader
 
     @extend_schema(
         operation_id="openai_chat_completions",
@@ -60,7 +58,6 @@ class ChatCompletionsView(OpenAIView):
     def post(self, request: Request) -> HttpResponseBase:
         """Answer the last message from the documents, as OpenAI's clients expect it. Options that
         have no meaning here are refused."""
-        check_query_parameters(request, frozenset())
         chat = chat_request_of(request.data)
         namespace_id = caller_of(request).namespace_id
         numbers = CitationNumbers(namespace_id, base_url=base_url_of(request))

@@ -9,7 +9,6 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from documents.api.events import IgnoreAcceptHeader
 from documents.api.views import caller_of
 from documents.pages.links import base_url_of
 from ragsite.web.guards.stream_limit import waiting
@@ -19,7 +18,7 @@ from retrieval.api.answers.events import pipeline_events
 from retrieval.api.answers.runs import AnswerRun, whole_answer
 from retrieval.openai_api.citing import CitationNumbers
 from retrieval.openai_api.streams import error_of, stream_of
-from retrieval.openai_api.views import OPENAI_ERRORS, OpenAIView, check_query_parameters
+from retrieval.openai_api.views import OPENAI_ERRORS, OpenAIView
 
 from .events import ResponseEvents
 from .requests import ResponseRequestSerializer, response_request_of
@@ -48,7 +47,6 @@ EXAMPLES = [
 class ResponsesView(OpenAIView):
     scopes = {"POST": "read"}
     rate_class = "answer"
-    content_negotiation_class = IgnoreAcceptHeader
 
     @extend_schema(
         operation_id="openai_responses",
@@ -63,7 +61,6 @@ class ResponsesView(OpenAIView):
     def post(self, request: Request) -> HttpResponseBase:
         """Answer from all documents, or with the tool `file_search` from vector stores. Stateless:
         send the conversation with each request."""
-        check_query_parameters(request, frozenset())
         namespace_id = caller_of(request).namespace_id
         wanted = response_request_of(namespace_id, request.data)
         numbers = CitationNumbers(namespace_id, base_url=base_url_of(request))

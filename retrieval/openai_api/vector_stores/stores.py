@@ -57,7 +57,6 @@ class StoreListView(OpenAIView):
     @in_namespace
     def post(self, request: Request) -> Response:
         """Create a vector store. Repeated with the same name and content, return the one there."""
-        check_query_parameters(request, frozenset())
         form = StoreSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         fields: dict[str, Any] = form.described()

@@ -125,43 +125,6 @@ def test_the_wire_ends_with_done_and_heartbeats_are_comments(
             assert json.loads(block.removeprefix("data: "))["object"] == "chat.completion.chunk"
 
 
-def open_webui(chunks: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
-    """What Open WebUI makes of a stream: its sources by address, and the names of its chips.
-
-    Its middleware makes a source of each annotation in a delta; its page joins sources of the same
-    address into one, and shows `[n]` as a chip with the n-th different name.
-    """
-    sources = []
-    for chunk in chunks:
-        for annotation in (chunk["choices"] or [{}])[0].get("delta", {}).get("annotations") or []:
-            if annotation.get("type") == "url_citation" and "url_citation" in annotation:
-                found = annotation["url_citation"]
-                url = found.get("url", "")
-                sources.append({"source": url, "name": found.get("title", url)})
-    addresses = list(dict.fromkeys(source["source"] for source in sources))
-    return addresses, list(dict.fromkeys(source["name"] for source in sources))
-
-
-def test_open_webui_finds_the_source_of_every_number(
-    openai_client: openai.OpenAI, model: chat_server.Site
-):
-    # Three spans, two of them of one section; the last sentence cites the first span again.
-    model.reply_with(reply(*TWO, "Its keepers lived inside", TWO[0]))
-    stream = openai_client.chat.completions.create(
-        model="ragsite-chat", messages=ASK, stream=True, extra_body={"k": 2}
-    )
-    content, chunks = text_and_chunks(stream)
-    shapes = [chunk.to_dict() for chunk in chunks]
-    addresses, names = open_webui(shapes)
-    assert len(addresses) == len(names) >= 2
-    for shape in shapes:
-        for entry in shape["choices"][0]["delta"].get("annotations", []):
-            place = entry["url_citation"]
-            number = int(content[place["start_index"] + 1 : place["end_index"] - 1])
-            assert addresses[number - 1] == place["url"]
-            assert names[number - 1] == place["title"]
-
-
 def test_async_clients_get_the_same(site: Site, library: Api):
     async def ask() -> tuple[Any, str]:
         async with openai.AsyncOpenAI(**client_options(site, library.key)) as client:

@@ -24,4 +24,6 @@ def metadata_of(hit: Hit) -> dict[str, Any]:
         "document_version": hit.document_version,
         "chunk_id": hit.chunk_id,
         "tags": hit.tags,
+        "collection": hit.collection,
+        "collections": hit.collections,
     }

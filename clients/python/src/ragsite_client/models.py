@@ -1,7 +1,7 @@
 """What the API answers. Fields that a newer server adds are kept."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema b74325173422abae.
+# Made by generate.py, not by hand. Schema 36f3d0af55d50834.
 
 from pydantic import BaseModel, ConfigDict
 from datetime import datetime
@@ -14,13 +14,13 @@ class AnswerSentence(BaseModel):
     )
     start: int
     """
-    In `answer`, in code points.
+    Position in `answer`, in code points.
     """
     end: int
     citation_ids: list[str]
     support: float | None
     """
-    0…1: how near it is, by words and meaning, to what it cites. A weak judge of truth.
+    0…1: similarity of words and meaning to the cited text. A weak indicator of truth.
     """
 
 
@@ -33,11 +33,11 @@ class AnswerUsage(BaseModel):
     total_tokens: int
     is_estimated: bool
     """
-    The provider gave no figures.
+    Whether the provider reported no figures.
     """
     cost: float | None
     """
-    null where no price is set.
+    null without a price.
     """
 
 
@@ -47,21 +47,21 @@ class Checks(BaseModel):
     )
     unknown_ids: int
     """
-    Markers dropped: they name no passage.
+    Markers dropped because they name no passage.
     """
     malformed_markers: int
     quotes_exact: int
     quotes_repaired: int
     """
-    Replaced by the nearest exact text.
+    Quotes replaced by the closest exact text.
     """
     quotes_removed: int
     """
-    Nothing like it is written.
+    Quotes with no similar text in the passages.
     """
     is_cut_off: bool
     """
-    The writer did not stop: the answer ends at the longest allowed.
+    Whether the answer was cut at the maximum length.
     """
 
 
@@ -148,7 +148,7 @@ class Page(BaseModel):
     end: int
     ocr_confidence: float | None = None
     """
-    From 0 to 1, where the page was read from a picture; null where it has text.
+    OCR confidence from 0 to 1; null for a page with a text layer.
     """
 
 
@@ -159,11 +159,11 @@ class QueryTerm(BaseModel):
     term: str
     weight: float
     """
-    Its inverse document frequency.
+    Inverse document frequency.
     """
     chunks: int
     """
-    How many chunks hold it, when last counted.
+    Number of chunks with the word, when last counted.
     """
 
 
@@ -196,13 +196,13 @@ class Rejection(BaseModel):
     message: str
     details: dict[str, Any] | None = None
     """
-    Of quota_exceeded: which quota, its limit, what is used and what was asked for.
+    For quota_exceeded: the quota, its limit, what is used and what was requested.
     """
 
 
 class Removal(BaseModel):
     """
-    A receipt: what was removed.
+    A receipt: what was deleted.
     """
 
     model_config = ConfigDict(
@@ -241,11 +241,11 @@ class Span(BaseModel):
     )
     start: int
     """
-    First code point, in the version's text.
+    Index of the first code point in the version's text.
     """
     end: int
     """
-    One past the last code point.
+    Index after the last code point.
     """
 
 
@@ -267,13 +267,13 @@ class Term(BaseModel):
     term: str
     score: float
     """
-    What the word adds to the BM25 score.
+    The word's contribution to the BM25 score.
     """
 
 
 class Text(BaseModel):
     """
-    The text that spans point into.
+    The text that spans refer to.
     """
 
     model_config = ConfigDict(
@@ -292,13 +292,13 @@ class Uncertainty(BaseModel):
     )
     kind: str
     """
-    `conflict`: passages disagree about a value. `unsupported_value`: a number or date of the answer stands in none of the passages it cites. `quote_removed`: a quote that nobody wrote. `uncited`: a sentence without a citation.
+    `conflict`: passages disagree about a value. `unsupported_value`: a number or date in the answer is in none of the passages it cites. `quote_removed`: a quote that is in no passage. `uncited`: a sentence without a citation.
     """
     message: str
     values: list[StatedValue]
     answer_span: Span | None
     """
-    In `answer`, in code points.
+    Position in `answer`, in code points.
     """
 
 
@@ -310,19 +310,19 @@ class Usage(BaseModel):
     documents: Quota
     bytes: Quota
     """
-    Of the stored originals of all versions.
+    Size of the stored originals of all versions.
     """
     chunks: Quota
     """
-    That can be found now.
+    Chunks that can be found now.
     """
     language_models: list[LanguageModelUsage]
     """
-    What they took in this calendar month (UTC).
+    Tokens used in this calendar month (UTC).
     """
     rate_limits: dict[str, int | None]
     """
-    Requests a minute of this key by class of route; null: no limit.
+    Requests per minute of this key, by class of route; null: no limit.
     """
 
 
@@ -347,29 +347,29 @@ class AnswerCitation(BaseModel):
     type: str
     id: str
     """
-    As in the marker [cite:ID], and in `sources`.
+    The id in the marker [cite:ID], and in `sources`.
     """
     cited_text: str
     document_index: int | None
     """
-    Which of `sources`, counted from 0.
+    Index in `sources`, from 0.
     """
     document_title: str
     start_char_index: int
     """
-    First code point.
+    Index of the first code point.
     """
     end_char_index: int
     """
-    One past the last code point.
+    Index after the last code point.
     """
     start_page_number: int | None
     """
-    Counted from 1; null where there are no pages.
+    Counted from 1; null without pages.
     """
     end_page_number: int | None
     """
-    One past the last page, as with Anthropic's page_location.
+    The page after the last one, as in Anthropic's page_location.
     """
     document_id: str
     document_version: int
@@ -382,15 +382,15 @@ class AnswerCitation(BaseModel):
     """
     answer_span: Span
     """
-    What it supports, in `answer`: the claim before the marker. Code points.
+    The claim before the marker that it supports, in code points of `answer`.
     """
     is_quote: bool
     """
-    The answer repeats `cited_text` between quotation marks.
+    The answer quotes `cited_text` in quotation marks.
     """
     supported: bool | None
     """
-    The verifier's word; null where none was asked.
+    The verifier's judgement; null without a verifier.
     """
 
 
@@ -404,23 +404,23 @@ class Candidate(BaseModel):
     scores: Scores
     normalised: Normalised
     """
-    0…1 among the candidates.
+    Scaled to 0…1 over the candidates.
     """
     support: float | None
     """
-    What the candidates most like it are worth; null if unasked.
+    Mean score of the most similar candidates; null if not used.
     """
     ranks: Ranks
     terms: list[Term]
     dropped: str
     """
-    Why it is not among the results; blank if it is.
+    The reason if it is not among the results; otherwise blank.
     """
 
 
 class Chunking(BaseModel):
     """
-    What is left out is as in the namespace's index profile.
+    Omitted options are those of the namespace's index profile.
     """
 
     model_config = ConfigDict(
@@ -429,11 +429,11 @@ class Chunking(BaseModel):
     method: str | None = None
     size: int | None = None
     """
-    Of a chunk: tokens of the embedding model; characters with the fixed method.
+    Size of a chunk in tokens of the embedding model, or in characters with the fixed method.
     """
     overlap: int | None = None
     """
-    Repeated from the chunk before, in the same unit; less than half the size.
+    How much of the previous chunk is repeated, in the same unit; less than half the size.
     """
 
 
@@ -443,7 +443,7 @@ class Citation(BaseModel):
     )
     id: int
     """
-    The number in the context: [1], [2], …
+    The passage's number in the context: [1], [2], …
     """
     chunk_id: str
     document_id: str
@@ -466,28 +466,28 @@ class Diagnostics(BaseModel):
     fusion: str
     ann_k: int
     """
-    Candidates of the vector leg.
+    Number of candidates from the vector leg.
     """
     lexical_k: int
     """
-    Candidates of the lexical leg.
+    Number of candidates from the lexical leg.
     """
     dense_plan: str
     reranker: str
     fallbacks: list[str]
     """
-    Parts that did not work, and what served instead.
+    Parts that failed, and what was used instead.
     """
     notes: list[str]
     """
-    Why a question could not be answered as asked.
+    Notes on parts of the request that could not be followed.
     """
     cache: str
     times_ms: dict[str, float]
     dropped: list[Dropped]
     filters: Any | None = None
     """
-    With `explain`: as understood.
+    With `explain`: the question as interpreted.
     """
     terms: list[QueryTerm] | None = None
     """
@@ -518,7 +518,7 @@ class Document(BaseModel):
     """
     live_version: int | None
     """
-    The version that search sees; null before the first is ready.
+    The version that searches use; null before the first is ready.
     """
     tags: list[str]
     metadata: Any
@@ -531,7 +531,7 @@ class Document(BaseModel):
     ingestion_version: int | None
     chunking: Chunking | None
     """
-    How its uploads asked for it to be cut; null where the index profile decides.
+    The chunking options of its uploads; null if the index profile decides.
     """
     created_at: datetime
     updated_at: datetime
@@ -550,11 +550,11 @@ class Hit(BaseModel):
     page: int | None
     page_end: int | None
     """
-    The last page it stands on; that of `page` for most.
+    The last page of the passage; usually equal to `page`.
     """
     ordinal: int
     """
-    Of the chunk in its document, from 0.
+    The chunk's index in its document, from 0.
     """
     span: Span
     kind: str
@@ -564,38 +564,38 @@ class Hit(BaseModel):
     """
     created_at: datetime
     """
-    When the document first came in.
+    When the document was first uploaded.
     """
     collection: str | None
     """
-    The `collection` of the document's metadata, where that is a string; else the first of `collections`.
+    The `collection` in the document's metadata if that is a string; else the first of `collections`.
     """
     collections: list[str]
     """
-    The collections that the document is in: names, or ids of those without one.
+    The collections of the document: names, or ids of those without a name.
     """
     content: str
     relevance: float | None
     """
-    How likely it answers the question, 0…1, comparable between questions; null where there is nothing to judge by (another embedding model in mode `semantic`).
+    How likely the passage answers the question, 0…1, comparable between questions; nullif unknown (with an embedding model other than the bundled one in mode `semantic`).
     """
     scores: Scores
     ranks: Ranks
     highlights: list[Span]
     """
-    Words that matched, as spans of the document's text like `span`.
+    Matched words, as spans of the document's text like `span`.
     """
     merged_chunk_ids: list[str]
     """
-    Neighbours that became one passage with it.
+    Neighbouring chunks merged into this passage.
     """
     metadata: Any
     """
-    The document's. Each of its keys can be used in `filters.metadata`.
+    The document's metadata. Each key can be used in `filters.metadata`.
     """
     chunk_metadata: Any
     """
-    The passage's own: its headings, its link, where its words lie on the page.
+    Attributes of the passage: its headings, its link, its position on the page.
     """
     tags: list[str]
 
@@ -628,12 +628,12 @@ class QueryAnswer(BaseModel):
     )
     query_id: str | None
     """
-    Of this request, for `POST /feedback`; null where no query log is kept.
+    Id of this request for `POST /feedback`; null without a query log.
     """
     query: str
     relevance: float | None
     """
-    Of the best result; 0 without results.
+    The relevance of the best result; 0 without results.
     """
     results: list[Hit]
     context: Context
@@ -647,29 +647,29 @@ class Result(BaseModel):
     )
     index: int
     """
-    The item's place in the request, from 0.
+    The item's index in the request, from 0.
     """
     source_uri: str | None
     """
-    What the document is known by; of a duplicate, the first one's.
+    The identity of the document; for a duplicate, that of the first one.
     """
     document_id: str | None
     job_id: str | None
     status: str
     duplicate: bool
     """
-    These bytes were here already.
+    The same bytes already exist.
     """
     updated: bool
     """
-    Of known bytes: their title, tags or metadata became those sent with them.
+    For existing bytes: title, tags or metadata were replaced by those of the request.
     """
     version: int | None
     chunks_count: int
     tokens_estimate: int
     warnings: list[str]
     """
-    About the request, then what the version's reading and indexing left to say.
+    Warnings about the request, then those from reading and indexing the version.
     """
     error: Rejection | None
 
@@ -684,7 +684,7 @@ class SelectedPassage(BaseModel):
     span: Span
     quote: str
     """
-    The chunk's text; finds it in later versions.
+    The chunk's text, by which it is found in later versions.
     """
 
 
@@ -694,7 +694,7 @@ class Source(BaseModel):
     )
     id: str
     """
-    As in the marker [cite:ID]. Valid in this answer only.
+    The id in the marker [cite:ID]. Valid only in this answer.
     """
     document_id: str
     document_version: int
@@ -705,7 +705,7 @@ class Source(BaseModel):
     page: int | None
     page_end: int | None
     """
-    The last page, inclusive.
+    The last page (inclusive).
     """
     span: Span
     content: str
@@ -720,11 +720,11 @@ class Source(BaseModel):
     kind: str
     as_of: datetime | None
     """
-    The date the document gives itself.
+    The date in the document's metadata.
     """
     cited: bool | None
     """
-    null in the event `sources`: not known yet.
+    null in the event `sources`, when it is not known yet.
     """
 
 
@@ -734,7 +734,7 @@ class AnswerDiagnostics(BaseModel):
     )
     searches: list[str]
     """
-    What was searched for, in order.
+    The searches, in order.
     """
     fallbacks: list[str]
     notes: list[str]
@@ -750,7 +750,7 @@ class AnswerDiagnostics(BaseModel):
     """
     search: Diagnostics | None
     """
-    Of the search that was used.
+    Timings of the search that was used.
     """
 
 
@@ -761,7 +761,7 @@ class Feedback(BaseModel):
     id: str
     query_id: str | None
     """
-    Null without one, and once the query log is swept.
+    Null without one, and after the entry was deleted from the query log.
     """
     query: str
     filters: Any
@@ -785,11 +785,11 @@ class IngestAnswer(BaseModel):
     )
     failed: int
     """
-    Items that were refused or could not be read.
+    Items that were rejected or could not be read.
     """
     error: Failure | None
     """
-    Of the first item that failed, in a sentence.
+    The message of the first item that failed.
     """
     warnings: list[str]
     """
@@ -809,15 +809,15 @@ class Answer(BaseModel):
     )
     query_id: str | None
     """
-    For `POST /feedback`; null where no query log is kept.
+    Id for `POST /feedback`; null without a query log.
     """
     query: str
     """
-    As it was asked.
+    The question as asked.
     """
     question: str
     """
-    Standalone, as it was searched for.
+    The standalone question that was searched for.
     """
     answer: str
     """
@@ -829,15 +829,15 @@ class Answer(BaseModel):
     """
     grounded: bool
     """
-    Every sentence cites, every quote is exact, every number and date stands in what it cites.
+    Whether every sentence has a citation, every quote is exact, and every number and date is inthe cited passages.
     """
     missing: str
     """
-    What would be needed; blank if it was answered.
+    What information is missing; blank if answered.
     """
     relevance: float | None
     """
-    Of the best passage.
+    The relevance of the best passage.
     """
     citations: list[AnswerCitation]
     sources: list[Source]
@@ -845,7 +845,7 @@ class Answer(BaseModel):
     uncertainties: list[Uncertainty]
     model: str
     """
-    Who wrote it; `none` if nobody was asked.
+    The writer; `none` if no writer was called.
     """
     usage: AnswerUsage
     verification: Verification | None = None

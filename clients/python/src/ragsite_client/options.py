@@ -1,14 +1,14 @@
 """What the API is asked, as typed dictionaries."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 7425d2ac6b0d12fc.
+# Made by generate.py, not by hand. Schema e8c9237fc07dc670.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Threshold(TypedDict):
     """
-    Lowest final score to return; or lowest scores by stage: `{"vector": 0.3, "fused": 0.2}`. Stages: vector, lexical, fused, rerank, final.
+    Minimum final score, or minimum scores by stage: `{"vector": 0.3, "fused": 0.2}`. Stages: vector, lexical, fused, rerank, final.
     """
 
     vector: NotRequired[float]
@@ -22,17 +22,17 @@ class Chunking(TypedDict):
     method: NotRequired[Literal["structure", "fixed", "semantic", "llm"]]
     size: NotRequired[int]
     """
-    Of a chunk: tokens of the embedding model; characters with the fixed method.
+    Size of a chunk in tokens of the embedding model, or in characters with the fixed method.
     """
     overlap: NotRequired[int]
     """
-    Repeated from the chunk before, in the same unit; less than half the size.
+    How much of the previous chunk is repeated, in the same unit; less than half the size.
     """
 
 
 class Tags(TypedDict):
     """
-    Documents with any of these tags; as an object: with any, all, none of them.
+    Documents with any of these tags; as an object: with any, all or none of them.
     """
 
     any: NotRequired[list[str]]
@@ -43,17 +43,17 @@ class Tags(TypedDict):
 class Filters(TypedDict):
     tags: NotRequired[list[str] | Tags]
     """
-    Documents with any of these tags; as an object: with any, all, none of them.
+    Documents with any of these tags; as an object: with any, all or none of them.
     """
     document_ids: NotRequired[list[str]]
     collection: NotRequired[str | list[str]]
     """
-    Documents in any of these collections, each by its name or id.
+    Documents in any of these collections, each by name or id.
     """
     source_types: NotRequired[list[str]]
     date_range: NotRequired[list[str | None]]
     """
-    On the date a document gives itself, else when it came in.
+    By the date in a document's metadata, else that of its upload.
     """
     language: NotRequired[list[str]]
     """
@@ -73,31 +73,31 @@ class TextDocument(TypedDict):
     title: NotRequired[str]
     source_uri: NotRequired[str]
     """
-    What the document is known by: the same source again is a new version.
+    The identity of the document: another upload with the same source is a new version.
     """
     tags: NotRequired[list[str] | str]
     metadata: NotRequired[dict[str, Any]]
     collection: NotRequired[str]
     """
-    Name of the collection to add it to; created if there is none.
+    Name of the collection to add it to, which is created if necessary.
     """
     rows_as_facts: NotRequired[bool]
     """
-    Keep what the rows of a CSV, TSV or XLSX file say as facts. If left out, unchanged; false for a new document.
+    Store the rows of a CSV, TSV or XLSX file as facts. If omitted, unchanged; false for a new document.
     """
     chunking: NotRequired[Chunking]
     """
-    How the document is cut, in place of the index profile's settings, e.g. {"method": "structure", "size": 300, "overlap": 50}. If left out, as asked for before; {} is as the profile has it again. Sizes that the namespace's embedding model cannot read are refused (invalid_chunking).
+    How to chunk the document, instead of by the index profile's settings, e.g. {"method": "structure", "size": 300, "overlap": 50}. If omitted, as requested before; {} restores the profile's settings. Sizes that the namespace's embedding model cannot read are rejected (invalid_chunking).
     """
     content: NotRequired[str]
     content_base64: NotRequired[str]
     """
-    Bytes in place of text: a PDF, or text in another encoding.
+    Bytes instead of text: a PDF, or text in another encoding.
     """
     media_type: NotRequired[str]
     encoding: NotRequired[str]
     """
-    Of the file's text, e.g. windows-1252; found out if left out.
+    Encoding of the file's text, e.g. windows-1252; detected if omitted.
     """
 
 
@@ -109,7 +109,7 @@ class Weights(TypedDict):
 class FeedbackOptions(TypedDict):
     query_id: NotRequired[str | None]
     """
-    As `POST /query` answered.
+    From the response of `POST /query`.
     """
     query: NotRequired[str | None]
     """
@@ -117,11 +117,11 @@ class FeedbackOptions(TypedDict):
     """
     filters: NotRequired[Filters]
     """
-    With `query`: the filters it was asked with.
+    With `query`: the filters of that query.
     """
     selected_chunk_ids: NotRequired[list[str]]
     """
-    What was clicked on, copied, cited: chunk_id of the results.
+    The chunk_id of results that were clicked on, copied or cited.
     """
     useful: NotRequired[bool | None]
     comment: NotRequired[str]
@@ -138,41 +138,41 @@ class QueryOptions(TypedDict):
     mode: NotRequired[Literal["hybrid", "semantic", "lexical"]]
     fusion: NotRequired[Literal["weighted", "rrf"]]
     """
-    `weighted`: a sum of both scores, each stretched to 0…1 over the candidates. `rrf`: by ranks alone.
+    `weighted`: a sum of both scores, each scaled to 0…1 over the candidates. `rrf`: by ranks alone.
     """
     weights: NotRequired[Weights]
     """
-    For fusion `weighted`; equal by default.
+    Weights of the legs for fusion `weighted`; equal by default.
     """
     rrf_k: NotRequired[int]
     """
-    For fusion `rrf`.
+    The constant of fusion `rrf`.
     """
     min_relevance: NotRequired[float]
     """
-    Leave out passages whose `relevance` is lower.
+    Leave out passages with a lower `relevance`.
     """
     threshold: NotRequired[float | Threshold | None]
     """
-    Lowest final score to return; or lowest scores by stage: `{"vector": 0.3, "fused": 0.2}`. Stages: vector, lexical, fused, rerank, final.
+    Minimum final score, or minimum scores by stage: `{"vector": 0.3, "fused": 0.2}`. Stages: vector, lexical, fused, rerank, final.
     """
     rerank: NotRequired[
         Literal["auto", "none", "cosine", "cross-encoder", "remote", "llm"]
     ]
     """
-    `auto` decides by the question, and only among what is configured.
+    `auto` decides by the question, if a reranker is configured.
     """
     fast: NotRequired[bool]
     """
-    Speed before quality: `auto` never reranks.
+    Prefer speed to quality: `auto` never reranks.
     """
     max_per_document: NotRequired[int | None]
     """
-    At most so many passages of one document, even if that leaves fewer than k. Without it several documents are preferred, and k comes first.
+    Maximum number of passages per document, even if that leaves fewer than k. By default several documents are preferred, as long as there are k results.
     """
     mmr_lambda: NotRequired[float]
     """
-    Below 1, passages unlike the ones before are preferred (MMR).
+    Below 1, passages that differ from earlier ones are preferred (MMR).
     """
     expand: NotRequired[Literal["none", "section"]]
     """
@@ -180,16 +180,16 @@ class QueryOptions(TypedDict):
     """
     highlight: NotRequired[bool]
     """
-    Say where in each passage the question's words stand.
+    Return the positions of the question's words in each passage.
     """
     token_budget: NotRequired[int | None]
     context_format: NotRequired[Literal["plain", "source_documents"]]
     """
-    Of `context.text`. `plain`: numbered passages. `source_documents`: Markdown with a heading for each passage, and how to cite at the end.
+    Format of `context.text`. `plain`: numbered passages. `source_documents`: Markdownwith a heading for each passage, and citation instructions at the end.
     """
     explain: NotRequired[bool]
     """
-    List every candidate with its scores and why it was dropped.
+    List every candidate with its scores and the reason if it was dropped.
     """
 
 
@@ -199,41 +199,41 @@ class AnswerOptions(TypedDict):
     mode: NotRequired[Literal["hybrid", "semantic", "lexical"]]
     fusion: NotRequired[Literal["weighted", "rrf"]]
     """
-    `weighted`: a sum of both scores, each stretched to 0…1 over the candidates. `rrf`: by ranks alone.
+    `weighted`: a sum of both scores, each scaled to 0…1 over the candidates. `rrf`: by ranks alone.
     """
     weights: NotRequired[Weights]
     """
-    For fusion `weighted`; equal by default.
+    Weights of the legs for fusion `weighted`; equal by default.
     """
     rrf_k: NotRequired[int]
     """
-    For fusion `rrf`.
+    The constant of fusion `rrf`.
     """
     min_relevance: NotRequired[float]
     """
-    Leave out passages whose `relevance` is lower.
+    Leave out passages with a lower `relevance`.
     """
     threshold: NotRequired[float | Threshold | None]
     """
-    Lowest final score to return; or lowest scores by stage: `{"vector": 0.3, "fused": 0.2}`. Stages: vector, lexical, fused, rerank, final.
+    Minimum final score, or minimum scores by stage: `{"vector": 0.3, "fused": 0.2}`. Stages: vector, lexical, fused, rerank, final.
     """
     rerank: NotRequired[
         Literal["auto", "none", "cosine", "cross-encoder", "remote", "llm"]
     ]
     """
-    `auto` decides by the question, and only among what is configured.
+    `auto` decides by the question, if a reranker is configured.
     """
     fast: NotRequired[bool]
     """
-    Speed before quality: `auto` never reranks.
+    Prefer speed to quality: `auto` never reranks.
     """
     max_per_document: NotRequired[int | None]
     """
-    At most so many passages of one document, even if that leaves fewer than k. Without it several documents are preferred, and k comes first.
+    Maximum number of passages per document, even if that leaves fewer than k. By default several documents are preferred, as long as there are k results.
     """
     mmr_lambda: NotRequired[float]
     """
-    Below 1, passages unlike the ones before are preferred (MMR).
+    Below 1, passages that differ from earlier ones are preferred (MMR).
     """
     expand: NotRequired[Literal["none", "section"]]
     """
@@ -241,16 +241,16 @@ class AnswerOptions(TypedDict):
     """
     highlight: NotRequired[bool]
     """
-    Say where in each passage the question's words stand.
+    Return the positions of the question's words in each passage.
     """
     token_budget: NotRequired[int | None]
     context_format: NotRequired[Literal["plain", "source_documents"]]
     """
-    Of `context.text`. `plain`: numbered passages. `source_documents`: Markdown with a heading for each passage, and how to cite at the end.
+    Format of `context.text`. `plain`: numbered passages. `source_documents`: Markdownwith a heading for each passage, and citation instructions at the end.
     """
     explain: NotRequired[bool]
     """
-    List every candidate with its scores and why it was dropped.
+    List every candidate with its scores and the reason if it was dropped.
     """
     messages: NotRequired[list[Message]]
     """
@@ -258,26 +258,26 @@ class AnswerOptions(TypedDict):
     """
     model: NotRequired[str]
     """
-    An alias of the installation's language models; `extractive` needs none. Without it: the namespace's, else the installation's.
+    An alias of the installation's language models; `extractive` needs none. Default: the namespace's, else the installation's.
     """
     temperature: NotRequired[float | None]
     """
-    null: the model's own.
+    null: the model's default.
     """
     max_tokens: NotRequired[int | None]
     stop: NotRequired[list[str]]
     """
-    Texts at which the model stops writing.
+    Strings at which the model stops.
     """
     instructions: NotRequired[str]
     """
-    About style or form, such as `Answer in one sentence`. Never above the rules that an answer keeps to.
+    Style or form, such as `Answer in one sentence`. Cannot override the rules for answers.
     """
     verify: NotRequired[bool]
     """
-    Let the configured verifier judge each citation afterwards.
+    Let the configured verifier check each citation afterwards.
     """
     expand_query: NotRequired[Literal["none", "multi-query", "hyde", "step-back"]]
     """
-    Let the language model word the question differently for the search.
+    Let the language model rephrase the question for the search.
     """

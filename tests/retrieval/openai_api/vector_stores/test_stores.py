@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import openai
+import pytest
 
 from documents.models import Namespace
 from tests.client import Api
@@ -55,6 +56,9 @@ def test_creating_again_returns_the_same_store(official: openai.OpenAI):
     named = create(name="coast", metadata={"a": "b"})
     assert create(name="coast", metadata={"a": "b"}).id == named.id
     assert refused(lambda: create(name="coast", metadata={"a": "c"})) == (409, "name")
+    with pytest.raises(openai.ConflictError) as caught:
+        create(name="coast", metadata={"a": "c"})
+    assert caught.value.response.headers["x-should-retry"] == "false"
     unnamed = create(metadata={"run": "1"})
     assert create(metadata={"run": "1"}).id != unnamed.id  # another request, not a retry
     retry = {"x-stainless-retry-count": "1"}

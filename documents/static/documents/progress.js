@@ -1,0 +1,35 @@
+// Keeps the statuses of documents that are being indexed up to date.
+"use strict";
+
+const EVERY_MS = 2000;
+
+function show(node, now) {
+  node.querySelector(".badge").outerHTML = now.badge;  // made by the server, escaped
+  node.querySelector(".why").textContent = now.text;
+  const bar = node.querySelector("progress");
+  bar.max = now.total || 1;
+  bar.value = now.done;
+  bar.hidden = !now.is_busy;
+}
+
+async function follow(node) {
+  for (;;) {
+    await new Promise((done) => setTimeout(done, EVERY_MS));
+    if (document.hidden) continue;
+    try {
+      const answer = await fetch(node.dataset.live, { credentials: "same-origin" });
+      if (!answer.ok) return;  // deleted, or signed out
+      const now = await answer.json();
+      show(node, now);
+      if (!now.is_busy) {
+        // The page of one document shows more that has changed: text, versions, jobs.
+        if (node.closest(".doc-status")) location.reload();
+        return;
+      }
+    } catch {
+      // Offline: try again.
+    }
+  }
+}
+
+document.querySelectorAll("[data-live]").forEach(follow);

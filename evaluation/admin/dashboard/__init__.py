@@ -1,0 +1,17 @@
+"""The admin's first page: how the service is, in figures that link to the lists behind them.
+
+In: the operator and a period. Out: the values of templates/admin/dashboard/dashboard.html. It lies
+in the topmost app because it looks into all of them; every figure comes from one bounded statement.
+"""
+
+from typing import cast
+
+from django.contrib import admin
+
+from documents.accounts.operator_site import OperatorSite
+
+from .page import dashboard
+
+cast(OperatorSite, admin.site).dashboard = dashboard
+
+__all__ = ["dashboard"]

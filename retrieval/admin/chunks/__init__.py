@@ -1,0 +1,9 @@
+"""Chunks in the admin: the list, one chunk's page, and why a search did or did not find it.
+
+In: clicks of operators. Out: pages, read as the operator role, and traced searches
+(retrieval/tracing.py).
+"""
+
+from .changelist import ChunkAdmin
+
+__all__ = ["ChunkAdmin"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, time
 from typing import Any
 
-from documents.models import CONVERSATION
+from documents.passages import CONVERSATION
 
 from .filters import Filters, parse_metadata
 from .requests import SearchRequest, SearchResult

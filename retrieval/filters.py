@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from documents.metadata import MAX_METADATA_CHARACTERS, MAX_METADATA_DEPTH, storable
-from documents.models import CONVERSATION
+from documents.passages import CONVERSATION
 
 MAX_NESTING = 8
 MAX_CONDITIONS = 100

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Self
 
-from documents.models import CONVERSATION, Conversation, IndexProfile, Namespace
+from documents.models import Conversation, IndexProfile, Namespace
+from documents.passages import CONVERSATION
 from documents.text.lexemes import ParsedQuery
 from ragsite.database.tenancy import namespace, query_in_namespace
 

@@ -111,8 +111,13 @@ def _word_start(text: str, start: int, end: int) -> int:
 
 def _turns_in(blocks: Sequence[Block], start: int, end: int) -> list[dict[str, object]]:
     """Return the turns of which the span holds at least a part, with the spans of the whole."""
+    return turns_of([block for block in blocks if block.start < end and block.end > start])
+
+
+def turns_of(blocks: Sequence[Block]) -> list[dict[str, object]]:
+    """Return the turns among the blocks, with their spans."""
     return [
         {**block.attributes, "start": block.start, "end": block.end}
         for block in blocks
-        if block.start < end and block.end > start
+        if TURN in block.attributes
     ]

@@ -17,7 +17,6 @@ from documents.accounts import quotas
 from documents.ingestion.removal import remove
 from documents.jobs import queue
 from documents.models import (
-    CONVERSATION,
     CONVERSATION_MEDIA_TYPE,
     Conversation,
     Document,
@@ -25,6 +24,7 @@ from documents.models import (
     IngestJob,
     Turn,
 )
+from documents.passages import CONVERSATION
 from ragsite.database.tenancy import namespace
 
 from .transcripts import Place, cleaned, title_of, transcript, turns_of

@@ -14,7 +14,8 @@ from documents.accounts import audit
 from documents.errors import BadFile
 from documents.jobs import queue
 from documents.metadata import MAX_METADATA_CHARACTERS
-from documents.models import CONVERSATION, Document, DocumentVersion, IngestJob
+from documents.models import Document, DocumentVersion, IngestJob
+from documents.passages import CONVERSATION
 from ragsite.database.tenancy import namespace
 
 from .document_dates import date_in

@@ -11,11 +11,11 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from documents.accounts import quotas
+from documents.chunking.turns import turns_of
 from documents.jobs import queue
 from documents.jobs.claims import LeaseLost
 from documents.jobs.leases import BuildLease, Lease
 from documents.models import (
-    CONVERSATION,
     Chunk,
     Document,
     DocumentVersion,
@@ -25,7 +25,7 @@ from documents.models import (
     Namespace,
     Reindex,
 )
-from documents.passages import Extracted, Passage
+from documents.passages import CONVERSATION, Extracted, Passage
 from documents.profiles.chunking_overrides import requested_by
 from documents.text import languages
 from ragsite.database.tenancy import namespace
@@ -254,6 +254,7 @@ def _write_version(
         outline={
             "headings": headings,
             "pages": [asdict(page) for page in extracted.pages],
+            "turns": turns_of(extracted.blocks),
             "chunking": chunking or {},  # as requested when this was published
             # Needed when the uploader's title, tags or metadata change (editing.py).
             "own": {

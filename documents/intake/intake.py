@@ -20,7 +20,8 @@ from documents.extractors.encodings import encoding_named
 from documents.ingestion.editing import RESERVED, is_reserved, update_description
 from documents.intake import media_types
 from documents.jobs import queue
-from documents.models import CONVERSATION, Document, DocumentVersion, IngestJob, Namespace
+from documents.models import Document, DocumentVersion, IngestJob, Namespace
+from documents.passages import CONVERSATION
 from documents.profiles import chunking_overrides
 from ragsite.database.tenancy import namespace
 

@@ -5,7 +5,7 @@ whole installation (operators)."""
 
 from .audit import AuditEvent
 from .collections import Collection, CollectionBatch, CollectionDocument
-from .conversations import CONVERSATION, CONVERSATION_MEDIA_TYPE, Conversation, Turn
+from .conversations import CONVERSATION_MEDIA_TYPE, Conversation, Turn
 from .documents import Document, DocumentVersion
 from .facts import Fact
 from .indexing import Chunk, EmbeddingCache, IndexProfile
@@ -19,7 +19,6 @@ from .terms import ChunkTerms, TermFrequency, TermStatistics
 from .usage import EmbeddingUsage, LanguageModelUsage, ProviderPace
 
 __all__ = [
-    "CONVERSATION",
     "CONVERSATION_MEDIA_TYPE",
     "ApiKey",
     "AuditEvent",

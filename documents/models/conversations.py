@@ -10,7 +10,6 @@ from .namespaces import Namespace
 
 # Of the documents that conversations are indexed as. No file has it, so no upload can be one.
 CONVERSATION_MEDIA_TYPE = "application/vnd.ragsite.conversation"
-CONVERSATION = "conversation"  # their source_type
 
 
 class Conversation(models.Model):

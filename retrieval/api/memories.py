@@ -9,16 +9,16 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from documents.api.views import caller_of
-from documents.models import CONVERSATION
+from documents.passages import CONVERSATION
 from retrieval import query_log
-from retrieval.conversations import ConversationQuery, conversation_request
-from retrieval.search import search
+from retrieval.conversations import ConversationQuery, search_conversations
 from retrieval.turns import TurnConditions
 
 from .filters import DateRangeField
 from .serializers import QueryAnswerSerializer, QuerySerializer, answer_of, search_request
 
 MAX_NAME = 200
+AROUND = 0
 CONDITIONS = ("session", "user", "roles", "speakers", "date_range")
 
 
@@ -39,6 +39,12 @@ class MemoryQuerySerializer(QuerySerializer):
     )
     roles = _names("Only passages in which one of these roles speaks.")
     speakers = _names("Only passages in which one of these speaks, by name.")
+    around = serializers.IntegerField(
+        default=AROUND,
+        min_value=0,
+        max_value=50,
+        help_text="Turns to show before and after the turns that were found, of the same day.",
+    )
     date_range = DateRangeField(
         required=False, help_text="Only passages with a turn from this time: [from, to]."
     )
@@ -58,13 +64,16 @@ class MemorySearchView(APIView):
         who said what when, by the ids and spans of the turns."""
         form = MemoryQuerySerializer(data=request.data)
         form.is_valid(raise_exception=True)
-        conditions = {n: request.data[n] for n in CONDITIONS if n in request.data}
+        sent = dict(request.data)
+        conditions = {name: sent[name] for name in CONDITIONS if name in sent}
         asked = _query_of(dict(form.validated_data))
         namespace_id = caller_of(request).namespace_id
-        wanted = conversation_request(asked)
-        result = search(namespace_id, wanted)
+        result = search_conversations(namespace_id, asked)
         query_id = query_log.note(
-            namespace_id, wanted, result, filters={"source_types": [CONVERSATION], **conditions}
+            namespace_id,
+            asked.request,
+            result,
+            filters={"source_types": [CONVERSATION], **conditions},
         )
         return Response(answer_of(result, query_id))
 

@@ -102,7 +102,9 @@ def _last_page(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk]) -> int | None:
 def _metadata(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk]) -> dict[str, Any]:
     """Return the chunk's metadata; of a conversation, with the turns of the whole passage."""
     own = rows[pick.candidate.chunk_id].own_metadata
-    if "turns" in own:
+    if pick.turns:
+        own["turns"] = list(pick.turns)
+    elif "turns" in own:
         passages = [rows[chunk_id].own_metadata["turns"] for chunk_id in pick.chunk_ids]
         own["turns"] = merged(passages)
     return own

@@ -16,6 +16,7 @@ from retrieval.stored_chunk import StoredChunk
 from .assembly import FORMATS, ContextFormat, CountTokens
 from .chunk_rows import fetch_rows
 from .hits import widen
+from .surroundings import widen_by_turns
 
 SPARE = 10  # candidates to consider beyond k
 
@@ -62,6 +63,8 @@ def select(
         looked_at *= 3
     if request.expand == "section":
         widen(picks, rows)
+    if request.around:
+        widen_by_turns(picks, rows, request.around)
     return Selection(picks, dropped, rows)
 
 

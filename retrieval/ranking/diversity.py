@@ -11,6 +11,7 @@ import numpy as np
 
 from retrieval.requests import Candidate
 from retrieval.stored_chunk import StoredChunk
+from retrieval.turns import StoredTurn
 
 from .vectors import Vector
 
@@ -35,6 +36,7 @@ class Pick:
     start: int
     end: int
     merged: list[uuid.UUID] = field(default_factory=list)
+    turns: Sequence[StoredTurn] = ()  # of a conversation, with those around its chunks
 
     @property
     def chunk_ids(self) -> tuple[uuid.UUID, ...]:

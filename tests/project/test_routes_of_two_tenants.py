@@ -157,11 +157,13 @@ def ids_of(api: Api, result: dict[str, str]) -> dict[str, str]:
     members = {"document_ids": [result["document_id"]]}
     collection = api.post("collections", {"name": "ports"}).body["id"]
     assert api.post(f"collections/{collection}/documents", members).status == 200
+    remembered = api.post("memories", BODIES["/memories"]).body
     store = f"vs_{collection.replace('-', '')}"
     file = f"file-{result['document_id'].replace('-', '')}"
     batch = api.post(f"v1/vector_stores/{store}/file_batches", {"file_ids": [file]}).body["id"]
     return {
         "vector_stores": store,
+        "memories": remembered["turns"][0]["turn_id"],
         "files": file,
         "file_batches": batch,
         "collections": collection,

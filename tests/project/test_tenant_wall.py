@@ -8,6 +8,7 @@ from django.db import DatabaseError, ProgrammingError, connection, connections, 
 
 from documents.collections import batches
 from documents.collections import editing as collections
+from documents.conversations.remembering import NewTurn, remember
 from documents.ingestion import bulk_removal
 from documents.language_models.base import Usage
 from documents.language_models.openai import OpenAIModel
@@ -219,6 +220,7 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
             tenant.pk, collections.CollectionDescription(name="ports")
         )
         batches.add_batch(collection, {harbour.pk: {"lights": 12}})
+    remember(tenant.pk, [NewTurn("session", "user", "The harbour has twelve lights.")])
     book_usage(OpenAIModel("http://127.0.0.1:1", model="m"), tenant.pk, Usage(1, 1))
     profiles.create("own", namespace_id=tenant.pk, embedder="hashing", ann_method="exact")
     assert uuid.UUID(str(tenant.pk))

@@ -183,7 +183,9 @@ def remember_turns(turns: Sequence[NewTurn], fields: dict[str, Any]) -> Call[Rem
 
 def search_memories(text: str, options: Any) -> Call[QueryAnswer]:
     body = {"query": text, **options}
-    return Call("POST", "memories/search", QueryAnswer.model_validate, json=body, is_repeatable=True)
+    return Call(
+        "POST", "memories/search", QueryAnswer.model_validate, json=body, is_repeatable=True
+    )
 
 
 def memories(filters: dict[str, str | None], cursor: str) -> Call[Page[Turn]]:

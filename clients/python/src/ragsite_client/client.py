@@ -198,9 +198,7 @@ class Client:
         """Passages of conversations, best first; `chunk_metadata.turns` says who spoke when."""
         return self._run(calls.search_memories(query, options))
 
-    def memories(
-        self, *, session: str | None = None, user: str | None = None
-    ) -> Iterator[Turn]:
+    def memories(self, *, session: str | None = None, user: str | None = None) -> Iterator[Turn]:
         """All turns in the order in which they were said, fetched page by page."""
         filters = {"session": session, "user": user, "limit": "200"}
         cursor, is_first = "", True

@@ -1,7 +1,7 @@
 """What the API answers. Fields that a newer server adds are kept."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 36f3d0af55d50834.
+# Made by generate.py, not by hand. Schema 0bcdac82f7795eda.
 
 from pydantic import BaseModel, ConfigDict
 from datetime import datetime
@@ -94,6 +94,26 @@ class Dropped(BaseModel):
     )
     chunk_id: str
     reason: str
+
+
+class Erasure(BaseModel):
+    """
+    A receipt: what was deleted, without its content.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    turns: int
+    conversations: int
+    """
+    Days of which no turn is left.
+    """
+    chunks: int
+    job_id: str | None
+    """
+    Of indexing what is left of the conversation.
+    """
 
 
 class Failure(BaseModel):
@@ -284,6 +304,28 @@ class Text(BaseModel):
     text: str
     pages: list[Page]
     headings: list[Heading]
+
+
+class Turn(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    session: str
+    user: str
+    role: str
+    speaker: str
+    """
+    By name, else by role.
+    """
+    content: str
+    at: datetime
+    external_id: str
+    """
+    The client's own id; blank if it gave none.
+    """
+    document_id: str
+    created_at: datetime
 
 
 class Uncertainty(BaseModel):
@@ -728,6 +770,21 @@ class Source(BaseModel):
     """
 
 
+class TurnReceipt(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    turn_id: str
+    status: str
+    session: str
+    at: datetime
+    document_id: str
+    """
+    The document that makes it searchable.
+    """
+    job_id: str | None
+
+
 class AnswerDiagnostics(BaseModel):
     model_config = ConfigDict(
         extra="allow",
@@ -801,6 +858,23 @@ class IngestAnswer(BaseModel):
     Items that are searchable now.
     """
     results: list[Result]
+
+
+class Remembered(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    added: int
+    updated: int
+    duplicates: int
+    indexed: bool
+    """
+    All of them are searchable now.
+    """
+    turns: list[TurnReceipt]
+    """
+    In the order of the request.
+    """
 
 
 class Answer(BaseModel):

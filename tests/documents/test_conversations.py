@@ -331,3 +331,20 @@ def test_conversations_follow_to_another_profile(
         chunks = Chunk.objects.filter(profile=small_profile)
         assert sorted(chunks.values_list("content", flat=True)) == before
         assert Document.objects.get().status == "ready"
+
+
+def test_turns_around_a_passage_are_shown_once(api: Api, work: Callable[[], int]) -> None:
+    say(api, *(spoken(n, "the beacon" if n == 20 else f"remark {n}") for n in range(40)))
+    work()
+    plain, wide = (
+        recall(api, "beacon", k=1, mode="lexical", around=around)[0] for around in (0, 4)
+    )
+    text = api.get(f"documents/{wide['document_id']}/text").body["text"]
+    assert text[wide["span"]["start"] : wide["span"]["end"]] == wide["content"]
+    assert plain["content"] in wide["content"]
+    shown = len(wide["chunk_metadata"]["turns"])
+    assert shown - len(plain["chunk_metadata"]["turns"]) in (4, 8)
+    assert wide["content"].count("\n") == shown - 1
+    many = recall(api, "remark", k=5, around=50)
+    seen = [turn["turn"] for hit in many for turn in hit["chunk_metadata"]["turns"]]
+    assert len(set(seen)) == 40

@@ -3,8 +3,8 @@
     make bench-conversations DATA=FOLDER [ARGS="--around 0 3 6"]     (LoCoMo: *.json)
 
 Each dialogue is remembered by POST /memories, and in the same run its sessions are documents,
-asked by POST /query. A passage holds a turn if it holds all of its words, so larger passages hold more: the
-tokens of the passages stand beside what they hold.
+asked by POST /query. A passage holds a turn if it holds all of its words, so larger passages hold
+more: the tokens of the passages stand beside what they hold.
 """
 
 import json

@@ -70,9 +70,9 @@ def _remove_orphaned_originals(namespace_id: uuid.UUID) -> None:
 def _stored(folder: str) -> set[str]:
     try:
         _, names = default_storage.listdir(folder)
-    except (
-        NotImplementedError,
-        FileNotFoundError,
-    ):  # the storage cannot list, or has no such folder
+    except (NotImplementedError, FileNotFoundError):  # it cannot list, or has no such folder
+        return set()
+    except OSError as error:
+        logger.warning("originals.not_listed", extra={"folder": folder, "error": str(error)})
         return set()
     return {f"{folder}/{name}" for name in names}

@@ -1,2 +1,2 @@
-"""How good the search is: golden sets, measures and runs. Imports retrieval and documents, and is
-imported by neither."""
+"""Measure the quality of search: golden sets, measures and runs. Imports retrieval and documents,
+which never import it."""

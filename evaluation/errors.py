@@ -1,17 +1,17 @@
-"""What can be wrong with golden sets, runs and feedback; each with a stable code."""
+"""Errors of golden sets, runs and feedback, each with a stable code."""
 
 from typing import Any
 
 
 class EvaluationError(Exception):
-    """The base of all; the message is for people."""
+    """The base class; the message is for people."""
 
     code = "evaluation_failed"
     details: Any = None
 
 
 class BadGoldenSet(EvaluationError):
-    """A file, a query or a judgement that cannot be taken."""
+    """A file, query or judgement that cannot be accepted."""
 
     code = "bad_golden_set"
 

@@ -2,12 +2,13 @@
 two wins, and which cannot work."""
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Warning, register
 
-FILES_ON_DISK = "django.core.files.storage.FileSystemStorage"
+from ragsite.settings.storage import BUCKET, ON_DISK
 
 
 @register()
@@ -39,19 +40,29 @@ def supabase_storage(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[C
     """The Supabase settings do not suffice to open the bucket; without this error files would
     silently be kept on disk."""
     bucket = settings.SUPABASE.bucket
-    if not bucket or settings.STORAGES["default"]["BACKEND"] != FILES_ON_DISK:
+    if not bucket or settings.STORAGES["default"]["BACKEND"] != ON_DISK:
         return []
-    address = (settings.SUPABASE.url or "https://PROJECT.supabase.co").rstrip("/")
     key = "SUPABASE_SERVICE_ROLE_KEY" if settings.SUPABASE.has_key else "a service role key"
     return [
         Error(
             f"SUPABASE_STORAGE_BUCKET is set, but originals would be kept on disk: {key} opens "
             "Supabase's own API, and object storage is reached by S3 here.",
-            hint="Make S3 access keys in the Supabase dashboard, install django-storages[s3] and "
-            "set STORAGE_BACKEND=storages.backends.s3.S3Storage and STORAGE_OPTIONS="
-            f'{{"bucket_name": "{bucket}", "endpoint_url": "{address}/storage/v1/s3", '
-            '"region_name": …, "access_key": …, "secret_key": …}. Or unset the bucket.',
+            hint="Make S3 access keys in the Supabase dashboard and set STORAGE_ACCESS_KEY and "
+            "STORAGE_SECRET_KEY, SUPABASE_URL and STORAGE_REGION. Or unset the bucket.",
             id="ragsite.E020",
+        )
+    ]
+
+
+@register()
+def object_storage(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    if settings.STORAGES["default"]["BACKEND"] != BUCKET or find_spec("boto3"):
+        return []
+    return [
+        Error(
+            "STORAGE_BUCKET is set, but boto3 is not installed.",
+            hint=".venv/bin/pip install -r requirements/s3.txt",
+            id="ragsite.E023",
         )
     ]
 

@@ -82,7 +82,7 @@ def language_models_can_be_used(
         )
         for setting, alias in (
             ("ANSWER_MODEL", settings.ANSWERS["model"]),
-            ("ANSWER_VERIFIER", settings.ANSWERS["verifier"]),  # blank: nobody
+            ("ANSWER_VERIFIER", settings.ANSWERS["verifier"]),  # blank: no model
             ("RERANK_LLM_MODEL", _alias_of_reranker()),
         )
         if alias not in models and (alias or setting == "ANSWER_MODEL")

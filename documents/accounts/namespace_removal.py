@@ -17,12 +17,18 @@ from django_q.tasks import async_task
 
 from documents.intake import originals
 from documents.jobs.claims import is_free
-from documents.models import ApiKey, DocumentVersion, Namespace, NamespaceRemoval
+from documents.models import (
+    ApiKey,
+    DocumentVersion,
+    Namespace,
+    NamespaceLink,
+    NamespaceRemoval,
+)
 from ragsite.access.actor import current_actor
 from ragsite.database.tenancy import operator
 from ragsite.platform.cache_clearing import clear_namespace
 
-from . import audit, keys
+from . import audit, keys, links
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +57,7 @@ def request_removal(namespace: Namespace) -> NamespaceRemoval:
         )
         if is_new:
             keys.revoke(ApiKey.objects.filter(namespace=locked))
+            links.revoke(NamespaceLink.objects.filter(namespace=locked))
             locked.deleting_since = Now()
             locked.save(update_fields=["deleting_since"])
             details = {"removal_id": str(removal.pk), "chunks": locked.chunk_count}

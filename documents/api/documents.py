@@ -5,10 +5,9 @@ import uuid
 from dataclasses import asdict
 from typing import Any
 
-from django.core.files.base import ContentFile
-from django.core.files.storage import default_storage
+from django.core.files.base import ContentFile, File
 from django.db.models import F, QuerySet
-from django.http import HttpResponseBase
+from django.http import HttpResponseBase, HttpResponseRedirect
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.exceptions import NotFound, ValidationError
@@ -21,7 +20,7 @@ from documents.api.ingest.results import ResultSerializer, result_of
 from documents.conversations.transcripts import read_transcript
 from documents.ingestion import removal
 from documents.ingestion.editing import MetadataTooLarge, SourceUriTaken, amend
-from documents.intake import intake
+from documents.intake import intake, originals
 from documents.listing import documents_matching
 from documents.models import CONVERSATION_MEDIA_TYPE, Chunk, Document, DocumentVersion
 from ragsite.access.rate_limits import BY_METHOD
@@ -197,28 +196,41 @@ class OriginalView(APIView):
     @extend_schema(
         operation_id="documents_original",
         parameters=[VERSION],
-        responses={(200, "*/*"): OpenApiResponse(OpenApiTypes.BINARY)},
+        responses={
+            (200, "*/*"): OpenApiResponse(OpenApiTypes.BINARY),
+            302: OpenApiResponse(description="`Location` is a signed address that expires."),
+        },
     )
     def get(self, request: Request, pk: uuid.UUID) -> HttpResponseBase:
-        """Return the file as it was uploaded, byte for byte."""
+        """Return the file as it was uploaded, byte for byte.
+
+        Where originals are in object storage, this redirects to a signed address that expires.
+        """
         with namespace(caller_of(request).namespace_id):
             version = find_version(request, find_document(pk))
-        return original_of(version, version.file_name or f"{pk}")
+        name = version.file_name or f"{pk}"
+        key, media_type = version.storage_key, version.media_type
+        if link := originals.signed_link(key, name=name, media_type=media_type):
+            return HttpResponseRedirect(link, headers={"Cache-Control": "private, no-store"})
+        return original_of(version, name)
 
 
 def original_of(version: DocumentVersion, name: str) -> HttpResponseBase:
-    """Return the stored file as a download; of a conversation, its transcript."""
+    """Return the stored file as a download, if it is still what was uploaded; of a conversation, its
+    transcript."""
     if version.media_type == CONVERSATION_MEDIA_TYPE:
         text = read_transcript(version).text.encode()
         file = ContentFile(text)
         return file_response(file, name=f"{name}.txt", media_type="text/plain", size=len(text))
     try:
-        original = default_storage.open(version.storage_key)
-    except FileNotFoundError:
-        raise ApiError(
-            "original_lost", "The stored original is missing.", http_status=500
-        ) from None
-    return file_response(original, name=name, media_type=version.media_type, size=version.byte_size)
+        original = originals.verified(version.storage_key, sha256=version.content_sha256)
+    except originals.StorageUnavailable as error:
+        raise ApiError(error.code, str(error), http_status=503, retry_after=5) from None
+    except originals.OriginalLost as error:
+        raise ApiError(error.code, str(error), http_status=500) from None
+    return file_response(
+        File(original), name=name, media_type=version.media_type, size=version.byte_size
+    )
 
 
 class DocumentReindexView(APIView):

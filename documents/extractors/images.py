@@ -59,6 +59,10 @@ class ImageExtractor(FileExtractor):
             warnings=tuple(_warnings(image, pages, unread, self.pictures)),
         )
 
+    def pictures_in(self, file: BinaryIO) -> Iterator[Image.Image | None]:
+        """Each picture of a file; None for one that cannot be decoded."""
+        return self._pictures(self._opened(file))
+
     def _opened(self, file: BinaryIO) -> Image.Image:
         with warnings.catch_warnings():
             warnings.simplefilter(

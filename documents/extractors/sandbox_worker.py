@@ -9,6 +9,7 @@ files. Whatever happens in the fork, the parent gets one response.
 
 import codecs
 import gc
+import importlib
 import json
 import os
 import resource
@@ -18,7 +19,7 @@ import socket
 import sys
 import traceback
 from contextlib import suppress
-from typing import Any
+from typing import Any, BinaryIO
 
 from documents.errors import BadFile, UnsupportedType
 from documents.extractors import Extractor, extractor_for, reader_for
@@ -89,6 +90,9 @@ def _sandbox(request: dict[str, Any], sandboxes: dict[str, Sandbox]) -> Sandbox:
 
 def _prepare(request: dict[str, Any], file: int) -> None:
     """Import libraries once, before forking: some take half a second."""
+    if "draw" in request:
+        _drawing_module()
+        return
     if _may_need_encoding_guess(request["media_type"], file):
         languages.load()  # a fork may not open files
     with suppress(UnsupportedType, ImportError):  # the fork reports it
@@ -96,6 +100,11 @@ def _prepare(request: dict[str, Any], file: int) -> None:
         extractor_for(request["media_type"])
         if len(sys.modules) > loaded:
             gc.freeze()  # so that garbage collection in a fork does not copy these pages
+
+
+def _drawing_module() -> Any:
+    """Imported only where pages are drawn, and before the first fork."""
+    return importlib.import_module("documents.extractors.drawing.pages")
 
 
 def _may_need_encoding_guess(media_type: str, file: int) -> bool:
@@ -191,6 +200,8 @@ def _extractor(request: dict[str, Any]) -> Extractor:
 def _read(request: dict[str, Any], file: int) -> bytes:
     try:
         with os.fdopen(file, "rb") as opened:
+            if "draw" in request:
+                return _draw(request, opened)
             return to_json(_extractor(request).extract_file(opened, name=request["name"]))
     except (BadFile, OcrUnavailable) as error:
         return _failure(error.code, str(error))
@@ -198,6 +209,12 @@ def _read(request: dict[str, Any], file: int) -> bytes:
         return _failure("resource_limit", "The file needs more memory than one file may use.")
     except RecursionError:
         return _failure("too_complex", "The file is nested too deeply.")
+
+
+def _draw(request: dict[str, Any], file: BinaryIO) -> bytes:
+    drawing = _drawing_module()
+    wanted = drawing.Drawing(**request["draw"])
+    return json.dumps(drawing.draw(file, request["media_type"], wanted)).encode()
 
 
 def _broken(message: str) -> bytes:

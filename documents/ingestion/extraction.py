@@ -109,6 +109,23 @@ class SandboxWorker:
             raise Unreadable(failure["code"], failure["message"])
         return from_json(answer)
 
+    def draw(self, file: BinaryIO, *, media_type: str, drawing: dict[str, Any]) -> dict[str, Any]:
+        """Draw one page in the sandbox, or find a passage on it (extractors/drawing/pages.py)."""
+        request = {
+            "media_type": media_type,
+            "memory_bytes": self.memory_bytes,
+            "output_bytes": self.output_bytes,
+            "cpu_seconds": self.cpu_seconds,
+            "wall_seconds": self.wall_seconds,
+            "sandbox": self.sandbox,
+            "ocr": None,
+            "draw": drawing,
+        }
+        answer = self._answer(request, file)
+        if failure := answer.get("failure"):
+            raise Unreadable(failure["code"], failure["message"])
+        return answer
+
     def survey(self, ocr: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return which layers of the sandbox work on this machine, by trying them out."""
         request = {"survey": True, "media_type": "", "sandbox": self.sandbox, "ocr": ocr}

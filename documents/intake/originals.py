@@ -26,6 +26,10 @@ class StorageFull(IngestError):
     code = "storage_full"
 
 
+class StorageUnavailable(IngestError):
+    code = "storage_unavailable"
+
+
 class OriginalLost(IngestError):
     code = "original_lost"
 
@@ -41,7 +45,8 @@ def store(content: File, *, namespace_id: uuid.UUID) -> str:
         remove(key)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StorageFull("There is no room left to store this file.") from error
-        raise
+        logger.error("original.not_stored", extra={"error": str(error)})
+        raise _unavailable() from error
     return key
 
 
@@ -51,12 +56,37 @@ def folder_of(namespace_id: uuid.UUID, day: date) -> str:
 
 @contextmanager
 def opened(key: str, *, sha256: str) -> Iterator[BinaryIO]:
-    """Open the original as a local file. Raises OriginalLost if it is missing or has changed."""
-    with _local_file(key) as file:
+    """Open the original as a local file. Raises OriginalLost if it is missing or has changed,
+    StorageUnavailable if it cannot be read now."""
+    with verified(key, sha256=sha256) as file:
+        yield file
+
+
+def verified(key: str, *, sha256: str) -> BinaryIO:
+    """The same for callers that close the file themselves."""
+    file = _local_file(key)
+    try:
         if digest_of(file) != sha256:
             raise OriginalLost("The stored original has changed; upload the document again.")
         file.seek(0)
-        yield file
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def signed_link(key: str, *, name: str, media_type: str) -> str | None:
+    """Return an address that expires and downloads the original straight from the object storage;
+    None if it is not kept in one, or STORAGE_LINK_SECONDS is 0."""
+    if not hasattr(default_storage, "signed_link"):
+        return None
+    link: str | None = default_storage.signed_link(key, name=name, media_type=media_type)
+    return link
+
+
+def opened_unchecked(key: str) -> BinaryIO:
+    """Open the original as a local file without reading it all first: to show a page of it."""
+    return _local_file(key)
 
 
 def digest_of(file: BinaryIO | File) -> str:
@@ -74,6 +104,8 @@ def _local_file(key: str) -> BinaryIO:
         return _copied(key)
     except FileNotFoundError as error:
         raise _missing() from error
+    except OSError as error:
+        raise _unavailable() from error
 
 
 def _copied(key: str) -> BinaryIO:
@@ -88,12 +120,19 @@ def _copied(key: str) -> BinaryIO:
         copy.close()
         if isinstance(error, FileNotFoundError):
             raise _missing() from error
+        if isinstance(error, OSError):
+            logger.warning("original.not_read", extra={"key": key, "error": str(error)})
+            raise _unavailable() from error
         raise
     return copy
 
 
 def _missing() -> OriginalLost:
     return OriginalLost("The stored original is missing; upload the document again.")
+
+
+def _unavailable() -> StorageUnavailable:
+    return StorageUnavailable("The storage of originals does not answer; try again shortly.")
 
 
 def remove(key: str) -> bool:
@@ -111,20 +150,28 @@ def remove(key: str) -> bool:
 def remove_all(namespace_id: uuid.UUID) -> tuple[int, list[str]]:
     """Delete all originals of a namespace, recorded or not; return (files removed, keys left).
 
-    A storage that cannot list its files keeps them.
+    A storage that cannot list its files keeps them; one that fails to is reported by the folder.
     """
     folder = f"uploads/{namespace_id}"
     removed, left = 0, []
-    for day in _listed(folder)[0]:
-        for name in _listed(f"{folder}/{day}")[1]:
-            key = f"{folder}/{day}/{name}"
+    try:
+        for key in _keys_below(folder):
             if remove(key):
                 removed += 1
             else:
                 left.append(key)
-        _remove_folder(f"{folder}/{day}")
+    except OSError:
+        logger.exception("originals.not_listed", extra={"folder": folder})
+        left.append(folder)
     _remove_folder(folder)
     return removed, left
+
+
+def _keys_below(folder: str) -> Iterator[str]:
+    for day in _listed(folder)[0]:
+        for name in _listed(f"{folder}/{day}")[1]:
+            yield f"{folder}/{day}/{name}"
+        _remove_folder(f"{folder}/{day}")
 
 
 def _listed(folder: str) -> tuple[list[str], list[str]]:

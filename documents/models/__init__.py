@@ -1,7 +1,7 @@
 """The tables: whose (namespaces), what (documents, collections), what they say (facts), how indexed
 (indexing, terms, reindexing), what work (jobs), what it costs (usage), who did what (audit), which
-logins are locked (logins), what is being deleted (removals), what belongs to the
-whole installation (operators)."""
+logins are locked (logins), who may ask without one (links), what is being deleted (removals), what
+belongs to the whole installation (operators)."""
 
 from .audit import AuditEvent
 from .collections import Collection, CollectionBatch, CollectionDocument
@@ -10,6 +10,7 @@ from .documents import Document, DocumentVersion
 from .facts import Fact
 from .indexing import Chunk, EmbeddingCache, IndexProfile
 from .jobs import IngestJob, WorkerHeartbeat
+from .links import NamespaceLink
 from .logins import LoginThrottle
 from .namespaces import ApiKey, Namespace, NamespaceUsage
 from .operators import NamespaceRemoval, OperatorKey
@@ -39,6 +40,7 @@ __all__ = [
     "LanguageModelUsage",
     "LoginThrottle",
     "Namespace",
+    "NamespaceLink",
     "NamespaceRemoval",
     "NamespaceUsage",
     "OperatorKey",

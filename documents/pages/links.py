@@ -10,7 +10,6 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import base36_to_int, int_to_base36
 
-_signer = signing.TimestampSigner(salt="ragsite.passage", sep="~")
 _SECONDS_PER_DAY = 86_400
 
 
@@ -22,6 +21,14 @@ class LinkedDocument:
     document_id: uuid.UUID
     version: int
     is_expired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SharedVia:
+    """The namespace's public link that a passage is opened through: its id and its address part."""
+
+    link_id: uuid.UUID
+    key: str
 
 
 class InvalidLink(ValueError):
@@ -36,31 +43,43 @@ def passage_url(
     start: int | None = None,
     end: int | None = None,
     base_url: str = "",
+    shared: SharedVia | None = None,
 ) -> str:
     """Return a link to the document's page, with the passage highlighted if there is a span.
 
-    PUBLIC_URL takes precedence over `base_url`, the address that the request came to.
+    PUBLIC_URL takes precedence over `base_url`, the address that the request came to. What is
+    `shared` opens through that public link only, and no longer than it.
     """
     value = f"{namespace_id.hex}{document_id.hex}{int_to_base36(version)}"
-    path = reverse("passage", args=[_signer.sign(value)])
+    token = _signer(shared.link_id if shared else None).sign(value)
+    if shared:
+        path = reverse("shared-passage", args=[shared.key, token])
+    else:
+        path = reverse("passage", args=[token])
     url = f"{settings.PUBLIC_URL or base_url.rstrip('/')}{path}"
     if start is None or end is None:
         return url
     return f"{url}?{urlencode({'start': start, 'end': end})}#passage"
 
 
-def read_token(token: str) -> LinkedDocument:
+def read_token(token: str, *, shared: uuid.UUID | None = None) -> LinkedDocument:
     """Raise InvalidLink for a token that we did not sign. Expired ones are returned as such."""
+    signer = _signer(shared)
     try:
-        value = _signer.unsign(token)
+        value = signer.unsign(token)
         linked = uuid.UUID(value[:32]), uuid.UUID(value[32:64]), base36_to_int(value[64:])
     except (signing.BadSignature, ValueError):
         raise InvalidLink from None
     try:
-        _signer.unsign(token, max_age=settings.PASSAGE_LINK_DAYS * _SECONDS_PER_DAY)
+        signer.unsign(token, max_age=settings.PASSAGE_LINK_DAYS * _SECONDS_PER_DAY)
     except signing.SignatureExpired:
         return LinkedDocument(*linked, is_expired=True)
     return LinkedDocument(*linked)
+
+
+def _signer(link_id: uuid.UUID | None) -> signing.TimestampSigner:
+    salt = f"ragsite.passage.{link_id.hex}" if link_id else "ragsite.passage"
+    return signing.TimestampSigner(salt=salt, sep="~")
 
 
 def base_url_of(request: HttpRequest) -> str:

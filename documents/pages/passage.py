@@ -1,7 +1,7 @@
-"""GET /d/{token}: a cited passage, highlighted in the text around it.
+"""GET /d/{token}: a cited passage, highlighted in the text around it and on its page.
 
-A link opens one version of one document. After PASSAGE_LINK_DAYS it opens only for operators who
-are signed in.
+A link opens one version of one document. After PASSAGE_LINK_DAYS it opens only for people who are
+signed in. GET /s/{key}/d/{token} is the same for visitors of a public link.
 """
 
 from dataclasses import dataclass
@@ -9,25 +9,21 @@ from typing import Any
 
 from django.db.models import F
 from django.db.models.functions import Length, Substr
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from documents.models import DocumentVersion
-from ragsite.database.tenancy import namespace, operator
+from documents.models import DocumentVersion, NamespaceLink
+from ragsite.access.rate_limits import RateLimited
+from ragsite.database.tenancy import namespace
 
-from .links import InvalidLink, LinkedDocument, read_token
+from . import drawing
+from .frame import frame
+from .opening import GONE, HEADERS, NOT_FOUND, NotOpened, Opening, open_document
+from .parameters import number
 
 SHOWN = 20_000  # characters on one page
 BEFORE = 6_000  # of these, in front of the passage
-MAX_POSITION = 2**31 - 1
-
-# The link is the key to the document: it must not reach other sites, caches or search engines.
-HEADERS = {
-    "Cache-Control": "private, no-store",
-    "Referrer-Policy": "no-referrer",
-    "X-Robots-Tag": "noindex, nofollow",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,64 +51,94 @@ def window(length: int, *, start: int, end: int, first: int | None = None) -> Wi
 
 
 @require_safe
-def passage_page(request: HttpRequest, token: str) -> HttpResponse:
+def passage_page(request: HttpRequest, token: str, key: str = "") -> HttpResponseBase:
     try:
-        linked = read_token(token)
-    except InvalidLink:
-        return _sorry(request, 404)
-    if linked.is_expired and not _is_operator(request):
-        return _sorry(request, 410)
-    found = _shown(linked, request.GET)
-    if found is None:
-        return _sorry(request, 404)
-    return _page(request, "pages/passage.html", found)
+        opening = open_document(request, token, key)
+        context = _shown(opening, request.GET)
+    except NotOpened as error:
+        return sorry(request, error.status, is_public=bool(key))
+    except RateLimited as error:
+        return sorry(request, error.status_code, is_public=True)
+    return _page(request, "pages/passage.html", context)
 
 
-def _shown(linked: LinkedDocument, parameters: QueryDict) -> dict[str, Any] | None:
-    """Return what the template needs; None if the document or this version is gone."""
-    with namespace(linked.namespace_id):
-        versions = DocumentVersion.objects.filter(
-            document_id=linked.document_id,
-            number=linked.version,
-            published_at__isnull=False,
-            namespace__deleting_since__isnull=True,
-        ).select_related("document")
+def sorry(request: HttpRequest, status: int, *, is_public: bool = False) -> HttpResponse:
+    """A page that says why nothing is shown."""
+    context = {
+        "is_expired": status == GONE,
+        "is_busy": status not in (GONE, NOT_FOUND),
+        "is_public": is_public,
+    }
+    return _page(request, "pages/no_passage.html", context, status=status)
+
+
+def _shown(opening: Opening, parameters: QueryDict) -> dict[str, Any]:
+    """Return what the template needs. Raise NotOpened if the document or this version is gone."""
+    start, end = number(parameters, "start") or 0, number(parameters, "end") or 0
+    with namespace(opening.linked.namespace_id):
+        versions = opening.versions()
         version = (
             versions.defer("text")
             .annotate(length=Length("text"), live_version=F("document__live_version"))
             .first()
         )
         if version is None:
-            return None
-        start, end = _number(parameters, "start") or 0, _number(parameters, "end") or 0
-        seen = window(version.length, start=start, end=end, first=_number(parameters, "from"))
+            raise NotOpened(NOT_FOUND)
+        pages = version.outline.get("pages", [])
+        page = _chosen_page(pages, parameters, start)
+        first = number(parameters, "from")
+        if first is None and page and number(parameters, "page"):
+            first = page["start"]
+        seen = window(version.length, start=start, end=end, first=first)
         text = versions.values_list(Substr("text", seen.first + 1, SHOWN), flat=True)[0]
     before, passage, after = seen.cut(text)
+    has_passage = start < end <= version.length
     return {
+        **frame(opening.person),
+        "opening": opening,
+        "shared_name": shared_name(opening.via),
         "document": version.document,
         "version": version,
         "before": before,
         "passage": passage,
         "after": after,
-        "page": _page_at(version.outline.get("pages", []), start) if passage else None,
-        "section": _section_at(version.outline.get("headings", []), start) if passage else "",
+        "has_passage": has_passage,
+        "page": _page_at(pages, start) if has_passage else None,
+        "section": _section_at(version.outline.get("headings", []), start) if has_passage else "",
         "is_superseded": version.number != version.live_version,
         "start": start,
         "end": end,
         "earlier": max(seen.first - SHOWN, 0) if seen.first else None,
         "later": seen.last if seen.last < version.length else None,
+        **_picture(version, pages, page),
     }
 
 
-def _number(parameters: QueryDict, name: str) -> int | None:
-    value = parameters.get(name, "")
-    if not (value.isascii() and value.isdecimal() and len(value) <= 10):
-        return None
-    return min(int(value), MAX_POSITION)
+def shared_name(via: NamespaceLink | None) -> str:
+    return via.namespace.name or via.namespace.slug if via else ""
 
 
-def _sorry(request: HttpRequest, status: int) -> HttpResponse:
-    return _page(request, "pages/no_passage.html", {"is_expired": status == 410}, status=status)
+def _picture(
+    version: DocumentVersion, pages: list[dict[str, Any]], page: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Which page is shown as a picture, and its neighbours."""
+    if page is None or not drawing.has_pictures(version):
+        return {"shown_page": None}
+    shown = int(page["number"])
+    return {
+        "shown_page": shown,
+        "pages_count": len(pages),
+        "previous_page": shown - 1 if shown > 1 else None,
+        "next_page": shown + 1 if shown < len(pages) else None,
+    }
+
+
+def _chosen_page(
+    pages: list[dict[str, Any]], parameters: QueryDict, start: int
+) -> dict[str, Any] | None:
+    wanted = number(parameters, "page") or _page_at(pages, start)
+    named = next((page for page in pages if page["number"] == wanted), None)
+    return named or (pages[0] if pages else None)
 
 
 def _page(
@@ -122,11 +148,6 @@ def _page(
     for name, value in HEADERS.items():
         response[name] = value
     return response
-
-
-def _is_operator(request: HttpRequest) -> bool:
-    with operator():  # sessions and users are the operators' tables
-        return bool(request.user.is_active and request.user.is_staff)
 
 
 def _page_at(pages: list[dict[str, Any]], position: int) -> int | None:

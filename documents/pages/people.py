@@ -8,9 +8,11 @@ import json
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from urllib.parse import urlencode
 
-from django.contrib.auth.models import AbstractBaseUser
-from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, JsonResponse
+from django.urls import reverse
 from rest_framework.exceptions import MethodNotAllowed, ParseError
 
 from documents.models import Namespace
@@ -21,13 +23,21 @@ from ragsite.platform.errors import ApiError, exception_handler
 View = Callable[..., HttpResponseBase]
 
 
+def may_sign_in(user: AbstractBaseUser | AnonymousUser) -> bool:
+    """Whether the user is one who may use the pages."""
+    return bool(user.is_active and getattr(user, "is_staff", False))
+
+
 def signed_in(request: HttpRequest) -> AbstractBaseUser | None:
     """Return the user, if it is one who may use the pages."""
     with operator():
         user = request.user
-        if user.is_active and getattr(user, "is_staff", False):
-            return user
-    return None
+        return user if isinstance(user, AbstractBaseUser) and may_sign_in(user) else None
+
+
+def is_operator(user: AbstractBaseUser) -> bool:
+    """Whether the user may open the admin."""
+    return bool(getattr(user, "is_staff", False))
 
 
 def namespaces_of(user: AbstractBaseUser) -> list[Namespace]:
@@ -43,14 +53,45 @@ def find_namespace(user: AbstractBaseUser, slug: Any) -> Namespace:
     raise ApiError("not_found", "There is no such namespace.", http_status=404)
 
 
-def json_view(view: Callable[..., HttpResponseBase]) -> View:
-    """Make a view of (request, user, data) that takes JSON from signed-in people only.
+def chosen_namespace(request: HttpRequest, namespaces: list[Namespace]) -> Namespace | None:
+    """Return the one that the address names, else the first."""
+    wanted = request.GET.get("namespace", "")
+    first = namespaces[0] if namespaces else None
+    return next((each for each in namespaces if each.slug == wanted), first)
+
+
+def page_view(view: View) -> View:
+    """Make a page of (request, user, …) for signed-in people; others are sent to sign in."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        user = signed_in(request)
+        if user is None:
+            back = urlencode({"next": request.get_full_path()})
+            return HttpResponseRedirect(f"{reverse('sign-in')}?{back}")
+        if request.method not in ("GET", "HEAD"):
+            return refused(MethodNotAllowed(str(request.method)))
+        return view(request, user, *args, **kwargs)
+
+    return wrapped
+
+
+def json_view(view: View) -> View:
+    """Make a view of (request, user, data, …) that takes JSON from signed-in people only.
 
     Its errors come in the API's envelope. Django's CSRF check applies, as to every session.
     """
+    return _posted(view, json_body)
 
+
+def form_view(view: View) -> View:
+    """The same for multipart forms: `data` has the form's fields and files."""
+    return _posted(view, _form)
+
+
+def _posted(view: View, read: Callable[[HttpRequest], Any]) -> View:
     @wraps(view)
-    def wrapped(request: HttpRequest) -> HttpResponseBase:
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
             user = signed_in(request)
             if user is None:
@@ -58,14 +99,15 @@ def json_view(view: Callable[..., HttpResponseBase]) -> View:
             if request.method != "POST":
                 raise MethodNotAllowed(str(request.method))
             set_actor(USER, user.get_username())
-            return view(request, user, _body(request))
+            return view(request, user, read(request), *args, **kwargs)
         except Exception as error:
-            return _refused(error)
+            return refused(error)
 
     return wrapped
 
 
-def _refused(error: Exception) -> HttpResponseBase:
+def refused(error: Exception) -> HttpResponseBase:
+    """Return an error in the API's envelope."""
     shown = exception_handler(error, {})
     response = JsonResponse(shown.data, status=shown.status_code)
     if "Retry-After" in shown.headers:
@@ -73,11 +115,18 @@ def _refused(error: Exception) -> HttpResponseBase:
     return response
 
 
-def _body(request: HttpRequest) -> dict[str, Any]:
+def json_body(request: HttpRequest) -> dict[str, Any]:
     try:
         data = json.loads(request.body)
     except ValueError:
         raise ParseError("The body is not JSON.") from None
     if not isinstance(data, dict):
         raise ParseError("The body is not a JSON object.")
+    return data
+
+
+def _form(request: HttpRequest) -> Any:
+    data: Any = request.POST.copy()
+    for name, files in request.FILES.lists():
+        data.setlist(name, files)
     return data

@@ -1,4 +1,4 @@
-"""What each part is worth: the same golden set under one change at a time."""
+"""Measure the effect of each part: one golden set, changing one option at a time."""
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,7 @@ class ChunkSize:
 
 @dataclass(frozen=True, slots=True)
 class VariantResult:
-    """A variant's run; against the base run of its table the gain in nDCG@10 and its p-value."""
+    """A variant's run, and its gain in nDCG@10 over the base run of its table, with p-value."""
 
     name: str
     run: EvaluationRun
@@ -50,7 +50,7 @@ class VariantResult:
 
 
 def variants(weights: Sequence[float]) -> Iterator[tuple[str, RunOptions]]:
-    """The base first: what the service does by default, without a reranker."""
+    """Return the variants; first the base, which is the default without a reranker."""
     base = RunOptions(rerank="none")
     yield BASE, base
     yield "semantic", replace(base, mode="semantic")
@@ -85,7 +85,7 @@ def ablate_chunks(
     *,
     started: Callable[[str], ProgressCallback],
 ) -> list[VariantResult]:
-    """The documents as they are cut now, then copies of them under each size and overlap."""
+    """Measure the documents with their present chunks, then copies with each size and overlap."""
     current, base = tenant.active_profile, RunOptions(rerank="none")
     now = f"{current.chunker} {current.chunk_size}/{current.chunk_overlap}"
     run = measure_now(golden_set, base, label=f"ablation: {now}", progress=started(now))
@@ -112,7 +112,8 @@ def ablate_chunks(
 
 @contextmanager
 def _profile(tenant: Namespace, cut: ChunkSize) -> Iterator[IndexProfile]:
-    """Like the namespace's own but for the cut; gone when the block ends."""
+    """Create a profile with another chunk size and overlap, and delete it at the end of the
+    block."""
     current = tenant.active_profile
     wrong = chunking_errors(
         current.chunker, size=cut.size, overlap=cut.overlap, options=current.chunker_options

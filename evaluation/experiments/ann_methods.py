@@ -1,4 +1,4 @@
-"""hnsw against ivfflat against a scan, on a namespace's own vectors, in a table of their own."""
+"""Compare hnsw, ivfflat and a scan on a copy of a namespace's vectors in a separate table."""
 
 import json
 import math
@@ -13,13 +13,13 @@ from documents.models import Namespace
 from evaluation.measures.metrics import percentiles
 
 TABLE = "measured_vectors"
-MIN_VECTORS = 100  # vectors: with fewer there is nothing to approximate
+MIN_VECTORS = 100  # with fewer vectors there is nothing to approximate
 
 
 @dataclass(frozen=True, slots=True)
 class IndexMethod:
     name: str
-    build: str  # SQL of its index; blank for a scan
+    build: str  # SQL that defines the index; blank for a scan
     settings: dict[str, str]
 
 
@@ -35,10 +35,10 @@ class MethodResult:
 def measure_methods(
     tenant: Namespace, vectors: Sequence[Sequence[float]], *, ks: Sequence[int] = (10, 100)
 ) -> tuple[int, list[MethodResult]]:
-    """How many vectors there are, and what each method finds of the exact answer. As operator:
-    the table lives and ends with this transaction."""
+    """Return the number of vectors, and the recall of each method. Inside operator(); the table is
+    dropped at the end of the transaction."""
     with transaction.atomic(using="operator"), connections["operator"].cursor() as cursor:
-        cursor.execute("SET LOCAL statement_timeout = 0")  # an index is built as long as it takes
+        cursor.execute("SET LOCAL statement_timeout = 0")  # no time limit for building an index
         dimensions = tenant.active_profile.dimensions
         cursor.execute(
             f"CREATE TEMP TABLE {TABLE} ON COMMIT DROP AS SELECT id, "  # noqa: S608
@@ -94,7 +94,7 @@ def _methods(rows: int) -> Iterator[IndexMethod]:
     hnsw = "USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16, ef_construction = 64)"
     for width in (100, 200):
         yield IndexMethod(f"hnsw, ef_search {width}", hnsw, {"hnsw.ef_search": str(width)})
-    # As pgvector advises: a list for every thousand rows, and the root of them looked into.
+    # As pgvector recommends: rows / 1000 lists, and probes in the square root of that.
     lists = max(10, min(rows // 1000, round(math.sqrt(rows))))
     ivfflat = f"USING ivfflat (embedding halfvec_cosine_ops) WITH (lists = {lists})"
     for probes in dict.fromkeys((1, round(math.sqrt(lists)), max(1, lists // 2))):
@@ -105,7 +105,7 @@ def _methods(rows: int) -> Iterator[IndexMethod]:
 def _nearest(
     cursor: CursorWrapper, vector: Sequence[float], k: int, settings: dict[str, str]
 ) -> tuple[list[str], float]:
-    # By rule, not by the planner's guess: with settings by the index, without by a scan.
+    # Not left to the planner: use the index for methods with settings, else a scan.
     wanted = {"enable_seqscan": "off" if settings else "on", **settings}
     wanted["enable_indexscan"] = "on" if settings else "off"
     for name, value in wanted.items():

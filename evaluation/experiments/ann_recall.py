@@ -1,5 +1,5 @@
-"""How much of the exact answer the vector index finds: by the namespace's size, and by how much of
-it a filter leaves."""
+"""Measure the recall of the vector index, by size of the namespace and selectivity of the
+filter."""
 
 import time
 import uuid
@@ -18,10 +18,10 @@ from retrieval.candidates import dense
 from retrieval.candidates.scope import SearchScope, passing
 from retrieval.search_context import SearchedIndex
 
-MIN_GOLDEN_QUERIES = 20  # golden queries; with fewer, chunks are asked for their neighbours instead
-EVERYTHING = 10**12  # rows: more than any namespace has, so that all is scanned
+MIN_GOLDEN_QUERIES = 20  # with fewer golden queries, the vectors of chunks are used instead
+EVERYTHING = 10**12  # rows; more than any namespace has, so that all are scanned
 SIZES = ((1_000, "< 1k"), (10_000, "1k – 10k"), (100_000, "10k – 100k"), (EVERYTHING, "≥ 100k"))
-# By its id, so that the same documents pass each time. 2³² values, from −2³¹.
+# By a hash of the id, so that the same documents pass each time. 2³² values from −2³¹.
 CONDITION = "(hashtext(document.id::text)::float8 + 2147483648) / 4294967296 < %(share)s"
 
 
@@ -32,8 +32,8 @@ class AnnRecall:
     share: float  # of the documents that pass the filter
     left: int  # chunks of those
     queries: int
-    plan: str  # the most frequent one
-    recall: float  # mean share of the k nearest that was found
+    plan: str  # the most frequent plan
+    recall: float  # mean fraction of the k nearest that was found
     worst: float
     p50_ms: float
     p95_ms: float
@@ -52,8 +52,8 @@ def ann_recall(
     k: int,
     always_index: bool = False,
 ) -> Iterator[AnnRecall]:
-    """As the search would look, against a scan of everything. `always_index`: also where the
-    search would rather scan, because few chunks are left."""
+    """Compare the search's own plan with a full scan. `always_index` uses the index even if so few
+    chunks are left that the search would scan them."""
     vectors = question_vectors(tenant, queries)
     for share in shares if vectors else ():
         with namespace(tenant.pk):
@@ -63,7 +63,7 @@ def ann_recall(
 
 
 def question_vectors(tenant: Namespace, queries: int) -> list[list[float]]:
-    """Of the namespace's golden queries; without enough of them, of its own chunks."""
+    """Return vectors of the namespace's golden queries or, if there are too few, of its chunks."""
     with namespace(tenant.pk):
         texts = list(GoldenQuery.objects.values_list("text", flat=True)[:queries])
         if len(texts) < min(MIN_GOLDEN_QUERIES, queries):

@@ -1,4 +1,4 @@
-"""Two profiles of one namespace side by side, by what is known to be right."""
+"""Compare two profiles of a namespace on a golden set."""
 
 from statistics import fmean
 from typing import Any
@@ -21,7 +21,7 @@ DEPTH = 50
 
 
 def on_golden_set(reindex: Reindex) -> dict[str, Any] | None:
-    """On the namespace's largest golden set; None if it has none that measures anything."""
+    """Compare on the namespace's largest golden set; None without a usable one."""
     with namespace(reindex.namespace_id):
         sets = GoldenSet.objects.annotate(size=Count("queries")).order_by("-size", "name")
         golden_set = sets.first()

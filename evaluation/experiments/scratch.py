@@ -1,4 +1,4 @@
-"""A copy of a namespace's documents under another profile, for as long as it is measured."""
+"""Temporary copies of a namespace's documents under another profile, for measuring."""
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +32,7 @@ class CopyFailed(EvaluationError):
 @dataclass(frozen=True, slots=True)
 class Scratch:
     namespace_id: uuid.UUID
-    own_ids: Mapping[uuid.UUID, uuid.UUID]  # of the copies → of what they are copies of
+    own_ids: Mapping[uuid.UUID, uuid.UUID]  # ids of the copies → ids of the originals
 
 
 @contextmanager
@@ -42,8 +42,8 @@ def copied(
     *,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[Scratch]:
-    """All that is searchable in the namespace, indexed under the profile in a namespace of its
-    own; gone again, with its files, when the block ends. For operators' commands."""
+    """Copy everything searchable into a new namespace indexed under the profile; deleted, with its
+    files, at the end of the block. For operators' commands."""
     with operator():
         copy = keys.create_namespace(
             f"{SLUG}{uuid.uuid4().hex[:12]}",
@@ -51,7 +51,8 @@ def copied(
             profile=profile,
             language=tenant.language,
         )
-        quotas.set_quotas(copy, dict.fromkeys(quotas.NAMES, 0))  # what is there fits once more
+        # the copy may be as large as the original
+        quotas.set_quotas(copy, dict.fromkeys(quotas.NAMES, 0))
     try:
         yield _fill(copy, tenant, progress)
     finally:

@@ -1,4 +1,4 @@
-"""Editing golden sets, queries and judgements: shared by API, admin and import.
+"""Edit golden sets, queries and judgements; used by API, admin and import.
 
 Call inside namespace() or operator().
 """
@@ -37,7 +37,7 @@ def find_set(name: str, *, namespace_id: uuid.UUID) -> GoldenSet:
 
 
 def read_filters(filters: Mapping[str, Any]) -> Filters:
-    """A query's stored filters, as the search takes them."""
+    """Convert a query's stored filters to the search's Filters."""
     form = FiltersSerializer(data=dict(filters))
     if not form.is_valid():
         raise BadGoldenSet(f"These filters cannot be used: {_sentence(form.errors)}")
@@ -62,7 +62,7 @@ def check_query(text: str, filters: Mapping[str, Any]) -> None:
     if len(text) > MAX_QUERY_LENGTH:
         raise BadGoldenSet(f"A query has at most {MAX_QUERY_LENGTH:,} characters.")
     if "\x00" in text:
-        raise BadGoldenSet("A query cannot hold NUL characters.")
+        raise BadGoldenSet("A query cannot contain NUL characters.")
     read_filters(filters)
 
 
@@ -96,7 +96,7 @@ def judge(
     part: int | None = None,
     is_hard_negative: bool = False,
 ) -> Judgement:
-    """Judge a document, or a span of its live text named by offsets or by quotation. Replaces a
+    """Judge a document, or a span of its live text given by offsets or as a quotation. Replaces a
     judgement on the same span, which keeps its part of the answer unless `part` is passed."""
     if not 0 <= grade <= HIGHEST_GRADE:
         raise BadGoldenSet(f"A grade is between 0 and {HIGHEST_GRADE}.")
@@ -125,7 +125,7 @@ def judge(
 
 
 def placed(document: Document, *, span: tuple[int, int] | None, quote: str) -> tuple[int, int, str]:
-    """(start, end, quote) in the document's live text."""
+    """Return (start, end, quote) in the document's live text."""
     text = live_text(document)
     if span and not quote:
         start, end = span
@@ -139,7 +139,7 @@ def placed(document: Document, *, span: tuple[int, int] | None, quote: str) -> t
 
 
 def live_text(document: Document) -> str:
-    """The text of the live version; blank before the first version is ready."""
+    """Return the text of the live version; blank before the first version is ready."""
     live = DocumentVersion.objects.filter(document=document, state=DocumentVersion.State.LIVE)
     return live.values_list("text", flat=True).first() or ""
 
@@ -147,10 +147,10 @@ def live_text(document: Document) -> str:
 def by_source(
     namespace_id: uuid.UUID, source_uris: Collection[str]
 ) -> Iterator[tuple[str, Document]]:
-    """The documents with these sources, as far as they exist."""
+    """Return the documents with these sources, by source; missing ones are left out."""
     wanted = list(dict.fromkeys(source_uris))
     for start in range(0, len(wanted), BATCH):
-        # By its hash, because that is what the unique index holds.
+        # By its hash, because the unique index is on the hash.
         digests = [
             hashlib.md5(uri.encode(errors="replace"), usedforsecurity=False).hexdigest()
             for uri in wanted[start : start + BATCH]

@@ -1,4 +1,4 @@
-"""Golden sets out of a namespace: as they were imported, and as training data for rerankers."""
+"""Export golden sets: in the formats of import, and as training data for rerankers."""
 
 import json
 from collections.abc import Iterator
@@ -12,7 +12,8 @@ from .formats import Article, GoldenAnswer, GoldenQuestion, write_beir
 
 
 def questions_of(golden_set: GoldenSet) -> list[GoldenQuestion]:
-    """Inside namespace(), or as operator(), like all of these."""
+    """Return the set's queries and judgements. Inside namespace() or operator(), like all of
+    these."""
     return [
         GoldenQuestion(
             text=query.text,
@@ -38,7 +39,7 @@ def questions_of(golden_set: GoldenSet) -> list[GoldenQuestion]:
 
 
 def export_beir(golden_set: GoldenSet, folder: Path) -> None:
-    """With all that is searchable in the namespace as the corpus."""
+    """Export a BEIR folder whose corpus is everything searchable in the namespace."""
     write_beir(folder, questions_of(golden_set), _corpus(golden_set))
 
 
@@ -49,8 +50,8 @@ def _corpus(golden_set: GoldenSet) -> Iterator[Article]:
 
 
 def training_rows(golden_set: GoldenSet) -> Iterator[str]:
-    """JSON lines {"query", "positive", "grade", "negatives"}: one for every relevant answer of a
-    query that has hard negatives."""
+    """Write JSON lines {"query", "positive", "grade", "negatives"}: one for each relevant answer of
+    a query with hard negatives."""
     for query in golden_set.queries.prefetch_related("judgements__document"):
         judgements = list(query.judgements.all())
         negatives = [_text(j) for j in judgements if j.is_hard_negative]

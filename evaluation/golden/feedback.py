@@ -1,4 +1,4 @@
-"""Users' feedback on answers: stored, and turned into golden queries with judgements."""
+"""Store users' feedback on answers, and turn it into golden queries with judgements."""
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ from retrieval.models import QueryLog
 from .curating import add_query, judge, placed
 
 TAG = "from-feedback"
-USEFUL = {"yes": True, "no": False, "unsaid": None}  # as commands and the admin name it
+USEFUL = {"yes": True, "no": False, "unsaid": None}  # the name in commands and the admin
 # Grades of selected passages. A click means that it looked right; 3 is left to human judges.
 GRADES = {True: 2, None: 1, False: 0}
 TIME_TO_CHOOSE = timedelta(minutes=10)
@@ -40,7 +40,7 @@ def record_feedback(
     useful: bool | None = None,
     comment: str = "",
 ) -> Feedback:
-    """Store feedback on a logged question (`query_id`), or on one named by its text (`query`)."""
+    """Store feedback on a logged question (`query_id`) or on a question by its text (`query`)."""
     line = query_log.find(namespace_id, query_id) if query_id else None
     if query_id and line is None:
         raise UnknownQuery(
@@ -49,7 +49,7 @@ def record_feedback(
     chunk_ids = list(dict.fromkeys(selected_chunk_ids))
     try:
         return _create(namespace_id, line, query, filters, chunk_ids, useful, comment)
-    except IntegrityError:  # a document was deleted at the same moment
+    except IntegrityError:  # a document was deleted at the same time
         raise _unknown(chunk_ids) from None
 
 
@@ -90,7 +90,7 @@ def _create(
 
 
 def _chunks(chunk_ids: Sequence[uuid.UUID]) -> list[Chunk]:
-    """The chunks, in any order. Raises UnknownChunks, which names the missing ones."""
+    """Return the chunks, in any order. Raises UnknownChunks, which names the missing ones."""
     found = Chunk.objects.only("document_id", "start", "end", "content").in_bulk(chunk_ids)
     if missing := [chunk_id for chunk_id in chunk_ids if chunk_id not in found]:
         raise _unknown(missing)
@@ -113,16 +113,16 @@ class Curated:
     queries: int = 0
     judgements: int = 0
     judged_already: int = 0  # passages
-    gone: int = 0  # passages that their documents no longer have
+    gone: int = 0  # passages that are no longer in their documents
     foreign: int = 0  # feedback of other namespaces
     refused: list[str] = field(default_factory=list)
 
 
 def curate(golden_set: GoldenSet, feedback: Iterable[Feedback]) -> Curated:
-    """Make each question a query of the set, and each selected passage a judgement, or a hard
-    negative if the answer was not useful. Existing judgements stay as they are.
+    """Add each question to the set, and each selected passage as a judgement, or as a hard negative
+    if the answer was not useful. Existing judgements stay as they are.
 
-    Called where rows may be seen: inside namespace(), or as operator().
+    Inside namespace() or operator().
     """
     curated = Curated()
     questions: dict[str, list[Feedback]] = {}
@@ -150,7 +150,7 @@ def curate(golden_set: GoldenSet, feedback: Iterable[Feedback]) -> Curated:
 
 
 def _judge_selected(query: GoldenQuery, responses: Sequence[Feedback], curated: Curated) -> None:
-    """Judge the selected passages; where people disagree, the best grade counts."""
+    """Judge the selected passages; if people disagree, the best grade counts."""
     judged = [
         Judged(str(j.pk), j.source_uri, j.grade, j.start, j.end) for j in query.judgements.all()
     ]
@@ -182,8 +182,8 @@ def disliked(lines: QuerySet[QueryLog]) -> QuerySet[QueryLog]:
 
 
 def without_selection(lines: QuerySet[QueryLog]) -> QuerySet[QueryLog]:
-    """Questions with hits of which none was selected or found useful, while the namespace's clients
-    did send selections for others: otherwise their absence means nothing."""
+    """Return questions with hits of which none was selected or found useful. Empty if the
+    namespace's clients never send selections, because then their absence means nothing."""
     selecting = Feedback.objects.exclude(selected_chunk_ids=[])
     sent_then = selecting.filter(
         namespace=OuterRef("namespace"),

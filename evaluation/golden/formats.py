@@ -1,4 +1,4 @@
-"""Golden sets as files: JSON lines, CSV, and BEIR folders, read into and written from one shape."""
+"""Read and write golden sets as JSON lines, CSV and BEIR folders."""
 
 import csv
 import io
@@ -36,7 +36,7 @@ class GoldenAnswer:
     end: int | None = None
     hard_negative: bool = False
     part: int = 0
-    by_name: bool = False  # source_uri may be the name of the document's file
+    by_name: bool = False  # source_uri may be just the file name
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class GoldenQuestion:
     answers: list[GoldenAnswer] = field(default_factory=list)
 
 
-# -- JSON lines: one query a line, its judgements inside ------------------------------
+# -- JSON lines: one query per line, with its judgements ------------------------------
 
 
 def read_jsonl(lines: Iterable[str]) -> list[GoldenQuestion]:
@@ -74,8 +74,8 @@ def _question(row: Any, number: int) -> GoldenQuestion:
 
 
 def _quoted(row: Mapping[str, Any], number: int) -> Iterator[GoldenAnswer]:
-    """A question that quotes its document: one "quote", with equally good ones under "also"; or
-    "quotes", which are all needed. A list among these holds alternatives."""
+    """Read a question with quotations: one "quote", with equally good ones in "also", or "quotes",
+    which are all needed. A list among these contains alternatives."""
     document = next((row[name] for name in ("doc", "document", "source_uri") if row.get(name)), "")
     also = _texts(_of_kind(row, "also", list, number), "also", number)
     needed = _of_kind(row, "quotes", list, number)
@@ -151,7 +151,7 @@ def _answer_row(answer: GoldenAnswer) -> dict[str, Any]:
     return row | ({"hard_negative": True} if answer.hard_negative else {})
 
 
-# -- CSV: one judgement a row; rows of one query share its text ---------------------------
+# -- CSV: one judgement per row; rows of one query share its text -------------------------
 
 
 def read_csv(text: str) -> list[GoldenQuestion]:
@@ -234,19 +234,19 @@ class Article:
 
 
 def read_beir(folder: Path, *, split: str = "") -> tuple[list[GoldenQuestion], str]:
-    """The judged queries of a split, and which that was: test, if there are several."""
+    """Return the judged queries of a split, and its name: test, if there are several."""
     path = _qrels(folder, split)
     judged: dict[str, list[GoldenAnswer]] = {}
     for number, line in enumerate(_lines(path), start=1):
         cells = line.rstrip("\n").split("\t")
         if number == 1 and not cells[-1].strip().lstrip("-").isdigit():
             continue  # the header
-        if len(cells) == 4:  # TREC's own: query, 0, document, grade
+        if len(cells) == 4:  # TREC's format: query, 0, document, grade
             cells = [cells[0], *cells[2:]]
         if len(cells) != 3:
             raise BadGoldenSet(f"{path.name}, line {number}: expected query, document and grade.")
         query, document, grade = (cell.strip() for cell in cells)
-        # TREC marks what is worse than not relevant below 0.
+        # TREC uses grades below 0 for worse than not relevant.
         worth = max(0, _whole(grade.lstrip("-"), number) * (-1 if grade.startswith("-") else 1))
         judged.setdefault(query, []).append(GoldenAnswer(document, worth))
     questions = []
@@ -270,7 +270,7 @@ def read_corpus(folder: Path) -> Iterator[Article]:
 def _qrels(folder: Path, split: str) -> Path:
     files = sorted((folder / "qrels").glob("*.tsv"))
     if not files:
-        raise BadGoldenSet(f"{folder} is no BEIR folder: there is no qrels/*.tsv in it.")
+        raise BadGoldenSet(f"{folder} is not a BEIR folder: it contains no qrels/*.tsv.")
     names = {path.stem: path for path in files}
     if split:
         if split not in names:
@@ -302,7 +302,7 @@ def _json_rows(lines: Iterable[str]) -> Iterator[tuple[int, Any]]:
 def write_beir(
     folder: Path, questions: Iterable[GoldenQuestion], articles: Iterable[Article]
 ) -> None:
-    """Spans become documents, with the best grade of theirs: BEIR knows nothing smaller."""
+    """Merge judgements on spans into one per document with the best grade, as BEIR requires."""
     (folder / "qrels").mkdir(parents=True, exist_ok=True)
     with (folder / "corpus.jsonl").open("w") as corpus:
         for article in articles:

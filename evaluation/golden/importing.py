@@ -1,4 +1,4 @@
-"""Golden sets and test collections from files into a namespace."""
+"""Import golden sets and test collections from files into a namespace."""
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ class ImportReport:
 @dataclass
 class CorpusReport:
     taken: int = 0
-    skipped: list[str] = field(default_factory=list)  # without a title and without a text
+    skipped: list[str] = field(default_factory=list)  # with neither title nor text
     indexed: int = 0
     failed: list[str] = field(default_factory=list)
 
@@ -57,7 +57,7 @@ def import_questions(
     exists. Judgements on missing documents are kept, and count as not found.
     """
     if not questions:
-        raise BadGoldenSet("It holds no judged query.")
+        raise BadGoldenSet("It contains no judged query.")
     with namespace(namespace_id):
         golden_set, _ = GoldenSet.objects.get_or_create(
             namespace_id=namespace_id, name=name, defaults={"description": description}
@@ -76,7 +76,7 @@ def import_questions(
 def _documents(
     namespace_id: uuid.UUID, questions: Iterable[GoldenQuestion], prefix: str
 ) -> tuple[dict[str, Document], str]:
-    """The judged documents that exist, and the prefix if their names have it."""
+    """Return the judged documents that exist, and the prefix if their names have it."""
     sources = {answer.source_uri for question in questions for answer in question.answers}
     prefixed = dict(by_source(namespace_id, {prefix + source for source in sources}))
     if prefixed:
@@ -90,7 +90,7 @@ def _by_file_name(
     known: Mapping[str, Document],
     prefix: str,
 ) -> dict[str, Document]:
-    """Documents that questions name by file name, if exactly one file has that name."""
+    """Find documents that questions name by file name, if exactly one file has that name."""
     names = {
         answer.source_uri
         for question in questions
@@ -198,7 +198,7 @@ def _judgement(
 
 
 def _find(answer: GoldenAnswer, text: str) -> GoldenAnswer | None:
-    """The answer with its place in the text: by its quotation, else by its span."""
+    """Locate the answer in the text, by its quotation, else by its span."""
     if answer.quote:
         place = place_of(answer.quote, text, near=answer.start or 0)
     elif answer.start is not None and answer.end and answer.start < answer.end <= len(text):

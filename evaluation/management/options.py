@@ -1,4 +1,4 @@
-"""What the commands share: finding namespaces, sets and runs, and reading a run's options."""
+"""Shared parts of the commands: find namespaces, sets and runs, and read a run's options."""
 
 import logging
 import sys
@@ -36,7 +36,9 @@ def add_search_options(parser: CommandParser) -> None:
     parser.add_argument("--semantic-weight", type=float, help="0 to 1; the words have the rest.")
     parser.add_argument("--rrf-k", type=int)
     parser.add_argument("--rerank", help="auto, none, or the name of a configured reranker.")
-    parser.add_argument("-k", "--k", type=int, help="What a client asks for (default: 10).")
+    parser.add_argument(
+        "-k", "--k", type=int, help="Number of results a client requests (default: 10)."
+    )
     parser.add_argument("--depth", type=int, help="How deep is measured (default: 100).")
     parser.add_argument("--max-per-document", type=int, help="Passages of one (default: no limit).")
     parser.add_argument(

@@ -1,5 +1,5 @@
 """Measures of rankings and answers.
 
-In: judgements and what the search found, as plain values. Out: figures. Plain Python that imports
-nothing of ours but itself.
+In: judgements and search results, as plain values. Out: figures. Plain Python that imports nothing
+else of ours.
 """

@@ -1,8 +1,8 @@
-"""Is the answer in the context? Plain Python.
+"""answer@context: is the answer in the context? Plain Python.
 
-A query has the measure if text is judged relevant for it. Its best-graded quotations are equally
-good: one of them, white space collapsed, must stand in the context. Where the judgements belong to
-numbered parts of the answer, that holds for each part.
+A query has this measure if text is judged relevant for it. The context must contain one of the
+best-graded quotations, ignoring differences in white space. If the judgements belong to numbered
+parts of the answer, it must contain one for each part.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,13 +15,13 @@ def collapsed(text: str) -> str:
 
 
 def holds(context: str, parts: Sequence[Collection[str]]) -> bool:
-    """For every part, one of its texts. White space counts as one space everywhere."""
+    """Whether the context contains one text for each part. White space counts as one space."""
     flat = collapsed(context)
     return all(any(collapsed(text) in flat for text in texts) for texts in parts)
 
 
 def parts_of(judgements: Collection[Judged]) -> list[list[str]]:
-    """By part of the answer, the best-graded quotations; empty if only documents are judged."""
+    """Return the best-graded quotations for each part; empty if only documents are judged."""
     parts: dict[int, list[Judged]] = {}
     for judged in judgements:
         if judged.grade > 0 and judged.quote:

@@ -1,13 +1,13 @@
-"""Which hit answers which judgement, whatever the chunks look like.
+"""Match hits with judgements, independently of how documents are chunked.
 
 - A judgement on a document is met by any passage of that document.
-- A judgement on a span is met by a passage that holds at least half of it, or that lies at least
-  half inside it: overlap ≥ ½ · min(length of the span, length of the passage).
+- A judgement on a span is met by a passage that contains at least half of it, or of which at least
+  half is inside it: overlap ≥ ½ · min(length of the span, length of the passage).
 
-Measures count *units*, not passages. Where a query is judged by documents alone, a document is one
-unit and ranks where its first passage does, as in BEIR. Where any span is judged, each passage is a
-unit, except one that only repeats what has been found already: that is neither rewarded nor
-punished. A passage that meets two judgements is two units in a row, the better one first.
+Measures count *units*, not passages. If a query is judged by documents alone, a document is one
+unit with the rank of its first passage, as in BEIR. If any span is judged, each passage is a unit,
+except one that only repeats what was already found, which is ignored. A passage that meets two
+judgements is two consecutive units, the better one first.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +18,7 @@ ENOUGH = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A judgement, as far as matching needs it. Without start and end: the whole document."""
+    """A judgement, reduced to what matching needs. Without start and end: the whole document."""
 
     name: str
     source_uri: str
@@ -26,7 +26,7 @@ class Judged:
     start: int | None = None
     end: int | None = None
     quote: str = ""
-    part: int = 0  # of the answer; see answers.py
+    part: int = 0  # part of the answer; see answers.py
 
     @property
     def is_span(self) -> bool:
@@ -42,10 +42,10 @@ class RankedPassage:
 
 @dataclass(frozen=True, slots=True)
 class RankingUnit:
-    """One entry of the list that is measured: a judgement that was met, or something else."""
+    """One entry of the measured list: a judgement that was met, or an irrelevant result."""
 
     name: str
-    passage: int  # which of the passages, from 0
+    passage: int  # index of the passage, from 0
     judged: Judged | None = None
 
 
@@ -62,7 +62,7 @@ def meets(passage: RankedPassage, judged: Judged) -> bool:
 def units_of(
     passages: Sequence[RankedPassage], judgements: Collection[Judged]
 ) -> list[RankingUnit]:
-    """The ranking as it is measured."""
+    """Return the ranking as units."""
     by_passage = any(judged.is_span for judged in judgements)
     by_source: dict[str, list[Judged]] = {}
     for judged in sorted(judgements, key=lambda judged: -judged.grade):
@@ -82,7 +82,7 @@ def units_of(
 
 
 def as_run(units: Sequence[RankingUnit]) -> Mapping[str, float]:
-    """Scores that keep the order and tie nowhere, as measuring libraries want them."""
+    """Return scores without ties that keep the order, as ir-measures requires."""
     return {unit.name: float(len(units) - place) for place, unit in enumerate(units)}
 
 

@@ -1,6 +1,6 @@
-"""Figures from rankings: measures by ir-measures, intervals and tests by scipy. Plain Python.
+"""Compute measures with ir-measures, and intervals and tests with scipy. Plain Python.
 
-Heavy libraries are imported where they are used, so that a web process does not load them.
+These libraries are imported inside functions, so that web processes do not load them at start.
 """
 
 import re
@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Ours → ir-measures'. nDCG has linear gains; a grade of 1 is relevant; map and mrr without "@"
-# look at the whole ranking.
+# Our name → that of ir-measures. nDCG has linear gains; a grade of 1 is relevant; map and mrr
+# without "@" use the whole ranking.
 NAMES = {
     "ndcg": "nDCG",
     "mrr": "RR",
@@ -19,7 +19,7 @@ NAMES = {
     "hit": "Success",
 }
 WITHOUT_CUTOFF = {"ndcg", "mrr", "map"}
-DEFAULT = (  # of a ranking
+DEFAULT = (  # measures of a ranking
     "ndcg@10",
     "mrr@10",
     "recall@10",
@@ -31,14 +31,14 @@ DEFAULT = (  # of a ranking
     "hit@1",
     "hit@10",
 )
-# Of the context, not of a ranking: is the judged text in it (see answers.py).
+# A measure of the context: whether it contains the judged text (see answers.py).
 ANSWER = "answer@context"
-# Of the results as a client gets them: is one of the first three from an expected document,
-# whichever of its passages it is.
+# A measure of the results a client gets: whether one of the first three is any passage of an
+# expected document.
 FIRST_RESULTS = 3
 DOCUMENT = f"document@{FIRST_RESULTS}"
 REPORTED = (DEFAULT[0], ANSWER, DOCUMENT, *DEFAULT[1:])
-# Of written answers (see answering.py): shares, of which more is better, and amounts.
+# Measures of written answers (see answering.py): fractions, where more is better, and amounts.
 OF_ANSWERS = (
     "answered@answerable",
     "abstained@unanswerable",
@@ -60,22 +60,22 @@ AMOUNTS_OF_ANSWERS = (
     "answer_cost",
     "answer_failures",
 )
-CURVE = (1, 2, 3, 5, 10, 20, 30, 50, 75, 100)  # where the recall curve is drawn
+CURVE = (1, 2, 3, 5, 10, 20, 30, 50, 75, 100)  # values of k in the recall curve
 
 RESAMPLES = 5000
 PERMUTATIONS = 9999
 SEED = 7
 _NAME = re.compile(r"([a-z]+)(?:@([1-9][0-9]{0,3}))?")
 
-Scores = Mapping[str, Mapping[str, float]]  # by query, by measure
+Scores = Mapping[str, Mapping[str, float]]  # query → measure → value
 
 
 class UnknownMeasure(ValueError):
-    """The message lists the known measures."""
+    """An unknown measure; the message lists the known ones."""
 
 
 def checked(name: str) -> str:
-    """The measure's name in its one spelling: "nDCG@10" → "ndcg@10"."""
+    """Return the canonical name of a measure: "nDCG@10" → "ndcg@10"."""
     if (plain := name.strip().lower()) in (ANSWER, DOCUMENT, *OF_ANSWERS):
         return plain
     match = _NAME.fullmatch(name.strip().lower())
@@ -93,7 +93,7 @@ def measure(
     run: Mapping[str, Mapping[str, float]],
     names: Sequence[str] = DEFAULT,
 ) -> dict[str, dict[str, float]]:
-    """Every measure for every query that has a relevant answer; what found nothing has 0."""
+    """Return each measure for each query with a relevant answer; 0 if nothing was found."""
     import ir_measures
 
     judged = {
@@ -121,7 +121,7 @@ def _measure_of(name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class MeanEstimate:
-    """A mean, and where it would lie for 95 % of such samples of queries (bootstrap)."""
+    """Return the mean and its 95 % bootstrap interval."""
 
     mean: float
     low: float
@@ -148,8 +148,8 @@ def estimate(values: Sequence[float]) -> MeanEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Of two runs over the same queries: the mean gain, its interval, and how likely at least as
-    much would come by chance (paired randomisation test, two-sided)."""
+    """Compare two runs over the same queries: the mean gain, its interval, and the p-value of a
+    two-sided paired randomisation test."""
 
     gain: float
     low: float
@@ -158,7 +158,7 @@ class Difference:
 
 
 def difference(before: Sequence[float], after: Sequence[float]) -> Difference:
-    """`after` minus `before`, in pairs."""
+    """Return `after` minus `before` for each query."""
     gains = [new - old for old, new in zip(before, after, strict=True)]
     gained = estimate(gains)
     if not any(gains):
@@ -166,7 +166,7 @@ def difference(before: Sequence[float], after: Sequence[float]) -> Difference:
     import numpy as np
     from scipy import stats
 
-    # Under the null hypothesis each difference is as likely to point the other way.
+    # Under the null hypothesis, each difference may equally have the opposite sign.
     test = stats.permutation_test(
         (np.asarray(gains),),
         np.mean,

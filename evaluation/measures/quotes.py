@@ -1,11 +1,11 @@
-"""Where a quoted text stands in a document's text."""
+"""Locate a quotation in a document's text."""
 
 import re
 
 
 def place_of(quote: str, text: str, *, near: int = 0) -> tuple[int, int] | None:
-    """(start, end): exactly, or with any white space between the words; of several places the one
-    nearest to where it used to stand."""
+    """Return (start, end) of the quotation, exact or with different white space; if there are
+    several, the one closest to its previous position."""
     words = quote.split()
     if not words:
         return None

@@ -12,17 +12,17 @@ from retrieval.models import QueryLog
 
 
 class Feedback(models.Model):
-    """One piece of feedback on a question, which may get several, such as a click at a time.
+    """One piece of feedback on a question, which may have several, such as one per click.
 
-    It keeps the question itself and stays when the query log is swept: it is what golden sets are
-    made of.
+    It contains the question itself and outlives the query log, because golden sets are made from
+    it.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     namespace = models.ForeignKey(
         Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
     )
-    # Null where the question was sent instead, and once the line is swept.
+    # Null if the question was sent instead, and once the log entry is deleted.
     query_log = models.ForeignKey(
         QueryLog,
         on_delete=models.DO_NOTHING,
@@ -34,7 +34,7 @@ class Feedback(models.Model):
     )
     query = models.TextField()
     filters = models.JSONField(default=dict, help_text="As in POST /query.")
-    # As they were sent. Chunks may be replaced: their text is kept in SelectedPassage.
+    # As submitted. Chunks may be replaced, so their text is kept in SelectedPassage.
     selected_chunk_ids = ArrayField(models.UUIDField(), default=list)
     useful = models.BooleanField(null=True, help_text="?: nobody said.")
     comment = models.TextField(blank=True)
@@ -61,8 +61,8 @@ class Feedback(models.Model):
 
 
 class SelectedPassage(models.Model):
-    """A selected chunk, as a judgement would name it: by its document, its place and
-    what stands there. With the document it goes, because it quotes it."""
+    """A selected chunk, identified by document, position and text, like a judgement. Deleted with
+    its document, because it quotes it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     namespace = models.ForeignKey(

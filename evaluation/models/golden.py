@@ -1,4 +1,4 @@
-"""What is right: golden sets, their queries, and what is judged to answer each."""
+"""Golden sets, their queries, and judgements of what answers them."""
 
 import uuid
 
@@ -12,11 +12,11 @@ from django.utils import timezone
 from documents.models import Document, Namespace
 
 MAX_PART = 100  # parts of one answer
-HIGHEST_GRADE = 10  # curated here 0 to 3; published collections have their own scales
+HIGHEST_GRADE = 10  # the admin offers 0 to 3; published collections have other scales
 
 
 class GoldenSet(models.Model):
-    """Questions with known answers, to measure a namespace by."""
+    """Questions with known answers, by which a namespace is measured."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     namespace = models.ForeignKey(
@@ -39,7 +39,7 @@ class GoldenSet(models.Model):
 
 
 class GoldenQuery(models.Model):
-    """A question as somebody would ask it. Without a judgement above 0 it measures nothing."""
+    """A question as a user would ask it. Without a judgement above 0 it measures nothing."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     namespace = models.ForeignKey(
@@ -59,7 +59,7 @@ class GoldenQuery(models.Model):
     filters = models.JSONField(default=dict, blank=True, help_text="As in POST /query.")
     tags = ArrayField(models.TextField(), default=list, blank=True)
     notes = models.TextField(blank=True)
-    # Not the database's clock, which stands still while a file of queries is written.
+    # Not the database's clock, which stands still during the transaction that imports a file.
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -67,7 +67,7 @@ class GoldenQuery(models.Model):
         ordering = ["created_at", "id"]
         constraints = [
             models.UniqueConstraint(fields=["namespace", "id"], name="golden_query_in_namespace"),
-            # By its hash: a btree entry cannot hold a long question.
+            # By its hash, because a btree entry cannot hold a long question.
             models.UniqueConstraint("golden_set", MD5("text"), name="golden_query_once"),
             models.UniqueConstraint(
                 fields=["golden_set", "external_id"],
@@ -86,11 +86,11 @@ class GoldenQuery(models.Model):
 
 
 class Judgement(models.Model):
-    """How well a document, or a span of its text, answers a query: 0 not at all, above it does.
+    """How well a document, or a span of its text, answers a query: 0 is not at all.
 
-    It names its document by source_uri and its place by characters, never by a chunk, so it holds
-    whatever becomes of the chunks. `quote` is what stood there: where a new version has moved it,
-    it is found again by that.
+    It refers to the document by source_uri and to the span by characters, never to a chunk, so it
+    is independent of chunking. `quote` is the text of the span, by which it is found in later
+    versions.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -105,8 +105,8 @@ class Judgement(models.Model):
         related_name="judgements",
     )
     source_uri = models.TextField()
-    # Null while no such document is here: a published collection may judge more than it brings.
-    # With the document the judgement goes, because it quotes it.
+    # Null without such a document: a published collection may judge documents it does not contain.
+    # Deleted with the document, because it quotes it.
     document = models.ForeignKey(
         Document,
         on_delete=models.DO_NOTHING,
@@ -123,7 +123,7 @@ class Judgement(models.Model):
         validators=[MaxValueValidator(HIGHEST_GRADE)],
         help_text="0 does not answer, 1 touches it, 2 answers in part, 3 answers.",
     )
-    # Not every judged text has the whole answer: answers.py looks for one of each part.
+    # Not every judged text is the whole answer: answers.py requires one of each part.
     part = models.PositiveSmallIntegerField(
         default=0,
         db_default=0,

@@ -1,4 +1,4 @@
-"""What was measured: one configuration on one golden set, and each query of it."""
+"""Evaluation runs: one configuration on one golden set, and the score of each query."""
 
 import uuid
 
@@ -13,8 +13,8 @@ from .golden import GoldenQuery, GoldenSet
 class EvaluationRun(models.Model):
     """One evaluation of one configuration on one golden set.
 
-    queued → running → succeeded | failed | cancelled. While it runs a lease is renewed with every
-    query; when it runs out, another worker continues where the last one stopped.
+    queued → running → succeeded | failed | cancelled. While it runs, its lease is renewed with
+    every query; when the lease runs out, another worker continues where this one stopped.
     """
 
     class State(models.TextChoices):
@@ -33,13 +33,13 @@ class EvaluationRun(models.Model):
     )
     label = models.CharField(max_length=200, blank=True)
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
-    # As asked for, and as it was: settings, profile, model, content.
+    # Options as requested; configuration as used: settings, profile, model, content.
     options = models.JSONField(default=dict)
     configuration = models.JSONField(default=dict)
     code_version = models.CharField(max_length=100, blank=True)
     queries_total = models.PositiveIntegerField(default=0)
     queries_done = models.PositiveIntegerField(default=0)
-    # measure → {"mean", "low", "high"}; answer@context with "queries", which not all have
+    # measure → {"mean", "low", "high"}; answer@context also has "queries", the number with it
     metrics = models.JSONField(default=dict)
     latency_ms = models.JSONField(default=dict)  # stage → {"p50", "p95", "p99", "mean"}
     tokens = models.JSONField(default=dict)  # of the context: {"mean", "p95", "total"}
@@ -72,7 +72,7 @@ class EvaluationRun(models.Model):
 
 
 class QueryScore(models.Model):
-    """What one query of a run found: ids, places and figures, and none of the documents' text."""
+    """The results of one query of a run: ids, positions and figures, without any document text."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     namespace = models.ForeignKey(
@@ -85,16 +85,16 @@ class QueryScore(models.Model):
         db_index=False,
         related_name="scores",
     )
-    # Null once the query is deleted; the run stays what it was.
+    # Null once the query is deleted; the run is unchanged.
     query = models.ForeignKey(
         GoldenQuery, on_delete=models.DO_NOTHING, db_constraint=False, null=True, related_name="+"
     )
     ordinal = models.PositiveIntegerField()
     text = models.TextField()
     metrics = models.JSONField(default=dict)  # measure → value
-    # The judged answers, each with its grade and its rank at every stage.
+    # The judged answers with grade and rank at every stage.
     judged = models.JSONField(default=list)
-    # What came back, best first, with every stage's rank and score.
+    # The results, best first, with rank and score at every stage.
     ranking = models.JSONField(default=list)
     times_ms = models.JSONField(default=dict)
     tokens = models.PositiveIntegerField(default=0)

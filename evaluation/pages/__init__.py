@@ -1,1 +1,1 @@
-"""What people say of an answer on the page that asks. Thin doors to evaluation.golden."""
+"""Feedback on answers from the ask page. Thin views that call evaluation.golden."""

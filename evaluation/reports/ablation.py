@@ -1,4 +1,4 @@
-"""What an ablation found, as Markdown and as HTML."""
+"""The results of an ablation, as Markdown and HTML."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,7 +55,7 @@ def markdown(title: str, sections: Sequence[Section], notes: Sequence[str]) -> s
 
 
 def write(folder: Path, title: str, sections: Sequence[Section], notes: Sequence[str]) -> None:
-    """ablation.md and ablation.html."""
+    """Write ablation.md and ablation.html."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "ablation.md").write_text(markdown(title, sections, notes), encoding="utf-8")
     body = "".join(f"<h2>{name}</h2>{html_table(head, rows)}" for name, head, rows in sections)

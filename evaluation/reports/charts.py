@@ -1,6 +1,6 @@
-"""Charts as SVG or PNG, drawn here: no page loads anything from elsewhere. Plain Python.
+"""Draw charts as SVG or PNG, so that pages load nothing from elsewhere. Plain Python.
 
-matplotlib is imported where it is used, so that a web process does not load it for nothing.
+matplotlib is imported inside functions, so that web processes do not load it at start.
 """
 
 import io
@@ -19,7 +19,7 @@ BINS = 24
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A run's mean at the time it was measured."""
+    """The mean of one run, and when it was measured."""
 
     at: datetime
     mean: float
@@ -28,7 +28,7 @@ class Point:
 
 
 def recall_curve(runs: Mapping[str, Mapping[str, float]], *, kind: PictureFormat = "svg") -> bytes:
-    """By run the mean of each recall@k."""
+    """Plot the mean of each recall@k, one line per run."""
     figure, axes = _canvas("Recall at k", "k (logarithmic)", "recall")
     for colour, (label, means) in zip(COLOURS, runs.items(), strict=False):
         points = [(k, means[f"recall@{k}"]) for k in CURVE if f"recall@{k}" in means]
@@ -48,7 +48,7 @@ def over_time(
     marked: datetime | None = None,
     kind: PictureFormat = "svg",
 ) -> bytes:
-    """By measure its value in run after run, with intervals; `marked`: the run looked at."""
+    """Plot each measure over several runs, with intervals; `marked` is the current run."""
     figure, axes = _canvas("Runs of this set over time", "", "mean and 95 % interval")
     for colour, (name, points) in zip(COLOURS, measures.items(), strict=False):
         times = [point.at for point in points]
@@ -70,7 +70,7 @@ def over_time(
 
 
 def latency_histogram(runs: Mapping[str, Sequence[float]], *, kind: PictureFormat = "svg") -> bytes:
-    """By run the milliseconds of each query."""
+    """Plot the latency of the queries, by run."""
     figure, axes = _canvas("Latency", "milliseconds", "queries")
     longest = max((max(times, default=0) for times in runs.values()), default=0) or 1
     edges = [longest * step / BINS for step in range(BINS + 1)]
@@ -81,7 +81,7 @@ def latency_histogram(runs: Mapping[str, Sequence[float]], *, kind: PictureForma
 
 
 def gains(changes: Sequence[float], measure: str, *, kind: PictureFormat = "svg") -> bytes:
-    """What each query gained or lost, the best first."""
+    """Plot the gain or loss of each query, best first."""
     ordered = sorted(changes, reverse=True)
     figure, axes = _canvas("Gain of each query, b − a", "queries, sorted", measure)
     axes.bar(range(len(ordered)), ordered, color=[GAIN if g > 0 else LOSS for g in ordered])
@@ -90,7 +90,8 @@ def gains(changes: Sequence[float], measure: str, *, kind: PictureFormat = "svg"
 
 
 def _canvas(title: str, across: str, up: str) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure  # not pyplot: that keeps every figure, for one thread
+    # not pyplot, which keeps every figure and is not thread-safe
+    from matplotlib.figure import Figure
 
     figure: Any = Figure(figsize=(6.4, 3.6), layout="constrained")
     axes = figure.add_subplot()

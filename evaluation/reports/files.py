@@ -1,4 +1,4 @@
-"""A run, or two, as files for people: an HTML page that needs nothing else, and PNG charts."""
+"""Write a run or a comparison as a self-contained HTML page and PNG charts."""
 
 import base64
 import html
@@ -26,7 +26,7 @@ img { max-width: 100% } .worse { color: #b3392f } .better { color: #3d8b40 }
 
 
 def write_report(run: EvaluationRun, folder: Path, *, comparison: Comparison | None = None) -> Path:
-    """report.html and a PNG for each chart. Where the rows may be seen."""
+    """Write report.html and a PNG for each chart. Inside namespace() or operator()."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = {f"run-{name}": draw for name, draw in pictures.of_run(run).items()}
     if comparison is not None:
@@ -55,7 +55,7 @@ def _page(run: EvaluationRun, comparison: Comparison | None, drawn: Mapping[str,
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Cells are escaped here."""
+    """Return an HTML table with escaped cells."""
     lines = ["<tr>" + "".join(f"<th>{_(cell)}</th>" for cell in head) + "</tr>"]
     lines += ["<tr>" + "".join(f"<td>{_(cell)}</td>" for cell in row) + "</tr>" for row in rows]
     return "<table>" + "\n".join(lines) + "</table>"
@@ -85,7 +85,7 @@ def _latency(run: EvaluationRun) -> str:
         (stage, *(f"{figures[name]:.1f}" for name in ("p50", "p95", "p99")))
         for stage, figures in run.latency_ms.items()
     ]
-    tokens = f"<p>{run.tokens.get('mean', 0):.0f} tokens of context a query on average.</p>"
+    tokens = f"<p>{run.tokens.get('mean', 0):.0f} tokens of context per query on average.</p>"
     return "<h2>Latency</h2>" + html_table(("stage", "p50 ms", "p95 ms", "p99 ms"), rows) + tokens
 
 

@@ -1,4 +1,4 @@
-"""Which charts a run or a comparison has, from the stored rows. Where those may be seen."""
+"""The charts of a run or a comparison, from stored rows. Inside namespace() or operator()."""
 
 from collections.abc import Callable, Mapping
 
@@ -10,7 +10,7 @@ from . import charts
 from .charts import PictureFormat, Point
 
 OVER_TIME = ("ndcg@10", metrics.ANSWER, "mrr@10", "recall@10")
-MAX_RUNS = 100  # in the chart over time
+MAX_RUNS = 100  # shown in the chart over time
 
 Draw = Callable[[PictureFormat], bytes]
 
@@ -20,7 +20,7 @@ def named(run: EvaluationRun, *, fallback: str = "") -> str:
 
 
 def of_run(run: EvaluationRun) -> dict[str, Draw]:
-    """By name: recall, latency, time."""
+    """Return charts by name: recall, latency, time."""
     return {
         "recall": lambda kind: charts.recall_curve({named(run): _means(run)}, kind=kind),
         "latency": lambda kind: charts.latency_histogram({named(run): times_of(run)}, kind=kind),
@@ -29,7 +29,7 @@ def of_run(run: EvaluationRun) -> dict[str, Draw]:
 
 
 def of_comparison(comparison: Comparison) -> dict[str, Draw]:
-    """By name: gains, recall, latency."""
+    """Return charts by name: gains, recall, latency."""
     a, b = comparison.a, comparison.b
     names = {f"a: {named(a)}": a, f"b: {named(b)}": b}
     changed = [change.gain for change in (*comparison.wins, *comparison.losses)]

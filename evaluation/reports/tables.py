@@ -1,4 +1,4 @@
-"""Figures as text: what the commands print and the reports hold."""
+"""Format figures as text, for commands and reports."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ STAGES = ("vector", "lexical", "fused", "rerank", "final")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """In Markdown, aligned for a terminal."""
+    """Return a Markdown table, aligned for a terminal."""
     cells = [list(head), *[[str(cell).replace("|", "\\|") for cell in row] for row in rows]]
     widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
 
@@ -31,14 +31,14 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def described(run: EvaluationRun) -> str:
-    """Which run, in one line."""
+    """Describe a run in one line."""
     label = f"{run.label}: " if run.label else ""
     known = ", ".join(filter(None, (run.code_version, str(run.pk))))
     return f"{label}{configured(run)} ({known})"
 
 
 def configured(run: EvaluationRun) -> str:
-    """What was varied, in one line. The profile is known once the run has begun."""
+    """Describe the run's options in one line. The profile is known once the run has started."""
     options = run.configuration.get("options", run.options)
     parts = [options["mode"]]
     if options["mode"] == "hybrid":
@@ -74,7 +74,7 @@ def run_table(run: EvaluationRun) -> str:
 
 
 def answer_line(run: EvaluationRun) -> str:
-    """What answer@context is measured on, and what it cost."""
+    """Describe what answer@context was measured on, and the tokens used."""
     figures = run.metrics.get(metrics.ANSWER)
     if not figures:
         return ""
@@ -90,7 +90,7 @@ def answer_line(run: EvaluationRun) -> str:
 
 
 def answer_lines(run: EvaluationRun) -> list[str]:
-    """What was measured of written answers, in sentences; none if nothing was answered."""
+    """Describe the measures of written answers in sentences; none without answers."""
     if "answer_failures" not in run.metrics:
         return []
     options = run.configuration.get("options", run.options)
@@ -169,7 +169,7 @@ def comparison_table(comparison: Comparison) -> str:
 
 
 def change_lines(change: QueryChange) -> list[str]:
-    """A query, and where each of its answers stood at every stage, in a → in b."""
+    """Return lines for a query and the rank of each answer at every stage, a → b."""
     lines = [f"{change.gain:+.4f}  ({change.a:.4f} → {change.b:.4f})  {change.text}"]
     for answer in change.answers:
         stages = ", ".join(

@@ -1,6 +1,6 @@
-"""Runs one golden query through the answer pipeline and measures the answer.
+"""Run one golden query through the answer pipeline and measure the answer.
 
-A measure that there is nothing to judge by is left out, never 0.
+A measure without anything to judge by is left out instead of being 0.
 """
 
 import time
@@ -35,7 +35,7 @@ class MeasuredAnswer:
 def measure_answer(
     namespace_id: uuid.UUID, question: PreparedQuery, options: RunOptions
 ) -> MeasuredAnswer:
-    """Never from a cache. A model that fails is counted, with the code of its failure."""
+    """Answer the query without caches, and measure. A model failure is counted with its code."""
     request = AnswerRequest(
         search=options.asked(question.text, question.filters),
         model=options.model,
@@ -62,7 +62,7 @@ def measure_answer(
 
 
 def figures(result: AnswerResult, question: PreparedQuery, *, unequal: int) -> dict[str, float]:
-    """`unequal`: how many citations are not what the database holds."""
+    """`unequal` is the number of citations that differ from the stored text."""
     measured: dict[str, float | None] = {
         "answer_citations": len(result.citations),
         "answer_unknown_ids": result.report.unknown_ids,
@@ -101,8 +101,8 @@ def _of_citations(result: AnswerResult, unequal: int) -> dict[str, float | None]
 
 
 def text_answers(text: str, judgements: Collection[Judged]) -> float | None:
-    """Whether the expected words stand in the answer, whatever their case and punctuation; None
-    where no text is judged. Strict with models that say it in other words."""
+    """Whether the answer contains the expected words, ignoring case and punctuation; None if no
+    text is judged. Strict: a correct answer in other words does not count."""
     parts = parts_of(judgements)
     if not parts:
         return None
@@ -111,7 +111,7 @@ def text_answers(text: str, judgements: Collection[Judged]) -> float | None:
 
 
 def _contains(text: str, expected: str) -> bool:
-    """As whole words; anywhere in scripts that write words without spaces."""
+    """Whether the text occurs as whole words, or anywhere in scripts without spaces."""
     if _UNSPACED.search(expected):
         return expected in text
     return f" {expected} " in f" {text} "

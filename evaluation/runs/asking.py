@@ -1,4 +1,4 @@
-"""One golden query through the search: what came back, how each stage ranked what should have."""
+"""Run one golden query through the search: the results, and each stage's rank of the answers."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -21,13 +21,13 @@ STAGES = ("vector", "lexical", "fused", "rerank")
 
 @dataclass(frozen=True, slots=True)
 class PreparedQuery:
-    """A golden query, ready to be asked: its answers where they stand now."""
+    """A golden query with the current positions of its answers."""
 
     query_id: uuid.UUID
     text: str
     filters: Filters
     judged: tuple[Judged, ...]
-    is_answerable: bool = True  # False: nothing here answers it, and it should be refused
+    is_answerable: bool = True  # False: there is no answer, so it should be refused
 
     @property
     def by_document(self) -> bool:
@@ -41,8 +41,8 @@ class Answered:
     ranking: list[dict[str, Any]]
     times_ms: Mapping[str, float]
     tokens: int
-    in_context: float | None  # whether the answer is; None where no text is judged
-    has_document: bool  # whether the first results hold an expected document
+    in_context: float | None  # whether it contains the answer; None if no text is judged
+    has_document: bool  # whether the first results include an expected document
     fallbacks: list[str] = field(default_factory=list)
 
 
@@ -53,9 +53,9 @@ def ask(
     *,
     own_ids: Mapping[uuid.UUID, uuid.UUID] | None = None,
 ) -> Answered:
-    """Twice, and never from a cache: as a client asks, for time, tokens and the answer in the
-    context; then down to the depth, for the ranking. `own_ids`: the documents of a copy → those
-    they are copies of."""
+    """Search twice, without caches: first as a client would, for time, tokens and the answer in the
+    context; then to the full depth, for the ranking. `own_ids` maps the documents of a copy to
+    the originals."""
     with results.bypassed():
         timed = search(namespace_id, options.asked(question.text, question.filters))
         deep = search(
@@ -104,8 +104,8 @@ def _stage_ranks(
     explained: Sequence[Explanation],
     units: Sequence[RankingUnit],
 ) -> list[dict[str, Any]]:
-    """Every judgement with the best rank that a passage meeting it had at each stage, and what
-    became of it: the reason where it was dropped, "not a candidate" where no leg found it."""
+    """Return each judgement with the best rank of a matching passage at each stage, and its
+    outcome: the reason if it was dropped, "not a candidate" if no leg found it."""
     places = _places(namespace_id, question, explained)
     final = {unit.name: rank for rank, unit in enumerate(units, start=1)}
     rows = []
@@ -137,7 +137,7 @@ def _stage_ranks(
 def _places(
     namespace_id: uuid.UUID, question: PreparedQuery, explained: Sequence[Explanation]
 ) -> dict[uuid.UUID, RankedPassage]:
-    """Where the candidates of judged documents stand; the others do not matter."""
+    """Load the spans of candidates from judged documents; the others do not matter."""
     sources = {judged.source_uri for judged in question.judged}
     found = {explanation.candidate.document_id for explanation in explained}
     with namespace(namespace_id):

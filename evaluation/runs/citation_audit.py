@@ -1,4 +1,4 @@
-"""Compares the citations of an answer with the text stored in the database."""
+"""Compare the citations of an answer with the text stored in the database."""
 
 import re
 import uuid
@@ -12,7 +12,7 @@ MARKER = re.compile(r"\[cite:([^\]]*)\]")
 
 
 def unequal_citations(namespace_id: uuid.UUID, citations: Iterable[Citation]) -> list[Citation]:
-    """Those whose words do not stand in the stored text of their document's version."""
+    """Return the citations that differ from the stored text of their document's version."""
     citations = list(citations)
     documents = {citation.evidence.hit.candidate.document_id for citation in citations}
     with namespace(namespace_id):
@@ -31,6 +31,6 @@ def unequal_citations(namespace_id: uuid.UUID, citations: Iterable[Citation]) ->
 
 
 def unknown_markers(result: AnswerResult) -> list[str]:
-    """Ids in the text of an answer that name none of its sources, or no citation of it."""
+    """Return ids in the answer's text that belong to none of its sources or citations."""
     known = {item.id for item in result.evidence} & {citation.id for citation in result.citations}
     return [ident for ident in MARKER.findall(result.text) if ident not in known]

@@ -1,4 +1,4 @@
-"""Which code measured: the commit if this is a checkout, else the release."""
+"""The version of the code: the commit in a checkout, else the release."""
 
 import subprocess
 import tomllib

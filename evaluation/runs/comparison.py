@@ -1,4 +1,4 @@
-"""Two runs side by side: means with a test, wins and losses, and why a query got worse."""
+"""Compare two runs: means with a significance test, wins and losses, and changes by query."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,15 +9,15 @@ from evaluation.measures import metrics
 from evaluation.models import EvaluationRun, Judgement, QueryScore
 from ragsite.platform.wording import plural
 
-MEASURE = "ndcg@10"  # what wins and losses are counted by
+MEASURE = "ndcg@10"  # by which wins and losses are counted
 Pair = tuple[QueryScore, QueryScore]  # one query in a and in b
 MIN_GAIN = 1e-6  # smaller differences count as ties
 
 
 @dataclass(frozen=True, slots=True)
 class QueryChange:
-    """One query in both runs; `answers` only where it changed: every relevant judgement with its
-    rank at each stage in a and in b."""
+    """One query in both runs. If it changed, `answers` has each relevant judgement with its rank at
+    each stage in a and in b."""
 
     text: str
     a: float
@@ -34,7 +34,7 @@ class Comparison:
     a: EvaluationRun
     b: EvaluationRun
     measure: str
-    queries: int  # that both have
+    queries: int  # in both runs
     measures: dict[str, dict[str, float]]  # name → a, b, gain, low, high, p_value
     wins: list[QueryChange]
     losses: list[QueryChange]
@@ -79,14 +79,14 @@ def compare(a: EvaluationRun, b: EvaluationRun, *, measure: str = MEASURE) -> Co
 
 
 def _scores(run: EvaluationRun) -> dict[str, QueryScore]:
-    """Scores by query text: a set that was imported again has new rows with the same texts."""
+    """Return scores by query text, because a reimported set has new rows with the same texts."""
     if run.state != EvaluationRun.State.SUCCEEDED:
         raise BadOptions(f"The run {run.pk} has not succeeded: it is {run.state}.")
     return {score.text: score for score in run.scores.defer("ranking")}
 
 
 def _both(name: str, pairs: Sequence[Pair]) -> list[Pair]:
-    """The queries that have the measure in both runs; not every query has judged text."""
+    """Return the queries with the measure in both runs; not every query has judged text."""
     return [(a, b) for a, b in pairs if name in a.metrics and name in b.metrics]
 
 
@@ -128,7 +128,7 @@ def _stages(row: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 def _warnings(a: EvaluationRun, b: EvaluationRun, old: int, new: int, shared: int) -> Iterable[str]:
     if shared < max(old, new):
-        yield f"Compared: {plural(shared, 'query')} that both runs have, of {old} and {new}."
+        yield f"Compared {plural(shared, 'query')} that both runs have, of {old} and {new}."
     mine, theirs = (run.configuration.get("questions", {}).get("fingerprint") for run in (a, b))
     if mine != theirs:
         yield "Queries or judgements were changed between the runs."
@@ -138,7 +138,7 @@ def _warnings(a: EvaluationRun, b: EvaluationRun, old: int, new: int, shared: in
 
 
 def as_data(comparison: Comparison) -> dict[str, Any]:
-    """For JSON: what the API answers and the command prints."""
+    """Return the comparison as plain data, for the API and the command."""
     return {
         "a": str(comparison.a.pk),
         "b": str(comparison.b.pk),

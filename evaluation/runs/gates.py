@@ -1,4 +1,4 @@
-"""What a CI job asks of a run: figures it must reach, and a run it must not fall behind."""
+"""Gates for CI: minimum figures for a run, and a baseline run it must not fall behind."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from evaluation.models import EvaluationRun
 from .comparison import Comparison
 
 HEADLINES = ("ndcg@10", metrics.ANSWER, "mrr@10", "recall@10")
-LATENCY = "p95_ms"  # the one figure of which less is better
+LATENCY = "p95_ms"  # the only figure where less is better
 
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """MEASURE=VALUE: the least a mean may be; p95_ms=VALUE: the most that latency may be."""
+    """MEASURE=VALUE is the minimum of a mean; p95_ms=VALUE is the maximum latency."""
 
     measure: str
     value: float
@@ -34,7 +34,7 @@ class Floor:
             raise BadOptions(str(error)) from None
 
     def broken(self, run: EvaluationRun) -> str:
-        """What is wrong; blank if it holds."""
+        """Return the problem; blank if the gate holds."""
         if self.measure == LATENCY:
             p95 = run.latency_ms.get("total", {}).get("p95", 0.0)
             return f"p95 is {p95:.0f} ms, above {self.value:g}" if p95 > self.value else ""
@@ -46,7 +46,7 @@ class Floor:
 
 
 def regressions(comparison: Comparison, *, tolerance: float) -> list[str]:
-    """The headline measures that fell by more than the tolerance."""
+    """Return the headline measures that fell by more than the tolerance."""
     messages = []
     for name in HEADLINES:
         figures = comparison.measures.get(name)

@@ -1,28 +1,28 @@
-"""What an evaluation varies: the options of a search, and how deep its ranking is measured."""
+"""The options of a run: those of its searches, and the depth to which rankings are measured."""
 
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
 from retrieval.requests import Filters, Fusion, Mode, SearchRequest
 
-UNBOUNDED = 100_000_000  # tokens: a ranking is measured whole, whatever fits into a context
+UNBOUNDED = 100_000_000  # tokens: the ranking is measured in full, without a limit by context
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    k: int = 10  # what a client asks for: latency and tokens are measured with it
-    depth: int = 100  # how far the ranking is looked at
+    k: int = 10  # results a client requests; latency and tokens are measured with it
+    depth: int = 100  # to which the ranking is measured
     mode: Mode = "hybrid"
     fusion: Fusion = "weighted"
     semantic_weight: float = 0.5
     rrf_k: int = 60
     rerank: str = "auto"
-    max_per_document: int | None = None  # None: several documents are preferred, k comes first
-    token_budget: int | None = None  # of the context; None: the setting's
+    max_per_document: int | None = None  # None: several documents are preferred, without a limit
+    token_budget: int | None = None  # tokens of the context; None: as in the settings
     mmr_lambda: float = 1.0
-    answers: bool = False  # let each query be answered, and measure that too
-    model: str = ""  # who answers: an alias; blank: the namespace's, else the default
-    verify: bool = False  # and let the verifier judge the citations
+    answers: bool = False  # also answer each query and measure the answers
+    model: str = ""  # alias of the writer; blank: the namespace's, else the default
+    verify: bool = False  # also let the verifier judge citations
 
     @classmethod
     def from_stored(cls, stored: dict[str, Any]) -> Self:
@@ -33,7 +33,7 @@ class RunOptions:
         return asdict(self)
 
     def asked(self, query: str, filters: Filters) -> SearchRequest:
-        """As a client asks."""
+        """Return the request as a client would send it."""
         return SearchRequest(
             query=query,
             k=self.k,
@@ -50,7 +50,7 @@ class RunOptions:
         )
 
     def ranked(self, query: str, filters: Filters, *, by_document: bool) -> SearchRequest:
-        """The same, down to the depth. Where whole documents are judged, each of them once."""
+        """Return the request down to the depth. If documents are judged, each is returned once."""
         return replace(
             self.asked(query, filters),
             k=self.depth,

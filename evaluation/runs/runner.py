@@ -1,4 +1,4 @@
-"""A run: every query of a golden set through the search, then measured."""
+"""Run every query of a golden set through the search, and measure the results."""
 
 import hashlib
 import json
@@ -35,8 +35,8 @@ from .options import RunOptions
 logger = logging.getLogger(__name__)
 
 ProgressCallback = Callable[[int, int], None]
-GONE: tuple[int, int] = (-1, -1)  # no passage stands there: it counts as not found
-UNANSWERABLE = "unanswerable"  # the tag of a query that should be refused
+GONE: tuple[int, int] = (-1, -1)  # matches no passage, so it counts as not found
+UNANSWERABLE = "unanswerable"  # tag of queries that should be refused
 MEASURES = tuple(dict.fromkeys((*metrics.DEFAULT, *(f"recall@{k}" for k in metrics.CURVE))))
 
 
@@ -49,7 +49,7 @@ def measure_now(
     own_ids: Mapping[uuid.UUID, uuid.UUID] | None = None,
     progress: ProgressCallback = lambda done, total: None,
 ) -> EvaluationRun:
-    """Do a whole run in this process and return it; its state says how it ended."""
+    """Do a whole run in this process and return it; its state shows how it ended."""
     namespace_id = golden_set.namespace_id
     with namespace(namespace_id):
         run = lifecycle.create(golden_set, options, label=label, queue=False)
@@ -66,8 +66,8 @@ def evaluate(
     own_ids: Mapping[uuid.UUID, uuid.UUID] | None = None,
     progress: ProgressCallback = lambda done, total: None,
 ) -> None:
-    """Do a claimed run, or what is left of it. `searched`: a namespace with copies of the
-    documents, if not the run's own."""
+    """Do a claimed run, or the rest of it. `searched` is a namespace with copies of the documents,
+    if not the run's own."""
     try:
         _evaluate(claim, searched or claim.namespace_id, own_ids, progress)
     except LeaseLost:
@@ -132,7 +132,7 @@ def _measure(
     options: RunOptions,
     own_ids: Mapping[uuid.UUID, uuid.UUID] | None,
 ) -> dict[str, Any]:
-    """The fields of a query's score: its ranking, and its answer where that is wanted."""
+    """Return the fields of a query's score: its ranking, and its answer if requested."""
     score: dict[str, Any] = {"metrics": {}, "times_ms": {}, "fallbacks": []}
     if question.is_answerable:
         asked = ask(searched, question, options, own_ids=own_ids)
@@ -165,7 +165,8 @@ def _scores(question: PreparedQuery, answered: Answered) -> dict[str, float]:
 def prepare(
     searched: uuid.UUID, queries: Sequence[GoldenQuery], *, with_unanswerable: bool = False
 ) -> tuple[list[PreparedQuery], list[str]]:
-    """The queries that can be measured, each with its judgements where they stand now."""
+    """Return the queries that can be measured, with current positions of judgements, and
+    warnings."""
     with namespace(searched):
         judgements = [j for query in queries for j in query.judgements.all()]
         documents = dict(by_source(searched, {j.source_uri for j in judgements}))
@@ -226,7 +227,8 @@ def _warnings(unmeasured: int, moved: int, missing: int) -> Iterator[str]:
 def snapshot(
     searched: uuid.UUID, options: RunOptions, questions: Sequence[PreparedQuery]
 ) -> dict[str, Any]:
-    """What decided the figures: options, settings, profile, model, content and questions."""
+    """Return everything that determines the figures: options, settings, profile, model, content and
+    questions."""
     with namespace(searched):
         tenant = Namespace.objects.select_related("active_profile").get(pk=searched)
         counted = Document.objects.aggregate(
@@ -282,8 +284,8 @@ def _answer_settings() -> dict[str, Any]:
 
 
 def _identity(judged: Judged) -> list[Any]:
-    """Without the quotation, and a part only if there is one: runs from before there were parts
-    stay comparable."""
+    """Describe a judgement without its quotation, and with a part only if it has one, so that runs
+    from before parts existed stay comparable."""
     whole = [judged.name, judged.source_uri, judged.grade, judged.start, judged.end]
     return [*whole, f"part {judged.part}"] if judged.part else whole
 
@@ -293,7 +295,7 @@ def _is_capped(row: Mapping[str, Any]) -> bool:
 
 
 def summarise(scores: Sequence[QueryScore], warnings: Sequence[str]) -> dict[str, Any]:
-    """The run's own figures, from those of its queries."""
+    """Aggregate the figures of the queries into those of the run."""
     ranked = [score for score in scores if MEASURES[0] in score.metrics]
     names = [name for name in MEASURES if all(name in score.metrics for score in ranked)]
     stages = dict.fromkeys(stage for score in scores for stage in score.times_ms)
@@ -321,7 +323,7 @@ def summarise(scores: Sequence[QueryScore], warnings: Sequence[str]) -> dict[str
 
 
 def _partial_measures(scores: Sequence[QueryScore]) -> Iterator[tuple[str, dict[str, float]]]:
-    """Those that not every query has, each with the number of queries that have it."""
+    """Average measures that not every query has, with the number of queries that have them."""
     also = (metrics.ANSWER, metrics.DOCUMENT)
     for name in (*also, *metrics.OF_ANSWERS, *metrics.AMOUNTS_OF_ANSWERS):
         if values := [score.metrics[name] for score in scores if name in score.metrics]:

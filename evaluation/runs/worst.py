@@ -1,4 +1,4 @@
-"""A run's worst questions: what was expected and what was found instead."""
+"""List a run's worst questions: what was expected and what was found instead."""
 
 import uuid
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from evaluation.models import EvaluationRun, Judgement, QueryScore
 
 from .comparison import MEASURE
 
-SHOWN = 3  # of what came instead
+SHOWN = 3  # results shown per question
 
 
 @dataclass(frozen=True, slots=True)
 class WorstQuestion:
     text: str
     score: float
-    expected: list[str]  # each with its rank, or why it has none
-    instead: list[str]  # the first that came and was not expected
+    expected: list[str]  # each with its rank, or the reason for having none
+    instead: list[str]  # the first results that were not expected
 
 
 def worst_questions(
     run: EvaluationRun, *, limit: int, measure: str = MEASURE
 ) -> list[WorstQuestion]:
-    """Questions with a score below 1, the worst first. Inside namespace() or operator()."""
+    """Return questions with a score below 1, worst first. Inside namespace() or operator()."""
     scores = [s for s in run.scores.all() if s.metrics.get(measure, 1.0) < 1.0]
     scores = sorted(scores, key=lambda s: (s.metrics[measure], s.ordinal))[:limit]
     judgements = Judgement.objects.in_bulk(

@@ -1,4 +1,4 @@
-"""Which network addresses the service may connect to when somebody else chose the address.
+"""Which network addresses the service may connect to when the caller chose the address.
 
 The lists are our own, from the IANA special-purpose registries (IPv4 and IPv6, as of 2025): what
 `ipaddress.is_global` calls public changes with Python's version and leaves out too much.

@@ -1,4 +1,4 @@
-"""Runs the Django admin, and no other route, as the operator role."""
+"""Runs the Django admin and signing in, and no other route, as the operator role."""
 
 from collections.abc import Callable
 
@@ -6,12 +6,15 @@ from django.http import HttpRequest, HttpResponse
 
 from ragsite.database.tenancy import operator
 
+# They begin and end sessions, which the middleware around the views stores.
+SESSION_PATHS = frozenset({"/sign-in", "/sign-out"})
+
 
 def operator_middleware(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
     def answer(request: HttpRequest) -> HttpResponse:
-        if not _is_admin(request):
+        if not _is_of_operator(request):
             return get_response(request)
         with operator():
             return get_response(request)
@@ -19,5 +22,5 @@ def operator_middleware(
     return answer
 
 
-def _is_admin(request: HttpRequest) -> bool:
-    return request.path_info.startswith("/admin/")
+def _is_of_operator(request: HttpRequest) -> bool:
+    return request.path_info.startswith("/admin/") or request.path_info in SESSION_PATHS

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 
 from ragsite.platform.errors import ApiError
 
-RATE_CLASSES = ("search", "answer", "ingest", "read", "write", "admin", "agent")
+RATE_CLASSES = ("search", "answer", "ingest", "read", "write", "admin", "agent", "link")
 WINDOW_SECONDS = 60.0
 MAX_RATE = 1_000_000  # requests a minute
 
@@ -35,7 +35,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Whether a request may pass, and what is left of its limit."""
+    """Whether a request may pass, and how much of its limit is left."""
 
     rate_class: str
     limit: int

@@ -28,7 +28,7 @@ def read(work: Callable[[], T]) -> tuple[T, str]:
                 result = work()
         except (OperationalError, InterfaceError) as error:
             if is_timeout(error):
-                raise  # the replica is up; the statement would take as long on the primary
+                raise  # the replica is available; the statement would take as long on the primary
             _breaker.failed()
             connections["replica"].close()
             logger.warning("replica.fallback", exc_info=True)

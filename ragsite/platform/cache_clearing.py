@@ -21,7 +21,7 @@ def clear_namespace(namespace_id: UUID) -> int:
         try:
             deleted += _delete_entries(caches[alias], str(namespace_id))
         except Exception as error:  # a driver raises many kinds; the rows are gone anyway
-            # Not the error's message, which may hold the server's address and password.
+            # Not the error's message, which may contain the server's address and password.
             logger.warning("cache.not_cleared", extra={"error": type(error).__name__})
     return deleted
 

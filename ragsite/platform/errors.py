@@ -91,7 +91,7 @@ def envelope_at(path: str, http_status: int, code: str, message: str) -> dict[st
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
-    """DRF's EXCEPTION_HANDLER: turn whatever a view raises into an error envelope."""
+    """DRF's EXCEPTION_HANDLER: turn any exception of a view into an error envelope."""
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):

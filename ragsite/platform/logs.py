@@ -54,12 +54,16 @@ def request_id_middleware(
 def _finished(request: HttpRequest, response: HttpResponse, started: float) -> HttpResponse:
     response["X-Request-ID"] = current_request_id()
     if request.path not in ("/livez", "/readyz"):  # requested every few seconds by monitors
-        # A signed link opens a passage without a key, so the log must not contain working ones.
-        path = "/d/…" if request.path.startswith("/d/") else request.path
-        fields = {"method": request.method, "path": path, "status": response.status_code}
+        fields = {"method": request.method, "path": _path(request), "status": response.status_code}
         took = round((time.perf_counter() - started) * 1000, 1)
         logger.info("request.done", extra={**fields, "ms": took})
     return response
+
+
+def _path(request: HttpRequest) -> str:
+    """Links open passages and namespaces without a key: the log must not hold working ones."""
+    prefix = next((each for each in ("/d/", "/s/") if request.path.startswith(each)), "")
+    return f"{prefix}…" if prefix else request.path
 
 
 class ReadinessFilter(logging.Filter):
@@ -67,6 +71,18 @@ class ReadinessFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         return getattr(getattr(record, "request", None), "path", "") != "/readyz"
+
+
+class LinkFilter(logging.Filter):
+    """Masks links in what Django logs of a request that failed."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        request = getattr(record, "request", None)
+        if isinstance(request, HttpRequest) and (masked := _path(request)) != request.path:
+            record.request = masked
+            if isinstance(record.args, tuple):
+                record.args = tuple(masked if a == request.path else a for a in record.args)
+        return True
 
 
 class RequestIdFilter(logging.Filter):

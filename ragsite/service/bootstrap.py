@@ -1,4 +1,4 @@
-"""What the first start creates: a namespace, an operator's login, an API key and samples."""
+"""Create what a first start needs: a namespace, an operator's login, an API key and samples."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def _ensure_login(credentials: Credentials) -> None:
         credentials.password = secrets.token_urlsafe(12)
         users.create_superuser(USERNAME, password=credentials.password)
     elif not user.check_password(credentials.password):
-        credentials.password = ""  # somebody has changed it
+        credentials.password = ""  # it has been changed
 
 
 def _ensure_key(credentials: Credentials, tenant: Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Checks before anything starts; each failure says what to do."""
+"""Checks before anything starts. Each error message says what to do."""
 
 import shutil
 import socket

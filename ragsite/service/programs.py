@@ -29,7 +29,7 @@ def web() -> Program:
     argv += ["--ws-max-size", str(settings.BODIES["max_message_bytes"])]
     argv += ["--ws-per-message-deflate", "false"]  # small messages; it costs memory for each socket
     # We evaluate X-Forwarded-For ourselves (TRUSTED_PROXIES); uvicorn trusts any local client.
-    argv += ["--lifespan", "on"]  # what stands beside Django starts with the server, or it does not
+    argv += ["--lifespan", "on"]  # run lifespan handlers; fail if one fails
     argv += ["--log-level", "warning", "--no-access-log", "--no-proxy-headers"]
     return Program("web", argv, _environment("web"), stop_seconds=15)
 

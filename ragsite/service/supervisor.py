@@ -42,7 +42,7 @@ class Program:
 
 @dataclass
 class _ProgramState:
-    """What the supervisor knows about one program."""
+    """The state of one supervised program."""
 
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0
@@ -125,7 +125,7 @@ class Supervisor:
         self._lock: int | None = None
 
     def claim(self) -> int | None:
-        """Become the only supervisor of this home and kill what a dead one left behind.
+        """Become the only supervisor of this home and kill processes left behind by a dead one.
 
         Returns None, or the process id of the supervisor that is already running.
         """

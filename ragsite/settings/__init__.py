@@ -25,6 +25,7 @@ from ragsite.settings import (
     outbound,
     rerank,
     security,
+    storage,
     web,
 )
 from ragsite.settings.api import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
@@ -34,7 +35,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent.parent
 env = environ.Env()
 environ.Env.read_env(env.str("ENV_FILE", default=str(BASE_DIR / ".env")))
 
-# -- where everything the service writes lives --------------------------------
+# -- where the service stores everything --------------------------------------
 HOME = Path(env.str("RAGSITE_HOME", default=str(BASE_DIR / "var"))).expanduser().resolve()
 
 
@@ -205,7 +206,7 @@ DATABASES = {
     "owner": _owner_database(),
 }
 if replica := env.str("DATABASE_REPLICA_URL", default=""):
-    # A streaming replica with the same roles: serves searches, and nothing that writes.
+    # A streaming replica with the same roles: serves searches, never writes.
     server = env.db_url_config(replica)
     DATABASES["replica"] = {
         **DATABASES["default"],
@@ -216,7 +217,7 @@ if replica := env.str("DATABASE_REPLICA_URL", default=""):
 DATABASE_ROUTERS = ["ragsite.database.tenancy.RoleRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# Set in each transaction where connections cannot set them; the role's own are those of the web.
+# Set in each transaction if connections cannot set them; the roles have the web's timeouts.
 TRANSACTION_TIMEOUTS: dict[str, str] = (
     {} if DATABASE_STARTUP_OPTIONS else limits.timeout_parameters(_timeouts_of("app"))
 )
@@ -228,12 +229,7 @@ QUOTAS = limits.quotas(env)
 
 # -- originals -------------------------------------------------------------------
 STORAGES = {
-    "default": {
-        "BACKEND": env.str(
-            "STORAGE_BACKEND", default="django.core.files.storage.FileSystemStorage"
-        ),
-        "OPTIONS": env.json("STORAGE_OPTIONS", default={"location": str(HOME / "storage")}),
-    },
+    "default": storage.originals(env, SUPABASE, home=HOME),
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 FILE_UPLOAD_TEMP_DIR = str(HOME / "tmp")
@@ -255,7 +251,7 @@ INGEST_MAX_WAIT = env.int("INGEST_MAX_WAIT", default=60)
 FACTS_PER_DOCUMENT = env.int("FACTS_PER_DOCUMENT", default=50_000)
 DATA_UPLOAD_MAX_MEMORY_SIZE = REQUEST_MAX_BYTES  # ragsite/web/guards/bodies.py is the real guard
 DATA_UPLOAD_MAX_NUMBER_FILES = INGEST_MAX_BATCH
-# What a client may hold open (ragsite/web/guards/).
+# How much a client may keep open (ragsite/web/guards/).
 STREAMS, BODIES = web.streams(env), web.bodies(env)
 ANSWER_RUNS = web.answer_runs(env)
 MCP = web.mcp(env)
@@ -266,7 +262,7 @@ FETCHING = outbound.fetching(env)
 # -- reading files: the limits of one file (documents/extractors/sandbox_worker.py) ---------
 EXTRACTION = extraction.extraction(env)
 
-# -- OCR: pictures of text, with limits of its own (documents/ocr/) ----------------
+# -- OCR: pictures of text, with separate limits (documents/ocr/) -----------------
 OCR = {
     "BACKEND": env.str("OCR_BACKEND", default="documents.ocr.rapid.RapidOcr"),
     "OPTIONS": env.json("OCR_OPTIONS", default={}),
@@ -316,7 +312,7 @@ EMBEDDERS = embedding.embedders(env, home=HOME, threads=_threads(), aliases=EMBE
 EMBEDDING_CAPS = embedding.caps(env)
 EMBEDDING_CACHE_DAYS = env.int("EMBEDDING_CACHE_DAYS", default=30)
 
-# -- reindexing: another profile built beside the live one (documents/reindex/build.py) ----
+# -- reindexing: another profile built next to the live one (documents/reindex/build.py) --
 REINDEX = {
     "share": env.float("REINDEX_SHARE", default=0.5),
     "builders": env.int("REINDEX_BUILDERS", default=1),
@@ -349,7 +345,7 @@ LANGUAGE_MODEL_CAPS = language_models.caps(env)
 ANSWERS = language_models.answers(env)
 CHUNKING = language_models.chunking(env)
 
-# -- reranking: only what is configured is there (retrieval/reranking.py) --------------
+# -- reranking: only with configured models (retrieval/reranking.py) -------------------
 RERANKERS = rerank.rerankers(env)
 RERANK = {
     "deadline_ms": env.int("RERANK_DEADLINE_MS", default=700),

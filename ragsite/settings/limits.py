@@ -1,4 +1,4 @@
-"""Limits on requests, on what a namespace may hold, and on how long the database may take."""
+"""Limits on requests, on the contents of a namespace, and on the database's time."""
 
 from typing import Any
 
@@ -14,6 +14,7 @@ DEFAULT_RATE_LIMITS = {
     "write": 3000,
     "admin": 300,
     "agent": 30,
+    "link": 120,  # of each visitor of a public link
 }
 
 

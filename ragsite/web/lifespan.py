@@ -1,4 +1,4 @@
-"""What lives as long as the web server, beside an application that knows nothing of it (Django)."""
+"""Run lifespan handlers around an application that has none (Django)."""
 
 import logging
 from collections.abc import Callable

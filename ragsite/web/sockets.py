@@ -11,7 +11,7 @@ from ragsite.platform.asgi_types import Application, Receive, Scope, Send, heade
 
 logger = logging.getLogger(__name__)
 
-# Close codes (RFC 6455; those from 4000 on are ours).
+# Close codes (RFC 6455; codes from 4000 are our own).
 NORMAL, POLICY, TOO_BIG, INTERNAL, TRY_LATER = 1000, 1008, 1009, 1011, 1013
 NOT_AUTHENTICATED, FORBIDDEN = 4401, 4403
 

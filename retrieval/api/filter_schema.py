@@ -47,8 +47,7 @@ SCHEMAS: dict[str, Schema] = {
     "MetadataFilter": {
         "type": "object",
         "description": "Keys with values or operators. `$and`, `$or` and `$not` may be nested "
-        "inside"
-        "each other and under a key, too, up to 8 levels deep; 100 conditions at most.",
+        "in each other and under a key, up to 8 levels deep; 100 conditions at most.",
         "properties": _group("MetadataCondition"),
         **_PATHS,
     },

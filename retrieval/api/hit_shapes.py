@@ -49,7 +49,7 @@ class HitSerializer(serializers.Serializer):
     relevance = serializers.FloatField(
         allow_null=True,
         help_text="How likely the passage answers the question, 0…1, comparable between "
-        "questions; null"
+        "questions; null "
         "if unknown (with an embedding model other than the bundled one in mode `semantic`).",
     )
     scores = ScoresSerializer()

@@ -18,7 +18,7 @@ from .filters import DateRangeField
 from .serializers import QueryAnswerSerializer, QuerySerializer, answer_of, search_request
 
 MAX_NAME = 200
-AROUND = 0
+AROUND = 4
 CONDITIONS = ("session", "user", "roles", "speakers", "date_range")
 
 

@@ -16,7 +16,7 @@ from retrieval.stored_chunk import StoredChunk
 from .assembly import FORMATS, ContextFormat, CountTokens
 from .chunk_rows import fetch_rows
 from .hits import widen
-from .surroundings import widen_by_turns
+from .surroundings import merging_for, widen_by_turns
 
 SPARE = 10  # candidates to consider beyond k
 
@@ -56,6 +56,7 @@ def select(
             max_per_document=request.max_per_document,
             mmr_lambda=request.mmr_lambda,
             budget=Budget(room, overheads),
+            merging=merging_for(request.around),
         )
         is_spent = any(candidate.dropped == "token_budget" for candidate in dropped)
         if len(picks) == request.k or is_spent or looked_at >= len(candidates):

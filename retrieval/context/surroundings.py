@@ -3,10 +3,20 @@
 import uuid
 from collections.abc import Mapping, Sequence
 
+from documents.chunking.turns import STRIDE
 from documents.models import DocumentVersion
-from retrieval.ranking.diversity import Pick
+from retrieval.ranking.diversity import MAX_MERGED, NEIGHBOURS_ONLY, Merging, Pick
 from retrieval.stored_chunk import StoredChunk
 from retrieval.turns import StoredTurn
+
+
+def merging_for(around: int) -> Merging:
+    """A chunk that the turns around an earlier passage reach becomes part of that passage: shown
+    beside it, it would add little that is new."""
+    if not around:
+        return NEIGHBOURS_ONLY
+    reach = 1 + around // STRIDE
+    return Merging(max_chunks=MAX_MERGED + 2 * reach, reach=reach)
 
 
 def widen_by_turns(picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk], by: int) -> None:

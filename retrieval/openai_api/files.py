@@ -48,7 +48,12 @@ _STATUS = {
     Document.Status.FAILED: "error",
     Document.Status.CANCELLED: "error",
 }
-_HTTP_STATUS = {"too_large": 413, "quota_exceeded": 403, "storage_full": 507}
+_HTTP_STATUS = {
+    "too_large": 413,
+    "quota_exceeded": 403,
+    "storage_full": 507,
+    "storage_unavailable": 503,
+}
 
 
 # -- shapes ------------------------------------------------------------------------------

@@ -11,8 +11,15 @@ from django.shortcuts import render
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
-from documents.pages.links import base_url_of, passage_url
-from documents.pages.people import find_namespace, json_view, namespaces_of, signed_in
+from documents.pages.frame import frame
+from documents.pages.links import SharedVia, base_url_of, passage_url
+from documents.pages.people import (
+    chosen_namespace,
+    find_namespace,
+    json_view,
+    namespaces_of,
+    signed_in,
+)
 from ragsite.web.streaming import event_stream
 from retrieval.api.answers.events import EventPair, answer_events
 from retrieval.api.answers.runs import AnswerRun
@@ -25,11 +32,10 @@ def ask_page(request: HttpRequest) -> HttpResponse:
     """The page that asks; for people who are not signed in, what this service is."""
     user = signed_in(request)
     if user is None:
-        return render(request, "home.html")
+        return render(request, "pages/welcome.html")
     namespaces = namespaces_of(user)
-    wanted = request.GET.get("namespace", "")
-    chosen = next((each for each in namespaces if each.slug == wanted), None)
-    context = {"user_name": user.get_username(), "namespaces": namespaces, "chosen": chosen}
+    chosen = chosen_namespace(request, namespaces)
+    context = {**frame(user, here="ask", chosen=chosen), "namespaces": namespaces}
     return render(request, "pages/ask.html", context)
 
 
@@ -42,7 +48,7 @@ def ask_answer(
     asked, _ = answer_request_of({**data, "stream": True})
     run = AnswerRun(namespace_id, asked, door="page")
     links = PassageLinks(namespace_id, base_url=base_url_of(request))
-    response = event_stream(_linked(answer_events(run, asked), links))
+    response = event_stream(linked(answer_events(run, asked), links))
     response._resource_closers.append(run.close)  # type: ignore[attr-defined]
     return response
 
@@ -50,8 +56,10 @@ def ask_answer(
 class PassageLinks:
     """Adds to each source and citation of an event the link that opens its passage."""
 
-    def __init__(self, namespace_id: uuid.UUID, *, base_url: str) -> None:
-        self.namespace_id, self.base_url = namespace_id, base_url
+    def __init__(
+        self, namespace_id: uuid.UUID, *, base_url: str, shared: SharedVia | None = None
+    ) -> None:
+        self.namespace_id, self.base_url, self.shared = namespace_id, base_url, shared
 
     def add_to(self, event: EventPair) -> EventPair:
         name, data = event
@@ -78,10 +86,11 @@ class PassageLinks:
             start=start,
             end=end,
             base_url=self.base_url,
+            shared=self.shared,
         )
 
 
-async def _linked(
+async def linked(
     events: AsyncGenerator[EventPair], links: PassageLinks
 ) -> AsyncGenerator[EventPair]:
     async with aclosing(events):

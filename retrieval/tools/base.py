@@ -1,4 +1,4 @@
-"""What a tool is, and for whom it works."""
+"""The definition of a tool, and the context of a call."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class Tool:
     is_destructive: bool = False
     freshness: Freshness = "content"
     free_text: frozenset[str] = frozenset()  # arguments whose odd characters are cleaned on intake
-    output_schema: Schema | None = None  # of the result, where a protocol prescribes it
+    output_schema: Schema | None = None  # schema of the result, if a protocol requires one
 
     @property
     def is_read_only(self) -> bool:
@@ -57,7 +57,7 @@ class Tool:
 
 
 class InvalidArguments(ApiError):
-    """`errors` are pairs of a path ("filters.tags.0") and what is wrong there."""
+    """`errors` are pairs of a path ("filters.tags.0") and a message."""
 
     def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
         path, message = errors[0]
@@ -70,7 +70,7 @@ class InvalidArguments(ApiError):
 
 
 def not_found(what: str) -> ApiError:
-    """The same for another namespace's and for one that nobody has."""
+    """The error for an id of another namespace, and for an unknown one."""
     return ApiError("not_found", f"There is no such {what} in this namespace.", http_status=404)
 
 

@@ -1,4 +1,4 @@
-"""Running a tool for a caller: counted, allowed, checked, and out of the cache where it can be."""
+"""Run a tool for a caller: check limit, scope and arguments, and use the cache if possible."""
 
 import json
 import logging
@@ -50,7 +50,7 @@ class ToolResult:
     result: Result  # plain JSON data
     cached: bool
     latency_ms: float
-    admission: Admission | None  # what is left of the key's limit; None: it has none
+    admission: Admission | None  # remaining calls of the key; None: no limit
 
 
 def call_tool(
@@ -88,7 +88,7 @@ def _kept_or_run(
 
 
 def _state(context: ToolContext, tool: Tool) -> tuple[Any, ...] | None:
-    """What a result depends on besides its arguments; None where none may be kept."""
+    """Return what a result depends on besides its arguments; None if it must not be cached."""
     if tool.freshness == "never":
         return None
     found = query_in_namespace(context.namespace_id, _STATE, {"namespace": context.namespace_id})
@@ -99,7 +99,7 @@ def _state(context: ToolContext, tool: Tool) -> tuple[Any, ...] | None:
 
 
 def _run(context: ToolContext, tool: Tool, arguments: dict[str, Any]) -> str:
-    """The result as JSON text: what is kept is never pickled."""
+    """Encode the result as JSON for the cache, which never pickles."""
     try:
         result = tool.run(context, arguments)
     except ValidationError as error:  # a rule that a schema cannot state

@@ -1,7 +1,7 @@
-"""search, fetch and ask: what agents of other makers expect of a knowledge base.
+"""search, fetch and ask: tools that agents of other vendors expect of a knowledge base.
 
 The results of search and fetch have the fields that ChatGPT's connectors require, and further ones
-that say exactly where a passage stands.
+that identify the exact position of a passage.
 """
 
 import re
@@ -54,7 +54,7 @@ def link_to(
 
 
 def _shape(properties: Schema, *, required: list[str]) -> Schema:
-    """Open, unlike the schemas of arguments: what is not described may come, too."""
+    """Return a schema that allows other fields, unlike the schemas of arguments."""
     return {"type": "object", "properties": properties, "required": required}
 
 

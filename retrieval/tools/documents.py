@@ -36,7 +36,7 @@ MAX_PAGE = 100
 MIN_RELEVANCE = 0.1  # of a passage, for its document to be about the question (docs/search.md)
 MAX_POSITION = 2**31 - 1
 
-# What a list shows of each document; get_document shows all.
+# Fields of a document in lists; get_document returns all.
 LISTED = (
     "id",
     "title",
@@ -181,7 +181,7 @@ def _by_content(wanted: QuerySet[Document], found: SearchResult) -> list[dict[st
 
 
 def _once(documents: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A document found by its name and by its content is listed once, with what both say."""
+    """Merge hits by name and by content, so that each document is listed once."""
     kept: dict[Any, dict[str, Any]] = {}
     for document in documents:
         kept[document["id"]] = {**document, **kept.get(document["id"], {})}

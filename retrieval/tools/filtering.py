@@ -1,4 +1,4 @@
-"""Filters as tools take them: those of POST /query in their plainest form."""
+"""Filters in the arguments of tools: a simplified form of those of POST /query."""
 
 from .base import Schema, texts
 

@@ -34,7 +34,7 @@ class RagQuery:
     use_reranking: bool = True
     keyword_weight: float = KEYWORD_WEIGHT
     semantic_weight: float = SEMANTIC_WEIGHT
-    filters: Mapping[str, Any] = field(default_factory=dict)  # as POST /query takes them
+    filters: Mapping[str, Any] = field(default_factory=dict)  # in the format of POST /query
     max_tokens: int = NO_TOKEN_LIMIT
 
 
@@ -78,8 +78,8 @@ def slug_of(namespace_id: uuid.UUID) -> str:
 
 
 def similarity_of(hit: Hit) -> float:
-    """Never below the threshold asked for, except where relevance cannot be judged: then it is the
-    cosine similarity, and no threshold was applied."""
+    """Return the similarity, never below the requested threshold. If relevance is unknown, it is
+    the cosine similarity, and no threshold was applied."""
     if hit.relevance is None:
         return round(max(0.0, hit.candidate.similarity or 0.0), 4)
     return round(float(hit.relevance ** (1 / SIMILARITY_ROOT)), 4)
@@ -107,13 +107,13 @@ def _metadata(hit: Hit) -> Mapping[str, Any]:
 
 
 def source_id(hit: Hit) -> str:
-    """What the client called the document when it sent it; else what we know it by."""
+    """Return the client's own name for the document, else its source_uri."""
     named = (hit.metadata.get(name) for name in ("sourceId", "id"))
     return next((name for name in named if isinstance(name, str) and name), hit.source_uri)
 
 
 def citation(number: int, hit: Hit) -> dict[str, Any]:
-    """Where the passage stands: text[start:end] of the document's version, in code points."""
+    """Return the passage's position: text[start:end] of the document's version, in code points."""
     return {
         "id": number,
         "documentId": hit.candidate.document_id,

@@ -44,7 +44,7 @@ def find_tool(name: str, tools: Mapping[str, Tool] = TOOLS) -> Tool:
 
 
 def definitions(tools: Iterable[Tool], format_: ToolFormat = "ragsite") -> list[dict[str, Any]]:
-    """The tools as a caller, or the API of its language model, takes them."""
+    """Return the tools in our format, or in that of a language model's API."""
     define = {"ragsite": _ours, "openai": _openai, "anthropic": _anthropic}[format_]
     return [define(tool) for tool in tools]
 

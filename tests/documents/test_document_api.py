@@ -201,6 +201,8 @@ def test_the_original_comes_back_byte_for_byte_and_never_as_a_page(api: Api):
     data = b"# Mixed\r\n\r\n\xff\xfe latin \xe9 <script>alert(1)</script>\r\n" + b"x" * 200_000
     document_id = upload(api, 'a "quoted" ñ.md', data)
     answer = api.get(f"documents/{document_id}/original")
+    only = api.get(f"documents/{document_id}/original", Accept="application/octet-stream")
+    assert (only.status, only.body) == (200, answer.body)
     assert answer.status == 200
     assert answer.body == data
     assert answer.headers["Content-Length"] == str(len(data))

@@ -77,7 +77,17 @@ PUBLIC = {
     "/": "says where the rest is",
     "/api/schema": "describes the API",
     "/api/docs": "the same for people",
-    "/d/{id}": "opens by a signed link: tests/documents/test_passage_page.py",
+    "/d/{id}": "opens by a signed link: tests/documents/pages/test_passage_page.py",
+    "/d/{id}/picture": "the same: tests/documents/pages/test_pictures.py",
+    "/d/{id}/marks": "the same",
+    "/d/{id}/original": "the same, for people who are signed in",
+    "/s/{id}": "opens by a public link: tests/retrieval/pages/test_shared.py",
+    "/s/{id}/answer": "the same",
+    "/s/{id}/d/{id}": "the same",
+    "/s/{id}/d/{id}/picture": "the same",
+    "/s/{id}/d/{id}/marks": "the same",
+    "/sign-in": "where people get in",
+    "/sign-out": "where they get out",
     "/livez": "asked by machines that hold no key",
     "/readyz": "asked by machines that hold no key",
     "/admin/login/": "where operators get in",
@@ -142,7 +152,7 @@ def test_every_route_is_public_by_name_or_wants_a_key_or_a_login(client: Client,
             continue
         for method in (*METHODS, "HEAD", "OPTIONS"):
             answer = client.generic(method, route.address)
-            to_login = answer.headers.get("Location", "").startswith("/admin/login/")
+            to_login = answer.headers.get("Location", "").startswith(("/admin/login/", "/sign-in"))
             if answer.status_code != 401 and not (answer.status_code == 302 and to_login):
                 open_doors.append((method, route.path, answer.status_code))
     assert open_doors == []

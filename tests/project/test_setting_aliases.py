@@ -75,9 +75,26 @@ def test_a_bucket_that_cannot_be_opened_is_an_error_that_says_what_is_missing(tm
     said = messages(tmp_path, **STORAGE, SUPABASE_SERVICE_ROLE_KEY="jwt-very-secret")
     assert list(said) == ["E020"]
     assert "SUPABASE_SERVICE_ROLE_KEY opens Supabase's own API" in said["E020"]
-    assert '"bucket_name": "files"' in said["E020"]
-    assert "https://abc.supabase.co/storage/v1/s3" in said["E020"]
+    assert "set STORAGE_ACCESS_KEY and STORAGE_SECRET_KEY" in said["E020"]
     assert "jwt-very-secret" not in said["E020"]
+
+
+def test_supabases_bucket_is_opened_by_s3_keys(tmp_path: Path):
+    keys = {"STORAGE_ACCESS_KEY": "a", "STORAGE_SECRET_KEY": "very-secret"}
+    shown = setting("settings.STORAGES['default']", tmp_path, **STORAGE, **keys)
+    assert "documents.intake.object_storage.OriginalsBucket" in shown
+    assert "'bucket_name': 'files'" in shown
+    assert "'endpoint_url': 'https://abc.supabase.co/storage/v1/s3'" in shown
+    assert messages(tmp_path, **STORAGE, **keys) == {}
+
+
+def test_a_bucket_of_another_provider(tmp_path: Path):
+    named = {"STORAGE_BUCKET": "own", "STORAGE_ENDPOINT_URL": "https://s3.example.com"}
+    shown = setting("settings.STORAGES['default']['OPTIONS']", tmp_path, **named)
+    assert "'bucket_name': 'own'" in shown
+    assert "'endpoint_url': 'https://s3.example.com'" in shown
+    disk = setting("settings.STORAGES['default']['OPTIONS']", tmp_path)
+    assert disk == str({"location": str(tmp_path / "storage")})
 
 
 def test_a_storage_backend_of_its_own_settles_it_and_a_key_alone_asks_for_nothing(tmp_path: Path):

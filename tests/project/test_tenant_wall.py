@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from django.db import DatabaseError, ProgrammingError, connection, connections, transaction
 
+from documents.accounts import links
 from documents.collections import batches
 from documents.collections import editing as collections
 from documents.conversations.remembering import NewTurn, remember
@@ -221,6 +222,8 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
         )
         batches.add_batch(collection, {harbour.pk: {"lights": 12}})
     remember(tenant.pk, [NewTurn("session", "user", "The harbour has twelve lights.")])
+    with operator():
+        links.create(tenant)
     book_usage(OpenAIModel("http://127.0.0.1:1", model="m"), tenant.pk, Usage(1, 1))
     profiles.create("own", namespace_id=tenant.pk, embedder="hashing", ann_method="exact")
     assert uuid.UUID(str(tenant.pk))

@@ -27,9 +27,11 @@ HTTP_STATUS = {
     "type_mismatch": 415,
     "duplicate_content": 409,
     "storage_full": 507,
+    "storage_unavailable": 503,
     "quota_exceeded": 403,
     "same_source_twice": 409,
 }
+RETRY_AFTER = 5  # seconds
 FAILED = ("rejected", Document.Status.FAILED)
 UNFINISHED = (Document.Status.QUEUED, Document.Status.PROCESSING)
 
@@ -74,7 +76,13 @@ def require_any(results: list[dict[str, Any]]) -> None:
         message = f"None of the {len(results)} documents was accepted; the first: {message}"
     http_status = HTTP_STATUS.get(code, 422)
     details = {**results[0]["error"]["details"], "results": results}
-    raise ApiError(code, message, http_status=http_status, details=details)
+    raise ApiError(
+        code,
+        message,
+        http_status=http_status,
+        details=details,
+        retry_after=RETRY_AFTER if http_status == 503 else None,
+    )
 
 
 def _take_all(

@@ -93,7 +93,7 @@ class PdfExtractor(FileExtractor):
     def _read(self, file: BinaryIO) -> Reading:
         with PDFIUM:
             try:
-                document = pypdfium2.PdfDocument(_mapped(file))
+                document = pypdfium2.PdfDocument(mapped(file))
             except pypdfium2.PdfiumError as error:
                 if PASSWORD.search(str(error)):
                     raise needs_password() from error
@@ -141,7 +141,7 @@ class PdfExtractor(FileExtractor):
         return reading
 
 
-def _mapped(file: BinaryIO) -> Any:
+def mapped(file: BinaryIO) -> Any:
     """Return the input for PDFium; a real file is mapped, so it stays on disk until read."""
     try:
         mapped = mmap(file.fileno(), 0, access=ACCESS_COPY)

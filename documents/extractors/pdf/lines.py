@@ -31,7 +31,7 @@ VISIBLE = re.compile("[^\\s\x00-\x1f\x7f\ufeff\ufffe\uffff]")
 
 def lines_of(textpage: Any) -> list[Line]:
     """Return lines as stored, or column by column if columns were stored row by row."""
-    text = _indexed_text(textpage)
+    text = indexed_text(textpage)
     places = Places(textpage)
     line_of = places.line
     pieces = list(_pieces(text))
@@ -53,7 +53,7 @@ def lines_of(textpage: Any) -> list[Line]:
     return by_columns(rows, x) or lines
 
 
-def _indexed_text(textpage: Any) -> str:
+def indexed_text(textpage: Any) -> str:
     """Return the page's text, in which a character's index is also its index for PDFium."""
     text: str = textpage.get_text_range()
     count = textpage.count_chars()

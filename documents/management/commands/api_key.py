@@ -36,7 +36,7 @@ class Command(BaseCommand):
             "--limits",
             default="",
             metavar="CLASS=N,…",
-            help=f"Requests a minute where they are not the installation's, e.g. search=600. "
+            help="Requests per minute, if other than the installation's, e.g. search=600. "
             f"0: no limit. Classes: {', '.join(RATE_CLASSES)}.",
         )
         limits = actions.add_parser("limits", help="Show a key's limits, or change some of them.")
@@ -90,7 +90,7 @@ class Command(BaseCommand):
             raise CommandError("An operator key has the installation's limits (RATE_LIMITS).")
         if not settings.OPERATOR_API:
             self.stderr.write(
-                self.style.WARNING("OPERATOR_API is off: nothing accepts this key until it is on.")
+                self.style.WARNING("OPERATOR_API is off: this key is not accepted until it is on.")
             )
         _, plain = keys.issue_operator_key(name=options["name"], expires_at=expires_at)
         return plain
@@ -131,7 +131,7 @@ class Command(BaseCommand):
 
 
 def parse_limits(pairs: Iterable[str]) -> dict[str, int | None]:
-    """Of CLASS=N; None stands for `default`."""
+    """Parse CLASS=N; None stands for `default`."""
     limits: dict[str, int | None] = {}
     for pair in filter(None, (pair.strip() for pair in pairs)):
         name, _, value = pair.partition("=")

@@ -74,7 +74,7 @@ class Command(BaseCommand):
             "--source",
             default="",
             metavar="NAME",
-            help="What the root is called in the documents (default: its address). Give one if "
+            help="The name of the root in the documents (default: its path). Set one if "
             "the folder will be elsewhere next time.",
         )
         parser.add_argument(
@@ -93,7 +93,7 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="With --sync: only the plan.")
         parser.add_argument("--yes", action="store_true", help="Delete without asking.")
         parser.add_argument(
-            "--force", action="store_true", help="Even if nothing of the folder would be left."
+            "--force", action="store_true", help="Even if no document of the folder would be left."
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -129,7 +129,7 @@ class Command(BaseCommand):
         except OutsideRoot as error:
             raise CommandError(str(error)) from None
 
-    # -- one way: take in --------------------------------------------------------------------
+    # -- without --sync ----------------------------------------------------------------------
 
     def _take_all(self, namespace_id: uuid.UUID, files: list[FoundFile]) -> list[dict[str, Any]]:
         batch = OnePerSource()
@@ -231,7 +231,7 @@ class Command(BaseCommand):
         if more or folder.is_file():
             raise CommandError("--sync takes one folder.")
         if not folder.is_dir() and not options["force"]:
-            raise CommandError(f"No such folder: {folder}. (--force takes it for an empty one.)")
+            raise CommandError(f"No such folder: {folder}. (--force treats it as empty.)")
         files = self._files() if folder.is_dir() else []
         origin = options["source"] or origin_of(options["root"] or folder)
         if not options["dry_run"]:
@@ -257,7 +257,7 @@ class Command(BaseCommand):
         what = plural(len(plan.gone), "document")
         if plan.deletes_everything and not self.options["force"]:
             raise CommandError(
-                f"Nothing of what is known from this folder is in it: {what} would be deleted. "
+                f"None of the known files is in this folder any more: {what} would be deleted. "
                 "Is it the right one, and mounted? --force deletes them."
             )
         if self.options["yes"]:

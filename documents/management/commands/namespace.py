@@ -1,4 +1,4 @@
-"""`manage.py namespace create SLUG`, `… quotas`, `… answers`, `… delete` and `… list`."""
+"""`manage.py namespace create SLUG`, `… quotas`, `… answers`, `… link`, `… delete`, `… list`."""
 
 import json
 from typing import Any
@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 from django.core.management import BaseCommand, CommandError, CommandParser
 
 from documents.accounts import answer_settings, keys, namespace_removal, quotas
+from documents.management import namespace_links
 from documents.models import Namespace, NamespaceRemoval
 from documents.profiles import vector_indexes
 from ragsite.database.tenancy import operator
@@ -45,12 +46,15 @@ class Command(BaseCommand):
         answers.add_argument("slug")
         answers.add_argument("--model", help="Alias of a language model; blank: the default.")
         answers.add_argument("--prompt", help="Added to the rules of every answer.")
-        answers.add_argument("--language", help="Answer in it, e.g. de; blank: as asked.")
+        answers.add_argument(
+            "--language", help="Language of answers, e.g. de; blank: that of the question."
+        )
         answers.add_argument(
             "--min-relevance",
             metavar="0..1",
             help="How relevant the best passage must be for an answer; blank: the default.",
         )
+        namespace_links.add_arguments(actions)
         delete = actions.add_parser(
             "delete", help="Remove a namespace and everything in it, for good."
         )
@@ -70,6 +74,8 @@ class Command(BaseCommand):
                 self._quotas(options["slug"], {name: options[name] for name in quotas.NAMES})
             elif options["action"] == "answers":
                 self._answers(find_namespace(options["slug"]), options)
+            elif options["action"] == "link":
+                self._link(options)
             elif options["action"] == "delete":
                 self._delete(find_namespace(options["slug"]), options)
             else:
@@ -116,6 +122,14 @@ class Command(BaseCommand):
             raise CommandError(" ".join(error.messages)) from None
         for name, value in answer_settings.current(found).items():
             self.stdout.write(f"{name}\t{'(default)' if value in ('', None) else value}")
+
+    def _link(self, options: dict[str, Any]) -> None:
+        if options["verb"] == "create":
+            namespace_links.create(find_namespace(options["slug"]), options, self.stdout.write)
+        elif options["verb"] == "list":
+            namespace_links.show(find_namespace(options["slug"]), self.stdout.write)
+        else:
+            namespace_links.revoke(options["prefix"], self.stdout.write)
 
     def _delete(self, found: Namespace, options: dict[str, Any]) -> None:
         if not options["yes"]:

@@ -21,7 +21,7 @@ ANN_OPTIONS = sorted({option for method in METHODS.values() for option in method
 
 class Command(BaseCommand):
     help = (
-        "Create, list or drop index profiles. A new namespace takes one with namespace create "
+        "Create, list or drop index profiles. Set that of a new namespace with namespace create "
         "--profile NAME; one that has documents moves to another with reindex --profile NAME."
     )
 

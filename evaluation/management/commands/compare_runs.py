@@ -17,7 +17,7 @@ from ragsite.database.tenancy import operator
 class Command(BaseCommand):
     help = (
         "Compare run B with run A: means, gains with intervals and p-values, wins and losses by "
-        "query, and for each changed query where its answers stood at every stage."
+        "query, and for each changed query the ranks of its answers at every stage."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

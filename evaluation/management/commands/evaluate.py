@@ -37,7 +37,7 @@ FAILED, BELOW = 1, 2
 
 class Command(BaseCommand):
     help = (
-        "Ask every query of a golden set, measure what is found and store the run. Exit code 0: "
+        "Run every query of a golden set, measure the results and store the run. Exit code 0: "
         "measured, and every gate holds; 1: it could not be measured; 2: a gate does not hold."
     )
 

@@ -35,11 +35,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--with-corpus",
             action="store_true",
-            help="First take in and index the documents of a BEIR folder.",
+            help="First ingest the documents of a BEIR folder.",
         )
         parser.add_argument(
             "--prefix",
-            help="What stands before a BEIR document's id in its source_uri (default: the set's "
+            help="Prefix of a BEIR document's id in its source_uri (default: the set's "
             "name and a colon), so that two collections can share a namespace. Where no such "
             "document is here, the id alone is looked for.",
         )

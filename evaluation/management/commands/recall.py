@@ -1,4 +1,4 @@
-"""`manage.py recall`: what the vector index finds of the exact answer, and what that costs."""
+"""`manage.py recall`: measure the recall and latency of the vector index."""
 
 import json
 from dataclasses import asdict
@@ -18,8 +18,8 @@ HEAD = ("namespace", "size", "chunks", "filter", "left", "plan", "recall", "wors
 class Command(BaseCommand):
     help = (
         "Recall of the vector leg against an exact scan, for every namespace (or one) by its size "
-        "and by how much a filter leaves. Asked are the namespace's golden queries; where there "
-        "are fewer than 20, stored chunks. Milliseconds; `exact` is what a scan takes."
+        "and by selectivity of a filter, with the namespace's golden queries or, if there "
+        "are fewer than 20, stored chunks. Times in milliseconds; `exact` is a full scan."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -9,7 +9,7 @@ from .bodies import BodyGuard
 from .send_deadline import SendDeadline
 from .stream_limit import StreamLimit
 
-# uvicorn's protocol (http_protocol.py) cuts a stalled client off by itself; this comes after it.
+# uvicorn's protocol (http_protocol.py) disconnects a stalled client before this takes effect.
 GRACE_SECONDS = 2.0
 
 

@@ -93,7 +93,7 @@ class Exchange:
         await self._send({"type": "http.response.body"})
 
     async def _linger(self) -> None:
-        """Drop what the client is still sending for a moment, so that it can read the response.
+        """Discard further input for a moment, so that the client can read the response.
 
         Closing a socket with unread data would reset the connection.
         """

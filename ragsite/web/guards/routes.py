@@ -9,19 +9,26 @@ from enum import Enum
 
 from django.conf import settings
 
-STRANGER_BYTES = 64 * 1024  # what an unknown caller may send
+STRANGER_BYTES = 64 * 1024  # maximum body of an unknown caller
 
 LARGE_BODY_PATHS = frozenset({"/api/v1/ingest", "/api/rag/index", "/v1/files"})
-LARGE_PAGES = frozenset({"/admin/documents/document/upload/"})  # for people who are signed in
-OPEN_PATHS = frozenset({"/", "/livez", "/readyz", "/api/schema", "/api/docs", "/admin/login/"})
-OPEN_PREFIXES = ("/static/", "/d/")
-SESSION_PREFIXES = ("/admin/", "/ask/")
-# They check their own keys (operator_auth.py) and take small bodies.
+LARGE_PAGES = frozenset(  # for people who are signed in
+    {"/admin/documents/document/upload/", "/library/upload"}
+)
+OPEN_PATHS = frozenset(
+    {
+        *("/", "/livez", "/readyz", "/api/schema", "/api/docs"),
+        *("/admin/login/", "/sign-in", "/sign-out"),
+    }
+)
+OPEN_PREFIXES = ("/static/", "/d/", "/s/")
+SESSION_PREFIXES = ("/admin/", "/ask/", "/library")
+# They check keys themselves (operator_auth.py) and accept only small bodies.
 OPERATOR_PREFIXES = ("/api/v1/namespaces", "/api/v1/namespace-removals")
 
 
 class Proof(Enum):
-    """What a larger body requires: an API key or a session; NONE if it is never allowed."""
+    """The credentials required for a larger body; NONE if it is never allowed."""
 
     KEY = "key"
     SESSION = "session"

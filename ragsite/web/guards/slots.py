@@ -1,4 +1,4 @@
-"""Counts what is open at the same time, in total and per owner, within this process."""
+"""Counts concurrent uses, in total and per owner, within this process."""
 
 import threading
 from collections import Counter

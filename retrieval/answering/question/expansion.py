@@ -87,7 +87,7 @@ def _passage(reply: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _questions(reply: dict[str, Any], question: str, limit: int) -> tuple[str, ...]:
-    """Return the new questions. questions, invalid entry invalidates entry is not reply."""
+    """Return the new questions; none if any entry of the reply is invalid."""
     questions = reply.get("questions")
     if not isinstance(questions, list) or not 0 < len(questions) <= 2 * limit:
         return ()

@@ -1,4 +1,4 @@
-"""`manage.py explain_query "question"`: which plans a query takes, and what they cost."""
+"""`manage.py explain_query "question"`: show the query plans of both legs, and their cost."""
 
 import uuid
 from typing import Any
@@ -20,7 +20,7 @@ from retrieval.search_context import SearchedIndex
 
 
 class Command(BaseCommand):
-    help = "Run both legs of a query and show the plans that PostgreSQL takes for them."
+    help = "Run both legs of a query and show PostgreSQL's plans for them."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("question")

@@ -24,7 +24,7 @@ from retrieval import parity
 
 class Command(BaseCommand):
     help = (
-        "Build an index profile beside the live one, and compare the two. Then: --switch, "
+        "Build an index profile next to the live one, and compare the two. Then: --switch, "
         "--rollback, --reclaim. Searches go on meanwhile, on the old profile until the switch. "
         "Can be interrupted: the next call goes on, and running workers go on by themselves."
     )
@@ -35,14 +35,16 @@ class Command(BaseCommand):
         where.add_argument("--namespace", default="default", help="Slug (default: default).")
         where.add_argument("--all", action="store_true", help="Every namespace.")
         what = parser.add_mutually_exclusive_group()
-        what.add_argument("--estimate", action="store_true", help="Only say what it would take.")
-        what.add_argument("--status", action="store_true", help="Only say how far it is.")
+        what.add_argument(
+            "--estimate", action="store_true", help="Only estimate the time and cost."
+        )
+        what.add_argument("--status", action="store_true", help="Only show the progress.")
         what.add_argument("--rollback", action="store_true", help="Search the old one again.")
         what.add_argument("--cancel", action="store_true", help="Give the new one up.")
         what.add_argument(
             "--outdated",
             action="store_true",
-            help="Index again what an older ingestion version has indexed, under its own profile.",
+            help="Index documents of older ingestion versions again, under the same profile.",
         )
         parser.add_argument("--switch", action="store_true", help="Build, then search the new one.")
         parser.add_argument(
@@ -72,7 +74,7 @@ class Command(BaseCommand):
                 report = self._one(tenant, profile, options)
             except switching.NoSuchReindex as error:
                 if options["all"]:
-                    continue  # this one has nothing to switch, roll back or reclaim
+                    continue  # nothing to switch, roll back or reclaim here
                 raise CommandError(str(error)) from None
             except IngestError as error:
                 raise CommandError(f"{tenant.slug}: {error}") from None
@@ -200,7 +202,7 @@ def _current(namespace_id: uuid.UUID) -> Reindex:
 
 
 def _is_live(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
-    """Then there is nothing to build, only to roll back or to reclaim."""
+    """Whether the namespace has switched, so that it can only roll back or reclaim."""
     with namespace(namespace_id):
         reindex = switching.current(namespace_id)
     return reindex is not None and reindex.state == "switched" and reindex.profile == profile

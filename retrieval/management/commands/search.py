@@ -1,4 +1,4 @@
-"""`manage.py search "question"`: what a query would return, from the command line."""
+"""`manage.py search "question"`: show the results of a query on the command line."""
 
 import json
 import uuid

@@ -2,7 +2,8 @@
 "use strict";
 
 const byId = (id) => document.getElementById(id);
-const csrf = document.querySelector("[name=csrfmiddlewaretoken]").value;
+const csrf = document.querySelector("[name=csrfmiddlewaretoken]")?.value; // none on a shared link
+const maxBody = Number(document.body.dataset.maxBody || 0); // bytes of a request; 0: no limit here
 const conversation = []; // {role, content} of the turns so far
 let underWay = null; // the AbortController of the answer being written
 
@@ -20,19 +21,21 @@ byId("question").addEventListener("keydown", (event) => {
 byId("stop").addEventListener("click", () => underWay && underWay.abort());
 byId("new").addEventListener("click", () => {
   if (underWay) underWay.abort();
-  location.assign(`?namespace=${encodeURIComponent(byId("namespace").value)}`);
+  const namespace = byId("namespace")?.value;
+  location.assign(namespace ? `?namespace=${encodeURIComponent(namespace)}` : location.pathname);
 });
-byId("namespace").addEventListener("change", () => byId("new").click());
+byId("namespace")?.addEventListener("change", () => byId("new").click());
 
 async function ask(question) {
   byId("question").value = "";
   byId("empty")?.remove();
+  byId("new").hidden = false;
   const turn = new Turn(question);
   setBusy(new AbortController());
   try {
     const response = await post(document.body.dataset.answerUrl, {
       query: question,
-      messages: conversation.slice(-20),
+      messages: recentTurns(),
     });
     if (!response.ok) throw new Error(await messageOf(response));
     for await (const [name, data] of eventsOf(response)) turn.receive(name, data);
@@ -51,11 +54,22 @@ function setBusy(controller) {
   byId("stop").hidden = !controller;
 }
 
+/** The newest turns, as many as a request may hold. */
+function recentTurns() {
+  const turns = conversation.slice(-20);
+  const size = () => new Blob([JSON.stringify(turns)]).size;
+  while (maxBody && turns.length && size() > maxBody - 10_000) turns.shift();
+  return turns;
+}
+
 function post(url, data) {
+  const headers = { "Content-Type": "application/json" };
+  if (csrf) headers["X-CSRFToken"] = csrf;
+  const namespace = byId("namespace")?.value;
   return fetch(url, {
     method: "POST",
-    headers: { "Content-Type": "application/json", "X-CSRFToken": csrf },
-    body: JSON.stringify({ ...data, namespace: byId("namespace").value }),
+    headers,
+    body: JSON.stringify(namespace ? { ...data, namespace } : data),
     signal: underWay?.signal,
   });
 }
@@ -197,7 +211,7 @@ class Turn {
     const row = element("div", "tools");
     const copy = row.appendChild(button("Copy with sources"));
     copy.addEventListener("click", () => this.copy(copy));
-    if (this.queryId) {
+    if (this.queryId && document.body.dataset.feedbackUrl) {
       for (const [label, useful] of [["Helpful", true], ["Not helpful", false]]) {
         const vote = row.appendChild(button(label));
         vote.setAttribute("aria-pressed", "false");

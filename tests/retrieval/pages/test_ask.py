@@ -64,7 +64,7 @@ def asked(person: User, body: Any) -> list[tuple[str, Any]]:
 
 def test_strangers_see_where_to_sign_in_and_nothing_else(client: Client, tenant: Namespace):
     page = client.get("/").content.decode()
-    assert "/admin/login/?next=/" in page
+    assert "/sign-in?next=/" in page
     assert tenant.slug not in page
     for path in ("/ask/answer", "/ask/feedback"):
         refused = post(client, path, {"query": "x", "namespace": tenant.slug})
@@ -75,7 +75,7 @@ def test_strangers_see_where_to_sign_in_and_nothing_else(client: Client, tenant:
 def test_users_who_are_not_staff_see_no_more_than_strangers(client: Client, db: Any):
     with operator():
         client.force_login(User.objects.create_user("bob", password="x"))
-    assert "/admin/login/?next=/" in client.get("/").content.decode()
+    assert "/sign-in?next=/" in client.get("/").content.decode()
     assert post(client, "/ask/answer", {"query": "x"}).status_code == 401
 
 

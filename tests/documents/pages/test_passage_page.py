@@ -13,7 +13,7 @@ from documents.pages.links import InvalidLink, passage_url, read_token
 from documents.pages.passage import SHOWN, window
 from ragsite.database.tenancy import operator
 
-from ..client import Api
+from ...client import Api
 
 TEXT = "# Harbour\n\n## Lights\n\nTwelve <b>lights</b> burn & shine.\n\n## Boats\n\nNo boats.\n"
 QUOTE = "Twelve <b>lights</b> burn & shine."

@@ -21,7 +21,7 @@ def linked(table: str, column: str, target: str) -> migrations.RunSQL:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("documents", "0021_operators_indexes"),
+        ("documents", "0022_namespace_links"),
     ]
 
     operations = [

@@ -1,0 +1,139 @@
+"""Originals in a private S3-compatible bucket (AWS, MinIO, SeaweedFS, Supabase Storage, R2).
+
+Imported only where STORAGE_BUCKET is set: boto3 is in requirements/s3.txt.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, TypeVar
+
+from boto3.exceptions import Boto3Error
+from boto3.s3.transfer import TransferConfig
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+from django.core.files.base import File
+from django.utils.http import content_disposition_header
+from storages.backends.s3 import S3File, S3Storage
+
+CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 5, 30, 4
+PART_BYTES = 8 * 1024 * 1024  # larger files are sent in parts
+MEMORY_BYTES = 1024 * 1024  # what is read beyond that waits on disk
+_FAILURES = (BotoCoreError, Boto3Error, ClientError, HTTPClientError)
+
+T = TypeVar("T")
+
+
+class ObjectStorageFailed(OSError):
+    """The bucket cannot be reached, or refused."""
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Raise what callers of any storage expect: FileNotFoundError and other kinds of OSError."""
+    try:
+        yield
+    except _FAILURES as error:
+        raise ObjectStorageFailed(f"The object storage failed: {_reason(error)}.") from error
+
+
+def _reason(error: Exception) -> str:
+    """Name the failure without addresses, keys or the server's own words."""
+    response = getattr(error, "response", None) or {}
+    return str(response.get("Error", {}).get("Code") or type(error).__name__)
+
+
+def _translating(method: Callable[..., T]) -> Callable[..., T]:
+    @wraps(method)
+    def call(*args: Any, **kwargs: Any) -> T:
+        with _translated():
+            return method(*args, **kwargs)
+
+    return call
+
+
+class _Original(S3File):
+    """The bytes are fetched at the first read, which can fail as well."""
+
+    @property
+    def file(self) -> Any:
+        with _translated():
+            return self._get_file()
+
+    @file.setter
+    def file(self, value: Any) -> None:
+        self._set_file(value)
+
+
+class OriginalsBucket(S3Storage):
+    """Every request is signed together with its body, so the server refuses bytes that changed on
+    their way; what is read is compared with the document's checksum (originals.py)."""
+
+    def __init__(self, *, link_endpoint_url: str = "", link_seconds: int = 0, **options: Any):
+        config = Config(
+            signature_version="s3v4",
+            s3={
+                "addressing_style": options.pop("addressing_style", None) or "path",
+                "payload_signing_enabled": True,
+            },
+            # Clones of S3 do not all know the newer checksums; the signature has the digest.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=READ_SECONDS,
+            retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+        )
+        defaults = {
+            "client_config": config,
+            "transfer_config": TransferConfig(
+                multipart_threshold=PART_BYTES, multipart_chunksize=PART_BYTES, use_threads=False
+            ),
+            "default_acl": None,
+            "querystring_auth": True,
+            "file_overwrite": True,  # keys are random, so nothing has to be looked up first
+            "gzip": False,
+            "max_memory_size": MEMORY_BYTES,
+            "object_parameters": {"ContentType": "application/octet-stream"},
+        }
+        super().__init__(**{**defaults, **options})
+        self.link_endpoint_url, self.link_seconds = link_endpoint_url, link_seconds
+
+    def _open(self, name: str, mode: str = "rb") -> File:
+        name = self._normalize_name(name)
+        try:
+            return _Original(name, mode, self)
+        except ClientError as error:
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
+                raise FileNotFoundError(name) from error
+            raise ObjectStorageFailed(f"The object storage failed: {_reason(error)}.") from error
+        except _FAILURES as error:
+            raise ObjectStorageFailed(f"The object storage failed: {_reason(error)}.") from error
+
+    _save = _translating(S3Storage._save)
+    delete = _translating(S3Storage.delete)
+    exists = _translating(S3Storage.exists)
+    listdir = _translating(S3Storage.listdir)
+    size = _translating(S3Storage.size)
+
+    def signed_link(self, key: str, *, name: str, media_type: str) -> str | None:
+        """Return an address that downloads the original for `link_seconds`, or None if links are
+        switched off. Signing needs no request."""
+        if not self.link_seconds:
+            return None
+        client = self._create_session().client(
+            "s3",
+            region_name=self.region_name,
+            endpoint_url=self.link_endpoint_url or self.endpoint_url,
+            config=self.client_config,
+            verify=self.verify,
+        )
+        wanted = {
+            "Bucket": self.bucket_name,
+            "Key": self._normalize_name(key),
+            "ResponseContentType": media_type,
+            "ResponseContentDisposition": content_disposition_header(True, name) or "attachment",
+        }
+        link: str = client.generate_presigned_url(
+            "get_object", Params=wanted, ExpiresIn=self.link_seconds
+        )
+        return link

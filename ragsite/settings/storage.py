@@ -1,0 +1,44 @@
+"""Where originals are kept: on disk, in a bucket (STORAGE_BUCKET), or in any Django storage."""
+
+from pathlib import Path
+from typing import Any
+
+import environ
+
+from ragsite.settings.aliases import SupabaseAliases
+
+ON_DISK = "django.core.files.storage.FileSystemStorage"
+BUCKET = "documents.intake.object_storage.OriginalsBucket"
+
+
+def originals(env: environ.Env, supabase: SupabaseAliases, *, home: Path) -> dict[str, Any]:
+    """Return Django's default storage. STORAGE_BACKEND and STORAGE_OPTIONS come before the rest."""
+    bucket = env.str("STORAGE_BUCKET", default="") or _supabase_bucket(env, supabase)
+    backend = env.str("STORAGE_BACKEND", default="") or (BUCKET if bucket else ON_DISK)
+    default = {"location": str(home / "storage")} if backend == ON_DISK else {}
+    if backend == BUCKET:
+        default = _bucket_options(env, supabase, bucket)
+    return {"BACKEND": backend, "OPTIONS": {**default, **env.json("STORAGE_OPTIONS", default={})}}
+
+
+def _supabase_bucket(env: environ.Env, supabase: SupabaseAliases) -> str:
+    """Supabase's bucket is opened by S3 keys, made in its dashboard; without them it is an error
+    (ragsite/alias_checks.py)."""
+    return supabase.bucket if env.str("STORAGE_ACCESS_KEY", default="") and supabase.url else ""
+
+
+def _bucket_options(env: environ.Env, supabase: SupabaseAliases, bucket: str) -> dict[str, Any]:
+    endpoint = env.str("STORAGE_ENDPOINT_URL", default="")
+    if not endpoint and bucket == supabase.bucket and supabase.url:
+        endpoint = f"{supabase.url.rstrip('/')}/storage/v1/s3"
+    options = {
+        "bucket_name": bucket,
+        "endpoint_url": endpoint or None,
+        "region_name": env.str("STORAGE_REGION", default="us-east-1"),
+        "access_key": env.str("STORAGE_ACCESS_KEY", default="") or None,
+        "secret_key": env.str("STORAGE_SECRET_KEY", default="") or None,
+        "location": env.str("STORAGE_PREFIX", default=""),
+        "link_seconds": env.int("STORAGE_LINK_SECONDS", default=300),
+        "link_endpoint_url": env.str("STORAGE_LINK_ENDPOINT_URL", default=""),
+    }
+    return {name: value for name, value in options.items() if value is not None}

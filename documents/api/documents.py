@@ -210,14 +210,16 @@ class OriginalView(APIView):
             version = find_version(request, find_document(pk))
         name = version.file_name or f"{pk}"
         key, media_type = version.storage_key, version.media_type
-        if link := originals.signed_link(key, name=name, media_type=media_type):
+        if key and (link := originals.signed_link(key, name=name, media_type=media_type)):
             return HttpResponseRedirect(link, headers={"Cache-Control": "private, no-store"})
         return original_of(version, name)
 
 
 def original_of(version: DocumentVersion, name: str) -> HttpResponseBase:
-    """Return the stored file as a download, if it is still what was uploaded; of a conversation, its
-    transcript."""
+    """Return the stored file as a download, if it is still what was uploaded.
+
+    Of a conversation, whose original is its turns, return the transcript.
+    """
     if version.media_type == CONVERSATION_MEDIA_TYPE:
         text = read_transcript(version).text.encode()
         file = ContentFile(text)

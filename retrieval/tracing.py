@@ -33,7 +33,7 @@ SENTENCES = {
     "duplicate": "Its content is nearly that of a better passage, which is shown instead.",
     "max_per_document": "Its document already has as many passages as max_per_document allows.",
     "token_budget": "There was no room left for it in the token budget.",
-    "beyond_k": "Others came first, and only k passages were asked for.",
+    "beyond_k": "Others came first, and no more passages were asked for.",
 }
 
 

@@ -1,6 +1,7 @@
 from django.urls import path
 
-from . import audit, collections, documents, events, facts, jobs, namespaces, profiles, usage
+from . import audit, collections, documents, events, jobs, namespaces, profiles, usage
+from .facts import listing
 from .ingest import views
 from .memories import views as memories
 
@@ -42,7 +43,7 @@ urlpatterns = [
         name="memory-conversations",
     ),
     path("memories/<uuid:pk>", memories.TurnView.as_view(), name="memory"),
-    path("facts", facts.FactListView.as_view(), name="facts"),
+    path("facts", listing.FactListView.as_view(), name="facts"),
     path("audit", audit.AuditListView.as_view(), name="audit"),
     path("namespaces", namespaces.NamespaceListView.as_view(), name="namespaces"),
     path("namespaces/<slug:slug>", namespaces.NamespaceView.as_view(), name="namespace"),

@@ -10,7 +10,7 @@ from documents.text.boundaries import Span
 TURN = "turn"  # the attribute that marks the block of a turn
 
 # A question and its answer, with what led to them and what followed.
-# Measured in docs/decisions/0027-conversations.md.
+# Measured in docs/decisions/0028-conversations.md.
 TURNS = 6
 STRIDE = 3
 

@@ -32,7 +32,9 @@ def look(page: Any, name: str) -> None:
     folder: Path = page.shots.parent
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
-        page.screenshot(path=folder / f"admin-{name}-{scheme}.png", full_page=True)
+        page.screenshot(
+            path=folder / f"admin-{name}-{scheme}.png", full_page=True, animations="disabled"
+        )
     wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert wide <= 0, f"{name} is {wide} px too wide"
 

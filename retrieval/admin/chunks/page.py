@@ -20,6 +20,7 @@ from retrieval.requests import SearchRequest
 
 MAX_QUESTION = 2000  # characters
 NEIGHBOURS = 10
+DEFAULTS = {"k": "10", "mode": "hybrid", "rerank": "auto"}
 
 
 class TraceForm(forms.Form):
@@ -55,7 +56,7 @@ class ChunkPages(ReadOnlyAdmin):
         if not self.has_view_permission(request) or request.method == "POST":
             raise PermissionDenied
         chunk = self._find(request, object_id)
-        form = TraceForm(request.GET if "question" in request.GET else None)
+        form = TraceForm({**DEFAULTS, **request.GET.dict()} if "question" in request.GET else None)
         around = self._around(request, chunk)
         context = {
             **self.admin_site.each_context(request),

@@ -21,7 +21,7 @@ def linked(table: str, column: str, target: str) -> migrations.RunSQL:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("documents", "0022_namespace_links"),
+        ("documents", "0023_memory"),
     ]
 
     operations = [

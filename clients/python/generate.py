@@ -23,7 +23,7 @@ RESPONSES = (
     "Answer",
     "Collection",
     "Document",
-    "Erasure",
+    "TurnErasure",
     "Feedback",
     "IngestAnswer",
     "Job",

@@ -27,7 +27,7 @@ from documents.models import (
 from documents.passages import CONVERSATION
 from ragsite.database.tenancy import namespace
 
-from .transcripts import Place, cleaned, title_of, transcript, turns_of
+from .transcripts import ConversationKey, cleaned, title_of, transcript, turns_of
 
 Status = Literal["added", "updated", "duplicate"]
 
@@ -66,7 +66,7 @@ class _Dated:
     turn: NewTurn
     at: datetime
     id: uuid.UUID
-    place: Place
+    place: ConversationKey
 
 
 def remember(namespace_id: uuid.UUID, turns: Sequence[NewTurn]) -> list[TurnReceipt]:
@@ -111,7 +111,7 @@ def index_again(conversation: Conversation) -> IngestJob:
     """Queue a conversation whose turns have changed, as a new version of its document. Inside
     namespace()."""
     document = Document.objects.select_for_update().get(pk=conversation.document_id)
-    content = transcript(Place.of(conversation), turns_of(conversation)).text.encode()
+    content = transcript(ConversationKey.of(conversation), turns_of(conversation)).text.encode()
     document.document_version += 1
     document.content_sha256 = hashlib.sha256(content).hexdigest()
     document.byte_size = len(content)
@@ -132,7 +132,7 @@ def index_again(conversation: Conversation) -> IngestJob:
     return queue.add_job(document, version)
 
 
-def source_uri_of(place: Place) -> str:
+def source_uri_of(place: ConversationKey) -> str:
     parts = [quote(part, safe="") for part in (place.user, place.session) if part]
     return f"{CONVERSATION}:{'/'.join(parts)}/{place.day.isoformat()}"
 
@@ -160,7 +160,7 @@ def _dated(namespace_id: uuid.UUID, turns: Iterable[NewTurn]) -> list[_Dated]:
     for sent in turns:
         turn = replace(sent, content=cleaned(sent.content))
         at = (turn.at or _earlier_moment(turn, now) or now).astimezone(UTC)
-        place = Place(turn.session, turn.user, at.date())
+        place = ConversationKey(turn.session, turn.user, at.date())
         dated.append(_Dated(turn, at, turn_id(namespace_id, turn, at), place))
     return dated
 
@@ -184,14 +184,14 @@ def _known(dated: Iterable[_Dated]) -> Iterable[Turn]:
     return Turn.objects.filter(pk__in=ids).select_related("conversation")
 
 
-def _places(dated: Iterable[_Dated], known: Mapping[uuid.UUID, Turn]) -> list[Place]:
+def _places(dated: Iterable[_Dated], known: Mapping[uuid.UUID, Turn]) -> list[ConversationKey]:
     """Return the conversations to write, in the order in which they are locked."""
     places = {one.place for one in dated}
-    places |= {Place.of(turn.conversation) for turn in known.values()}
+    places |= {ConversationKey.of(turn.conversation) for turn in known.values()}
     return sorted(places, key=lambda place: (place.session, place.user, place.day))
 
 
-def _conversation(namespace_id: uuid.UUID, place: Place) -> Conversation:
+def _conversation(namespace_id: uuid.UUID, place: ConversationKey) -> Conversation:
     """Return the conversation; create it, with its document, if it is new."""
     found = Conversation.objects.filter(
         session=place.session, user=place.user, day=place.day

@@ -14,7 +14,7 @@ GAP = "\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ConversationKey:
     """Which conversation a turn belongs to."""
 
     session: str
@@ -22,7 +22,7 @@ class Place:
     day: date
 
     @classmethod
-    def of(cls, conversation: Conversation) -> "Place":
+    def of(cls, conversation: Conversation) -> "ConversationKey":
         return cls(conversation.session, conversation.user, conversation.day)
 
 
@@ -30,7 +30,7 @@ def read_transcript(version: DocumentVersion) -> Extracted:
     """Return the conversation of a document as it is now."""
     with namespace(version.namespace_id):
         conversation = Conversation.objects.get(document=version.document_id)
-        return transcript(Place.of(conversation), turns_of(conversation))
+        return transcript(ConversationKey.of(conversation), turns_of(conversation))
 
 
 def turns_of(conversation: Conversation) -> list[Turn]:
@@ -38,7 +38,7 @@ def turns_of(conversation: Conversation) -> list[Turn]:
     return list(Turn.objects.filter(conversation=conversation).order_by("at", "number"))
 
 
-def transcript(place: Place, turns: Sequence[Turn]) -> Extracted:
+def transcript(place: ConversationKey, turns: Sequence[Turn]) -> Extracted:
     blocks: list[Block] = []
     pieces: list[str] = []
     position = 0

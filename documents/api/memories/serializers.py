@@ -112,7 +112,7 @@ class ConversationSerializer(serializers.ModelSerializer):
         read_only_fields = fields
 
 
-class ErasureSerializer(serializers.Serializer):
+class TurnErasureSerializer(serializers.Serializer):
     """A receipt: what was deleted, without its content."""
 
     turns = serializers.IntegerField()

@@ -28,9 +28,9 @@ from ragsite.web.guards.stream_limit import waiting
 
 from .serializers import (
     ConversationSerializer,
-    ErasureSerializer,
     RememberedSerializer,
     RememberSerializer,
+    TurnErasureSerializer,
     TurnReceiptSerializer,
     TurnSerializer,
 )
@@ -101,7 +101,7 @@ class MemoryListView(NamespacedListView):
     @extend_schema(
         operation_id="memories_delete_session",
         parameters=[_filter("session", "The session to delete.", required=True), _USER],
-        responses={200: ErasureSerializer},
+        responses={200: TurnErasureSerializer},
     )
     def delete(self, request: Request) -> Response:
         """Delete a session: of one user, or of all of them. 404 if there is none."""
@@ -114,7 +114,7 @@ class MemoryListView(NamespacedListView):
         )
         if not receipt.conversations:
             raise NotFound
-        return Response(ErasureSerializer(receipt).data)
+        return Response(TurnErasureSerializer(receipt).data)
 
 
 class TurnView(APIView):
@@ -128,14 +128,14 @@ class TurnView(APIView):
                 raise NotFound
             return Response(TurnSerializer(turn).data)
 
-    @extend_schema(operation_id="memories_delete", responses={200: ErasureSerializer})
+    @extend_schema(operation_id="memories_delete", responses={200: TurnErasureSerializer})
     def delete(self, request: Request, pk: uuid.UUID) -> Response:
         """Delete a turn, everywhere. The rest of its conversation is indexed again."""
         try:
             receipt = erasing.erase_turn(caller_of(request).namespace_id, pk)
         except Turn.DoesNotExist:
             raise NotFound from None
-        return Response(ErasureSerializer(receipt).data)
+        return Response(TurnErasureSerializer(receipt).data)
 
 
 class ConversationListView(NamespacedListView):

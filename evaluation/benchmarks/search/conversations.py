@@ -51,7 +51,7 @@ class Dialogue:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class EvidenceOutcome:
     dialogue: str
     category: int
     any: dict[int, bool]
@@ -122,7 +122,7 @@ def take_in_sessions(service: Service, dialogue: Dialogue) -> None:
 
 def measured(
     dialogue: Dialogue, ask: Ask, count_tokens: Callable[[Sequence[str]], list[int]]
-) -> Iterator[Outcome]:
+) -> Iterator[EvidenceOutcome]:
     for question in dialogue.questions:
         contents = [hit["content"] for hit in ask(question.text)]
         tokens = count_tokens(contents) if contents else []
@@ -130,7 +130,7 @@ def measured(
             k: [any(turn.text in text for text in contents[:k]) for turn in question.evidence]
             for k in CUTOFFS
         }
-        yield Outcome(
+        yield EvidenceOutcome(
             dialogue.name,
             question.category,
             any={k: any(held[k]) for k in CUTOFFS},
@@ -152,7 +152,7 @@ def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def row(name: str, outcomes: Sequence[Outcome], milliseconds: float) -> str:
+def row(name: str, outcomes: Sequence[EvidenceOutcome], milliseconds: float) -> str:
     cells = []
     for k in CUTOFFS:
         cells += [f"{mean([o.any[k] for o in outcomes]):.3f}"]
@@ -177,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     embedder = set_up(options.home)
     dialogues = [load(path) for path in sorted(options.data.glob("*.json"))]
-    outcomes: dict[str, list[Outcome]] = {}
+    outcomes: dict[str, list[EvidenceOutcome]] = {}
     seconds: dict[str, float] = {}
     for dialogue in dialogues:
         service = open_service(f"conversation-{dialogue.name}")
@@ -206,7 +206,7 @@ def count(service: Service) -> None:
 
 
 def report(
-    outcomes: Mapping[str, Sequence[Outcome]],
+    outcomes: Mapping[str, Sequence[EvidenceOutcome]],
     seconds: Mapping[str, float],
     dialogues: Sequence[Dialogue],
 ) -> None:

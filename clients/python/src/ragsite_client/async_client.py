@@ -16,7 +16,6 @@ from .ingestion import IngestOptions, brought_up_to_date, server_wait, unfinishe
 from .models import (
     Answer,
     Document,
-    Erasure,
     Feedback,
     IngestAnswer,
     Job,
@@ -25,6 +24,7 @@ from .models import (
     Removal,
     Text,
     Turn,
+    TurnErasure,
     Usage,
 )
 from .options import (
@@ -209,10 +209,10 @@ class AsyncClient:
                 yield turn
             cursor, is_first = page.cursor, False
 
-    async def delete_turn(self, turn_id: str) -> Erasure:
+    async def delete_turn(self, turn_id: str) -> TurnErasure:
         return await self._run(calls.delete_turn(turn_id))
 
-    async def delete_session(self, session: str, *, user: str | None = None) -> Erasure:
+    async def delete_session(self, session: str, *, user: str | None = None) -> TurnErasure:
         return await self._run(calls.delete_session(session, user))
 
     async def feedback(self, **fields: Unpack[FeedbackOptions]) -> Feedback:

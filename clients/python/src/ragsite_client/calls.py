@@ -12,7 +12,6 @@ from .errors import UnexpectedResponse, error_of
 from .models import (
     Answer,
     Document,
-    Erasure,
     Feedback,
     IngestAnswer,
     Job,
@@ -21,6 +20,7 @@ from .models import (
     Removal,
     Text,
     Turn,
+    TurnErasure,
     Usage,
 )
 from .options import NewTurn, TextDocument
@@ -195,10 +195,10 @@ def memories(filters: dict[str, str | None], cursor: str) -> Call[Page[Turn]]:
     return Call("GET", "memories", _page_of(Turn), params=params, is_repeatable=True)
 
 
-def delete_turn(turn_id: str) -> Call[Erasure]:
-    return Call("DELETE", _path("memories", turn_id), Erasure.model_validate)
+def delete_turn(turn_id: str) -> Call[TurnErasure]:
+    return Call("DELETE", _path("memories", turn_id), TurnErasure.model_validate)
 
 
-def delete_session(session: str, user: str | None) -> Call[Erasure]:
+def delete_session(session: str, user: str | None) -> Call[TurnErasure]:
     params = {"session": session} if user is None else {"session": session, "user": user}
-    return Call("DELETE", "memories", Erasure.model_validate, params=params)
+    return Call("DELETE", "memories", TurnErasure.model_validate, params=params)

@@ -15,7 +15,6 @@ from .ingestion import IngestOptions, brought_up_to_date, server_wait, unfinishe
 from .models import (
     Answer,
     Document,
-    Erasure,
     Feedback,
     IngestAnswer,
     Job,
@@ -24,6 +23,7 @@ from .models import (
     Removal,
     Text,
     Turn,
+    TurnErasure,
     Usage,
 )
 from .options import (
@@ -207,10 +207,10 @@ class Client:
             yield from page.results
             cursor, is_first = page.cursor, False
 
-    def delete_turn(self, turn_id: str) -> Erasure:
+    def delete_turn(self, turn_id: str) -> TurnErasure:
         return self._run(calls.delete_turn(turn_id))
 
-    def delete_session(self, session: str, *, user: str | None = None) -> Erasure:
+    def delete_session(self, session: str, *, user: str | None = None) -> TurnErasure:
         return self._run(calls.delete_session(session, user))
 
     def feedback(self, **fields: Unpack[FeedbackOptions]) -> Feedback:

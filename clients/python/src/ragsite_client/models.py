@@ -1,11 +1,11 @@
 """What the API answers. Fields that a newer server adds are kept."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 0bcdac82f7795eda.
+# Made by generate.py, not by hand. Schema 79c813de9380eaaf.
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, RootModel
 from datetime import datetime
-from typing import Any
+from typing import Any, Optional, Union
 
 
 class AnswerSentence(BaseModel):
@@ -96,23 +96,33 @@ class Dropped(BaseModel):
     reason: str
 
 
-class Erasure(BaseModel):
-    """
-    A receipt: what was deleted, without its content.
-    """
-
+class FactScore(BaseModel):
     model_config = ConfigDict(
         extra="allow",
     )
-    turns: int
-    conversations: int
+    fact_id: str
+    score: float
     """
-    Days of which no turn is left.
+    relevance × certainty × decay
     """
-    chunks: int
-    job_id: str | None
+    relevance: float
+    certainty: float
+    decay: float
+    age_days: float
     """
-    Of indexing what is left of the conversation.
+    Since it was last verified.
+    """
+    half_life_days: float | None
+    """
+    null: it never ages.
+    """
+    vector: float | None
+    """
+    Cosine similarity.
+    """
+    lexical: float | None
+    """
+    Weight of the words it holds.
     """
 
 
@@ -132,6 +142,14 @@ class Heading(BaseModel):
     title: str
     start: int
     end: int
+
+
+class JsonValue(
+    RootModel[
+        Union[bool | float | None, str, list[Optional["JsonValue"]], dict[str, Any]]
+    ]
+):
+    root: Union[bool | float | None, str, list[Optional["JsonValue"]], dict[str, Any]]
 
 
 class LanguageModelUsage(BaseModel):
@@ -328,6 +346,26 @@ class Turn(BaseModel):
     created_at: datetime
 
 
+class TurnErasure(BaseModel):
+    """
+    A receipt: what was deleted, without its content.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    turns: int
+    conversations: int
+    """
+    Days of which no turn is left.
+    """
+    chunks: int
+    job_id: str | None
+    """
+    Of indexing what is left of the conversation.
+    """
+
+
 class Uncertainty(BaseModel):
     model_config = ConfigDict(
         extra="allow",
@@ -377,65 +415,6 @@ class Verification(BaseModel):
     verifier: str
 
 
-class AnswerCitation(BaseModel):
-    """
-    `cited_text` equals the text of the document's version (`GET /documents/{id}/text`) from
-    `start_char_index` to `end_char_index`. All offsets count code points.
-    """
-
-    model_config = ConfigDict(
-        extra="allow",
-    )
-    type: str
-    id: str
-    """
-    The id in the marker [cite:ID], and in `sources`.
-    """
-    cited_text: str
-    document_index: int | None
-    """
-    Index in `sources`, from 0.
-    """
-    document_title: str
-    start_char_index: int
-    """
-    Index of the first code point.
-    """
-    end_char_index: int
-    """
-    Index after the last code point.
-    """
-    start_page_number: int | None
-    """
-    Counted from 1; null without pages.
-    """
-    end_page_number: int | None
-    """
-    The page after the last one, as in Anthropic's page_location.
-    """
-    document_id: str
-    document_version: int
-    chunk_id: str
-    section: str
-    source_uri: str
-    checksum: str
-    """
-    SHA-256 of `cited_text` in UTF-8.
-    """
-    answer_span: Span
-    """
-    The claim before the marker that it supports, in code points of `answer`.
-    """
-    is_quote: bool
-    """
-    The answer quotes `cited_text` in quotation marks.
-    """
-    supported: bool | None
-    """
-    The verifier's judgement; null without a verifier.
-    """
-
-
 class Candidate(BaseModel):
     model_config = ConfigDict(
         extra="allow",
@@ -479,26 +458,6 @@ class Chunking(BaseModel):
     """
 
 
-class Citation(BaseModel):
-    model_config = ConfigDict(
-        extra="allow",
-    )
-    id: int
-    """
-    The passage's number in the context: [1], [2], …
-    """
-    chunk_id: str
-    document_id: str
-    source_uri: str
-    section: str
-    page: int | None
-    span: Span
-    checksum: str
-    """
-    SHA-256 of the cited text.
-    """
-
-
 class Diagnostics(BaseModel):
     model_config = ConfigDict(
         extra="allow",
@@ -538,6 +497,10 @@ class Diagnostics(BaseModel):
     candidates: list[Candidate] | None = None
     """
     With `explain`.
+    """
+    facts: list[FactScore] | None = None
+    """
+    With `explain` and `include_facts`.
     """
 
 
@@ -579,67 +542,21 @@ class Document(BaseModel):
     updated_at: datetime
 
 
-class Hit(BaseModel):
+class FactPlace(BaseModel):
+    """
+    Where a fact comes from.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
-    chunk_id: str
-    document_id: str
-    document_version: int
-    title: str
-    source_uri: str
-    section: str
-    page: int | None
-    page_end: int | None
-    """
-    The last page of the passage; usually equal to `page`.
-    """
-    ordinal: int
-    """
-    The chunk's index in its document, from 0.
-    """
-    span: Span
     kind: str
-    mime: str
-    """
-    The document's media type.
-    """
-    created_at: datetime
-    """
-    When the document was first uploaded.
-    """
-    collection: str | None
-    """
-    The `collection` in the document's metadata if that is a string; else the first of `collections`.
-    """
-    collections: list[str]
-    """
-    The collections of the document: names, or ids of those without a name.
-    """
-    content: str
-    relevance: float | None
-    """
-    How likely the passage answers the question, 0…1, comparable between questions; nullif unknown (with an embedding model other than the bundled one in mode `semantic`).
-    """
-    scores: Scores
-    ranks: Ranks
-    highlights: list[Span]
-    """
-    Matched words, as spans of the document's text like `span`.
-    """
-    merged_chunk_ids: list[str]
-    """
-    Neighbouring chunks merged into this passage.
-    """
-    metadata: Any
-    """
-    The document's metadata. Each key can be used in `filters.metadata`.
-    """
-    chunk_metadata: Any
-    """
-    Attributes of the passage: its headings, its link, its position on the page.
-    """
-    tags: list[str]
+    stated_at: datetime
+    source_uri: str
+    document_id: str | None
+    version: int | None
+    span: Span | None
+    turn_id: str | None
 
 
 class Job(BaseModel):
@@ -662,25 +579,6 @@ class Job(BaseModel):
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
-
-
-class QueryAnswer(BaseModel):
-    model_config = ConfigDict(
-        extra="allow",
-    )
-    query_id: str | None
-    """
-    Id of this request for `POST /feedback`; null without a query log.
-    """
-    query: str
-    relevance: float | None
-    """
-    The relevance of the best result; 0 without results.
-    """
-    results: list[Hit]
-    context: Context
-    citations: list[Citation]
-    diagnostics: Diagnostics
 
 
 class Result(BaseModel):
@@ -730,46 +628,6 @@ class SelectedPassage(BaseModel):
     """
 
 
-class Source(BaseModel):
-    model_config = ConfigDict(
-        extra="allow",
-    )
-    id: str
-    """
-    The id in the marker [cite:ID]. Valid only in this answer.
-    """
-    document_id: str
-    document_version: int
-    chunk_id: str
-    title: str
-    source_uri: str
-    section: str
-    page: int | None
-    page_end: int | None
-    """
-    The last page (inclusive).
-    """
-    span: Span
-    content: str
-    """
-    The passage.
-    """
-    checksum: str
-    """
-    SHA-256 of the passage.
-    """
-    relevance: float | None
-    kind: str
-    as_of: datetime | None
-    """
-    The date in the document's metadata.
-    """
-    cited: bool | None
-    """
-    null in the event `sources`, when it is not known yet.
-    """
-
-
 class TurnReceipt(BaseModel):
     model_config = ConfigDict(
         extra="allow",
@@ -811,6 +669,33 @@ class AnswerDiagnostics(BaseModel):
     """
 
 
+class FactNote(BaseModel):
+    """
+    A fact from memory among the passages: what it says, and how far it can be trusted.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    subject: str
+    predicate: str
+    object: JsonValue | None
+    user: str
+    certainty: float
+    decay: float
+    """
+    What its age leaves of it.
+    """
+    valid_from: datetime | None
+    valid_to: datetime | None
+    last_verified_at: datetime
+    provenances: list[FactPlace]
+    """
+    The latest five.
+    """
+
+
 class Feedback(BaseModel):
     model_config = ConfigDict(
         extra="allow",
@@ -834,6 +719,82 @@ class Feedback(BaseModel):
     comment: str
     request_id: str
     created_at: datetime
+
+
+class Hit(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    chunk_id: str | None
+    """
+    null for a fact from memory.
+    """
+    document_id: str | None
+    """
+    null for a fact from memory.
+    """
+    document_version: int | None
+    """
+    null for a fact from memory.
+    """
+    title: str
+    source_uri: str
+    section: str
+    page: int | None
+    page_end: int | None
+    """
+    The last page of the passage; usually equal to `page`.
+    """
+    ordinal: int
+    """
+    The chunk's index in its document, from 0.
+    """
+    span: Span
+    kind: str
+    mime: str
+    """
+    The document's media type.
+    """
+    created_at: datetime
+    """
+    When the document was first uploaded.
+    """
+    collection: str | None
+    """
+    The `collection` in the document's metadata if that is a string; else the first of `collections`.
+    """
+    collections: list[str]
+    """
+    The collections of the document: names, or ids of those without a name.
+    """
+    content: str
+    relevance: float | None
+    """
+    How likely the passage answers the question, 0…1, comparable between questions; null if unknown (with an embedding model other than the bundled one in mode `semantic`).
+    """
+    scores: Scores
+    ranks: Ranks
+    highlights: list[Span]
+    """
+    Matched words, as spans of the document's text like `span`.
+    """
+    merged_chunk_ids: list[str]
+    """
+    Neighbouring chunks merged into this passage.
+    """
+    metadata: Any
+    """
+    The document's metadata. Each key can be used in `filters.metadata`.
+    """
+    chunk_metadata: Any
+    """
+    Attributes of the passage: its headings, its link, its position on the page.
+    """
+    tags: list[str]
+    fact: FactNote | None
+    """
+    Of a fact from memory (`include_facts`), whose text is no document's; null of a passage.
+    """
 
 
 class IngestAnswer(BaseModel):
@@ -875,6 +836,184 @@ class Remembered(BaseModel):
     """
     In the order of the request.
     """
+
+
+class Source(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    """
+    The id in the marker [cite:ID]. Valid only in this answer.
+    """
+    document_id: str | None
+    """
+    null for a fact from memory.
+    """
+    document_version: int | None
+    """
+    null for a fact from memory.
+    """
+    chunk_id: str | None
+    """
+    null for a fact from memory.
+    """
+    fact: FactNote | None
+    """
+    Of a fact from memory (`include_facts`), whose text is no document's; null of a passage.
+    """
+    title: str
+    source_uri: str
+    section: str
+    page: int | None
+    page_end: int | None
+    """
+    The last page (inclusive).
+    """
+    span: Span
+    content: str
+    """
+    The passage.
+    """
+    checksum: str
+    """
+    SHA-256 of the passage.
+    """
+    relevance: float | None
+    kind: str
+    as_of: datetime | None
+    """
+    The date in the document's metadata.
+    """
+    cited: bool | None
+    """
+    null in the event `sources`, when it is not known yet.
+    """
+
+
+class AnswerCitation(BaseModel):
+    """
+    `cited_text` equals the text of the document's version (`GET /documents/{id}/text`) from
+    `start_char_index` to `end_char_index`. All offsets count code points.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    type: str
+    id: str
+    """
+    The id in the marker [cite:ID], and in `sources`.
+    """
+    cited_text: str
+    document_index: int | None
+    """
+    Index in `sources`, from 0.
+    """
+    document_title: str
+    start_char_index: int
+    """
+    Index of the first code point.
+    """
+    end_char_index: int
+    """
+    Index after the last code point.
+    """
+    start_page_number: int | None
+    """
+    Counted from 1; null without pages.
+    """
+    end_page_number: int | None
+    """
+    The page after the last one, as in Anthropic's page_location.
+    """
+    document_id: str | None
+    """
+    null for a fact from memory.
+    """
+    document_version: int | None
+    """
+    null for a fact from memory.
+    """
+    chunk_id: str | None
+    """
+    null for a fact from memory.
+    """
+    fact: FactNote | None
+    """
+    Of a fact from memory (`include_facts`), whose text is no document's; null of a passage.
+    """
+    section: str
+    source_uri: str
+    checksum: str
+    """
+    SHA-256 of `cited_text` in UTF-8.
+    """
+    answer_span: Span
+    """
+    The claim before the marker that it supports, in code points of `answer`.
+    """
+    is_quote: bool
+    """
+    The answer quotes `cited_text` in quotation marks.
+    """
+    supported: bool | None
+    """
+    The verifier's judgement; null without a verifier.
+    """
+
+
+class Citation(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: int
+    """
+    The passage's number in the context: [1], [2], …
+    """
+    chunk_id: str | None
+    """
+    null for a fact from memory.
+    """
+    document_id: str | None
+    """
+    null for a fact from memory.
+    """
+    document_version: int | None
+    """
+    null for a fact from memory.
+    """
+    source_uri: str
+    section: str
+    page: int | None
+    span: Span
+    checksum: str
+    """
+    SHA-256 of the cited text.
+    """
+    fact: FactNote | None
+    """
+    Of a fact from memory (`include_facts`), whose text is no document's; null of a passage.
+    """
+
+
+class QueryAnswer(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    query_id: str | None
+    """
+    Id of this request for `POST /feedback`; null without a query log.
+    """
+    query: str
+    relevance: float | None
+    """
+    The relevance of the best result; 0 without results.
+    """
+    results: list[Hit]
+    context: Context
+    citations: list[Citation]
+    diagnostics: Diagnostics
 
 
 class Answer(BaseModel):
@@ -927,3 +1066,6 @@ class Answer(BaseModel):
     With `verify`.
     """
     diagnostics: AnswerDiagnostics
+
+
+JsonValue.model_rebuild()

@@ -38,6 +38,7 @@ BODIES = {
     "/facts": {"subject": "harbour", "predicate": "lights", "object": 12},
     "/facts/search": {"query": "harbour"},
     "/facts/erase": {"subject": "nobody"},
+    "/facts/propose": {"text": "harbour"},
     "/facts/{id}": {"tags": ["x"]},
     "/fact-rules": {"predicate": "lights", "is_single": True},
     "/fact-aliases": {"alias": "port", "name": "harbour"},

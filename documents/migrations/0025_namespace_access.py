@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
         ("auth", "0012_alter_user_first_name_max_length"),
         ("contenttypes", "0002_remove_content_type_name"),
-        ("documents", "0023_memory"),
+        ("documents", "0024_conversations"),
     ]
 
     operations = [

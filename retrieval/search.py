@@ -29,6 +29,7 @@ from .context.diagnostics import diagnostics_of, explain
 from .context.highlights import highlighted
 from .context.hits import contents, read
 from .context.notes import notes_for
+from .memory.mixing import with_facts
 from .ranking import fusion, relevance
 from .ranking.diversity import Pick
 from .ranking.thresholds import split_by_thresholds
@@ -132,8 +133,15 @@ def _cached_or_searched(
         index.revision,
         index.profile.pk,
         request,
-        partial(_search_until_current, context),
+        partial(_search_with_facts, context),
     )
+
+
+def _search_with_facts(context: SearchContext) -> SearchResult:
+    result = _search_until_current(context)
+    if context.request.facts is None:
+        return result
+    return with_facts(context, result, _token_counter(context.index.profile))
 
 
 def _search_until_current(context: SearchContext) -> SearchResult:

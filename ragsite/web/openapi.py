@@ -76,6 +76,8 @@ SUMMARIES = {
     "GET /api/v1/evaluations": "List evaluation runs",
     "GET /api/v1/evaluations/{id}": "Return one evaluation run",
     "POST /api/v1/evaluations/{id}/cancel": "Cancel an evaluation run",
+    "GET /api/v1/facts/{id}": "Return one fact",
+    "GET /api/v1/memories/{id}": "Return one memory",
     "GET /api/v1/golden-queries/{id}": "Return one golden query",
     "PATCH /api/v1/golden-queries/{id}": "Change a golden query",
     "DELETE /api/v1/golden-queries/{id}": "Delete a golden query",

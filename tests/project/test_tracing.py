@@ -1,5 +1,6 @@
 """Spans of searches, answers, rerankers and indexing, as a collector gets them."""
 
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -11,9 +12,12 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from documents.models import Namespace
-from ragsite.platform import tracing
+from documents.providers.errors import ProviderUnavailable
+from documents.providers.http_api import Provider
+from ragsite.platform import metrics, tracing
 from ragsite.platform.logs import request_id
 
+from .. import embedding_server
 from ..client import Api
 
 QUESTION = "How is the kiln heated?"
@@ -105,3 +109,20 @@ def test_without_a_collector_nothing_is_loaded(settings: Any):
     tracing._tracer.cache_clear()
     with tracing.span("nothing", a=1) as span:
         assert type(span) is tracing.Span
+
+
+def test_calls_to_providers_carry_the_request_id_and_failures_are_counted(embedding_site: str):
+    embedding_server.Handler.forget()
+    body = {"input": ["a lamp"], "model": "m"}
+    with request_id("trace-9"):
+        Provider(f"{embedding_site}/good/v1", "/embeddings").post(body, deadline=_soon())
+    assert embedding_server.Handler.seen[-1]["request_id"] == "trace-9"
+    failures = metrics.PROVIDER_ERRORS.labels("provider_unavailable")._value
+    before = failures.get()
+    with pytest.raises(ProviderUnavailable):
+        Provider("http://127.0.0.1:9/v1", "/embeddings").post(body, deadline=_soon())
+    assert failures.get() == before + 1
+
+
+def _soon() -> float:
+    return time.monotonic() + 60

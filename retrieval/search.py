@@ -28,6 +28,7 @@ from .context.diagnostics import diagnostics_of, explain
 from .context.highlights import highlighted
 from .context.hits import contents, read
 from .context.notes import notes_for
+from .memory.mixing import with_facts
 from .observing import searching
 from .ranking import fusion, relevance
 from .ranking.diversity import Pick
@@ -128,8 +129,15 @@ def _cached_or_searched(
         index.revision,
         index.profile.pk,
         request,
-        partial(_search_until_current, context),
+        partial(_search_with_facts, context),
     )
+
+
+def _search_with_facts(context: SearchContext) -> SearchResult:
+    result = _search_until_current(context)
+    if context.request.facts is None:
+        return result
+    return with_facts(context, result, _token_counter(context.index.profile))
 
 
 def _search_until_current(context: SearchContext) -> SearchResult:

@@ -1,6 +1,7 @@
 from django.urls import path
 
-from . import audit, collections, documents, events, facts, jobs, namespaces, profiles, usage
+from . import audit, collections, documents, events, jobs, namespaces, profiles, usage
+from .facts import listing
 from .ingest import views
 
 urlpatterns = [
@@ -34,7 +35,7 @@ urlpatterns = [
         collections.CollectionDocumentView.as_view(),
         name="collection-document",
     ),
-    path("facts", facts.FactListView.as_view(), name="facts"),
+    path("facts", listing.FactListView.as_view(), name="facts"),
     path("audit", audit.AuditListView.as_view(), name="audit"),
     path("namespaces", namespaces.NamespaceListView.as_view(), name="namespaces"),
     path("namespaces/<slug:slug>", namespaces.NamespaceView.as_view(), name="namespace"),

@@ -2,6 +2,7 @@ from django.urls import path
 
 from . import bulk_delete, query, reindex, tools
 from .answers import settings, views
+from .memory.urls import urlpatterns as memory_urls
 
 urlpatterns = [
     path(
@@ -16,4 +17,5 @@ urlpatterns = [
     path("tools", tools.ToolListView.as_view(), name="tools"),
     path("tools/<str:name>", tools.ToolView.as_view(), name="tool"),
     path("reindex", reindex.NamespaceReindexView.as_view(), name="reindex"),
+    *memory_urls,
 ]

@@ -33,6 +33,12 @@ BODIES = {
     "/v1/vector_stores/{id}": {"metadata": {"a": "b"}},
     "/v1/vector_stores/{id}/files/{id}": {"attributes": {"year": 2026}},
     "/v1/vector_stores/{id}/search": {"query": "harbour"},
+    "/facts": {"subject": "harbour", "predicate": "lights", "object": 12},
+    "/facts/search": {"query": "harbour"},
+    "/facts/erase": {"subject": "nobody"},
+    "/facts/{id}": {"tags": ["x"]},
+    "/fact-rules": {"predicate": "lights", "is_single": True},
+    "/fact-aliases": {"alias": "port", "name": "harbour"},
     "/api/rag/index": {"documents": [{"content": "Twelve lights."}]},
     "/api/rag/search": {"query": "harbour"},
     "/v1/chat/completions": {
@@ -63,6 +69,7 @@ SCOPES = {
     ("POST", "/v1/embeddings"): "read",
     ("POST", "/answer/prompt"): "read",
     ("POST", "/feedback"): "read",
+    ("POST", "/facts/search"): "read",
     ("POST", "/v1/vector_stores/{id}/search"): "read",
     ("GET", "/feedback"): "write",
 }
@@ -166,6 +173,9 @@ def ids_of(api: Api, result: dict[str, str]) -> dict[str, str]:
     assert api.post(f"collections/{collection}/documents", members).status == 200
     store = f"vs_{collection.replace('-', '')}"
     file = f"file-{result['document_id'].replace('-', '')}"
+    (stated,) = api.post("facts", BODIES["/facts"]).body["results"]
+    rule = api.post("fact-rules", BODIES["/fact-rules"]).body
+    alias = api.post("fact-aliases", BODIES["/fact-aliases"]).body
     batch = api.post(f"v1/vector_stores/{store}/file_batches", {"file_ids": [file]}).body["id"]
     return {
         "vector_stores": store,
@@ -177,6 +187,9 @@ def ids_of(api: Api, result: dict[str, str]) -> dict[str, str]:
         "golden-sets": golden,
         "golden-queries": query["id"],
         "judgements": query["judgements"][0]["id"],
+        "facts": stated["fact"]["id"],
+        "fact-rules": rule["id"],
+        "fact-aliases": alias["id"],
         "evaluations": api.post("evaluations", {"golden_set_id": golden}).body["id"],
     }
 

@@ -126,6 +126,8 @@ class DocumentPages(UploadPage, MovePage):
                 "done": job.passages_done if job else 0,
                 "total": job.passages_total if job else 0,
                 "is_busy": job is not None,
+                "title": str(document)[:160],
+                "chunks": cells.chunk_count(document),
             }
         )
 

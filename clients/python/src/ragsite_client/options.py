@@ -1,7 +1,7 @@
 """What the API is asked, as typed dictionaries."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema e8c9237fc07dc670.
+# Made by generate.py, not by hand. Schema 6f1fad3e61112425.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -16,6 +16,19 @@ class Threshold(TypedDict):
     fused: NotRequired[float]
     rerank: NotRequired[float]
     final: NotRequired[float]
+
+
+class IncludeFacts(TypedDict):
+    """
+    Put facts from memory among the passages: true, or an object that says which (subjects, predicates, tags, user, as_of, known_at). `filters` are for passages alone.
+    """
+
+    subjects: NotRequired[list[str]]
+    predicates: NotRequired[list[str]]
+    tags: NotRequired[list[str]]
+    user: NotRequired[str | None]
+    as_of: NotRequired[str | None]
+    known_at: NotRequired[str | None]
 
 
 class Chunking(TypedDict):
@@ -187,6 +200,10 @@ class QueryOptions(TypedDict):
     """
     Format of `context.text`. `plain`: numbered passages. `source_documents`: Markdownwith a heading for each passage, and citation instructions at the end.
     """
+    include_facts: NotRequired[bool | IncludeFacts]
+    """
+    Put facts from memory among the passages: true, or an object that says which (subjects, predicates, tags, user, as_of, known_at). `filters` are for passages alone.
+    """
     explain: NotRequired[bool]
     """
     List every candidate with its scores and the reason if it was dropped.
@@ -247,6 +264,10 @@ class AnswerOptions(TypedDict):
     context_format: NotRequired[Literal["plain", "source_documents"]]
     """
     Format of `context.text`. `plain`: numbered passages. `source_documents`: Markdownwith a heading for each passage, and citation instructions at the end.
+    """
+    include_facts: NotRequired[bool | IncludeFacts]
+    """
+    Put facts from memory among the passages: true, or an object that says which (subjects, predicates, tags, user, as_of, known_at). `filters` are for passages alone.
     """
     explain: NotRequired[bool]
     """

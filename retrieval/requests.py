@@ -9,6 +9,7 @@ from typing import Any, Literal
 from documents.memory.rules.scope import FactScope
 
 from .filters import NO_FILTERS, Filters
+from .turns import TurnConditions
 
 __all__ = ["Candidate", "Diagnostics", "Filters", "Hit", "SearchRequest", "SearchResult"]
 
@@ -42,6 +43,8 @@ class SearchRequest:
     token_budget: int | None = None  # None: as configured
     context_format: str = "plain"  # a name of retrieval.context.assembly.FORMATS
     explain: bool = False
+    around: int = 0  # turns shown on each side of a passage of a conversation
+    said: TurnConditions | None = None  # what a passage of a conversation must hold
     for_answer: bool = False  # used to write an answer: `auto` reranks if it can
     facts: FactScope | None = None  # which facts to put among the passages; None: none
 

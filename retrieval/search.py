@@ -27,7 +27,7 @@ from .context.assembly import CountTokens, assemble
 from .context.diagnostics import diagnostics_of, explain
 from .context.highlights import highlighted
 from .context.hits import contents, read
-from .context.notes import notes_for
+from .context.notes import CONVERSATIONS_LEFT_OUT, notes_for
 from .memory.mixing import with_facts
 from .observing import searching
 from .ranking import fusion, relevance
@@ -260,6 +260,8 @@ def _assemble(
     )
     if text.hits or passages.weak:
         notes += fused.notes
+    elif context.leaves_out_conversations:
+        notes += (CONVERSATIONS_LEFT_OUT,)
     candidates = [*ranked.candidates, *refused]
     for candidate in candidates:
         candidate.packed = b""  # results are cached, and vectors are large

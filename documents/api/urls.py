@@ -3,6 +3,7 @@ from django.urls import path
 from . import audit, collections, documents, events, jobs, namespaces, profiles, usage
 from .facts import listing
 from .ingest import views
+from .memories import views as memories
 
 urlpatterns = [
     path("ingest", views.IngestView.as_view(), name="ingest"),
@@ -35,6 +36,13 @@ urlpatterns = [
         collections.CollectionDocumentView.as_view(),
         name="collection-document",
     ),
+    path("memories", memories.MemoryListView.as_view(), name="memories"),
+    path(
+        "memories/conversations",
+        memories.ConversationListView.as_view(),
+        name="memory-conversations",
+    ),
+    path("memories/<uuid:pk>", memories.TurnView.as_view(), name="memory"),
     path("facts", listing.FactListView.as_view(), name="facts"),
     path("audit", audit.AuditListView.as_view(), name="audit"),
     path("namespaces", namespaces.NamespaceListView.as_view(), name="namespaces"),

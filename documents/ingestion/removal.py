@@ -95,7 +95,7 @@ def remove(
         chunks=chunks,
         facts=facts,
         jobs=jobs,
-        files=len(keys) - len(left),
+        files=sum(map(bool, keys)) - len(left),
         files_left=left,
     )
 
@@ -161,4 +161,4 @@ def _remove_some(
     )
     counts = {"versions": len(keys), "chunks": chunks, "facts": facts, "jobs": jobs}
     audit.record("document.delete", count=len(ids), details={**counts, **(details or {})})
-    return BulkReceipt(ids, len(keys), chunks, facts, jobs, len(keys), keys)
+    return BulkReceipt(ids, len(keys), chunks, facts, jobs, sum(map(bool, keys)), keys)

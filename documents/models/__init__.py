@@ -5,6 +5,7 @@ what is being deleted (removals), what belongs to the whole installation (operat
 
 from .audit import AuditEvent
 from .collections import Collection, CollectionBatch, CollectionDocument
+from .conversations import CONVERSATION_MEDIA_TYPE, Conversation, Turn
 from .documents import Document, DocumentVersion
 from .facts import Fact, FactState, FactVector
 from .indexing import Chunk, EmbeddingCache, IndexProfile
@@ -20,6 +21,7 @@ from .terms import ChunkTerms, TermFrequency, TermStatistics
 from .usage import EmbeddingUsage, LanguageModelUsage, ProviderPace
 
 __all__ = [
+    "CONVERSATION_MEDIA_TYPE",
     "ApiKey",
     "AuditEvent",
     "Chunk",
@@ -27,6 +29,7 @@ __all__ = [
     "Collection",
     "CollectionBatch",
     "CollectionDocument",
+    "Conversation",
     "Document",
     "DocumentRemoval",
     "DocumentVersion",
@@ -52,5 +55,6 @@ __all__ = [
     "Reindex",
     "TermFrequency",
     "TermStatistics",
+    "Turn",
     "WorkerHeartbeat",
 ]

@@ -26,6 +26,8 @@ BODIES = {
     "/documents/{id}": {"tags": ["x"]},
     "/collections/{id}": {"description": "x"},
     "/collections/{id}/documents/{id}": {"attributes": {"year": 2026}},
+    "/memories": {"session": "s", "turns": [{"role": "user", "content": "harbour"}]},
+    "/memories/search": {"query": "harbour"},
     "/golden-sets/{id}/queries": {"query": "lights?"},
     "/golden-queries/{id}": {"notes": "x"},
     "/golden-queries/{id}/judgements": {"source_uri": "upload:harbour.md"},
@@ -36,6 +38,7 @@ BODIES = {
     "/facts": {"subject": "harbour", "predicate": "lights", "object": 12},
     "/facts/search": {"query": "harbour"},
     "/facts/erase": {"subject": "nobody"},
+    "/facts/propose": {"text": "harbour"},
     "/facts/{id}": {"tags": ["x"]},
     "/fact-rules": {"predicate": "lights", "is_single": True},
     "/fact-aliases": {"alias": "port", "name": "harbour"},
@@ -63,6 +66,7 @@ SCOPES = {
     ("GET", "/reindex"): "admin",
     ("POST", "/reindex"): "admin",
     ("POST", "/query"): "read",
+    ("POST", "/memories/search"): "read",
     ("POST", "/answer"): "read",
     ("POST", "/v1/chat/completions"): "read",
     ("POST", "/v1/responses"): "read",
@@ -171,6 +175,7 @@ def ids_of(api: Api, result: dict[str, str]) -> dict[str, str]:
     members = {"document_ids": [result["document_id"]]}
     collection = api.post("collections", {"name": "ports"}).body["id"]
     assert api.post(f"collections/{collection}/documents", members).status == 200
+    remembered = api.post("memories", BODIES["/memories"]).body
     store = f"vs_{collection.replace('-', '')}"
     file = f"file-{result['document_id'].replace('-', '')}"
     (stated,) = api.post("facts", BODIES["/facts"]).body["results"]
@@ -179,6 +184,7 @@ def ids_of(api: Api, result: dict[str, str]) -> dict[str, str]:
     batch = api.post(f"v1/vector_stores/{store}/file_batches", {"file_ids": [file]}).body["id"]
     return {
         "vector_stores": store,
+        "memories": remembered["turns"][0]["turn_id"],
         "files": file,
         "file_batches": batch,
         "collections": collection,

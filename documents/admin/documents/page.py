@@ -133,6 +133,8 @@ class DocumentPages(UploadPage, MovePage):
 
     def original_view(self, request: HttpRequest, document: Document) -> HttpResponseBase:
         version = _version(document, request.GET.get("version"))
+        if not version.storage_key:  # a conversation: its original is its turns
+            return self.text_view(request, document)
         try:
             original = default_storage.open(version.storage_key)
         except FileNotFoundError:

@@ -1,11 +1,12 @@
 from django.urls import path
 
-from . import naming, views
+from . import naming, proposals, views
 
 urlpatterns = [
     path("facts/search", views.FactSearchView.as_view(), name="facts-search"),
     path("facts/history", views.HistoryView.as_view(), name="facts-history"),
     path("facts/erase", views.EraseView.as_view(), name="facts-erase"),
+    path("facts/propose", proposals.ProposeView.as_view(), name="facts-propose"),
     path("facts/<uuid:pk>", views.FactView.as_view(), name="fact"),
     path("facts/<uuid:pk>/retract", views.RetractView.as_view(), name="fact-retract"),
     path("facts/<uuid:pk>/confirm", views.ConfirmView.as_view(), name="fact-confirm"),

@@ -1,7 +1,7 @@
 """What the API answers. Fields that a newer server adds are kept."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 3cfa8cabea2ff59d.
+# Made by generate.py, not by hand. Schema 79c813de9380eaaf.
 
 from pydantic import BaseModel, ConfigDict, RootModel
 from datetime import datetime
@@ -324,6 +324,48 @@ class Text(BaseModel):
     headings: list[Heading]
 
 
+class Turn(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    session: str
+    user: str
+    role: str
+    speaker: str
+    """
+    By name, else by role.
+    """
+    content: str
+    at: datetime
+    external_id: str
+    """
+    The client's own id; blank if it gave none.
+    """
+    document_id: str
+    created_at: datetime
+
+
+class TurnErasure(BaseModel):
+    """
+    A receipt: what was deleted, without its content.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    turns: int
+    conversations: int
+    """
+    Days of which no turn is left.
+    """
+    chunks: int
+    job_id: str | None
+    """
+    Of indexing what is left of the conversation.
+    """
+
+
 class Uncertainty(BaseModel):
     model_config = ConfigDict(
         extra="allow",
@@ -586,6 +628,21 @@ class SelectedPassage(BaseModel):
     """
 
 
+class TurnReceipt(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    turn_id: str
+    status: str
+    session: str
+    at: datetime
+    document_id: str
+    """
+    The document that makes it searchable.
+    """
+    job_id: str | None
+
+
 class AnswerDiagnostics(BaseModel):
     model_config = ConfigDict(
         extra="allow",
@@ -762,6 +819,23 @@ class IngestAnswer(BaseModel):
     Items that are searchable now.
     """
     results: list[Result]
+
+
+class Remembered(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    added: int
+    updated: int
+    duplicates: int
+    indexed: bool
+    """
+    All of them are searchable now.
+    """
+    turns: list[TurnReceipt]
+    """
+    In the order of the request.
+    """
 
 
 class Source(BaseModel):

@@ -11,12 +11,15 @@ from django.db.models.functions import Now
 
 from ragsite.access import rate_counters
 from ragsite.database.tenancy import namespace
+from ragsite.platform import metrics
 
 from .accounts import audit, login_throttle, namespace_removal
+from .errors import IngestError
 from .ingestion import terms
 from .intake import originals
 from .jobs import heartbeat
-from .models import DocumentVersion, EmbeddingCache, Namespace
+from .memory import vectors as fact_vectors
+from .models import DocumentVersion, EmbeddingCache, IndexProfile, Namespace
 from .profiles import deletion, vector_indexes
 from .reindex import switching
 
@@ -28,6 +31,7 @@ SWEPT_DAYS = range(2, 10)
 
 def tidy() -> None:
     """Do all chores, for every namespace."""
+    metrics.merge_ended()
     heartbeat.delete_stale()
     rate_counters.delete_old_counts()
     audit.prune()
@@ -45,10 +49,19 @@ def tidy() -> None:
         if tenant is None:  # deleted, or about to be
             continue
         terms.count(namespace_id, tenant.active_profile)
+        _embed_facts(namespace_id, tenant.active_profile)
         _remove_orphaned_originals(namespace_id)
         switching.sweep(namespace_id)
     deletion.sweep()
     vector_indexes.sweep()
+
+
+def _embed_facts(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
+    """Give facts their vectors that were stated while the model did not answer."""
+    try:
+        fact_vectors.fill(namespace_id, profile)
+    except IngestError as error:  # next time
+        logger.warning("memory.not_embedded", extra={"code": error.code})
 
 
 def _remove_orphaned_originals(namespace_id: uuid.UUID) -> None:

@@ -4,7 +4,6 @@ read → assemble."""
 import logging
 import unicodedata
 import uuid
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,7 +27,9 @@ from .context.assembly import CountTokens, assemble
 from .context.diagnostics import diagnostics_of, explain
 from .context.highlights import highlighted
 from .context.hits import contents, read
-from .context.notes import notes_for
+from .context.notes import CONVERSATIONS_LEFT_OUT, notes_for
+from .memory.mixing import with_facts
+from .observing import searching
 from .ranking import fusion, relevance
 from .ranking.diversity import Pick
 from .ranking.thresholds import split_by_thresholds
@@ -42,9 +43,6 @@ from .timing import Clock
 logger = logging.getLogger(__name__)
 
 MAX_TRIES = 3
-
-# Since this process started, by the fallback's name.
-fallback_counts: Counter[str] = Counter()
 
 
 class _Outdated(Exception):
@@ -77,17 +75,16 @@ class _Passages:
 def search(namespace_id: uuid.UUID, request: SearchRequest) -> SearchResult:
     """Answer a question with passages. The number of SQL statements does not depend on the hits."""
     clock = Clock()
-    with clock("total"):
+    with searching(namespace_id, request) as observed, clock("total"):
         query = parse_query(prepare(request.query))
         reranker = _choose_reranker(query, request)
         (result, cache), fallback = replica.read(
             partial(_cached_or_searched, namespace_id, query, request, reranker, clock)
         )
-    uncached = "uncached: cache_unavailable" if cache == "down" else ""
-    fallbacks = (*result.diagnostics.fallbacks, *filter(None, [fallback, uncached]))
-    fallback_counts.update(name.partition(":")[0] for name in fallbacks)
-    fields = {"hits": len(result.hits), "cache": cache, "fallbacks": fallbacks}
-    logger.info("search.done", extra={**fields, "times_ms": clock.times_ms})
+        uncached = "uncached: cache_unavailable" if cache == "down" else ""
+        fallbacks = (*result.diagnostics.fallbacks, *filter(None, [fallback, uncached]))
+        observed.found(result, cache=cache, fallbacks=fallbacks)
+    observed.done(clock.times_ms)
     diagnostics = replace(result.diagnostics, times_ms=clock.times_ms, fallbacks=fallbacks)
     return replace(result, cache="hit" if cache == "hit" else "miss", diagnostics=diagnostics)
 
@@ -132,8 +129,15 @@ def _cached_or_searched(
         index.revision,
         index.profile.pk,
         request,
-        partial(_search_until_current, context),
+        partial(_search_with_facts, context),
     )
+
+
+def _search_with_facts(context: SearchContext) -> SearchResult:
+    result = _search_until_current(context)
+    if context.request.facts is None:
+        return result
+    return with_facts(context, result, _token_counter(context.index.profile))
 
 
 def _search_until_current(context: SearchContext) -> SearchResult:
@@ -256,6 +260,8 @@ def _assemble(
     )
     if text.hits or passages.weak:
         notes += fused.notes
+    elif context.leaves_out_conversations:
+        notes += (CONVERSATIONS_LEFT_OUT,)
     candidates = [*ranked.candidates, *refused]
     for candidate in candidates:
         candidate.packed = b""  # results are cached, and vectors are large

@@ -10,6 +10,8 @@ from django_q.exceptions import TimeoutException
 
 from documents.accounts import quotas
 from documents.chunking.context_headers import with_headers
+from documents.chunking.turns import TurnSplitter, is_transcript
+from documents.conversations.transcripts import read_transcript
 from documents.embedders import Embedder
 from documents.errors import IngestError
 from documents.ingestion.extraction import extract
@@ -18,11 +20,19 @@ from documents.jobs import queue
 from documents.jobs.claims import Claim, LeaseLost
 from documents.jobs.leases import Lease
 from documents.metering.embeddings import MeteredEmbedder
-from documents.models import Document, DocumentVersion, IndexProfile, IngestJob
+from documents.models import (
+    CONVERSATION_MEDIA_TYPE,
+    Document,
+    DocumentVersion,
+    IndexProfile,
+    IngestJob,
+)
 from documents.passages import Extracted, Passage
 from documents.profiles import chunking_overrides, profiles
 from ragsite.database.tenancy import namespace
+from ragsite.platform import metrics
 from ragsite.platform.logs import request_id
+from ragsite.platform.tracing import Span, span
 
 from . import terms
 from .embedding import embed
@@ -64,8 +74,9 @@ def ingest(claim: Claim) -> None:
     with request_id(job.request_id or str(job.pk)):
         lease = Lease(claim)
         try:
-            with lease:
+            with lease, span("rag.indexer.index_documents", **_described(job)) as trace:
                 passages = _index(job, lease)
+                _measured(passages, lease, trace)
             logger.info(
                 "ingest.done",
                 extra={**log_fields, "passages": passages, "times_ms": lease.times_ms},
@@ -77,6 +88,7 @@ def ingest(claim: Claim) -> None:
             queue.fail(claim, late, at=lease.unwritten)
         except Exception as error:
             code = error.code if isinstance(error, IngestError) else "internal_error"
+            metrics.INGEST_FAILURES.labels(code).inc()
             if queue.fail(claim, error, at=lease.unwritten):
                 is_unexpected = not (isinstance(error, IngestError) and error.is_final)
                 logger.warning(
@@ -84,6 +96,25 @@ def ingest(claim: Claim) -> None:
                 )
             else:
                 logger.info("ingest.stopped", extra=log_fields)
+
+
+def _described(job: IngestJob) -> dict[str, Any]:
+    profile = job.namespace.active_profile
+    return {
+        "namespace": job.namespace_id,
+        "document": job.document_id,
+        "attempt": job.attempts,
+        "profile": profile.name,
+        "embedder": profile.embedder,
+    }
+
+
+def _measured(passages: int, lease: Lease, trace: Span) -> None:
+    trace.set(chunks=passages, **{f"{stage}_ms": ms for stage, ms in lease.times_ms.items()})
+    metrics.INGESTED_FILES.labels("ready").inc()
+    metrics.INGESTED_CHUNKS.inc(passages)
+    for stage, ms in lease.times_ms.items():
+        metrics.INGEST_STAGES.labels(stage).observe(ms / 1000)
 
 
 def _index(job: IngestJob, lease: Lease) -> int:
@@ -119,6 +150,8 @@ def _index(job: IngestJob, lease: Lease) -> int:
 
 
 def read_original(version: DocumentVersion) -> Extracted:
+    if version.media_type == CONVERSATION_MEDIA_TYPE:
+        return read_transcript(version)
     original = originals.opened(version.storage_key, sha256=version.content_sha256)
     with original as file:
         return extract(
@@ -138,8 +171,12 @@ def split(
 ) -> Pieces:
     """Split a document into passages; `requested` is the document's own chunking.
 
-    A language model is asked for topics only if there is a namespace to charge.
+    A language model is asked for topics only if there is a namespace to charge. Conversations are
+    cut into turns whatever the profile's chunker is.
     """
+    if is_transcript(extracted):
+        turns = TurnSplitter(embedder.count_tokens, limit=embedder.max_tokens)
+        return Pieces(turns.split(extracted), turns.limit)
     splitter, warnings = chunking_overrides.splitter_for_document(
         profile, embedder, requested, namespace_id=namespace_id
     )

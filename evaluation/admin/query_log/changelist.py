@@ -47,6 +47,7 @@ class QueryLogAdmin(ReadOnlyAdmin):
     list_select_related = ("namespace",)
     search_fields = ("query",)
     show_full_result_count = False
+    change_list_template = "admin/evaluation/query_list.html"
     paginator = BoundedPaginator
     action_form = SetChoiceForm
     actions = ("add_to_golden_set",)
@@ -65,7 +66,7 @@ class QueryLogAdmin(ReadOnlyAdmin):
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        context = {"subtitle": _retention(), **(extra_context or {})}
+        context = {"retention": _retention(), **(extra_context or {})}
         return super().changelist_view(request, context)
 
     def change_view(

@@ -34,6 +34,7 @@ from .statements import (
     begins_at,
     require_sound,
 )
+from .turns import with_turns
 
 logger = logging.getLogger(__name__)
 
@@ -92,6 +93,7 @@ def _remember(
 ) -> list[Outcome]:
     changes.clear()
     lock_names(namespace_id)
+    statements = with_turns(statements)
     naming = naming_for(
         namespace_id,
         names=[name for each in statements for name in (each.subject, each.object)],

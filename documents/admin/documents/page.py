@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.core.files.storage import default_storage
+from django.core.files.base import File
 from django.db.models import Prefetch
 from django.http import (
     Http404,
@@ -22,6 +22,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from documents.errors import IngestError
+from documents.intake import originals
 from documents.jobs.queue import OPEN_STATES
 from documents.models import CollectionDocument, Document, DocumentVersion, Fact, IngestJob
 from documents.pages.links import passage_url
@@ -136,13 +137,13 @@ class DocumentPages(UploadPage, MovePage):
         if not version.storage_key:  # a conversation: its original is its turns
             return self.text_view(request, document)
         try:
-            original = default_storage.open(version.storage_key)
-        except FileNotFoundError:
-            messages.error(request, "The stored original is missing; upload the document again.")
+            original = originals.verified(version.storage_key, sha256=version.content_sha256)
+        except (originals.OriginalLost, originals.StorageUnavailable) as error:
+            messages.error(request, str(error))
             return self._back(document)
         name = version.file_name or str(document.pk)
         return file_response(
-            original, name=name, media_type=version.media_type, size=version.byte_size
+            File(original), name=name, media_type=version.media_type, size=version.byte_size
         )
 
     def text_view(self, request: HttpRequest, document: Document) -> HttpResponseBase:

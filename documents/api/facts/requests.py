@@ -90,6 +90,12 @@ class StatementSerializer(StrictSerializer):
     valid_to = IsoMomentField(
         required=False, allow_null=True, help_text="Until when it holds; null: open."
     )
+    turn_id = serializers.UUIDField(
+        required=False,
+        allow_null=True,
+        help_text="The turn of a conversation (`/memories`) that says it. `user` and `valid_from`, "
+        "where they are left out, are the turn's.",
+    )
     statement_id = serializers.CharField(
         default="",
         allow_blank=True,

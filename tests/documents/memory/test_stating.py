@@ -146,3 +146,18 @@ def test_several_at_once_are_stored_together_or_not_at_all(api: Api):
 def test_what_is_no_statement_is_refused(api: Api, body: dict[str, Any]):
     refused = api.post("facts", body)
     assert (refused.status, refused.code) == (422, "invalid_request")
+
+
+def test_a_fact_points_back_to_the_turn_that_says_it(api: Api, api_of: Any, other_tenant: Any):
+    turn = {"role": "user", "content": "We moved to Bergen.", "at": "2025-03-01T09:00:00Z"}
+    said = api.post("memories", {"session": "s1", "user": "ann", "turns": [turn]})
+    turn_id = said.body["results"][0]["turn_id"]
+    fact = state(api, "Ann", "lives_in", "Bergen", turn_id=turn_id)["fact"]
+    assert (fact["user"], fact["valid_from"]) == ("ann", "2025-03-01T09:00:00Z")
+    (provenance,) = fact["provenances"]
+    assert (provenance["kind"], provenance["turn_id"]) == ("turn", turn_id)
+    shown = api.get(f"memories/{turn_id}").body
+    assert shown["content"] == "We moved to Bergen."
+    body = {"subject": "Ann", "predicate": "lives_in", "object": "Bergen", "turn_id": turn_id}
+    refused = api_of(other_tenant).post("facts", body)
+    assert (refused.status, refused.code) == (422, "invalid_statement")

@@ -14,6 +14,7 @@ from evaluation.golden.curating import live_text
 from evaluation.golden.feedback import GRADES
 from evaluation.models import Feedback, GoldenQuery, Judgement, SelectedPassage
 from retrieval.models import QueryLog
+from retrieval.query_log import is_hashed
 
 BATCH = 200  # questions read together
 
@@ -23,7 +24,7 @@ NOT_SELECTED = "ranked_above_and_not_selected"
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class ExamplePassage:
     """A text with its place. Without start and end: a whole document."""
 
     text: str
@@ -47,8 +48,8 @@ class Example:
     question: str
     source: str  # "golden" or "feedback"
     filters: Mapping[str, Any] = field(default_factory=dict)
-    positives: list[Passage] = field(default_factory=list)
-    negatives: list[Passage] = field(default_factory=list)
+    positives: list[ExamplePassage] = field(default_factory=list)
+    negatives: list[ExamplePassage] = field(default_factory=list)
 
 
 def golden_examples(namespace_id: uuid.UUID, golden_set: str = "") -> Iterator[Example]:
@@ -70,7 +71,7 @@ def golden_examples(namespace_id: uuid.UUID, golden_set: str = "") -> Iterator[E
             yield _ordered(example)
 
 
-def _judged(judgement: Judgement, texts: dict[uuid.UUID, str]) -> Passage | None:
+def _judged(judgement: Judgement, texts: dict[uuid.UUID, str]) -> ExamplePassage | None:
     """None if the text is not here: judgements may name documents that are missing."""
     document = judgement.document
     text = judgement.quote
@@ -80,7 +81,7 @@ def _judged(judgement: Judgement, texts: dict[uuid.UUID, str]) -> Passage | None
         text = texts[document.pk]
     if not text:
         return None
-    return Passage(
+    return ExamplePassage(
         text,
         judgement.source_uri,
         str(document.pk) if document else "",
@@ -102,7 +103,8 @@ def feedback_examples(namespace_id: uuid.UUID) -> Iterator[Example]:
     )
     by_question: dict[str, list[Feedback]] = {}
     for row in rows:
-        by_question.setdefault(row.query, []).append(row)
+        if not is_hashed(row.query):
+            by_question.setdefault(row.query, []).append(row)
     questions = list(by_question.items())
     for start in range(0, len(questions), BATCH):
         batch = questions[start : start + BATCH]
@@ -114,11 +116,11 @@ def feedback_examples(namespace_id: uuid.UUID) -> Iterator[Example]:
 
 
 def _of_feedback(
-    question: str, responses: Sequence[Feedback], returned: Mapping[uuid.UUID, list[Passage]]
+    question: str, responses: Sequence[Feedback], returned: Mapping[uuid.UUID, list[ExamplePassage]]
 ) -> Example:
     example = Example(question, "feedback", responses[0].filters)
-    liked: dict[tuple[str, int, int], Passage] = {}
-    disliked: dict[tuple[str, int, int], Passage] = {}
+    liked: dict[tuple[str, int, int], ExamplePassage] = {}
+    disliked: dict[tuple[str, int, int], ExamplePassage] = {}
     for row in responses:
         for selected in row.selected.all():
             passage = _selected(selected, GRADES[row.useful])
@@ -137,8 +139,8 @@ def _of_feedback(
     return example
 
 
-def _selected(selected: SelectedPassage, grade: int) -> Passage:
-    return Passage(
+def _selected(selected: SelectedPassage, grade: int) -> ExamplePassage:
+    return ExamplePassage(
         selected.quote,
         selected.document.source_uri,
         str(selected.document_id),
@@ -150,7 +152,9 @@ def _selected(selected: SelectedPassage, grade: int) -> Passage:
     )
 
 
-def _skipped(row: Feedback, returned: Mapping[uuid.UUID, list[Passage]]) -> list[Passage]:
+def _skipped(
+    row: Feedback, returned: Mapping[uuid.UUID, list[ExamplePassage]]
+) -> list[ExamplePassage]:
     """Return the results above the last one that was selected, which whoever selected it saw and
     passed over."""
     shown = returned.get(row.query_log_id, []) if row.query_log_id else []
@@ -160,13 +164,14 @@ def _skipped(row: Feedback, returned: Mapping[uuid.UUID, list[Passage]]) -> list
     return [passage for passage in above if passage.chunk_id not in chosen and passage.text]
 
 
-def _returned(rows: Iterable[Feedback]) -> dict[uuid.UUID, list[Passage]]:
+def _returned(rows: Iterable[Feedback]) -> dict[uuid.UUID, list[ExamplePassage]]:
     """Return what each logged question had returned, in order. Chunks that are gone have no
     text."""
     ids = {row.query_log_id for row in rows if row.query_log_id}
-    lines = dict(
-        QueryLog.objects.filter(pk__in=ids, returned__isnull=False).values_list("pk", "returned")
-    )
+    lines: dict[uuid.UUID, list[dict[str, Any]]] = {
+        line.pk: line.returned or []
+        for line in QueryLog.objects.filter(pk__in=ids).only("returned")
+    }
     places = [place for line in lines.values() for place in line]
     contents = dict(
         Chunk.objects.filter(pk__in={place["chunk"] for place in places}).values_list(
@@ -180,7 +185,7 @@ def _returned(rows: Iterable[Feedback]) -> dict[uuid.UUID, list[Passage]]:
     )
     return {
         line_id: [
-            Passage(
+            ExamplePassage(
                 contents.get(uuid.UUID(place["chunk"]), ""),
                 sources.get(uuid.UUID(place["document"]), ""),
                 place["document"],

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from .examples import Example, Passage
+from .examples import Example, ExamplePassage
 
 
 def json_lines(examples: Iterable[Example], shape: str) -> Iterator[str]:
@@ -25,7 +25,7 @@ def _questions(example: Example) -> Iterator[dict[str, Any]]:
     }
 
 
-def _described(passage: Passage) -> dict[str, Any]:
+def _described(passage: ExamplePassage) -> dict[str, Any]:
     return {name: value for name, value in asdict(passage).items() if value not in ("", None)}
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from retrieval.rerankers.linear import FEATURES, LinearModel
 
-Matrix = NDArray[np.float64]
+_Matrix = NDArray[np.float64]
 
 STEPS = 50
 TOLERANCE = 1e-9
@@ -20,14 +20,14 @@ SMALLEST_SCALE = 1e-6  # a feature that never varies says nothing
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PairedRows:
     """One question: a row of features for each passage, and pairs (better, worse) of rows."""
 
     rows: Sequence[Sequence[float]]
     pairs: Sequence[tuple[int, int]]
 
 
-def fit(groups: Sequence[Group], *, penalty: float) -> LinearModel:
+def fit(groups: Sequence[PairedRows], *, penalty: float) -> LinearModel:
     """Every question counts the same, however many pairs it has. Raises ValueError without any
     pair."""
     used = [group for group in groups if group.pairs]
@@ -43,21 +43,21 @@ def fit(groups: Sequence[Group], *, penalty: float) -> LinearModel:
     return LinearModel(tuple(weights.tolist()), tuple(means.tolist()), tuple(scales.tolist()))
 
 
-def _gaps(group: Group, scales: Matrix) -> Matrix:
+def _gaps(group: PairedRows, scales: _Matrix) -> _Matrix:
     rows = np.asarray(group.rows, dtype=float)
     better, worse = np.asarray(group.pairs).T
-    gaps: Matrix = (rows[better] - rows[worse]) / scales
+    gaps: _Matrix = (rows[better] - rows[worse]) / scales
     return gaps
 
 
-def fused_order() -> Matrix:
+def fused_order() -> _Matrix:
     """The weights that keep the order as it is."""
     weights = np.zeros(len(FEATURES))
     weights[FEATURES.index("fused")] = 1.0
     return weights
 
 
-def _minimum(gaps: Matrix, shares: Matrix, penalty: float) -> Matrix:
+def _minimum(gaps: _Matrix, shares: _Matrix, penalty: float) -> _Matrix:
     prior = fused_order()
     weights = prior.copy()
     loss = _loss(weights, gaps, shares, penalty, prior)
@@ -80,6 +80,8 @@ def _minimum(gaps: Matrix, shares: Matrix, penalty: float) -> Matrix:
     return weights
 
 
-def _loss(weights: Matrix, gaps: Matrix, shares: Matrix, penalty: float, prior: Matrix) -> float:
+def _loss(
+    weights: _Matrix, gaps: _Matrix, shares: _Matrix, penalty: float, prior: _Matrix
+) -> float:
     fits = float(shares @ np.logaddexp(0.0, -(gaps @ weights)))
     return fits + penalty / 2 * float(np.sum((weights - prior) ** 2))

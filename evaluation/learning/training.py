@@ -3,7 +3,7 @@
 import hashlib
 import json
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from evaluation.measures.matching import (
     units_of,
 )
 from evaluation.models import GoldenSet
-from evaluation.runs.runner import prepare
+from evaluation.runs.runner import ProgressCallback, prepare
 from ragsite.database.tenancy import namespace
 from retrieval.context.rerank_passages import RankedChunk
 from retrieval.requests import Filters, SearchRequest
@@ -31,7 +31,7 @@ from retrieval.search import prepare as normalised
 from retrieval.search import search_until_rerank
 
 from .examples import Example, feedback_examples
-from .fitting import Group, fit
+from .fitting import PairedRows, fit
 
 MEASURE = "ndcg@10"
 FOLDS, INNER_FOLDS = 5, 3
@@ -39,15 +39,13 @@ PENALTIES = (0.003, 0.03, 0.3)
 MIN_QUESTIONS = 20  # with fewer, no difference could be told from chance
 SIGNIFICANCE = 0.05
 
-ProgressCallback = Callable[[int, int], None]
-
 
 @dataclass(frozen=True, slots=True)
 class TrainingQuestion:
     """A question with the passages that a reranker would be given, in their fused order."""
 
     text: str
-    group: Group
+    group: PairedRows
     judged: tuple[Judged, ...]
     places: tuple[RankedPassage, ...]
     is_measured: bool  # feedback is not: what nobody selected may be right, too
@@ -175,7 +173,7 @@ def _question(
     pairs = [(a, b) for a, high in known for b, low in known if high > low]
     rows = features_of(normalised(text), [chunk.passage for chunk in chunks])
     places = tuple(_place(chunk) for chunk in chunks)
-    return TrainingQuestion(text, Group(rows, pairs), judged, places, is_measured)
+    return TrainingQuestion(text, PairedRows(rows, pairs), judged, places, is_measured)
 
 
 def _place(chunk: RankedChunk) -> RankedPassage:

@@ -23,6 +23,7 @@ from ragsite.settings import (
     limits,
     logs,
     outbound,
+    query_log,
     rerank,
     security,
     storage,
@@ -337,6 +338,7 @@ SEARCH = {
 }
 # Days that questions are kept for curating golden sets (retrieval/query_log.py); 0: none are.
 QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
+QUERY_LOG_PRIVACY = query_log.privacy(env)
 
 
 # -- language models, answers, chunking by a model (docs/language-models.md) -----------

@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from documents.models import AuditEvent, Document, Namespace
 from evaluation.golden.curating import add_query, judge
 from evaluation.golden.feedback import record_feedback
-from evaluation.learning.fitting import Group, fit
+from evaluation.learning.fitting import PairedRows, fit
 from evaluation.learning.training import collect
 from evaluation.models import GoldenSet
 from ragsite.database.tenancy import namespace
@@ -153,7 +153,7 @@ def test_fitting_finds_the_feature_that_decides_and_leaves_the_rest():
     for _ in range(60):
         rows = draw.normal(size=(10, len(FEATURES)))
         order = np.argsort(-rows[:, title]).tolist()
-        groups.append(Group(rows.tolist(), [(order[0], other) for other in order[1:]]))
+        groups.append(PairedRows(rows.tolist(), [(order[0], other) for other in order[1:]]))
     model = fit(groups, penalty=0.01)
     assert max(FEATURES, key=lambda name: model.weights[FEATURES.index(name)]) == "title"
     assert all(abs(w) < model.weights[title] / 3 for i, w in enumerate(model.weights) if i != title)
@@ -162,7 +162,7 @@ def test_fitting_finds_the_feature_that_decides_and_leaves_the_rest():
     assert held.weights[FEATURES.index("fused")] == pytest.approx(1, abs=0.01)
     assert held.weights[title] == pytest.approx(0, abs=0.01)
     with pytest.raises(ValueError, match="better"):
-        fit([Group([[0.0] * len(FEATURES)], [])], penalty=1)
+        fit([PairedRows([[0.0] * len(FEATURES)], [])], penalty=1)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Pairwise logistic regression by Newton's method. Plain numbers; knows no database.
 
-Each pair says that one passage answers a question better than another. The penalty pulls the
-weights towards the fused order, so that little data changes little.
+Each pair says that one passage answers a question better than another. It counts by what swapping
+the two would change in the discount of nDCG, as in LambdaRank: an error near the top matters more.
+The penalty pulls the weights towards the fused order, so that little data changes little.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,8 @@ SMALLEST_SCALE = 1e-6  # a feature that never varies says nothing
 
 @dataclass(frozen=True, slots=True)
 class PairedRows:
-    """One question: a row of features for each passage, and pairs (better, worse) of rows."""
+    """One question: a row of features for each passage, in their fused order, and pairs (better,
+    worse) of rows."""
 
     rows: Sequence[Sequence[float]]
     pairs: Sequence[tuple[int, int]]
@@ -38,7 +40,7 @@ def fit(groups: Sequence[PairedRows], *, penalty: float) -> LinearModel:
     varies = scales > SMALLEST_SCALE
     scales = np.where(varies, scales, 1.0)
     gaps = np.concatenate([_gaps(group, scales) for group in used]) * varies
-    shares = np.concatenate([np.full(len(g.pairs), 1 / len(g.pairs)) for g in used]) / len(used)
+    shares = np.concatenate([_shares(group) for group in used]) / len(used)
     weights = _minimum(gaps, shares, penalty)
     return LinearModel(tuple(weights.tolist()), tuple(means.tolist()), tuple(scales.tolist()))
 
@@ -48,6 +50,14 @@ def _gaps(group: PairedRows, scales: _Matrix) -> _Matrix:
     better, worse = np.asarray(group.pairs).T
     gaps: _Matrix = (rows[better] - rows[worse]) / scales
     return gaps
+
+
+def _shares(group: PairedRows) -> _Matrix:
+    """The weight of each pair; together 1."""
+    places = np.asarray(group.pairs, dtype=float).T
+    better, worse = 1 / np.log2(places + 2)
+    changes: _Matrix = np.abs(better - worse)
+    return changes / changes.sum()
 
 
 def fused_order() -> _Matrix:

@@ -35,7 +35,7 @@ from .fitting import PairedRows, fit
 
 MEASURE = "ndcg@10"
 FOLDS, INNER_FOLDS = 5, 3
-PENALTIES = (0.003, 0.03, 0.3)
+PENALTIES = (0.003, 0.03, 0.3, 3.0)
 MIN_QUESTIONS = 20  # with fewer, no difference could be told from chance
 SIGNIFICANCE = 0.05
 

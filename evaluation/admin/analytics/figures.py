@@ -24,6 +24,7 @@ FIRST_HITS = 3  # a document counts as found if it is among the first hits
 COUNTED = 10_000  # documents that were never found; more are shown as 10,000+
 MODELS_SHOWN = 12
 
+# What the next three begin with.
 _ASKED = """
     WITH asked AS MATERIALIZED (
         SELECT log.* FROM documents_namespace namespace CROSS JOIN LATERAL (
@@ -37,9 +38,7 @@ _ASKED = """
     )
 """
 
-_BY_DAY = (
-    _ASKED
-    + """
+_BY_DAY = """
     SELECT date_bin('1 day', created_at, %(since)s) AS start, count(*),
            count(*) FILTER (WHERE hits = 0),
            count(*) FILTER (WHERE hits > 0 AND relevance < %(low)s),
@@ -54,11 +53,8 @@ _BY_DAY = (
            percentile_cont(0.99) WITHIN GROUP (ORDER BY ms)
     FROM asked GROUP BY ROLLUP (start) ORDER BY start
 """
-)
 
-_TOP = (
-    _ASKED
-    + """
+_TOP = """
     , found AS (
         SELECT (hit.place ->> 'document')::uuid AS id, asked.id AS question, hit.rank
         FROM asked CROSS JOIN LATERAL
@@ -72,18 +68,15 @@ _TOP = (
     JOIN documents_namespace namespace ON namespace.id = document.namespace_id
     GROUP BY document.id, namespace.slug ORDER BY questions DESC, document.id LIMIT %(limit)s
 """
-)
 
-_NEVER = (
-    _ASKED
-    + """
+_NEVER = """
     , found AS MATERIALIZED (
         SELECT DISTINCT (place ->> 'document')::uuid AS id
         FROM asked CROSS JOIN LATERAL jsonb_array_elements(coalesce(asked.returned, '[]')) place
     ), never AS MATERIALIZED (
         SELECT document.id, document.title, document.source_uri, document.namespace_id
         FROM documents_document document
-        WHERE document.live_version_id IS NOT NULL AND document.created_at < %(since)s
+        WHERE document.live_version IS NOT NULL AND document.created_at < %(since)s
           AND (%(visible)s::uuid[] IS NULL OR document.namespace_id = ANY (%(visible)s::uuid[]))
           AND NOT EXISTS (SELECT FROM found WHERE found.id = document.id)
         LIMIT %(counted)s
@@ -93,7 +86,6 @@ _NEVER = (
     FROM never JOIN documents_namespace namespace ON namespace.id = never.namespace_id
     ORDER BY never.source_uri, never.id LIMIT %(limit)s
 """
-)
 
 _FEEDBACK = """
     SELECT count(*), count(*) FILTER (WHERE useful), count(*) FILTER (WHERE NOT useful),
@@ -186,19 +178,19 @@ class Scope:
 
 def by_day(scope: Scope, days: int, *, low: float) -> tuple[list[DayFigures], DayFigures]:
     """Return each day, empty ones included, and the whole period."""
-    found = {row[0]: DayFigures(*row) for row in scope.rows(_BY_DAY, low=low)}
+    found = {row[0]: DayFigures(*row) for row in scope.rows(_ASKED + _BY_DAY, low=low)}
     starts = [scope.since + timedelta(days=number) for number in range(days)]
     whole = found.get(None, DayFigures(None))
     return [found.get(start, DayFigures(start)) for start in starts], whole
 
 
 def top_documents(scope: Scope) -> list[FoundDocument]:
-    rows = scope.rows(_TOP, first=FIRST_HITS, limit=TOP_DOCUMENTS)
+    rows = scope.rows(_ASKED + _TOP, first=FIRST_HITS, limit=TOP_DOCUMENTS)
     return [FoundDocument(*row) for row in rows]
 
 
 def never_found(scope: Scope) -> NeverFound:
-    rows = scope.rows(_NEVER, counted=COUNTED + 1, limit=TOP_DOCUMENTS)
+    rows = scope.rows(_ASKED + _NEVER, counted=COUNTED + 1, limit=TOP_DOCUMENTS)
     return NeverFound(rows[0][-1] if rows else 0, [FoundDocument(*row[:4]) for row in rows])
 
 

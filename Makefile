@@ -1,7 +1,7 @@
 # Two commands matter: `make run` and `make test`. `make help` lists the rest.
 .DEFAULT_GOAL := help
 .PHONY: help run install client test-clients test test-browser test-offline test-faults test-hostile test-small-model lint format \
-        schema clean python-ok bench bench-answer bench-answers bench-expansion bench-chunking \
+        schema clean python-ok bench bench-answer bench-answers bench-expansion bench-chunking bench-conversations \
         bench-embedding bench-extractive bench-files bench-filings bench-ingest \
         bench-quality bench-query bench-reindex bench-rendered fuzz fuzz-api
 
@@ -63,6 +63,9 @@ bench-expansion: $(VENV)/.base $(SMALL)/.installed ## What multi-query, step-bac
 
 bench-answers: $(VENV)/.base $(PEERS)/.installed ## Is the answer in the context, beside LangChain and LlamaIndex: DATA=folder with docs/
 	$(BIN)/python -m evaluation.benchmarks.answers.context --data "$(DATA)" --python $(PEERS)/bin/python $(ARGS)
+
+bench-conversations: $(VENV)/.base ## Are the turns with the evidence found: DATA=folder of LoCoMo dialogues
+	$(BIN)/python -m evaluation.benchmarks.search.conversations --data "$(DATA)" $(ARGS)
 
 bench-filings: $(VENV)/.base ## Is the page with the evidence found: DATA=folder with pdfs/
 	$(BIN)/python -m evaluation.benchmarks.search.filings --data "$(DATA)" $(ARGS)

@@ -13,10 +13,12 @@ from ragsite.access import rate_counters
 from ragsite.database.tenancy import namespace
 
 from .accounts import audit, login_throttle, namespace_removal
+from .errors import IngestError
 from .ingestion import terms
 from .intake import originals
 from .jobs import heartbeat
-from .models import DocumentVersion, EmbeddingCache, Namespace
+from .memory import vectors as fact_vectors
+from .models import DocumentVersion, EmbeddingCache, IndexProfile, Namespace
 from .profiles import deletion, vector_indexes
 from .reindex import switching
 
@@ -45,10 +47,19 @@ def tidy() -> None:
         if tenant is None:  # deleted, or about to be
             continue
         terms.count(namespace_id, tenant.active_profile)
+        _embed_facts(namespace_id, tenant.active_profile)
         _remove_orphaned_originals(namespace_id)
         switching.sweep(namespace_id)
     deletion.sweep()
     vector_indexes.sweep()
+
+
+def _embed_facts(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
+    """Give facts their vectors that were stated while the model did not answer."""
+    try:
+        fact_vectors.fill(namespace_id, profile)
+    except IngestError as error:  # next time
+        logger.warning("memory.not_embedded", extra={"code": error.code})
 
 
 def _remove_orphaned_originals(namespace_id: uuid.UUID) -> None:

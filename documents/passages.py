@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 BlockKind = Literal["heading", "text", "list", "code", "table"]
 PassageKind = Literal["text", "code", "table", "image"]  # image: read from a picture
+CONVERSATION = "conversation"  # the source type of documents that are made of turns
 MAX_FACT_NAME = 500  # characters of a fact's subject or predicate
 
 

@@ -1,4 +1,4 @@
-"""Filters on documents and chunks: parsed from JSON into frozen values, compiled to SQL.
+"""Filters on documents and chunks, parsed from JSON into frozen values.
 
 docs/filters.md describes the language.
 """
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from documents.collections.selecting import members_of, usable_collections
 from documents.metadata import MAX_METADATA_CHARACTERS, MAX_METADATA_DEPTH, storable
+from documents.passages import CONVERSATION
 
 MAX_NESTING = 8
 MAX_CONDITIONS = 100
@@ -70,6 +70,9 @@ class Some:
 Condition: TypeAlias = Exists | OneOf | Contains | Compares | Not | All | Some
 
 
+CONVERSATION_KEYS = frozenset({"session", "user"})  # metadata of conversations
+
+
 @dataclass(frozen=True, slots=True)
 class Filters:
     """What to search. Empty means everything; all conditions must hold."""
@@ -85,6 +88,9 @@ class Filters:
     metadata: Condition | None = None
     collections: tuple[str, ...] = ()  # names or ids; any of them
     attributes: Condition | None = None  # on the membership in one of the collections
+    # Conversations belong to their users: they are searched only if they are asked for.
+    include_conversations: bool = False
+    source_types_none: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()  # of the chunk, not of its document: not part of compile_filters
     matches_nothing: bool = False  # a list is empty, and one of its values would have to match
 
@@ -92,8 +98,32 @@ class Filters:
     def is_empty(self) -> bool:
         return self == NO_FILTERS
 
+    @property
+    def asks_for_conversations(self) -> bool:
+        """Whether they are named: by their kind, their documents, a collection, a session or user
+        in the metadata, or in so many words."""
+        return bool(
+            self.include_conversations
+            or CONVERSATION in self.source_types
+            or self.document_ids
+            or self.collections
+            or _names(self.metadata, CONVERSATION_KEYS)
+        )
+
 
 NO_FILTERS = Filters()
+
+
+def _names(condition: Condition | None, keys: frozenset[str]) -> bool:
+    """Whether a condition that documents must meet is about one of these metadata keys."""
+    match condition:
+        case All(parts):
+            return any(_names(part, keys) for part in parts)
+        case Some(parts):
+            return all(_names(part, keys) for part in parts)
+        case Exists() | OneOf() | Contains() | Compares():
+            return condition.path[0] in keys
+    return False
 
 
 class InvalidFilter(ValueError):
@@ -104,8 +134,6 @@ class InvalidFilter(ValueError):
         self.at = at
         self.message = message
 
-
-# -- from JSON ---------------------------------------------------------------------------
 
 # The filter (?) checks a value or, if it is a list, its elements. The comparison alone would also
 # descend into nested lists, unlike equality.
@@ -271,123 +299,3 @@ def _refuse_operators(value: Any, at: Path) -> None:
             if str(key).startswith("$"):
                 raise InvalidFilter((*place, key), "Operators do not work inside a list.")
             pending.append((inner, (*place, str(key))))
-
-
-# -- to SQL ------------------------------------------------------------------------------
-
-
-def compile_filters(filters: Filters, *, alias: str = "document") -> tuple[str, dict[str, Any]]:
-    """Return a boolean expression over documents_document as `alias`, and its parameters, named
-    f_….
-
-    "" if there is no condition on documents. The expression is never NULL, so NOT is exact.
-    """
-    if not alias.isidentifier():
-        raise ValueError(f"{alias!r} is no alias.")
-    sql = _Sql(alias)
-    conditions = [
-        *sql.listed("tags && {}::text[]", filters.tags),
-        *sql.listed("tags @> {}::text[]", filters.tags_all),
-        *(f"NOT {c}" for c in sql.listed("tags && {}::text[]", filters.tags_none)),
-        *sql.listed("id = ANY ({}::uuid[])", filters.document_ids),
-        *sql.listed("source_type = ANY ({}::text[])", filters.source_types),
-        *sql.listed("language = ANY ({}::text[])", filters.languages),
-    ]
-    if filters.date_from is not None:
-        conditions.append(f"{alias}.dated_at >= {sql.parameter(filters.date_from)}")
-    if filters.date_to is not None:
-        conditions.append(f"{alias}.dated_at <= {sql.parameter(filters.date_to)}")
-    if filters.metadata is not None:
-        conditions.append(sql.condition(filters.metadata, f"{alias}.metadata"))
-    if filters.collections or filters.attributes is not None:
-        conditions.append(sql.member(filters))
-    if filters.matches_nothing:
-        conditions.append("false")
-    return " AND ".join(conditions), sql.parameters
-
-
-def indexed(filters: Filters) -> tuple[str, list[str]] | None:
-    """Return an SQL function or subquery that finds documents that may pass by an index, and its
-    argument. It checks one of the filter's conditions, never all of them."""
-    if filters.collections:
-        return f"({members_of('{0}')})", list(filters.collections)
-    if filters.tags:
-        return "ragsite.documents_tagged({}::text[])", list(filters.tags)
-    if filters.tags_all:
-        return "ragsite.documents_tagged_all({}::text[])", list(filters.tags_all)
-    condition = filters.metadata
-    for part in condition.parts if isinstance(condition, All) else (condition,):
-        if isinstance(part, OneOf | Contains):
-            return "ragsite.documents_holding({}::jsonb[])", _shapes(part)
-    return None
-
-
-class _Sql:
-    """Collects parameters. Everything a user wrote, including keys, goes through `parameter`."""
-
-    def __init__(self, alias: str) -> None:
-        self.alias = alias
-        self.parameters: dict[str, Any] = {}
-
-    def parameter(self, value: Any) -> str:
-        name = f"f_{len(self.parameters)}"
-        self.parameters[name] = value
-        return f"%({name})s"
-
-    def listed(self, template: str, values: tuple[Any, ...]) -> Iterable[str]:
-        if values:
-            yield f"({self.alias}.{template.format(self.parameter(list(values)))})"
-
-    def member(self, filters: Filters) -> str:
-        """Under IS TRUE, because the planner would make a join of a bare IN, and then might not go
-        through the vector index in its order. As it is, members are read once and hashed."""
-        conditions = []
-        if filters.collections:
-            wanted = usable_collections(self.parameter(list(filters.collections)))
-            conditions.append(f"member.collection_id = ANY (ARRAY({wanted}))")
-        if filters.attributes is not None:
-            conditions.append(self.condition(filters.attributes, "member.attributes"))
-        members = (
-            "SELECT member.document_id FROM documents_collectiondocument member "  # noqa: S608
-            f"WHERE {' AND '.join(conditions)}"
-        )
-        return f"(({self.alias}.id IN ({members})) IS TRUE)"
-
-    def condition(self, condition: Condition, column: str) -> str:
-        """`column` is jsonb that holds an object."""
-        match condition:
-            case All(parts):
-                return f"({' AND '.join(self.condition(part, column) for part in parts)})"
-            case Some(parts):
-                return f"({' OR '.join(self.condition(part, column) for part in parts)})"
-            case Not(part):
-                return f"(NOT {self.condition(part, column)})"
-            case Exists(path):
-                return f"({self.at(path, column)} IS NOT NULL)"
-            case Contains() | OneOf():
-                # @> rather than #>, because the index on metadata supports no other operator.
-                return f"({column} @> ANY ({self.parameter(_shapes(condition))}::jsonb[]))"
-            case Compares(path, operator, operand):
-                found, search = self.at(path, column), COMPARISONS[operator]
-                variables = self.parameter(_within(("operand",), operand))
-                exists = f"jsonb_path_exists({found}, '{search}', {variables}::jsonb)"
-                return f"COALESCE({exists}, false)"
-
-    def at(self, path: Path, column: str) -> str:
-        """What stands there. Not by #>, which would take the key "0" for a place in a list."""
-        keys = "".join(f" -> {self.parameter(key)}::text" for key in path)
-        return f"({column}{keys})"
-
-
-def _shapes(condition: Contains | OneOf) -> list[Json]:
-    """Return JSON values of which metadata must contain at least one."""
-    if isinstance(condition, Contains):
-        return [_within(condition.path, condition.value)]
-    wanted = (v for value in condition.values for v in (value, f"[{value}]"))
-    return [_within(condition.path, value) for value in wanted]
-
-
-def _within(path: Path, value: Json) -> Json:
-    for key in reversed(path):
-        value = f"{{{json.dumps(key)}: {value}}}"
-    return value

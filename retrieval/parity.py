@@ -11,7 +11,9 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from documents.models import Chunk, Document, IndexProfile, Namespace, Reindex
+from documents.reindex import switching
 from ragsite.database.tenancy import namespace
+from ragsite.platform.wording import plural
 
 from .models import QueryLog
 from .query_log import is_hashed
@@ -35,12 +37,26 @@ class Compared:
 
 
 def compare(reindex: Reindex) -> dict[str, Any]:
-    """Store and return the first report of PARITY_REPORTS that has questions."""
+    """Store and return the first report of PARITY_REPORTS that has questions. Raises Behind while
+    the new profile is half built: its figures would say nothing."""
+    _require_built(reindex)
     reports = (import_string(source)(reindex) for source in settings.PARITY_REPORTS)
     report = next(filter(None, reports), None) or {**report_on(reindex, []), "by": "nothing"}
     with namespace(reindex.namespace_id):
         Reindex.objects.filter(pk=reindex.pk).update(parity=report)
     return report
+
+
+def _require_built(reindex: Reindex) -> None:
+    with namespace(reindex.namespace_id):
+        now = Reindex.objects.select_related("profile").get(pk=reindex.pk)
+        if now.state != Reindex.State.BUILDING:
+            return
+        progress = switching.progress(now)
+    raise switching.Behind(
+        f"The index under {now.profile.name!r} is still being built ({progress.done:,} of "
+        f"{plural(progress.documents, 'document')}): compare when it is complete."
+    )
 
 
 def on_logged_questions(reindex: Reindex) -> dict[str, Any] | None:

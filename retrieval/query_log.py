@@ -43,11 +43,11 @@ HASH_PREFIX = "sha256:"
 _HASHED = re.compile(r"sha256:[0-9a-f]{64}")
 MAX_RETURNED = 50  # hits whose places are kept
 
+# In columns of their own, or of no use when the question is asked again: facts have no place.
+_NOT_KEPT = {"query", "filters", "k", "mode", "fusion", "explain", "highlight", "facts"}
 # Options beside the question that a row keeps where they are not the default.
 _DEFAULTS: dict[str, Any] = {
-    field.name: field.default
-    for field in fields(SearchRequest)
-    if field.name not in {"query", "filters", "k", "mode", "fusion", "explain", "highlight"}
+    field.name: field.default for field in fields(SearchRequest) if field.name not in _NOT_KEPT
 }
 
 LogRow = dict[str, Any]  # by column name

@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from documents.memory.rules.scope import FactScope
+
 from .filters import NO_FILTERS, Filters
+from .turns import TurnConditions
 
 __all__ = ["Candidate", "Diagnostics", "Filters", "Hit", "SearchRequest", "SearchResult"]
 
@@ -40,7 +43,10 @@ class SearchRequest:
     token_budget: int | None = None  # None: as configured
     context_format: str = "plain"  # a name of retrieval.context.assembly.FORMATS
     explain: bool = False
+    around: int = 0  # turns shown on each side of a passage of a conversation
+    said: TurnConditions | None = None  # what a passage of a conversation must hold
     for_answer: bool = False  # used to write an answer: `auto` reranks if it can
+    facts: FactScope | None = None  # which facts to put among the passages; None: none
 
 
 @dataclass(slots=True)
@@ -116,6 +122,8 @@ class Hit:
     highlights: tuple[Highlight, ...] = ()  # in the document's text, like start and end
     collections: tuple[str, ...] = ()  # that its document is in, by name, else id
     merged: tuple[uuid.UUID, ...] = ()  # neighbouring chunks that are part of the passage
+    # Of a fact from memory, as JSON: its parts, validity and provenances.
+    fact: Mapping[str, Any] | None = None
 
     @property
     def relevance(self) -> float | None:
@@ -161,6 +169,7 @@ class Diagnostics:
     filters: Mapping[str, Any] = field(default_factory=dict)
     terms: tuple[Mapping[str, Any], ...] = ()
     candidates: tuple[Explanation, ...] = ()
+    facts: tuple[Mapping[str, Any], ...] = ()  # what each fact's score is made of
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from retrieval.rerankers.base import (
 from retrieval.rerankers.learned import LearnedReranker
 from retrieval.rerankers.llm import LlmReranker
 
-from . import learned_models
+from .learned import learned_models
 
 logger = logging.getLogger(__name__)
 

@@ -28,8 +28,9 @@ from .context.assembly import CountTokens, assemble
 from .context.diagnostics import diagnostics_of, explain
 from .context.highlights import highlighted
 from .context.hits import read
-from .context.notes import notes_for
+from .context.notes import CONVERSATIONS_LEFT_OUT, notes_for
 from .context.rerank_passages import RankedChunk, rerank_passages, with_standing
+from .memory.mixing import with_facts
 from .ranking import fusion, relevance
 from .ranking.diversity import Pick
 from .ranking.thresholds import split_by_thresholds
@@ -144,8 +145,15 @@ def _cached_or_searched(
         index.revision,
         index.profile.pk,
         request,
-        partial(_search_until_current, context),
+        partial(_search_with_facts, context),
     )
+
+
+def _search_with_facts(context: SearchContext) -> SearchResult:
+    result = _search_until_current(context)
+    if context.request.facts is None:
+        return result
+    return with_facts(context, result, _token_counter(context.index.profile))
 
 
 def _search_until_current(context: SearchContext) -> SearchResult:
@@ -267,6 +275,8 @@ def _assemble(
     )
     if text.hits or passages.weak:
         notes += fused.notes
+    elif context.leaves_out_conversations:
+        notes += (CONVERSATIONS_LEFT_OUT,)
     candidates = [*ranked.candidates, *refused]
     for candidate in candidates:
         candidate.packed = b""  # results are cached, and vectors are large

@@ -1,14 +1,16 @@
 """The context of one search: the question, the request, and the index."""
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Self
 
-from documents.models import IndexProfile, Namespace
+from documents.models import Conversation, IndexProfile, Namespace
+from documents.passages import CONVERSATION
 from documents.text.lexemes import ParsedQuery
 from ragsite.database.tenancy import namespace, query_in_namespace
 
+from .filters import Filters
 from .requests import SearchRequest
 from .reranking import ChosenReranker
 from .timing import Clock
@@ -16,7 +18,9 @@ from .timing import Clock
 # A row's position and the transaction that wrote it: they change whenever the row does.
 _INDEX = """
     SELECT namespace.revision, namespace.chunk_count, namespace.language, profile.id,
-           profile.ctid::text || profile.xmin::text
+           profile.ctid::text || profile.xmin::text,
+           EXISTS (SELECT FROM documents_conversation conversation
+                   WHERE conversation.namespace_id = namespace.id)
     FROM documents_namespace namespace
     JOIN documents_indexprofile profile ON profile.id = namespace.active_profile_id
     WHERE namespace.id = %(namespace)s
@@ -32,12 +36,18 @@ class SearchedIndex:
     chunk_count: int
     language: str
     profile: IndexProfile
+    has_conversations: bool = False
 
     @classmethod
     def of(cls, tenant: Namespace) -> Self:
         """Return the index that searches of this namespace use now."""
         return cls(
-            tenant.pk, tenant.revision, tenant.chunk_count, tenant.language, tenant.active_profile
+            tenant.pk,
+            tenant.revision,
+            tenant.chunk_count,
+            tenant.language,
+            tenant.active_profile,
+            Conversation.objects.filter(namespace=tenant).exists(),
         )
 
 
@@ -54,6 +64,18 @@ class SearchContext:
         return self.index.namespace_id
 
     @property
+    def leaves_out_conversations(self) -> bool:
+        return self.index.has_conversations and not self.request.filters.asks_for_conversations
+
+    @property
+    def filters(self) -> Filters:
+        """The request's filters, without conversations unless it asks for them."""
+        filters = self.request.filters
+        if self.leaves_out_conversations:
+            return replace(filters, source_types_none=(CONVERSATION,))
+        return filters
+
+    @property
     def has_words(self) -> bool:
         return any(character.isalnum() for character in self.query.text)
 
@@ -61,9 +83,9 @@ class SearchContext:
 def read_index(namespace_id: uuid.UUID) -> SearchedIndex:
     """Hand-written SQL: Django takes longer to build this statement than PostgreSQL to run it."""
     found = query_in_namespace(namespace_id, _INDEX, {"namespace": namespace_id})
-    (revision, chunk_count, language, profile_id, written) = found[0]
+    (revision, chunk_count, language, profile_id, written, has_conversations) = found[0]
     profile = _profile(namespace_id, profile_id, written)
-    return SearchedIndex(namespace_id, revision, chunk_count, language, profile)
+    return SearchedIndex(namespace_id, revision, chunk_count, language, profile, has_conversations)
 
 
 @lru_cache(maxsize=4096)  # one per namespace

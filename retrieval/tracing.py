@@ -32,8 +32,9 @@ SENTENCES = {
     "min_relevance": "Its relevance is below min_relevance.",
     "duplicate": "Its content is nearly that of a better passage, which is shown instead.",
     "max_per_document": "Its document already has as many passages as max_per_document allows.",
+    "merged": "It was joined with a passage for which there was no room in the token budget.",
     "token_budget": "There was no room left for it in the token budget.",
-    "beyond_k": "Others came first, and only k passages were asked for.",
+    "beyond_k": "Others came first, and no more passages were asked for.",
 }
 
 

@@ -23,12 +23,15 @@ RESPONSES = (
     "Answer",
     "Collection",
     "Document",
+    "TurnErasure",
     "Feedback",
     "IngestAnswer",
     "Job",
     "QueryAnswer",
+    "Remembered",
     "Removal",
     "Text",
+    "Turn",
     "Usage",
 )
 # Name in the schema → name in the client, and the fields that are arguments there.
@@ -38,7 +41,9 @@ REQUESTS = {
     "FeedbackFormRequest": ("FeedbackOptions", ()),
     "FiltersRequest": ("Filters", ()),
     "ItemRequest": ("TextDocument", ()),
+    "MemoryQueryRequest": ("MemoryOptions", ("query",)),
     "MessageRequest": ("Message", ()),
+    "NewTurnRequest": ("NewTurn", ()),
     "QueryRequest": ("QueryOptions", ("query",)),
     "WeightsRequest": ("Weights", ()),
 }

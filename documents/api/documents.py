@@ -5,7 +5,7 @@ import uuid
 from dataclasses import asdict
 from typing import Any
 
-from django.core.files.base import File
+from django.core.files.base import ContentFile, File
 from django.db.models import F, QuerySet
 from django.http import HttpResponseBase, HttpResponseRedirect
 from drf_spectacular.types import OpenApiTypes
@@ -17,11 +17,12 @@ from rest_framework.views import APIView
 
 from documents.accounts import audit
 from documents.api.ingest.results import ResultSerializer, result_of
+from documents.conversations.transcripts import read_transcript
 from documents.ingestion import removal
 from documents.ingestion.editing import MetadataTooLarge, SourceUriTaken, amend
 from documents.intake import intake, originals
 from documents.listing import documents_matching
-from documents.models import Chunk, Document, DocumentVersion
+from documents.models import CONVERSATION_MEDIA_TYPE, Chunk, Document, DocumentVersion
 from ragsite.access.rate_limits import BY_METHOD
 from ragsite.database.tenancy import namespace
 from ragsite.platform.errors import ApiError
@@ -209,13 +210,20 @@ class OriginalView(APIView):
             version = find_version(request, find_document(pk))
         name = version.file_name or f"{pk}"
         key, media_type = version.storage_key, version.media_type
-        if link := originals.signed_link(key, name=name, media_type=media_type):
+        if key and (link := originals.signed_link(key, name=name, media_type=media_type)):
             return HttpResponseRedirect(link, headers={"Cache-Control": "private, no-store"})
         return original_of(version, name)
 
 
 def original_of(version: DocumentVersion, name: str) -> HttpResponseBase:
-    """Return the stored file as a download, if it is still what was uploaded."""
+    """Return the stored file as a download, if it is still what was uploaded.
+
+    Of a conversation, whose original is its turns, return the transcript.
+    """
+    if version.media_type == CONVERSATION_MEDIA_TYPE:
+        text = read_transcript(version).text.encode()
+        file = ContentFile(text)
+        return file_response(file, name=f"{name}.txt", media_type="text/plain", size=len(text))
     try:
         original = originals.verified(version.storage_key, sha256=version.content_sha256)
     except originals.StorageUnavailable as error:

@@ -2,9 +2,11 @@
 
 import base64
 import json
+from datetime import UTC, datetime, time
 from typing import Any, NoReturn
 
 from django.http import QueryDict
+from django.utils.dateparse import parse_date, parse_datetime
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -27,6 +29,45 @@ class TextField(serializers.CharField):
 MOMENT = {  # also a date without a time
     "anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}]
 }
+
+
+class CleanedTextField(serializers.CharField):
+    """Text word for word. What cannot be stored is cleaned, not refused."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(trim_whitespace=False, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        value = super().run_validation(text(data) if isinstance(data, str) else data)
+        if isinstance(value, str) and not value.strip():
+            self.fail("blank")
+        return value
+
+
+@extend_schema_field(MOMENT)
+class MomentField(serializers.Field):
+    """A date with or without a time. A bare date means its start or, as an upper bound, its end."""
+
+    def __init__(self, *, end_of_day: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.end_of_day = end_of_day
+
+    def to_internal_value(self, data: Any) -> datetime:
+        try:
+            moment = parse_datetime(str(data)) if len(str(data)) > 10 else None
+            if moment is None and (day := parse_date(str(data))):
+                moment = datetime.combine(day, time.max if self.end_of_day else time.min)
+        except ValueError:
+            moment = None
+        if moment is None:
+            raise serializers.ValidationError("Use a date (2026-01-31) or an ISO 8601 time.")
+        try:
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        except OverflowError:
+            raise serializers.ValidationError("There is no such day.") from None
+
+    def to_representation(self, value: datetime) -> str:
+        return value.isoformat()
 
 
 @extend_schema_field(

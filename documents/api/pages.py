@@ -83,13 +83,26 @@ class Pages(CursorPagination):
         raise ValueError(position)
 
 
+def _is_moment(position: str) -> bool:
+    moment = parse_datetime(position)
+    # Our cursors are in UTC; PostgreSQL rejects offsets of 16 hours or more.
+    return moment is not None and moment.utcoffset() == timedelta(0)
+
+
 class NewestFirst(Pages):
     ordering = ("-created_at", "-id")
 
     def is_valid_position(self, position: str) -> bool:
-        moment = parse_datetime(position)
-        # Our cursors are in UTC; PostgreSQL rejects offsets of 16 hours or more.
-        return moment is not None and moment.utcoffset() == timedelta(0)
+        return _is_moment(position)
+
+
+class ByDate(Pages):
+    """In the order in which turns were said."""
+
+    ordering = ("at", "number", "id")
+
+    def is_valid_position(self, position: str) -> bool:
+        return _is_moment(position)
 
 
 class ByOrdinal(Pages):

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from documents.metadata import text
-from documents.models import Chunk, Document, DocumentVersion, Fact, IngestJob
+from documents.models import Chunk, Document, DocumentVersion, IngestJob
 from documents.profiles.chunking_overrides import requested_by
 from ragsite.web.openapi import RULES
 
@@ -180,33 +180,9 @@ class ProvenanceSerializer(serializers.Serializer):
     """Position of the source: `text[start:end]` of that version's text."""
 
     document_id = serializers.UUIDField()
-    version = serializers.IntegerField(source="version.number")
-    span = SpanSerializer(source="*")
-    source_uri = serializers.CharField(source="document.source_uri")
-
-
-class FactSerializer(serializers.ModelSerializer):
-    provenance = serializers.SerializerMethodField()
-
-    class Meta:
-        model = Fact
-        fields = [
-            "id",
-            "subject",
-            "predicate",
-            "object",
-            "certainty",
-            "source",
-            "valid_from",
-            "valid_to",
-            "recorded_at",
-            "provenance",
-        ]
-        read_only_fields = fields
-
-    @extend_schema_field(ProvenanceSerializer(allow_null=True))
-    def get_provenance(self, fact: Fact) -> dict[str, Any] | None:
-        return dict(ProvenanceSerializer(fact).data) if fact.document_id else None
+    version = serializers.IntegerField()
+    span = SpanSerializer()
+    source_uri = serializers.CharField()
 
 
 class HeadingSerializer(serializers.Serializer):

@@ -1,7 +1,9 @@
 from django.urls import path
 
-from . import audit, collections, documents, events, facts, jobs, namespaces, profiles, usage
+from . import audit, collections, documents, events, jobs, namespaces, profiles, usage
+from .facts import listing
 from .ingest import views
+from .memories import views as memories
 
 urlpatterns = [
     path("ingest", views.IngestView.as_view(), name="ingest"),
@@ -34,7 +36,14 @@ urlpatterns = [
         collections.CollectionDocumentView.as_view(),
         name="collection-document",
     ),
-    path("facts", facts.FactListView.as_view(), name="facts"),
+    path("memories", memories.MemoryListView.as_view(), name="memories"),
+    path(
+        "memories/conversations",
+        memories.ConversationListView.as_view(),
+        name="memory-conversations",
+    ),
+    path("memories/<uuid:pk>", memories.TurnView.as_view(), name="memory"),
+    path("facts", listing.FactListView.as_view(), name="facts"),
     path("audit", audit.AuditListView.as_view(), name="audit"),
     path("namespaces", namespaces.NamespaceListView.as_view(), name="namespaces"),
     path("namespaces/<slug:slug>", namespaces.NamespaceView.as_view(), name="namespace"),

@@ -15,12 +15,21 @@ from documents.errors import BadFile
 from documents.jobs import queue
 from documents.metadata import MAX_METADATA_CHARACTERS
 from documents.models import Document, DocumentVersion, IngestJob
+from documents.passages import CONVERSATION
 from ragsite.database.tenancy import namespace
 
 from .document_dates import date_in
 from .revision import content_changed
 
 CHANGEABLE = ("title", "tags", "metadata", "source_uri", "dated_at")
+
+
+RESERVED = f"A source_uri that begins with {CONVERSATION}: is a conversation: POST /memories."
+
+
+def is_reserved(source_uri: str) -> bool:
+    """Whether only conversations may be known by this."""
+    return source_uri.startswith(f"{CONVERSATION}:")
 
 
 class SourceUriTaken(BadFile):
@@ -64,6 +73,7 @@ def amend(namespace_id: uuid.UUID, document_id: uuid.UUID, changes: dict[str, An
     try:
         with namespace(namespace_id):
             document = Document.objects.select_for_update().get(pk=document_id)
+            _check_source_uri(document, changes)
             _apply(document, changes)
             _save(document)
             audit.record("document.change", target=document, details={"fields": sorted(changes)})
@@ -73,6 +83,13 @@ def amend(namespace_id: uuid.UUID, document_id: uuid.UUID, changes: dict[str, An
             raise
         uri = changes["source_uri"]
         raise SourceUriTaken(f"Another document of this namespace is {uri!r}.") from None
+
+
+def _check_source_uri(document: Document, changes: Mapping[str, Any]) -> None:
+    new = changes.get("source_uri", document.source_uri)
+    is_conversation = document.source_type == CONVERSATION
+    if new != document.source_uri and (is_conversation or is_reserved(new)):
+        raise SourceUriTaken(RESERVED)
 
 
 def _apply(document: Document, changes: dict[str, Any]) -> None:

@@ -3,24 +3,38 @@
 import uuid
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
 
 from documents.extractors import format_of
+from documents.memory.naming import Naming, naming_for
+from documents.memory.rules.rendering import plain
 from documents.models import Document, DocumentVersion, Fact
 from documents.passages import Extracted, RowFact
+from documents.text.languages import configuration
+from documents.text.lexemes import prepare
 
 from .row_facts import row_facts
 
 INSERT_BATCH = 5000
 ORDINAL_BITS = 32
+MAX_SEARCHED = 10_000  # characters of a cell
+NumberedFact = tuple[uuid.UUID, RowFact]
 # Not bulk_create, which spends most of its time building a statement of 1000 rows.
 INSERT = """
-INSERT INTO documents_fact (namespace_id, document_id, version_id, source, certainty,
-                            id, subject, predicate, object, start, "end")
-SELECT %s, %s, %s, %s, 1.0, row.*
-FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::int[], %s::int[]) AS row
+INSERT INTO documents_fact (namespace_id, document_id, version_id, source, source_uri,
+                            last_verified_at, certainty, tags,
+                            id, subject, predicate, object, start, "end",
+                            subject_key, predicate_key, object_key, words)
+SELECT %s, %s, %s, %s, %s, %s, 1.0, '{}', row.id, row.subject, row.predicate, to_jsonb(row.object),
+       row.start, row."end", row.subject_key, row.predicate_key, row.object_key,
+       to_tsvector('simple', row.words) || to_tsvector(%s::regconfig, row.words)
+FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::int[], %s::int[],
+            %s::text[], %s::text[], %s::text[], %s::text[])
+     AS row (id, subject, predicate, object, start, "end",
+             subject_key, predicate_key, object_key, words)
 """
 
 
@@ -34,7 +48,7 @@ def record_rows(
     found = row_facts(extracted, title=document.title)
     numbered = zip(_ids(version), islice(found, limit), strict=False)
     while batch := list(islice(numbered, INSERT_BATCH)):
-        _insert(version, batch)
+        _insert(document, version, batch)
     if next(found, None) is None:
         return ()
     return (f"The rows hold more than {limit:,} facts; only the first {limit:,} were kept.",)
@@ -46,10 +60,34 @@ def _ids(version: DocumentVersion) -> Iterator[uuid.UUID]:
     return (uuid.UUID(int=first + ordinal) for ordinal in range(1 << ORDINAL_BITS))
 
 
-def _insert(version: DocumentVersion, batch: Sequence[tuple[uuid.UUID, RowFact]]) -> None:
-    columns = zip(
-        *((id_, f.subject, f.predicate, f.object, f.start, f.end) for id_, f in batch), strict=True
+def _insert(document: Document, version: DocumentVersion, batch: Sequence[NumberedFact]) -> None:
+    """Rows meet other facts under the same names. They are not merged with them: a table is
+    replaced as a whole."""
+    naming = naming_for(
+        version.namespace_id,
+        names=[name for _, fact in batch for name in (fact.subject, fact.object)],
+        predicates={fact.predicate for _, fact in batch},
     )
+    columns = zip(*(_row(id_, fact, naming) for id_, fact in batch), strict=True)
     keys = (version.namespace_id, version.document_id, version.pk, Fact.Source.ROW)
+    language = configuration(document.language)
     with connection.cursor() as cursor:
-        cursor.execute(INSERT, [*keys, *map(list, columns)])
+        cursor.execute(
+            INSERT, [*keys, document.source_uri, version.created_at, language, *map(list, columns)]
+        )
+
+
+def _row(id_: uuid.UUID, fact: RowFact, naming: Naming) -> tuple[Any, ...]:
+    words = prepare(plain(fact.subject, fact.predicate, fact.object[:MAX_SEARCHED]))
+    return (
+        id_,
+        fact.subject,
+        fact.predicate,
+        fact.object,
+        fact.start,
+        fact.end,
+        naming.subject(fact.subject),
+        naming.predicate(fact.predicate),
+        naming.object(fact.object),
+        f"{words.running} {words.extras}",
+    )

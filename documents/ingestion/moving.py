@@ -17,6 +17,7 @@ from documents.intake import intake, originals
 from documents.intake.submissions import Receipt, SourceTaken, Submission
 from documents.jobs.queue import OPEN_STATES
 from documents.models import Document, DocumentVersion, IngestJob, Namespace
+from documents.passages import CONVERSATION
 from ragsite.database.tenancy import namespace
 
 from . import editing, removal
@@ -97,6 +98,10 @@ def _require_unchanged(now: Document, before: Document) -> None:
 def _require_possible(document: Document, to: uuid.UUID) -> None:
     if to == document.namespace_id:
         raise CannotMove("It is in this namespace already.")
+    if document.source_type == CONVERSATION:
+        raise CannotMove(
+            "A conversation belongs to its turns: remember them in the other namespace."
+        )
     with namespace(to):
         target = Namespace.objects.filter(pk=to).first()
         if target is None or target.deleting_since is not None:

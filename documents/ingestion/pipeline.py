@@ -10,6 +10,8 @@ from django_q.exceptions import TimeoutException
 
 from documents.accounts import quotas
 from documents.chunking.context_headers import with_headers
+from documents.chunking.turns import TurnSplitter, is_transcript
+from documents.conversations.transcripts import read_transcript
 from documents.embedders import Embedder
 from documents.errors import IngestError
 from documents.ingestion.extraction import extract
@@ -18,7 +20,13 @@ from documents.jobs import queue
 from documents.jobs.claims import Claim, LeaseLost
 from documents.jobs.leases import Lease
 from documents.metering.embeddings import MeteredEmbedder
-from documents.models import Document, DocumentVersion, IndexProfile, IngestJob
+from documents.models import (
+    CONVERSATION_MEDIA_TYPE,
+    Document,
+    DocumentVersion,
+    IndexProfile,
+    IngestJob,
+)
 from documents.passages import Extracted, Passage
 from documents.profiles import chunking_overrides, profiles
 from ragsite.database.tenancy import namespace
@@ -119,6 +127,8 @@ def _index(job: IngestJob, lease: Lease) -> int:
 
 
 def read_original(version: DocumentVersion) -> Extracted:
+    if version.media_type == CONVERSATION_MEDIA_TYPE:
+        return read_transcript(version)
     original = originals.opened(version.storage_key, sha256=version.content_sha256)
     with original as file:
         return extract(
@@ -138,8 +148,12 @@ def split(
 ) -> Pieces:
     """Split a document into passages; `requested` is the document's own chunking.
 
-    A language model is asked for topics only if there is a namespace to charge.
+    A language model is asked for topics only if there is a namespace to charge. Conversations are
+    cut into turns whatever the profile's chunker is.
     """
+    if is_transcript(extracted):
+        turns = TurnSplitter(embedder.count_tokens, limit=embedder.max_tokens)
+        return Pieces(turns.split(extracted), turns.limit)
     splitter, warnings = chunking_overrides.splitter_for_document(
         profile, embedder, requested, namespace_id=namespace_id
     )

@@ -11,6 +11,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from documents.accounts import quotas
+from documents.chunking.turns import turns_of
 from documents.jobs import queue
 from documents.jobs.claims import LeaseLost
 from documents.jobs.leases import BuildLease, Lease
@@ -24,7 +25,7 @@ from documents.models import (
     Namespace,
     Reindex,
 )
-from documents.passages import Extracted, Passage
+from documents.passages import CONVERSATION, Extracted, Passage
 from documents.profiles.chunking_overrides import requested_by
 from documents.text import languages
 from ragsite.database.tenancy import namespace
@@ -99,6 +100,8 @@ def publish(
             raise ChunkingChanged(requested_by(document))
         before = document.live_version
         if before is not None and before > version.number:  # a newer version was faster
+            if document.source_type == CONVERSATION:  # nothing is kept of how it was
+                extracted = Extracted("")
             _write_version(version, extracted, DocumentVersion.State.SUPERSEDED, chunking)
             return False
         removed = _clear(document, version, profile, extracted) if before is not None else 0
@@ -107,6 +110,8 @@ def publish(
         warnings = record_rows(document, version, extracted)
         extracted = replace(extracted, warnings=(*extracted.warnings, *warnings))
         _write_version(version, extracted, DocumentVersion.State.LIVE, chunking)
+        if document.source_type == CONVERSATION:
+            DocumentVersion.objects.filter(document=document, number__lt=version.number).delete()
         if Reindex.objects.filter(state__in=Reindex.OPEN).update(has_work=True):
             queue.wake_workers()
         # Last, because it locks the namespace's row against other publishers.
@@ -249,6 +254,7 @@ def _write_version(
         outline={
             "headings": headings,
             "pages": [asdict(page) for page in extracted.pages],
+            "turns": turns_of(extracted.blocks),
             "chunking": chunking or {},  # as requested when this was published
             # Needed when the uploader's title, tags or metadata change (editing.py).
             "own": {

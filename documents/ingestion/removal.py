@@ -6,11 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from django.db.models import F
+from django.db.models import F, Q, QuerySet
 
 from documents.accounts import audit
 from documents.intake import originals
-from documents.models import Chunk, Document, DocumentVersion, Fact, IngestJob, Namespace
+from documents.models import (
+    Chunk,
+    Document,
+    DocumentVersion,
+    Fact,
+    FactStatement,
+    IngestJob,
+    Namespace,
+)
 from ragsite.database.tenancy import namespace
 
 from .publishing import lock_active_profile
@@ -69,7 +77,7 @@ def remove(
         active = lock_active_profile(namespace_id).profile_id
         searchable = Chunk.objects.filter(document=document, profile=active).count()
         chunks, _ = Chunk.objects.filter(document=document).delete()
-        facts, _ = Fact.objects.filter(document=document).delete()
+        facts, _ = _facts_of([document_id]).delete()
         # The database cascades to versions, jobs and cached embeddings; a running job stops when
         # its next write finds no row.
         Document.objects.filter(pk=document_id).delete()
@@ -87,7 +95,7 @@ def remove(
         chunks=chunks,
         facts=facts,
         jobs=jobs,
-        files=len(keys) - len(left),
+        files=sum(map(bool, keys)) - len(left),
         files_left=left,
     )
 
@@ -118,10 +126,17 @@ def estimate(document_ids: Sequence[uuid.UUID]) -> BulkReceipt:
         document_ids=list(document_ids),
         versions=versions,
         chunks=Chunk.objects.filter(document__in=document_ids).count(),
-        facts=Fact.objects.filter(document__in=document_ids).count(),
+        facts=_facts_of(document_ids).count(),
         jobs=IngestJob.objects.filter(document__in=document_ids).count(),
         files=versions,
     )
+
+
+def _facts_of(document_ids: Sequence[uuid.UUID]) -> QuerySet[Fact]:
+    """Facts of rows, and proposals read from these documents. Approved facts stay."""
+    proposed = FactStatement.objects.filter(document__in=document_ids, is_approved=False)
+    ids = list(proposed.exclude(fact=None).values_list("fact", flat=True))
+    return Fact.objects.filter(Q(document__in=document_ids) | Q(pk__in=ids))
 
 
 def _remove_some(
@@ -139,11 +154,11 @@ def _remove_some(
     active = lock_active_profile(namespace_id).profile_id
     searchable = Chunk.objects.filter(document__in=ids, profile=active).count()
     chunks, _ = Chunk.objects.filter(document__in=ids).delete()
-    facts, _ = Fact.objects.filter(document__in=ids).delete()
+    facts, _ = _facts_of(ids).delete()
     Document.objects.filter(pk__in=ids).delete()
     Namespace.objects.filter(pk=namespace_id).update(
         revision=F("revision") + 1, chunk_count=F("chunk_count") - searchable
     )
     counts = {"versions": len(keys), "chunks": chunks, "facts": facts, "jobs": jobs}
     audit.record("document.delete", count=len(ids), details={**counts, **(details or {})})
-    return BulkReceipt(ids, len(keys), chunks, facts, jobs, len(keys), keys)
+    return BulkReceipt(ids, len(keys), chunks, facts, jobs, sum(map(bool, keys)), keys)

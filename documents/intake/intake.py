@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import Q
 from django.db.models.functions import MD5, Now
 
 from documents.accounts import quotas
@@ -16,10 +17,11 @@ from documents.collections.editing import named
 from documents.errors import EmptyFile, TooLarge
 from documents.extractors import CHARSET, format_of
 from documents.extractors.encodings import encoding_named
-from documents.ingestion.editing import update_description
+from documents.ingestion.editing import RESERVED, is_reserved, update_description
 from documents.intake import media_types
 from documents.jobs import queue
 from documents.models import Document, DocumentVersion, IngestJob, Namespace
+from documents.passages import CONVERSATION
 from documents.profiles import chunking_overrides
 from ragsite.database.tenancy import namespace
 
@@ -99,6 +101,8 @@ def _check(submission: Submission) -> _Checked:
     size = submission.content.size
     if not size:
         raise EmptyFile("The file is empty.")
+    if is_reserved(submission.source_uri):
+        raise SourceTaken(RESERVED)
     if submission.encoding and not encoding_named(submission.encoding):
         raise UnknownEncoding(f"{submission.encoding[:40]!r} is not a known encoding.")
     declared = submission.media_type
@@ -229,9 +233,8 @@ def _known(checked: _Checked, document: Document | None) -> Receipt | None:
     if checked.submission.on_duplicate == "keep":
         return None
     twins = Document.objects.filter(content_sha256=checked.sha256)
-    twin = (
-        twins.exclude(status__in=(Status.FAILED, Status.CANCELLED)).order_by("created_at").first()
-    )
+    unusable = Q(status__in=(Status.FAILED, Status.CANCELLED)) | Q(source_type=CONVERSATION)
+    twin = twins.exclude(unusable).order_by("created_at").first()
     if twin is None:
         return None
     if checked.submission.on_duplicate == "error":

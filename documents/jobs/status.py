@@ -16,6 +16,7 @@ from documents.models import Document, DocumentRemoval, IngestJob, NamespaceUsag
 SILENT_AFTER = 60.0  # seconds, as in /readyz
 COUNTED = 10_000  # rows; more are shown as "10,000+"
 WORKERS_SHOWN = 10
+GONE_AFTER = 600.0  # seconds: a group of workers that was silent for longer was stopped
 
 # Each count ends early and reads one index (document_not_ready, job_waiting, job_leased).
 _COUNT = "(SELECT count(*) FROM (SELECT FROM {table} WHERE {condition} {visible} LIMIT %(most)s) x)"
@@ -125,11 +126,10 @@ def _failures(visible: Collection[uuid.UUID] | None) -> list[tuple[str, int]]:
 
 def _workers() -> list[Worker]:
     late = timezone.now() - timedelta(seconds=SILENT_AFTER)
-    beats = WorkerHeartbeat.objects.order_by("-beaten_at")
-    return [
-        Worker(beat.worker, beat.beaten_at, is_silent=beat.beaten_at < late)
-        for beat in beats[:WORKERS_SHOWN]
-    ]
+    gone = timezone.now() - timedelta(seconds=GONE_AFTER)
+    newest = list(WorkerHeartbeat.objects.order_by("-beaten_at")[:WORKERS_SHOWN])
+    beats = [beat for beat in newest if beat.beaten_at > gone] or newest[:1]
+    return [Worker(beat.worker, beat.beaten_at, is_silent=beat.beaten_at < late) for beat in beats]
 
 
 def _of(visible: Collection[uuid.UUID] | None, rows: QuerySet[Any]) -> QuerySet[Any]:

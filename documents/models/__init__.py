@@ -1,16 +1,18 @@
-"""The tables: whose (namespaces), what (documents, collections), what they say (facts), how indexed
-(indexing, terms, reindexing), what work (jobs), what it costs (usage), who did what (audit), which
-logins are locked (logins), who may ask without one (links), what is being deleted (removals), what
-belongs to the whole installation (operators)."""
+"""The tables: whose (namespaces), what (documents, collections), what holds (facts) and what that
+follows from (memory), how indexed (indexing, terms, reindexing), what work (jobs), what it costs
+(usage), who did what (audit), which logins are locked (logins), who may ask without one (links),
+what is being deleted (removals), what belongs to the whole installation (operators)."""
 
 from .audit import AuditEvent
 from .collections import Collection, CollectionBatch, CollectionDocument
+from .conversations import CONVERSATION_MEDIA_TYPE, Conversation, Turn
 from .documents import Document, DocumentVersion
-from .facts import Fact
+from .facts import Fact, FactState, FactVector
 from .indexing import Chunk, EmbeddingCache, IndexProfile
 from .jobs import IngestJob, WorkerHeartbeat
 from .links import NamespaceLink
 from .logins import LoginThrottle
+from .memory import FactAlias, FactErasure, FactStatement, PredicateRule
 from .namespaces import ApiKey, Namespace, NamespaceUsage
 from .operators import NamespaceRemoval, OperatorKey
 from .reindexing import Reindex
@@ -19,6 +21,7 @@ from .terms import ChunkTerms, TermFrequency, TermStatistics
 from .usage import EmbeddingUsage, LanguageModelUsage, ProviderPace
 
 __all__ = [
+    "CONVERSATION_MEDIA_TYPE",
     "ApiKey",
     "AuditEvent",
     "Chunk",
@@ -26,12 +29,18 @@ __all__ = [
     "Collection",
     "CollectionBatch",
     "CollectionDocument",
+    "Conversation",
     "Document",
     "DocumentRemoval",
     "DocumentVersion",
     "EmbeddingCache",
     "EmbeddingUsage",
     "Fact",
+    "FactAlias",
+    "FactErasure",
+    "FactState",
+    "FactStatement",
+    "FactVector",
     "IndexProfile",
     "IngestJob",
     "LanguageModelUsage",
@@ -41,9 +50,11 @@ __all__ = [
     "NamespaceRemoval",
     "NamespaceUsage",
     "OperatorKey",
+    "PredicateRule",
     "ProviderPace",
     "Reindex",
     "TermFrequency",
     "TermStatistics",
+    "Turn",
     "WorkerHeartbeat",
 ]

@@ -1,44 +1,73 @@
-"""Facts: single statements from documents."""
+"""Facts: what holds of a subject, from when to when, and how sure we are."""
 
 import uuid
+from typing import Any
 
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.functions import MD5, Now
-from pgvector.django import VectorField
+from django.db.models.functions import Now
+from pgvector.django import HalfVectorField
 
+from documents.memory.rules.names import name_key, object_key, predicate_key
 from documents.passages import MAX_FACT_NAME
 
 from .documents import Document, DocumentVersion
+from .indexing import IndexProfile
 from .namespaces import Namespace
 
 
 class Fact(models.Model):
-    """Subject, predicate, object: how certain, when it holds, and where it is written.
+    """Subject, predicate, object: how certain, when it holds, and where it comes from.
 
-    Its place is a span of the version's text and no chunk, because spans survive re-chunking.
+    Follows from statements (FactStatement), which are its provenances. Only a fact of a table's row
+    has none: its place is a span of the version's text, and it is replaced with the version.
     """
 
     class Source(models.TextChoices):
         ROW = "row"  # read from a row of a table; replaced with the version
-        STATED = "stated"
+        STATED = "stated"  # by a client, an agent or an operator
+        MODEL = "model"  # proposed by a language model from a text
+
+    class Status(models.TextChoices):
+        APPROVED = "approved"
+        PROPOSED = "proposed"  # waits for somebody to approve it; not found meanwhile
+        REJECTED = "rejected"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     namespace = models.ForeignKey(
         Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
     )
+    # Whose memory it is; blank: nobody's in particular. Facts of two users never meet.
+    user = models.CharField(
+        max_length=200, blank=True, default="", db_default="", db_column="whose"
+    )
     subject = models.CharField(max_length=MAX_FACT_NAME)
     predicate = models.CharField(max_length=MAX_FACT_NAME)
-    object = models.TextField()
+    object = models.JSONField()
+    # The forms under which they meet (documents/memory/rules/names.py), aliases resolved.
+    subject_key = models.CharField(max_length=MAX_FACT_NAME, default="", db_default="")
+    predicate_key = models.CharField(max_length=MAX_FACT_NAME, default="", db_default="")
+    object_key = models.CharField(max_length=32, default="", db_default="")
     certainty = models.FloatField(default=1.0)
+    tags = ArrayField(models.CharField(max_length=200), default=list, blank=True)
     source = models.CharField(max_length=10, choices=Source)
+    source_uri = models.CharField(max_length=2048, blank=True, default="", db_default="")
+    status = models.CharField(
+        max_length=10, choices=Status, default=Status.APPROVED, db_default=Status.APPROVED
+    )
 
     # When it holds in the world: from, inclusive, and to, exclusive; null is open.
     valid_from = models.DateTimeField(null=True)
     valid_to = models.DateTimeField(null=True)
-    # When we learnt it, and since when we hold it no more.
+    # When we learnt it, since when we hold it as it stands here, and since when no more.
     recorded_at = models.DateTimeField(db_default=Now(), editable=False)
+    believed_since = models.DateTimeField(db_default=Now(), editable=False)
     retracted_at = models.DateTimeField(null=True)
+    last_verified_at = models.DateTimeField(db_default=Now(), editable=False)
+    confirmations = models.PositiveIntegerField(default=0, db_default=0)
     superseded_by = models.ForeignKey(
         "self",
         on_delete=models.DO_NOTHING,
@@ -48,7 +77,7 @@ class Fact(models.Model):
         related_name="+",
     )
 
-    # Where it is written: version.text[start:end].
+    # Where the row is written: version.text[start:end].
     document = models.ForeignKey(
         Document,
         on_delete=models.DO_NOTHING,
@@ -66,12 +95,19 @@ class Fact(models.Model):
     )
     start = models.PositiveIntegerField(null=True)
     end = models.PositiveIntegerField(null=True)
-    embedding = VectorField(null=True)
+    words = SearchVectorField(null=True)  # of subject, predicate and object
 
     class Meta:
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(fields=["namespace", "id"], name="fact_in_namespace"),
+            # The same fact holds once at a time; in another period it may hold again. Rows are
+            # kept as their tables have them and are joined when they are read.
+            models.UniqueConstraint(
+                fields=["namespace", "user", "subject_key", "predicate_key", "object_key"],
+                condition=Q(status="approved", retracted_at=None, valid_to=None) & ~Q(source="row"),
+                name="fact_holds_once",
+            ),
             models.CheckConstraint(
                 condition=Q(certainty__gte=0, certainty__lte=1), name="fact_certainty_is_a_share"
             ),
@@ -98,11 +134,15 @@ class Fact(models.Model):
         ]
         indexes = [
             # What may be asked for, in the order of the list.
-            models.Index(fields=["namespace", "subject", "id"], name="fact_subject"),
-            models.Index(fields=["namespace", "predicate", "id"], name="fact_predicate"),
-            # By its hash: a btree entry cannot hold a long cell.
-            models.Index("namespace", MD5("object"), "id", name="fact_object"),
+            models.Index(fields=["namespace", "subject_key", "id"], name="fact_subject"),
+            models.Index(fields=["namespace", "predicate_key", "id"], name="fact_predicate"),
+            models.Index(fields=["namespace", "object_key", "id"], name="fact_object"),
             models.Index(fields=["namespace", "document", "id"], name="fact_document"),
+            models.Index(fields=["namespace", "subject_key", "predicate_key"], name="fact_slot"),
+            models.Index(
+                fields=["namespace", "id"], condition=~Q(source="row"), name="fact_stated"
+            ),
+            GinIndex(fields=["words"], name="fact_words"),
             # For the foreign key: without it each deleted fact would look through all others.
             models.Index(
                 fields=["superseded_by"],
@@ -112,4 +152,77 @@ class Fact(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.subject} · {self.predicate} · {self.object[:80]}"
+        return f"{self.subject} · {self.predicate} · {str(self.object)[:80]}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """A fact always has its keys; the pipeline gives those that aliases make of its names."""
+        if self._state.adding and not self.object_key:
+            self.subject_key = name_key(self.subject)
+            self.predicate_key = predicate_key(self.predicate)
+            self.object_key = object_key(self.object)
+        super().save(*args, **kwargs)
+
+
+class FactState(models.Model):
+    """How a fact was believed before it changed: `known_at` reads these."""
+
+    id = models.BigAutoField(primary_key=True)
+    namespace = models.ForeignKey(
+        Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    fact = models.ForeignKey(
+        Fact,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        related_name="past_states",
+    )
+    valid_from = models.DateTimeField(null=True)
+    valid_to = models.DateTimeField(null=True)
+    certainty = models.FloatField()
+    last_verified_at = models.DateTimeField()
+    confirmations = models.PositiveIntegerField()
+    believed_from = models.DateTimeField()
+    believed_to = models.DateTimeField()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["namespace", "fact", "believed_from"], name="fact_state_of_fact")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.fact_id} until {self.believed_to}"
+
+
+class FactVector(models.Model):
+    """A fact's vector under one index profile; never compared with those of another."""
+
+    id = models.BigAutoField(primary_key=True)
+    namespace = models.ForeignKey(
+        Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    fact = models.ForeignKey(
+        Fact,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        related_name="vectors",
+    )
+    profile = models.ForeignKey(
+        IndexProfile, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    embedding = HalfVectorField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["namespace", "profile", "fact"], name="fact_vector_once"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["namespace", "fact"], name="fact_vector_of_fact"),
+            models.Index(fields=["profile"], name="fact_vector_of_profile"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.fact_id} under {self.profile_id}"

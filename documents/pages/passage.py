@@ -69,10 +69,7 @@ def sorry(request: HttpRequest, status: int, *, is_public: bool = False) -> Http
         "is_busy": status not in (GONE, NOT_FOUND),
         "is_public": is_public,
     }
-    response = _page(request, "pages/no_passage.html", context, status=status)
-    # Django would log the address of the failed request, which may hold a working link.
-    response._has_been_logged = True  # type: ignore[attr-defined]
-    return response
+    return _page(request, "pages/no_passage.html", context, status=status)
 
 
 def _shown(opening: Opening, parameters: QueryDict) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from documents.ingestion.publishing import publish_for_reindex
 from documents.jobs import queue
 from documents.jobs.claims import Claim, LeaseLost
 from documents.jobs.leases import BuildLease
+from documents.memory import vectors as fact_vectors
 from documents.models import Chunk, Document, DocumentVersion, IndexProfile, Namespace, Reindex
 from documents.profiles import chunking_overrides, profiles, vector_indexes
 from ragsite.database.tenancy import namespace
@@ -153,6 +154,8 @@ def _fill(claim: BuildClaim, lease: BuildLease, until: float) -> bool:
                 return False
             if not _index_one(reindex, lease, profile, version_id):
                 postponed.add(version_id)
+    for profile in (reindex.profile, reindex.replaces):
+        fact_vectors.fill(claim.namespace_id, profile)
     if postponed:
         lease.write(run_after=Now() + timedelta(seconds=RETRY_SECONDS))
     return not postponed
@@ -248,6 +251,11 @@ def _complete(claim: BuildClaim, lease: BuildLease) -> bool:
             for profile_id in (reindex.profile_id, reindex.replaces_id)
         ):
             return False
+        if any(
+            fact_vectors.missing(claim.namespace_id, profile, at_most=1)
+            for profile in (reindex.profile, reindex.replaces)
+        ):
+            return False
         is_first = reindex.state == State.BUILDING
         claim.write(
             has_work=False,
@@ -329,12 +337,14 @@ def _postpone(claim: BuildClaim, error: Exception) -> None:
 
 
 def remove_chunks(namespace_id: uuid.UUID, profile_id: uuid.UUID) -> int:
-    """Delete a namespace's chunks under a profile, in batches; return how many."""
+    """Delete a namespace's chunks under a profile, in batches, and its vectors of facts; return how
+    many chunks."""
     removed = 0
     while True:
         with namespace(namespace_id):
             some = Chunk.objects.filter(namespace=namespace_id, profile=profile_id)
             ids = list(some.order_by().values_list("pk", flat=True)[:1000])
             if not ids:
+                fact_vectors.remove(namespace_id, profile_id)
                 return removed
             removed += Chunk.objects.filter(pk__in=ids).delete()[0]

@@ -17,10 +17,12 @@ from documents.accounts import audit
 from documents.errors import IngestError
 from documents.intake import intake
 from documents.jobs import queue
+from documents.memory import vectors as fact_vectors
 from documents.models import (
     Chunk,
     Document,
     DocumentVersion,
+    FactVector,
     IndexProfile,
     Namespace,
     Reindex,
@@ -120,6 +122,10 @@ def switch(namespace_id: uuid.UUID, *, accept_failures: bool = False) -> Reindex
             raise Behind(
                 f"Some documents are not indexed under {reindex.profile.name!r} yet. Try again."
             )
+        if fact_vectors.missing(namespace_id, reindex.profile, at_most=1):
+            raise Behind(
+                f"Some facts are not embedded under {reindex.profile.name!r} yet. Try again."
+            )
         live = DocumentVersion.objects.filter(state=DocumentVersion.State.LIVE)
         failed = live.filter(pk__in=list(reindex.failures)).count()
         if failed and not accept_failures:
@@ -196,7 +202,10 @@ def sweep(namespace_id: uuid.UUID) -> int:
             profile
             for profile in gone
             if profile.pk not in kept
-            and Chunk.objects.filter(namespace=namespace_id, profile=profile).exists()
+            and any(
+                rows.objects.filter(namespace=namespace_id, profile=profile).exists()
+                for rows in (Chunk, FactVector)
+            )
         }
     return sum(_delete_profile_chunks(namespace_id, profile) for profile in gone)
 

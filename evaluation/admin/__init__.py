@@ -4,6 +4,6 @@ In: clicks of operators. Out: lists, judgements, started and compared runs. May 
 `evaluation` but the API.
 """
 
-from . import dashboard, feedback, golden, query_log, runs
+from . import dashboard, feedback, golden, namespace_panels, query_log, runs
 
-__all__ = ["dashboard", "feedback", "golden", "query_log", "runs"]
+__all__ = ["dashboard", "feedback", "golden", "namespace_panels", "query_log", "runs"]

@@ -6,11 +6,13 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import truncatechars
+from django.utils.safestring import SafeString
 
 from documents.admin.readonly import ReadOnly, ReadOnlyAdmin
 from evaluation.golden.feedback import USEFUL, Curated, curate
 from evaluation.models import Feedback, SelectedPassage
 from ragsite.platform.wording import plural
+from ragsite.web.markup import when
 
 from .choosing import SetChoiceForm, chosen_set
 
@@ -48,7 +50,7 @@ class SelectedInline(ReadOnly, admin.TabularInline):
 
 @admin.register(Feedback)
 class FeedbackAdmin(ReadOnlyAdmin):
-    list_display = ("query", "namespace", "useful", "selection", "short_comment", "created_at")
+    list_display = ("query", "namespace", "useful", "selection", "short_comment", "given")
     list_filter = (UsefulFilter, SelectionFilter, "namespace")
     list_select_related = ("namespace",)
     search_fields = ("query", "comment")
@@ -74,6 +76,10 @@ class FeedbackAdmin(ReadOnlyAdmin):
             return ""
         sources = dict.fromkeys(chosen.document.source_uri for chosen in feedback.selected.all())
         return f"{len(feedback.selected_chunk_ids)}: {', '.join(sources) or 'deleted'}"
+
+    @admin.display(description="given", ordering="created_at")
+    def given(self, feedback: Feedback) -> SafeString:
+        return when(feedback.created_at)
 
     @admin.display(description="comment")
     def short_comment(self, feedback: Feedback) -> str:

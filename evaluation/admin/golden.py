@@ -20,6 +20,7 @@ from evaluation.golden.exporting import questions_of
 from evaluation.golden.formats import write_jsonl
 from evaluation.models import GoldenQuery, GoldenSet, Judgement
 from ragsite.platform.wording import plural
+from ragsite.web.markup import when
 
 from .judged_documents import URL_NAME, DocumentSelect, documents_view
 from .judging import judge_view
@@ -57,7 +58,7 @@ class QueryInline(admin.TabularInline):
 
 @admin.register(GoldenSet)
 class GoldenSetAdmin(Audited, admin.ModelAdmin):
-    list_display = ("name", "namespace", "queries_count", "judge", "evaluate", "updated_at")
+    list_display = ("name", "namespace", "queries_count", "judge", "evaluate", "updated")
     list_filter = ("namespace",)
     list_select_related = ("namespace",)
     search_fields = ("name", "description")
@@ -71,6 +72,10 @@ class GoldenSetAdmin(Audited, admin.ModelAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         return ("namespace", *self.readonly_fields) if obj else self.readonly_fields
+
+    @admin.display(description="changed", ordering="updated_at")
+    def updated(self, golden_set: GoldenSet) -> SafeString:
+        return when(golden_set.updated_at)
 
     @admin.display(description="queries", ordering="queries_count")
     def queries_count(self, golden_set: Any) -> int:

@@ -86,9 +86,15 @@ def _others(run: EvaluationRun) -> list[EvaluationRun]:
 
 
 def _tables(configuration: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    for name, values in configuration.items():
+    # Options first: JSON columns keep their keys by length.
+    for name, values in sorted(configuration.items(), key=lambda item: _place(item[0])):
         if isinstance(values, Mapping) and values:
             yield HEADINGS.get(name, name.capitalize()), list(_flat(values))
+
+
+def _place(name: str) -> int:
+    names = list(HEADINGS)
+    return names.index(name) if name in names else len(names)
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:

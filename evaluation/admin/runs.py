@@ -157,7 +157,7 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
             found = uuid.UUID(str(pk))
         except ValueError:
             raise Http404 from None
-        return get_object_or_404(EvaluationRun.objects.select_related("golden_set"), pk=found)
+        return get_object_or_404(self.get_queryset(request).select_related("golden_set"), pk=found)
 
     def _comparison(self, request: HttpRequest) -> Comparison | HttpResponse:
         a, b = (self._run(request, request.GET.get(name, "")) for name in ("a", "b"))

@@ -9,14 +9,14 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from documents.api.fields import MOMENT
+from documents.api.fields import MOMENT, MomentField
 from documents.api.serializers import SpanSerializer, StrictSerializer
 from documents.api.views import NamespacedListView, caller_of
 from evaluation.golden.feedback import record_feedback
 from evaluation.models import Feedback, SelectedPassage
 from ragsite.database.tenancy import namespace
 from ragsite.web.openapi import NOT_BLANK
-from retrieval.api.filters import FiltersField, MomentField
+from retrieval.api.filters import FiltersField
 
 from .errors import enveloped
 from .serializers import MAX_QUERY_LENGTH

@@ -16,7 +16,7 @@ from evaluation.runs.comparison import compare
 from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import ProgressCallback, measure_now
 from ragsite.database.tenancy import operator
-from retrieval import learned_models
+from retrieval.learned import learned_models
 
 from .scratch import copied
 

@@ -11,7 +11,13 @@ from documents.accounts import keys, quotas
 from documents.ingestion import removal, terms
 from documents.intake import intake, originals
 from documents.jobs.drain import run_until_done
-from documents.models import Document, DocumentVersion, IndexProfile, Namespace
+from documents.models import (
+    CONVERSATION_MEDIA_TYPE,
+    Document,
+    DocumentVersion,
+    IndexProfile,
+    Namespace,
+)
 from evaluation.errors import EvaluationError
 from ragsite.database.tenancy import namespace, operator
 from ragsite.platform.wording import plural
@@ -57,6 +63,7 @@ def _fill(copy: Namespace, tenant: Namespace, progress: Callable[[int, int], Non
     with namespace(tenant.pk):
         versions = list(
             DocumentVersion.objects.filter(state=DocumentVersion.State.LIVE)
+            .exclude(media_type=CONVERSATION_MEDIA_TYPE)  # not cut by the profile's chunker
             .select_related("document")
             .defer("text", "outline")
         )

@@ -73,6 +73,18 @@ class ReadinessFilter(logging.Filter):
         return getattr(getattr(record, "request", None), "path", "") != "/readyz"
 
 
+class LinkFilter(logging.Filter):
+    """Masks links in what Django logs of a request that failed."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        request = getattr(record, "request", None)
+        if isinstance(request, HttpRequest) and (masked := _path(request)) != request.path:
+            record.request = masked
+            if isinstance(record.args, tuple):
+                record.args = tuple(masked if a == request.path else a for a in record.args)
+        return True
+
+
 class RequestIdFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         record.request_id = current_request_id()

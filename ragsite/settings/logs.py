@@ -10,6 +10,7 @@ def logging(*, level: str, format_: str) -> dict[str, Any]:
         "filters": {
             "request_id": {"()": "ragsite.platform.logs.RequestIdFilter"},
             "readiness": {"()": "ragsite.platform.logs.ReadinessFilter"},
+            "links": {"()": "ragsite.platform.logs.LinkFilter"},
         },
         "formatters": {
             "json": {"()": "ragsite.platform.logs.json_formatter"},
@@ -26,7 +27,7 @@ def logging(*, level: str, format_: str) -> dict[str, Any]:
         "loggers": {
             # Both log every task and every file at INFO; warnings are kept.
             "django-q": {"level": "WARNING"},
-            "django.request": {"level": "ERROR", "filters": ["readiness"]},
+            "django.request": {"level": "ERROR", "filters": ["readiness", "links"]},
             "httpx": {"level": "WARNING"},
             "mcp": {"level": "WARNING"},
             # Its own handler would write what clients send without escaping.

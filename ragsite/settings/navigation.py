@@ -13,9 +13,17 @@ ADMIN_NAVIGATION: tuple[tuple[str, tuple[Entry, ...]], ...] = (
         (
             "documents.Document",
             "documents.Chunk",
-            "documents.Fact",
             "documents.Collection",
             "documents.CollectionDocument",
+        ),
+    ),
+    (
+        "Memory",
+        (
+            "documents.Fact",
+            "documents.PredicateRule",
+            "documents.FactAlias",
+            "documents.FactErasure",
         ),
     ),
     ("Indexing", ("documents.IngestJob", "documents.IndexProfile", "documents.Reindex")),

@@ -1,39 +1,29 @@
 """Reindexes in the admin: start one, watch it, compare, switch, roll back, reclaim."""
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from documents.admin.confirmation import confirm_first
 from documents.admin.readonly import ReadOnlyAdmin
 from documents.errors import IngestError
 from documents.models import Reindex
 from documents.reindex import switching
-from ragsite.database.tenancy import namespace
+from ragsite.web.markup import badge, progress_bar, when
 from retrieval import parity
 
-SHOWN = (
-    "namespace",
-    "replaces",
-    "profile",
-    "state",
-    "bar",
-    "left",
-    "comparison",
-    "failed",
-    "chunks_built",
-    "created_at",
-    "built_at",
-    "switched_at",
-    "ended_at",
-)
+from . import reindex_page
+from .reindex_page import progress_of, time_left
 
 
 class ReindexForm(forms.ModelForm):
@@ -51,75 +41,87 @@ class ReindexForm(forms.ModelForm):
 class ReindexAdmin(ReadOnlyAdmin):
     audits_additions = False  # switching.start audits
     form = ReindexForm
-    list_display = ("namespace", "replaces", "profile", "state", "bar", "left", "alike")
+    fields = ("namespace", "profile")
+    list_display = ("__str__", "shown_state", "bar", "left", "alike", "started")
     list_filter = ("state", "namespace", "profile")
     list_select_related = ("namespace", "profile", "replaces")
-    readonly_fields = ("bar", "left", "comparison", "failed")
-    actions = ("compare", "switch", "roll_back", "reclaim", "cancel")
+    ordering = ("-created_at",)
+    actions = ("compare", "switch", "switch_anyway", "roll_back", "reclaim", "cancel")
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_operate_permission(request)
 
-    def get_fields(self, request: HttpRequest, obj: Reindex | None = None) -> Any:
-        return ("namespace", "profile") if obj is None else SHOWN
-
-    @admin.display(description="comparison")
-    def comparison(self, reindex: Reindex) -> SafeString | str:
-        report = reindex.parity
-        if not report:
-            return "not compared yet"
-        lines = [f"{report['questions']} questions of {report['by']}"]
-        lines += [f"passages in common: {report['overlap_at_10']:.0%} of the first ten"]
-        lines += [f"documents in common: {report['documents_overlap_at_10']:.0%}"]
-        lines += [f"best similarity: {report['score_shift']:+.3f}"]
-        for name, values in report.get("measures", {}).items():
-            lines.append(f"{name}: {values['before']:.3f} → {values['after']:.3f}")
-        for least in report.get("least_alike", ()):
-            lines.append(f"{least['overlap']:.0%} in common: {least['question']}")
-        return format_html_join(mark_safe("<br>"), "{}", ((line,) for line in lines))
-
-    @admin.display(description="failures")
-    def failed(self, reindex: Reindex) -> SafeString | str:
-        rows = reindex.failures.values()
-        return format_html_join(
-            mark_safe("<br>"),
-            '<a href="{}">{}</a>: {} {}',
-            (
-                (
-                    reverse("admin:documents_document_change", args=[row["document_id"]]),
-                    row["document_id"],
-                    row["code"],
-                    row["message"],
-                )
-                for row in rows
-            ),
-        )
-
     def save_model(self, request: HttpRequest, obj: Reindex, form: Any, change: bool) -> None:
         obj.pk = switching.start(obj.namespace_id, obj.profile).pk
 
-    @admin.display(description="progress")
-    def bar(self, reindex: Reindex) -> SafeString:
-        progress = _progress(reindex)
-        bar = '<progress max="{}" value="{}"></progress> {}/{} {}'
-        failed = f"({progress.failed} failed)" if progress.failed else ""
-        documents, done = progress.documents, progress.done
-        return format_html(bar, documents or 1, done, done, documents, failed)
+    def response_post_save_add(self, request: HttpRequest, obj: Reindex) -> HttpResponseRedirect:
+        return HttpResponseRedirect(reverse("admin:documents_reindex_change", args=[obj.pk]))
 
-    @admin.display(description="left")
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        try:
+            pk = uuid.UUID(object_id)
+        except ValueError:
+            raise Http404 from None
+        rows = self.get_queryset(request).select_related("namespace", "profile", "replaces")
+        reindex = get_object_or_404(rows, pk=pk)
+        may_operate = self.has_operate_permission(request)
+        if request.method == "POST":
+            return self._act_and_return(request, reindex, may_operate)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "may_operate": may_operate,
+            **reindex_page.context_of(reindex),
+        }
+        return TemplateResponse(request, "admin/reindex/reindex.html", context)
+
+    def _act_and_return(
+        self, request: HttpRequest, reindex: Reindex, may_operate: bool
+    ) -> HttpResponse:
+        """A step that can be undone, from the reindex's own page. The others ask first, and come
+        as actions of the list."""
+        steps = {"compare": self.compare, "switch": self.switch, "roll_back": self.roll_back}
+        step = steps.get(request.POST.get("action", ""))
+        if step is None or not may_operate:
+            raise PermissionDenied
+        step(request, self.get_queryset(request).filter(pk=reindex.pk))
+        return HttpResponseRedirect(request.path)
+
+    @admin.display(description="state", ordering="state")
+    def shown_state(self, reindex: Reindex) -> SafeString:
+        return badge(reindex.state)
+
+    @admin.display(description="progress")
+    def bar(self, reindex: Reindex) -> SafeString | str:
+        """Of one that has ended the chunks are gone or are those of every search."""
+        if reindex.state not in Reindex.OPEN:
+            return ""
+        progress = progress_of(reindex)
+        failed = f" ({progress.failed:,} failed)" if progress.failed else ""
+        label = f"{progress.done:,} of {progress.documents:,}{failed}"
+        return progress_bar(progress.done, progress.documents, label)
+
+    @admin.display(description="time left")
     def left(self, reindex: Reindex) -> str:
         if reindex.error_code:
             return f"{reindex.error_code}: {reindex.error_message}"
-        if not reindex.has_work:
-            return ""
-        seconds = _progress(reindex).seconds_left
-        return reindex.stage if not seconds else f"{seconds:.0f} s"
+        return time_left(reindex, progress_of(reindex)) if reindex.has_work else ""
 
-    @admin.display(description="overlap@10")
+    @admin.display(description="comparison")
     def alike(self, reindex: Reindex) -> str:
         if not reindex.parity:
             return ""
-        return f"{reindex.parity['overlap_at_10']} of {reindex.parity['questions']} questions"
+        overlap = reindex.parity["overlap_at_10"]
+        shown = "–" if overlap is None else f"{overlap:.0%} alike"
+        return f"{shown}, of {reindex.parity['questions']} questions"
+
+    @admin.display(description="started", ordering="created_at")
+    def started(self, reindex: Reindex) -> SafeString:
+        return when(reindex.created_at)
 
     @admin.action(description="Compare both profiles", permissions=["operate"])
     def compare(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
@@ -128,6 +130,19 @@ class ReindexAdmin(ReadOnlyAdmin):
     @admin.action(description="Switch to the new profile", permissions=["operate"])
     def switch(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
         self._each(request, queryset, lambda r: switching.switch(r.namespace_id), "switched")
+
+    @admin.action(description="Switch although documents failed", permissions=["operate"])
+    @confirm_first(
+        "Switch {rows} although documents failed?",
+        noun="reindex",
+        consequence="Documents that could not be indexed under the new profile are no longer "
+        "found. A rollback brings them back.",
+    )
+    def switch_anyway(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
+        def switch(reindex: Reindex) -> None:
+            switching.switch(reindex.namespace_id, accept_failures=True)
+
+        self._each(request, queryset, switch, "switched")
 
     @admin.action(description="Roll back to the old profile", permissions=["operate"])
     def roll_back(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
@@ -168,8 +183,3 @@ class ReindexAdmin(ReadOnlyAdmin):
                 messages.error(request, f"{reindex.namespace}: {error}")
             else:
                 messages.success(request, f"{reindex.namespace}: {done}.")
-
-
-def _progress(reindex: Reindex) -> switching.ReindexProgress:
-    with namespace(reindex.namespace_id):
-        return switching.progress(reindex)

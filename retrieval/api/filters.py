@@ -1,14 +1,13 @@
 """The JSON form of a query's filters; docs/filters.md explains them."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, time
+from datetime import datetime
 from typing import Any
 
-from django.utils.dateparse import parse_date, parse_datetime
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from documents.api.fields import MOMENT, NamedChoiceField, TextField
+from documents.api.fields import MomentField, NamedChoiceField, TextField
 from documents.api.serializers import StrictSerializer
 from documents.metadata import text
 from retrieval.filters import Condition, Filters, InvalidFilter, parse_metadata
@@ -18,32 +17,6 @@ MAX_TAG_LENGTH = 200
 MAX_COLLECTIONS = 100
 MAX_COLLECTION_LENGTH = 256
 MAX_STEP_LENGTH = 100  # characters of a path in an error message
-
-
-@extend_schema_field(MOMENT)
-class MomentField(serializers.Field):
-    """A date with or without a time. A bare date means its start or, as an upper bound, its end."""
-
-    def __init__(self, *, end_of_day: bool = False, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.end_of_day = end_of_day
-
-    def to_internal_value(self, data: Any) -> datetime:
-        try:
-            moment = parse_datetime(str(data)) if len(str(data)) > 10 else None
-            if moment is None and (day := parse_date(str(data))):
-                moment = datetime.combine(day, time.max if self.end_of_day else time.min)
-        except ValueError:
-            moment = None
-        if moment is None:
-            raise serializers.ValidationError("Use a date (2026-01-31) or an ISO 8601 time.")
-        try:
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-        except OverflowError:
-            raise serializers.ValidationError("There is no such day.") from None
-
-    def to_representation(self, value: datetime) -> str:
-        return value.isoformat()
 
 
 @extend_schema_field(
@@ -196,6 +169,11 @@ class FiltersSerializer(StrictSerializer):
         max_length=4,
         help_text="Only passages of these kinds.",
     )
+    include_conversations = serializers.BooleanField(
+        default=False,
+        help_text="Search conversations, too. Without it they are searched only if the filters "
+        "name them: by source type, document, collection, session or user.",
+    )
     metadata = MetadataFilterField(
         required=False,
         help_text="Keys and values the document must have, or operators: "
@@ -238,4 +216,5 @@ def filters_of(fields: Mapping[str, Any]) -> Filters:
         metadata=fields.get("metadata"),
         kinds=tuple(fields.get("kind", ())),
         matches_nothing=[] in alternatives,
+        include_conversations=fields.get("include_conversations", False),
     )

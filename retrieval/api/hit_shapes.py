@@ -1,8 +1,12 @@
 """The JSON form of a hit and its citation."""
 
+from typing import Any
+
 from rest_framework import serializers
 
+from documents.api.facts.shapes import AnyJsonField
 from documents.api.serializers import SpanSerializer
+from retrieval.requests import Hit
 
 
 class ScoresSerializer(serializers.Serializer):
@@ -20,10 +24,42 @@ class RanksSerializer(serializers.Serializer):
     rerank = serializers.IntegerField(allow_null=True)
 
 
+class FactPlaceSerializer(serializers.Serializer):
+    """Where a fact comes from."""
+
+    kind = serializers.CharField()
+    stated_at = serializers.DateTimeField()
+    source_uri = serializers.CharField()
+    document_id = serializers.UUIDField(allow_null=True)
+    version = serializers.IntegerField(allow_null=True)
+    span = SpanSerializer(allow_null=True)
+    turn_id = serializers.UUIDField(allow_null=True)
+
+
+class FactNoteSerializer(serializers.Serializer):
+    """A fact from memory among the passages: what it says, and how far it can be trusted."""
+
+    id = serializers.UUIDField()
+    subject = serializers.CharField()
+    predicate = serializers.CharField()
+    object = AnyJsonField()
+    user = serializers.CharField()
+    certainty = serializers.FloatField()
+    decay = serializers.FloatField(help_text="What its age leaves of it.")
+    valid_from = serializers.DateTimeField(allow_null=True)
+    valid_to = serializers.DateTimeField(allow_null=True)
+    last_verified_at = serializers.DateTimeField()
+    provenances = FactPlaceSerializer(many=True, help_text="The latest five.")
+
+
+FACT = "Of a fact from memory (`include_facts`), whose text is no document's; null of a passage."
+OF_PASSAGES = "null for a fact from memory."
+
+
 class HitSerializer(serializers.Serializer):
-    chunk_id = serializers.UUIDField()
-    document_id = serializers.UUIDField()
-    document_version = serializers.IntegerField()
+    chunk_id = serializers.UUIDField(allow_null=True, help_text=OF_PASSAGES)
+    document_id = serializers.UUIDField(allow_null=True, help_text=OF_PASSAGES)
+    document_version = serializers.IntegerField(allow_null=True, help_text=OF_PASSAGES)
     title = serializers.CharField()
     source_uri = serializers.CharField()
     section = serializers.CharField()
@@ -67,14 +103,27 @@ class HitSerializer(serializers.Serializer):
         help_text="Attributes of the passage: its headings, its link, its position on the page."
     )
     tags = serializers.ListField(child=serializers.CharField())
+    fact = FactNoteSerializer(allow_null=True, help_text=FACT)
 
 
 class CitationSerializer(serializers.Serializer):
     id = serializers.IntegerField(help_text="The passage's number in the context: [1], [2], …")
-    chunk_id = serializers.UUIDField()
-    document_id = serializers.UUIDField()
+    chunk_id = serializers.UUIDField(allow_null=True, help_text=OF_PASSAGES)
+    document_id = serializers.UUIDField(allow_null=True, help_text=OF_PASSAGES)
+    document_version = serializers.IntegerField(allow_null=True, help_text=OF_PASSAGES)
     source_uri = serializers.CharField()
     section = serializers.CharField()
     page = serializers.IntegerField(allow_null=True)
     span = SpanSerializer()
     checksum = serializers.CharField(help_text="SHA-256 of the cited text.")
+    fact = FactNoteSerializer(allow_null=True, help_text=FACT)
+
+
+def ids_of(hit: Hit) -> dict[str, Any]:
+    """The ids of a passage; a fact has one of its own."""
+    is_passage = hit.fact is None
+    return {
+        "chunk_id": hit.candidate.chunk_id if is_passage else None,
+        "document_id": hit.candidate.document_id if is_passage else None,
+        "document_version": hit.document_version if is_passage else None,
+    }

@@ -151,7 +151,7 @@ def act(namespace_id: uuid.UUID, wish: dict[str, Any]) -> dict[str, Any]:
     def compare() -> None:
         with namespace(namespace_id):
             reindex = switching.current(namespace_id)
-        if reindex is None or reindex.state == Reindex.State.BUILDING:
+        if reindex is None:
             raise switching.Behind("There is nothing to compare: no profile has been built yet.")
         parity.compare(reindex)
 

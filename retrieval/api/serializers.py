@@ -25,7 +25,10 @@ from .hit_shapes import (
     HitSerializer,
     RanksSerializer,
     ScoresSerializer,
+    ids_of,
 )
+from .memory.requests import IncludeFactsField
+from .memory.scores import FactScoreSerializer
 
 MAX_QUERY_LENGTH = 4000
 
@@ -144,6 +147,11 @@ class QuerySerializer(StrictSerializer):
         "Markdown"
         "with a heading for each passage, and citation instructions at the end.",
     )
+    include_facts = IncludeFactsField(
+        default=False,
+        help_text="Put facts from memory among the passages: true, or an object that says which "
+        "(subjects, predicates, tags, user, as_of, known_at). `filters` are for passages alone.",
+    )
     explain = serializers.BooleanField(
         default=False,
         help_text="List every candidate with its scores and the reason if it was dropped.",
@@ -163,6 +171,7 @@ def search_request(fields: dict[str, Any]) -> SearchRequest:
     """Create the request from validated fields."""
     filters = fields.pop("filters", {})
     thresholds = fields.pop("threshold", None)
+    facts = fields.pop("include_facts", None) or None
     weights = fields.pop("weights", {"semantic": 0.5, "lexical": 0.5})
     return SearchRequest(
         **fields,
@@ -170,6 +179,7 @@ def search_request(fields: dict[str, Any]) -> SearchRequest:
         semantic_weight=weights["semantic"],
         lexical_weight=weights["lexical"],
         filters=filters_of(filters),
+        facts=facts,
     )
 
 
@@ -242,6 +252,9 @@ class DiagnosticsSerializer(serializers.Serializer):
         many=True, required=False, help_text="With `explain`: the question's words."
     )
     candidates = CandidateSerializer(many=True, required=False, help_text="With `explain`.")
+    facts = FactScoreSerializer(
+        many=True, required=False, help_text="With `explain` and `include_facts`."
+    )
 
 
 class QueryAnswerSerializer(serializers.Serializer):
@@ -291,15 +304,14 @@ def diagnostics_of(diagnostics: Diagnostics, *, cache: str) -> dict[str, Any]:
     if diagnostics.is_explained:
         shown["filters"] = diagnostics.filters
         shown["terms"] = diagnostics.terms
+        shown["facts"] = diagnostics.facts
         shown["candidates"] = [_candidate(e) for e in diagnostics.candidates]
     return shown
 
 
 def _hit(hit: Hit) -> dict[str, Any]:
     return {
-        "chunk_id": hit.candidate.chunk_id,
-        "document_id": hit.candidate.document_id,
-        "document_version": hit.document_version,
+        **ids_of(hit),
         "title": hit.title,
         "source_uri": hit.source_uri,
         "section": hit.section,
@@ -319,19 +331,20 @@ def _hit(hit: Hit) -> dict[str, Any]:
         "metadata": hit.metadata,
         "chunk_metadata": hit.chunk_metadata,
         "tags": hit.tags,
+        "fact": hit.fact,
     }
 
 
 def _citation(number: int, hit: Hit) -> dict[str, Any]:
     return {
         "id": number,
-        "chunk_id": hit.candidate.chunk_id,
-        "document_id": hit.candidate.document_id,
+        **ids_of(hit),
         "source_uri": hit.source_uri,
         "section": hit.section,
         "page": hit.page,
         "span": {"start": hit.start, "end": hit.end},
         "checksum": hit.checksum,
+        "fact": hit.fact,
     }
 
 

@@ -82,6 +82,7 @@ def _diagnostics(data: Mapping[str, Any]) -> Diagnostics:
             ),
             "filters": {**filters, **dates},
             "terms": tuple(data["terms"]),
+            "facts": tuple(data["facts"]),
             "candidates": tuple(_explanation(each) for each in data["candidates"]),
         }
     )

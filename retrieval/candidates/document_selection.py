@@ -4,7 +4,8 @@ import uuid
 
 from django.db import connection
 
-from retrieval.filters import Filters, compile_filters
+from retrieval.filter_sql import compile_filters
+from retrieval.filters import Filters
 
 
 def documents_passing(filters: Filters) -> list[uuid.UUID]:

@@ -156,7 +156,7 @@ def _candidates_for(request: SearchRequest) -> int:
 
 def _scope(context: SearchContext) -> SearchScope:
     """Inside namespace()."""
-    filters = context.request.filters
+    filters = context.filters
     if filters.is_empty:
         return SearchScope(chunks=context.index.chunk_count)
     return resolve(filters, context.index, few=settings.SEARCH["exact_scan_rows"])

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ragsite.database.tenancy import current_connection
-from retrieval.filters import Filters, compile_filters, indexed
+from retrieval.filter_sql import compile_filters, indexed
+from retrieval.filters import Filters
 from retrieval.search_context import SearchedIndex
 
 # With up to this many chunks, scanning each is faster than the vector index, which has to step over

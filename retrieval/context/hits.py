@@ -12,6 +12,7 @@ from ragsite.database.tenancy import query_prepared
 from retrieval.ranking.diversity import Pick
 from retrieval.requests import Hit
 from retrieval.stored_chunk import StoredChunk
+from retrieval.turns import merged
 
 MAX_SECTION_LENGTH = 6000  # characters; a longer section would fill the context alone
 
@@ -98,6 +99,17 @@ def _last_page(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk]) -> int | None:
     )
 
 
+def _metadata(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk]) -> dict[str, Any]:
+    """Return the chunk's metadata; of a conversation, with the turns of the whole passage."""
+    own = rows[pick.candidate.chunk_id].own_metadata
+    if pick.turns:
+        own["turns"] = list(pick.turns)
+    elif "turns" in own:
+        passages = [rows[chunk_id].own_metadata["turns"] for chunk_id in pick.chunk_ids]
+        own["turns"] = merged(passages)
+    return own
+
+
 def _hit(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk], cut: Mapping[uuid.UUID, str]) -> Hit:
     row = rows[pick.candidate.chunk_id]
     content = cut.get(pick.candidate.chunk_id, row.content)
@@ -115,7 +127,7 @@ def _hit(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk], cut: Mapping[uuid.UU
         content=content,
         checksum=hashlib.sha256(content.encode()).hexdigest(),
         metadata=row.metadata,
-        chunk_metadata=row.own_metadata,
+        chunk_metadata=_metadata(pick, rows),
         tags=tuple(row.tags),
         collections=tuple(row.collections),
         language=row.language,

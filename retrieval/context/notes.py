@@ -6,6 +6,10 @@ from documents.text.lexemes import ParsedQuery
 from retrieval.requests import Candidate, Hit, SearchRequest
 
 NO_RESULTS = "no_results: No matching documents found"
+CONVERSATIONS_LEFT_OUT = (
+    "conversations_left_out: the namespace holds conversations, and they are searched only if the "
+    "filters ask for them, as source_types or include_conversations do"
+)
 EMPTY_FILTER = "empty_filter: a list in the filters is empty, and an empty list matches nothing"
 
 

@@ -16,6 +16,7 @@ from retrieval.stored_chunk import StoredChunk
 from .assembly import FORMATS, ContextFormat, CountTokens
 from .chunk_rows import fetch_rows
 from .hits import widen
+from .surroundings import merging_for, widen_by_turns
 
 SPARE = 10  # candidates to consider beyond k
 
@@ -44,6 +45,7 @@ def select(
         likely = candidates[:looked_at]
         new = fetch_rows([c.chunk_id for c in likely if c.chunk_id not in rows])
         rows |= new
+        likely = _said(likely, rows, request)
         overheads |= _overheads(new, form, count_tokens)
         picks, dropped = diversify(
             likely,
@@ -54,6 +56,7 @@ def select(
             max_per_document=request.max_per_document,
             mmr_lambda=request.mmr_lambda,
             budget=Budget(room, overheads),
+            merging=merging_for(request.around),
         )
         is_spent = any(candidate.dropped == "token_budget" for candidate in dropped)
         if len(picks) == request.k or is_spent or looked_at >= len(candidates):
@@ -61,7 +64,27 @@ def select(
         looked_at *= 3
     if request.expand == "section":
         widen(picks, rows)
+    if request.around:
+        widen_by_turns(picks, rows, request.around)
     return Selection(picks, dropped, rows)
+
+
+def _said(
+    candidates: Sequence[Candidate],
+    rows: Mapping[uuid.UUID, StoredChunk],
+    request: SearchRequest,
+) -> Sequence[Candidate]:
+    """Leave out passages without a turn that was asked for."""
+    if request.said is None:
+        return candidates
+    kept = []
+    for candidate in candidates:
+        row = rows.get(candidate.chunk_id)
+        if row and request.said.hold_for_any(row.own_metadata.get("turns", ())):
+            kept.append(candidate)
+        else:
+            candidate.dropped = "turns"
+    return kept
 
 
 def token_budget(request: SearchRequest) -> int:

@@ -8,6 +8,7 @@ from retrieval.tools.base import Tool
 from retrieval.tools.connectors import ASK, FETCH, SEARCH
 from retrieval.tools.document_changes import DELETE_DOCUMENT, INDEX_DOCUMENT
 from retrieval.tools.documents import LIST_DOCUMENTS
+from retrieval.tools.memory import FORGET, RECALL, REMEMBER
 
 # The same tools as at /api/v1/tools, whose descriptions name others that are not offered here.
 _LIST_DOCUMENTS = replace(
@@ -27,7 +28,17 @@ _INDEX_DOCUMENT = replace(
 
 TOOLS: dict[str, Tool] = {
     tool.name: tool
-    for tool in (SEARCH, FETCH, ASK, _LIST_DOCUMENTS, _INDEX_DOCUMENT, DELETE_DOCUMENT)
+    for tool in (
+        SEARCH,
+        FETCH,
+        ASK,
+        RECALL,
+        _LIST_DOCUMENTS,
+        REMEMBER,
+        FORGET,
+        _INDEX_DOCUMENT,
+        DELETE_DOCUMENT,
+    )
 }
 REACHES_OUT = frozenset({_INDEX_DOCUMENT.name})  # to addresses that the caller names
 
@@ -43,7 +54,8 @@ def definition(tool: Tool) -> types.Tool:
             title=tool.title,
             read_only_hint=tool.is_read_only,
             destructive_hint=tool.is_destructive,
-            idempotent_hint=True,  # the same content again, or gone already: nothing changes
+            # The same content again, or gone already: nothing changes. A fact gets more certain.
+            idempotent_hint=tool is not REMEMBER,
             open_world_hint=tool.name in REACHES_OUT,
         ),
     )

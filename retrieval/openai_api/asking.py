@@ -35,7 +35,7 @@ _TEXT = TextField(allow_blank=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class InputTurn:
     role: TurnRole
     text: str
     param: str  # where it stands in the request, for errors
@@ -101,7 +101,7 @@ def _part(part: Any, param: str, *, part_types: Sequence[str]) -> str:
 
 
 def answer_request(
-    turns: Sequence[Turn],
+    turns: Sequence[InputTurn],
     *,
     param: str,
     model: str,
@@ -133,7 +133,7 @@ def answer_request(
     return asked
 
 
-def _joined(wishes: Sequence[str], turns: Sequence[Turn], param: str) -> str:
+def _joined(wishes: Sequence[str], turns: Sequence[InputTurn], param: str) -> str:
     joined = "\n\n".join(filter(None, wishes))
     if len(joined) > MAX_INSTRUCTIONS:
         systems = [turn.param for turn in turns if turn.role == "system"]
@@ -144,7 +144,7 @@ def _joined(wishes: Sequence[str], turns: Sequence[Turn], param: str) -> str:
     return joined
 
 
-def _latest(turns: Sequence[Turn]) -> list[dict[str, str]]:
+def _latest(turns: Sequence[InputTurn]) -> list[dict[str, str]]:
     """The turns before the question, as many as there is room for. A chat that goes on for long
     stays possible: the pipeline looks only at the latest few."""
     kept: list[dict[str, str]] = []

@@ -66,7 +66,6 @@ def shared_answer(request: HttpRequest, key: str) -> HttpResponseBase:
         response = refused(error)
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
-    response._has_been_logged = True  # type: ignore[attr-defined]  # with the link's address
     return response
 
 

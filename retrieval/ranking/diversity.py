@@ -11,10 +11,22 @@ import numpy as np
 
 from retrieval.requests import Candidate
 from retrieval.stored_chunk import StoredChunk
+from retrieval.turns import StoredTurn
 
 from .vectors import Vector
 
 MAX_MERGED = 3  # chunks in one passage
+
+
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """Which chunks become one passage: so many at most, and how far apart by their ordinals."""
+
+    max_chunks: int = MAX_MERGED
+    reach: int = 1
+
+
+NEIGHBOURS_ONLY = Merging()
 
 # Whether a candidate repeats an earlier one.
 HasDuplicate = Callable[[uuid.UUID, Container[uuid.UUID]], bool]
@@ -35,6 +47,7 @@ class Pick:
     start: int
     end: int
     merged: list[uuid.UUID] = field(default_factory=list)
+    turns: Sequence[StoredTurn] = ()  # of a conversation, with those around its chunks
 
     @property
     def chunk_ids(self) -> tuple[uuid.UUID, ...]:
@@ -89,6 +102,7 @@ def diversify(
     max_per_document: int | None,
     mmr_lambda: float,
     budget: Budget,
+    merging: Merging = NEIGHBOURS_ONLY,
 ) -> tuple[list[Pick], list[Candidate]]:
     """Return the best k that add something, and the candidates dropped on the way. Candidates left
     over after k are in neither.
@@ -110,7 +124,7 @@ def diversify(
         nearest = _next(waiting, rows, list(picks.values()), taken, vectors, mmr_lambda)
         candidate = waiting.pop(nearest)
         row = rows[candidate.chunk_id]
-        neighbour = _touching(row, by_stretch.get(row.stretch, ()), rows)
+        neighbour = _touching(row, by_stretch.get(row.stretch, ()), rows, merging)
         if has_duplicate(candidate.chunk_id, picks) and neighbour is None:
             drop(candidate, "duplicate")
         elif neighbour is None and taken.is_full(candidate, max_per_document):
@@ -171,13 +185,16 @@ def _discounted(candidate: Candidate, rows: Mapping[uuid.UUID, StoredChunk], tak
 
 
 def _touching(
-    own: StoredChunk, picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk]
+    own: StoredChunk,
+    picks: Sequence[Pick],
+    rows: Mapping[uuid.UUID, StoredChunk],
+    merging: Merging,
 ) -> Pick | None:
     """Return the pick in the same stretch of text that this chunk overlaps or adjoins."""
     for pick in picks:
-        if len(pick.merged) + 1 < MAX_MERGED:
+        if len(pick.merged) + 1 < merging.max_chunks:
             reach = [rows[chunk_id].ordinal for chunk_id in pick.chunk_ids]
-            if min(reach) - 1 <= own.ordinal <= max(reach) + 1:
+            if min(reach) - merging.reach <= own.ordinal <= max(reach) + merging.reach:
                 return pick
     return None
 

@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 
 from ragsite.platform.errors import ApiError
 
-from . import answers, document_changes, documents, searching
+from . import answers, document_changes, documents, memory, searching
 from .base import Tool, ToolContext
 
 ToolFormat = Literal["ragsite", "openai", "anthropic"]
@@ -22,6 +22,9 @@ TOOLS: dict[str, Tool] = {
         document_changes.INDEX_DOCUMENT,
         document_changes.DELETE_DOCUMENT,
         document_changes.GET_JOB,
+        memory.RECALL,
+        memory.REMEMBER,
+        memory.FORGET,
     )
 }
 

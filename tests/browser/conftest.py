@@ -89,4 +89,5 @@ def signed_in(page: Any, service: Service) -> Any:
     )
     page.click("input[type=submit]")
     page.wait_for_selector("#question")
+    page.wait_for_load_state()  # its scripts have run
     return page

@@ -12,6 +12,7 @@ from ragsite_client import (
     Delta,
     Finished,
     InvalidRequest,
+    NewTurn,
     NotAuthenticated,
     NotFound,
     PermissionDenied,
@@ -151,6 +152,32 @@ def test_refusals_are_exceptions_with_names(client: Client, service: Service):
         assert reader.usage().namespace == "default"
         with pytest.raises(PermissionDenied):
             reader.ingest_text("No.")
+
+
+def test_turns_are_remembered_once_found_and_deleted(client: Client, service: Service):
+    turn: NewTurn = {
+        "role": "user",
+        "speaker": "Ada",
+        "content": "We moved our pottery to Utrecht.",
+        "at": "2026-03-01T10:00:00Z",
+    }
+    first = client.remember_turns([turn], session="s-1", user="u-1", wait=120)
+    assert (first.added, first.indexed) == (1, True)
+    assert client.remember_turns([turn], session="s-1", user="u-1").duplicates == 1
+    (hit,) = client.search_memories("Where is the pottery?", user="u-1").results
+    assert hit.content == "Ada: We moved our pottery to Utrecht."
+    (said,) = client.memories(session="s-1")
+    assert said.content == turn["content"]
+    assert client.delete_turn(str(first.turns[0].turn_id)).turns == 1
+    assert list(client.memories(session="s-1")) == []
+
+    async def again() -> int:
+        async with AsyncClient(service.url, service.key) as other:
+            await other.remember_turns([turn], session="s-2")
+            assert [said.content async for said in other.memories(session="s-2")]
+            return (await other.delete_session("s-2")).turns
+
+    assert asyncio.run(again()) == 1
 
 
 def test_the_asynchronous_client_does_the_same(service: Service, kiln: str):

@@ -92,7 +92,7 @@ def test_the_list_shows_status_error_size_and_tags(filled: Api, boss: Client):
     assert titles(boss, "") == ["blank.md", "Lights"]  # newest first
     assert one(status="failed").error_message in page.text
     assert "badge-good" in page.text
-    assert "md, 1.9 kB" in page.text
+    assert "md<small>1.9 kB</small>" in page.text
     assert "coast" in page.text
 
 
@@ -110,6 +110,8 @@ def test_work_in_progress_is_shown_and_can_be_polled(api: Api, boss: Client, wor
     ended = boss.get(progress).json()
     assert ended["is_busy"] is False
     assert "ready" in ended["badge"]
+    assert ended["title"] == "Lights"
+    assert address(Chunk) in ended["chunks"]
 
 
 def set_job(document: Document, **fields: Any) -> None:
@@ -134,7 +136,7 @@ def test_the_list_is_filtered_by_tag_error_status_type_date_and_collection(
         assert titles(boss, query) == ["blank.md"], query
     for query in ("?tag=nobody", "?type=pdf", "?error=unreadable"):
         assert titles(boss, query) == [], query
-    assert titles(boss, "?created_at__gte=2000-01-01") == ["blank.md", "Lights"]
+    assert titles(boss, "?created_at__gte=2000-01-01T00:00:00Z") == ["blank.md", "Lights"]
     assert listed(boss, "?collection=nonsense").status_code == 302
     assert "No document matches" in listed(boss, "?tag=nobody").text
     offered = listed(boss).text

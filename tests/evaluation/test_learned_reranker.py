@@ -18,7 +18,7 @@ from evaluation.learning.fitting import PairedRows, fit
 from evaluation.learning.training import collect
 from evaluation.models import GoldenSet
 from ragsite.database.tenancy import namespace
-from retrieval import learned_models
+from retrieval.learned import learned_models
 from retrieval.models import LearnedModel
 from retrieval.requests import SearchRequest
 from retrieval.rerankers.linear import FEATURES, LinearModel

@@ -5,13 +5,24 @@ import logging
 import sys
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
 
-from ragsite.platform.logs import TextFormatter, json_formatter
+from ragsite.platform.logs import LinkFilter, TextFormatter, json_formatter
 
 FORGED = "12:00:00 INFO    request.done method=DELETE path=/admin/ status=200"
 BREAKS = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"]
 COMMANDS = ["\x1b[2K", "\x1b]0;title\x07", "\x9b1A", "\x08", "\x7f", "\u202e", "\u2066", "\udc80"]
+
+
+def test_links_that_work_do_not_get_into_the_log():
+    for path, shown in (("/s/0a1b_secret/answer", "/s/…"), ("/d/token", "/d/…"), ("/x", "/x")):
+        request = RequestFactory().get(path)
+        made = logging.makeLogRecord(
+            {"msg": "%s: %s", "args": ("Service Unavailable", path), "request": request}
+        )
+        assert LinkFilter().filter(made)
+        assert made.getMessage() == f"Service Unavailable: {shown}"
+        assert "secret" not in str(vars(made))
 
 
 def record(message: str = "request.done", **fields: object) -> logging.LogRecord:

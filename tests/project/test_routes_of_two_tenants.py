@@ -26,6 +26,8 @@ BODIES = {
     "/documents/{id}": {"tags": ["x"]},
     "/collections/{id}": {"description": "x"},
     "/collections/{id}/documents/{id}": {"attributes": {"year": 2026}},
+    "/memories": {"session": "s", "turns": [{"role": "user", "content": "harbour"}]},
+    "/memories/search": {"query": "harbour"},
     "/golden-sets/{id}/queries": {"query": "lights?"},
     "/golden-queries/{id}": {"notes": "x"},
     "/golden-queries/{id}/judgements": {"source_uri": "upload:harbour.md"},
@@ -33,6 +35,13 @@ BODIES = {
     "/v1/vector_stores/{id}": {"metadata": {"a": "b"}},
     "/v1/vector_stores/{id}/files/{id}": {"attributes": {"year": 2026}},
     "/v1/vector_stores/{id}/search": {"query": "harbour"},
+    "/facts": {"subject": "harbour", "predicate": "lights", "object": 12},
+    "/facts/search": {"query": "harbour"},
+    "/facts/erase": {"subject": "nobody"},
+    "/facts/propose": {"text": "harbour"},
+    "/facts/{id}": {"tags": ["x"]},
+    "/fact-rules": {"predicate": "lights", "is_single": True},
+    "/fact-aliases": {"alias": "port", "name": "harbour"},
     "/api/rag/index": {"documents": [{"content": "Twelve lights."}]},
     "/api/rag/search": {"query": "harbour"},
     "/v1/chat/completions": {
@@ -57,12 +66,14 @@ SCOPES = {
     ("GET", "/reindex"): "admin",
     ("POST", "/reindex"): "admin",
     ("POST", "/query"): "read",
+    ("POST", "/memories/search"): "read",
     ("POST", "/answer"): "read",
     ("POST", "/v1/chat/completions"): "read",
     ("POST", "/v1/responses"): "read",
     ("POST", "/v1/embeddings"): "read",
     ("POST", "/answer/prompt"): "read",
     ("POST", "/feedback"): "read",
+    ("POST", "/facts/search"): "read",
     ("POST", "/v1/vector_stores/{id}/search"): "read",
     ("GET", "/feedback"): "write",
 }
@@ -164,11 +175,16 @@ def ids_of(api: Api, result: dict[str, str]) -> dict[str, str]:
     members = {"document_ids": [result["document_id"]]}
     collection = api.post("collections", {"name": "ports"}).body["id"]
     assert api.post(f"collections/{collection}/documents", members).status == 200
+    remembered = api.post("memories", BODIES["/memories"]).body
     store = f"vs_{collection.replace('-', '')}"
     file = f"file-{result['document_id'].replace('-', '')}"
+    (stated,) = api.post("facts", BODIES["/facts"]).body["results"]
+    rule = api.post("fact-rules", BODIES["/fact-rules"]).body
+    alias = api.post("fact-aliases", BODIES["/fact-aliases"]).body
     batch = api.post(f"v1/vector_stores/{store}/file_batches", {"file_ids": [file]}).body["id"]
     return {
         "vector_stores": store,
+        "memories": remembered["turns"][0]["turn_id"],
         "files": file,
         "file_batches": batch,
         "collections": collection,
@@ -177,6 +193,9 @@ def ids_of(api: Api, result: dict[str, str]) -> dict[str, str]:
         "golden-sets": golden,
         "golden-queries": query["id"],
         "judgements": query["judgements"][0]["id"],
+        "facts": stated["fact"]["id"],
+        "fact-rules": rule["id"],
+        "fact-aliases": alias["id"],
         "evaluations": api.post("evaluations", {"golden_set_id": golden}).body["id"],
     }
 

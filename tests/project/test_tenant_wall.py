@@ -9,6 +9,7 @@ from django.db import DatabaseError, ProgrammingError, connection, connections, 
 from documents.accounts import links
 from documents.collections import batches
 from documents.collections import editing as collections
+from documents.conversations.remembering import NewTurn, remember
 from documents.ingestion import bulk_removal
 from documents.language_models.base import Usage
 from documents.language_models.openai import OpenAIModel
@@ -21,7 +22,7 @@ from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import measure_now
 from ragsite.database import roles
 from ragsite.database.tenancy import namespace, operator, query_in_namespace
-from retrieval import learned_models
+from retrieval.learned import learned_models
 from retrieval.rerankers.linear import FEATURES, LinearModel
 
 from ..client import Api
@@ -222,6 +223,7 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
             tenant.pk, collections.CollectionDescription(name="ports")
         )
         batches.add_batch(collection, {harbour.pk: {"lights": 12}})
+    remember(tenant.pk, [NewTurn("session", "user", "The harbour has twelve lights.")])
     with operator():
         links.create(tenant)
     book_usage(OpenAIModel("http://127.0.0.1:1", model="m"), tenant.pk, Usage(1, 1))

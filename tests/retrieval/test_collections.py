@@ -9,7 +9,8 @@ from django.test import Client
 
 from documents.models import Collection, CollectionDocument, Namespace
 from ragsite.database.tenancy import namespace
-from retrieval.filters import Filters, Not, OneOf, compile_filters
+from retrieval.filter_sql import compile_filters
+from retrieval.filters import Filters, Not, OneOf
 from retrieval.requests import SearchRequest
 from retrieval.search import search
 

@@ -9,7 +9,8 @@ from django.db import connections
 from hypothesis import given, settings
 
 from documents.models import Namespace
-from retrieval.filters import Filters, InvalidFilter, compile_filters, parse_metadata
+from retrieval.filter_sql import compile_filters
+from retrieval.filters import Filters, InvalidFilter, parse_metadata
 from retrieval.requests import SearchRequest
 
 from ..client import Api

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from documents.models import Document, Namespace
 from ragsite.database.tenancy import namespace
 from retrieval.api.filters import FiltersSerializer, filters_of
-from retrieval.filters import Filters, compile_filters
+from retrieval.filter_sql import compile_filters
+from retrieval.filters import Filters
 
 Json = Any
 

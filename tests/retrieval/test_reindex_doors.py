@@ -210,7 +210,7 @@ def test_the_admin_begins_watches_and_switches(
     with operator():
         row = Reindex.objects.get()
     change = reverse("admin:documents_reindex_change", args=[row.pk])
-    assert "not compared yet" in boss.get(change).content.decode()
+    assert "Not compared yet" in boss.get(change).content.decode()
 
     def act(action: str) -> str:
         chosen = {"action": action, "_selected_action": [str(row.pk)]}
@@ -222,9 +222,9 @@ def test_the_admin_begins_watches_and_switches(
         return answer.content.decode()
 
     assert "compared" in act("compare")
-    assert "of 3 questions" in boss.get(page).content.decode()
-    assert "passages in common" in boss.get(change).content.decode()
-    assert "Tenant: switched." in act("switch")
+    assert "alike, of 3 questions" in boss.get(page).content.decode()
+    assert "Passages in common" in boss.get(change).content.decode()
+    assert "tenant: switched." in act("switch")
     assert "is switched" in act("cancel")
     assert "rolled back" in act("roll_back")
     assert "cancelled" in act("cancel")

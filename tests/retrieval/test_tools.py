@@ -17,7 +17,10 @@ from ..client import Api
 from .tool_calls import ids_of, refusal
 
 pytestmark = pytest.mark.usefixtures("no_agent_limit")
-READ_ONLY = {"ragSearch", "answer", "search_documents", "list_documents", "get_document", "get_job"}
+READ_ONLY = {
+    *("ragSearch", "answer", "search_documents", "list_documents", "get_document", "get_job"),
+    "recall",
+}
 
 
 # -- what tools are told of themselves -----------------------------------------------------------
@@ -53,10 +56,11 @@ def test_a_caller_sees_the_tools_its_scopes_allow():
         return {tool.name for tool in tools_for(context)}
 
     assert names("read") == READ_ONLY
-    assert names("write") == {"index_document", "delete_document"}
+    assert names("write") == {"index_document", "delete_document", "remember", "forget"}
     assert names("read", "write") == names("admin") == set(TOOLS)
     assert {tool.name for tool in TOOLS.values() if tool.is_read_only} == READ_ONLY
-    assert {tool.name for tool in TOOLS.values() if tool.is_destructive} == {"delete_document"}
+    destructive = {tool.name for tool in TOOLS.values() if tool.is_destructive}
+    assert destructive == {"delete_document", "forget"}
 
 
 # -- who may call, and with what -----------------------------------------------------------------

@@ -30,7 +30,8 @@ def test_a_key_is_shown_the_tools_it_may_use(
 ):
     assert names(api) == list(TOOLS)
     assert "delete_document" not in names(api_of(tenant, ("read",)))
-    assert names(api_of(tenant, ("write",))) == ["index_document", "delete_document"]
+    changing = ["index_document", "delete_document", "remember", "forget"]
+    assert names(api_of(tenant, ("write",))) == changing
     shown = {tool["name"]: tool for tool in api.get("tools").body["tools"]}
     assert shown["delete_document"]["is_destructive"] is True
     assert shown["ragSearch"]["is_read_only"] is True

@@ -4,12 +4,13 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from documents.models import Document, IngestJob
 from ragsite.web.markup import NOTHING, badge
 
 TAGS_SHOWN = 4
+HIDDEN = mark_safe(" hidden")
 
 
 def title(document: Document) -> SafeString:
@@ -17,9 +18,11 @@ def title(document: Document) -> SafeString:
     if source == document.title:
         source = ""
     return format_html(
-        '<span class="doc-title">{}</span><small class="doc-source">{}</small>',
+        '<a class="doc-title" href="{}">{}</a><small class="doc-source">{}</small>{}',
+        reverse("admin:documents_document_change", args=[document.pk]),
         str(document)[:160],
         source[:160],
+        tags(document),
     )
 
 
@@ -36,11 +39,12 @@ def live_status(document: Document, job: IngestJob) -> SafeString:
     """A status that documents/progress.js keeps up to date."""
     return format_html(
         '<span class="live" data-live="{}">{} <progress max="{}" value="{}" '
-        'aria-label="progress"></progress><span class="why" aria-live="polite">{}</span></span>',
+        'aria-label="progress"{}></progress><span class="why" aria-live="polite">{}</span></span>',
         reverse("admin:documents_document_progress", args=[document.pk]),
         badge(document.status),
         job.passages_total or 1,
         job.passages_done,
+        "" if job.passages_total else HIDDEN,
         progress_text(job),
     )
 
@@ -72,10 +76,13 @@ def chunks_address(document: Document) -> str:
 
 def tags(document: Document) -> SafeString:
     listed = reverse("admin:documents_document_changelist")
+    """Each leads to the documents that have it."""
     shown = format_html_join(
         " ",
         '<a class="tag" href="{}?{}">{}</a>',
         ((listed, urlencode({"tag": tag}), tag[:40]) for tag in document.tags[:TAGS_SHOWN]),
     )
     more = len(document.tags) - TAGS_SHOWN
-    return format_html("{} +{}", shown, more) if more > 0 else shown
+    if more > 0:
+        shown = format_html("{} <small>+{}</small>", shown, more)
+    return format_html('<span class="doc-tags">{}</span>', shown) if shown else shown

@@ -6,6 +6,7 @@ from django.contrib import admin, messages
 from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from documents.jobs.queue import OPEN_STATES
@@ -15,7 +16,7 @@ from ragsite.web.markup import when
 
 from ..confirmation import confirm_first, fingerprint_of
 from . import actions, cells
-from .filters import CollectionFilter, ErrorFilter, TagFilter, TypeFilter
+from .filters import AddedFilter, CollectionFilter, ErrorFilter, TagFilter, TypeFilter
 from .page import DocumentPages
 from .paging import BoundedPaginator
 from .removing import CONSEQUENCE, QUESTION, request_removal
@@ -29,18 +30,18 @@ class DocumentAdmin(DocumentPages):
         "namespace",
         "kind_and_size",
         "chunks",
-        "shown_tags",
         "added",
     )
     list_filter = (
         "status",
         ErrorFilter,
         TagFilter,
-        ("created_at", admin.DateFieldListFilter),
+        ("created_at", AddedFilter),
         "namespace",
         CollectionFilter,
         TypeFilter,
     )
+    list_display_links = None  # tags beside the title are links, too
     list_select_related = ("namespace",)
     list_per_page = 50
     ordering = ("-created_at", "-id")
@@ -48,7 +49,7 @@ class DocumentAdmin(DocumentPages):
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     search_fields = ("title", "source_uri", "=id")
-    search_help_text = "Searches titles, sources and ids."
+    search_help_text = "Title, source or id"
     change_list_template = "admin/documents/list.html"
     actions = ("index_again", "retag", "remove")
 
@@ -70,16 +71,13 @@ class DocumentAdmin(DocumentPages):
         return cells.status(document)
 
     @admin.display(description="file", ordering="byte_size")
-    def kind_and_size(self, document: Document) -> str:
-        return f"{document.source_type}, {file_size(document.byte_size)}"
+    def kind_and_size(self, document: Document) -> SafeString:
+        size = file_size(document.byte_size)
+        return format_html("{}<small>{}</small>", document.source_type, size)
 
     @admin.display(ordering="chunks_count")
     def chunks(self, document: Document) -> SafeString | str:
         return cells.chunk_count(document)
-
-    @admin.display(description="tags")
-    def shown_tags(self, document: Document) -> SafeString:
-        return cells.tags(document)
 
     @admin.display(description="added", ordering="created_at")
     def added(self, document: Document) -> SafeString:

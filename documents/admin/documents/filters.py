@@ -12,7 +12,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from documents.admin.visible import only_visible
-from documents.extractors.formats import FORMATS
 from documents.models import Collection, CollectionDocument, Document
 
 SAMPLE = 500  # of the newest documents, whose tags and errors are offered
@@ -62,12 +61,22 @@ class ErrorFilter(admin.SimpleListFilter):
         return queryset.filter(status=Document.Status.FAILED, error_code=self.value())
 
 
+class AddedFilter(admin.DateFieldListFilter):
+    """Django's, under the name that the column has."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.title = "date added"
+
+
 class TypeFilter(admin.SimpleListFilter):
     title = "type"
     parameter_name = "type"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(kind, kind) for kind in sorted({f.source_type for f in FORMATS.values()})]
+        newest = model_admin.get_queryset(request).order_by("-created_at", "-id")
+        kinds = newest.values_list("source_type", flat=True)[:SAMPLE]
+        return _most_frequent(kinds, self.used_parameters.get("type"))
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> QuerySet[Document]:
         return queryset.filter(source_type=self.value()) if self.value() else queryset

@@ -126,11 +126,15 @@ class DocumentPages(UploadPage, MovePage):
                 "done": job.passages_done if job else 0,
                 "total": job.passages_total if job else 0,
                 "is_busy": job is not None,
+                "title": str(document)[:160],
+                "chunks": cells.chunk_count(document),
             }
         )
 
     def original_view(self, request: HttpRequest, document: Document) -> HttpResponseBase:
         version = _version(document, request.GET.get("version"))
+        if not version.storage_key:  # a conversation: its original is its turns
+            return self.text_view(request, document)
         try:
             original = default_storage.open(version.storage_key)
         except FileNotFoundError:

@@ -9,7 +9,15 @@ function show(node, now) {
   const bar = node.querySelector("progress");
   bar.max = now.total || 1;
   bar.value = now.done;
-  bar.hidden = !now.is_busy;
+  bar.hidden = !now.is_busy || !now.total;
+}
+
+function finish(node, now) {
+  const row = node.closest("tr");
+  // The page of one document shows more that has changed: text, versions, jobs.
+  if (!row) return location.reload();
+  row.querySelector(".doc-title").textContent = now.title;
+  row.querySelector(".field-chunks").innerHTML = now.chunks;  // a number with its link
 }
 
 async function follow(node) {
@@ -22,8 +30,7 @@ async function follow(node) {
       const now = await answer.json();
       show(node, now);
       if (!now.is_busy) {
-        // The page of one document shows more that has changed: text, versions, jobs.
-        if (node.closest(".doc-status")) location.reload();
+        finish(node, now);
         return;
       }
     } catch {

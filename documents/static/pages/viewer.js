@@ -28,7 +28,9 @@ function showPassageBesidePicture() {
   const words = viewer.querySelector(".words");
   const passage = document.getElementById("passage");
   if (passage) words.scrollTop += passage.getBoundingClientRect().top - words.getBoundingClientRect().top - words.clientHeight / 3;
-  requestAnimationFrame(() => scrollTo(0, 0)); // after the browser has gone to #passage
+  // Without its fragment the browser does not scroll the whole page to #passage.
+  history.replaceState(null, "", location.pathname + location.search);
+  addEventListener("load", () => scrollTo(0, 0));
 }
 
 function chooseView(name) {

@@ -31,7 +31,7 @@ def python(url: str, body: Mapping[str, Any]) -> str:
         f"with Client({_literal(url)}) as client:\n"
         f"    found = client.query(\n{arguments}\n    )\n"
         "    for passage in found.results:\n"
-        "        print(passage.relevance, passage.title, passage.content)\n"
+        "        print(passage.title, passage.content)\n"
     )
 
 

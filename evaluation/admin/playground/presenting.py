@@ -152,18 +152,15 @@ def _pieces(hit: Hit) -> Iterator[Piece]:
 
 
 def _highest(explained: Sequence[Explanation]) -> dict[str, float]:
-    """The best score of each stage among all candidates, as the full length of its bars."""
-    return {
-        attribute: max(
-            (
-                score
-                for one in explained
-                if (score := getattr(one.candidate, attribute)) is not None and score > 0
-            ),
-            default=0.0,
-        )
+    """The best score of each stage among all candidates, as the full length of its bars. A stage
+    that scored none of them is left out."""
+    scores = {
+        attribute: [
+            score for one in explained if (score := getattr(one.candidate, attribute)) is not None
+        ]
         for attribute, _ in STAGES
     }
+    return {attribute: max(found) for attribute, found in scores.items() if found}
 
 
 def _bars(candidate: Candidate, highest: Mapping[str, float]) -> list[Bar]:
@@ -178,6 +175,7 @@ def _bars(candidate: Candidate, highest: Mapping[str, float]) -> list[Bar]:
             ),
         )
         for attribute, label in STAGES
+        if attribute in highest
     ]
 
 

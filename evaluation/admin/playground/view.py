@@ -22,6 +22,7 @@ from documents.pages.people import namespaces_of
 from evaluation.errors import BadGoldenSet
 from evaluation.golden import curating
 from evaluation.models import GoldenSet
+from retrieval.cache import results
 from retrieval.search import search
 
 from . import calls
@@ -104,7 +105,9 @@ def _search(
         body = column.form.body(text)
         column.curl, column.python = calls.curl(url, body), calls.python(url, body)
         try:
-            column.side = present(column.name, search(chosen.pk, asked))
+            with results.bypassed():  # a result from the cache has no timings
+                found = search(chosen.pk, asked)
+            column.side = present(column.name, found)
         except IngestError as error:
             column.problem = str(error)
             continue

@@ -14,6 +14,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from documents.admin.documents.paging import BoundedPaginator
 from documents.admin.readonly import ReadOnlyAdmin
 from evaluation.errors import BadGoldenSet
 from evaluation.golden import curating
@@ -47,6 +48,8 @@ class QueryLogAdmin(ReadOnlyAdmin):
     list_select_related = ("namespace",)
     search_fields = ("query",)
     show_full_result_count = False
+    change_list_template = "admin/evaluation/query_list.html"
+    paginator = BoundedPaginator
     action_form = SetChoiceForm
     actions = ("add_to_golden_set",)
 
@@ -65,7 +68,7 @@ class QueryLogAdmin(ReadOnlyAdmin):
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        context = {"subtitle": _retention(), **(extra_context or {})}
+        context = {"retention": _retention(), **(extra_context or {})}
         return super().changelist_view(request, context)
 
     def change_view(
@@ -77,13 +80,13 @@ class QueryLogAdmin(ReadOnlyAdmin):
         return self._page(request, pk, "admin/evaluation/query_again.html", again.context_of)
 
     def _page(self, request: HttpRequest, pk: Any, template: str, context_of: Any) -> HttpResponse:
-        if not self.has_view_permission(request):
+        if request.method == "POST" or not self.has_view_permission(request):
             raise PermissionDenied
         try:
             found = uuid.UUID(str(pk))
         except ValueError:
             raise Http404 from None
-        lines = QueryLog.objects.select_related("namespace")
+        lines = self.get_queryset(request).defer(None).select_related("namespace")
         line = get_object_or_404(lines, pk=found)
         context = {
             **self.admin_site.each_context(request),

@@ -1,1 +1,1 @@
-"""Programs that measure answers: how soon they begin, and whether they hold the answer."""
+"""Programs that measure answers: how soon they start, and whether they are right."""

@@ -1,9 +1,9 @@
-"""Is the answer in the context? Through the whole service, beside LangChain and LlamaIndex.
+"""Measure whether the answer is in the context, compared with LangChain and LlamaIndex.
 
     make bench-answers DATA=FOLDER      (docs/ and questions.jsonl; see data/quoting.py)
 
-Every question goes through POST /query as a client asks it. The others read the same files with
-the same model; what they find is cut, in the order of its rank, at the tokens that ours may have.
+Every question goes through POST /query, as from a client. The others read the same files with the
+same model; their passages, in order of rank, are cut at the same number of tokens.
 """
 
 import hashlib
@@ -55,8 +55,8 @@ def ask_ours(
 
 
 def ask_peer(name: str, folder: Path, python: Path, model: Path) -> tuple[Passages, str]:
-    """What it found, and its version. Kept between runs, as vectors are: the same files, questions
-    and versions have the same answer."""
+    """Return the peer's passages and version. Kept between runs, like vectors, because the same
+    files, questions and versions give the same passages."""
     kept = _kept(name, folder)
     if not kept.exists():
         answer = _run_peer(name, folder, python, model)
@@ -97,7 +97,7 @@ def _run_peer(name: str, folder: Path, python: Path, model: Path) -> Any:
 
 
 def within(name: str, passages: Passages, budget: int | None, model: Any) -> Contexts:
-    """A peer's contexts: cut at the budget, or without one the five best passages whole."""
+    """Return a peer's contexts, cut at the budget; without a budget, its five best passages."""
     tokenizer = model._tokenizer
 
     def token_ends(text: str) -> list[int]:
@@ -125,7 +125,9 @@ def header_lines(
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = arguments_for((__doc__ or "").splitlines()[0])
     parser.add_argument("--python", type=Path, help="that has the peers installed; else ours alone")
-    parser.add_argument("--misses", action="store_true", help="List what is not answered.")
+    parser.add_argument(
+        "--misses", action="store_true", help="List the questions that are not answered."
+    )
     options = parser.parse_args(arguments)
     questions = load_questions(options.data / "questions.jsonl")
     paths = sorted(path for path in (options.data / "docs").iterdir() if path.is_file())

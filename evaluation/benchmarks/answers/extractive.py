@@ -1,8 +1,8 @@
-"""Does the built-in writer find the sentence that answers, and does it refuse when there is none?
+"""Measure whether the built-in writer finds the answer, and abstains when there is none.
 
     make bench-extractive DATA=FOLDER      (xquad.en.json and other languages of XQuAD)
 
-Paragraphs come in by POST /ingest, as documents of their own and then as one document for each
+Paragraphs are uploaded by POST /ingest, as separate documents and then as one document per
 article. Every question goes through the default search, once with everything there, once without
 the document that answers it, and once without its whole article.
 """
@@ -37,15 +37,15 @@ class Asked:
     text: str
     answers: tuple[str, ...]
     article: int
-    document: str  # the source_uri that holds the answer
+    document: str  # source_uri of the document with the answer
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerOutcome:
     best: bool  # the first unit holds an answer
     best_three: bool
-    right_document: bool  # the first unit holds an answer, and stands where the question is from
-    emitted: bool  # the written answer holds one, whether or not it would be refused
+    right_document: bool  # the first unit contains an answer, from the question's own document
+    emitted: bool  # the written answer contains one, even if it would be withheld
     units: int
     refused: bool
     refused_without_document: bool
@@ -53,7 +53,7 @@ class AnswerOutcome:
 
 
 def load(path: Path, layout: str) -> tuple[list[dict[str, Any]], list[Asked]]:
-    """The documents to ingest, and the questions."""
+    """Return the documents to ingest, and the questions."""
     documents, questions = [], []
     for number, article in enumerate(json.loads(path.read_text(encoding="utf-8"))["data"]):
         title = str(article.get("title") or f"Article {number}").replace("_", " ")
@@ -76,7 +76,7 @@ def take_in(service: Service, documents: Sequence[dict[str, Any]]) -> None:
     from documents.ingestion import terms
     from documents.jobs import queue
 
-    queue.requeue_stalled()  # what an earlier run left when it was killed
+    queue.requeue_stalled()  # left over from an earlier run that was killed
     for start in range(0, len(documents), BATCH):
         batch = documents[start : start + BATCH]
         service.post("ingest", {"documents": batch, "on_duplicate": "keep"})
@@ -85,7 +85,7 @@ def take_in(service: Service, documents: Sequence[dict[str, Any]]) -> None:
 
 
 class Asker:
-    """Asks one namespace as the answer pipeline does, without a door in between."""
+    """Asks one namespace through the answer pipeline, without HTTP."""
 
     def __init__(self, service: Service, *, language: str, score_pairs: Any = None) -> None:
         from documents.profiles import profiles
@@ -122,7 +122,7 @@ class Asker:
         )
 
     def written(self, task: Any) -> list[str]:
-        """The pieces of the answer; none if it is refused."""
+        """Return the pieces of the answer; none if it abstains."""
         from retrieval.answering.writers.base import NotEnoughInformation
 
         deadline = time.monotonic() + 60

@@ -1,4 +1,4 @@
-"""How soon an answer begins, through real HTTP, over the model's own first token.
+"""Measure how soon an answer starts over HTTP, relative to the model's own first token.
 
     make bench-answer [ANSWERS=30]
 

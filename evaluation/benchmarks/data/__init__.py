@@ -1,4 +1,4 @@
-"""What benchmarks run on: test collections, question sets, sample files, a large corpus, vectors.
+"""Data for benchmarks: test collections, question sets, sample files, a large corpus, vectors.
 
 In: folders and files. Out: articles, questions, bytes, rows. Runs no service.
 """

@@ -9,7 +9,7 @@ __all__ = ["Article", "BeirCollection"]
 
 
 class BeirCollection:
-    """The documents of a folder, its judged queries, and what is relevant to each."""
+    """The documents of a folder, its judged queries, and their relevant documents."""
 
     def __init__(self, folder: Path) -> None:
         articles = list(read_corpus(folder))

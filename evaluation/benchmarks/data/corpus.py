@@ -1,7 +1,7 @@
-"""A large namespace, put straight into the tables: what a speed benchmark asks its questions of.
+"""Fill a large namespace for speed benchmarks by writing directly into the tables.
 
-Only the pipeline's front is left out. Words are stored and counted by the project's own code, and
-the indexes are dropped while rows come in and built afterwards, which is many times faster.
+This skips intake and extraction. Words are stored and counted by the service's own code. Indexes
+are dropped while rows are inserted and built afterwards, which is many times faster.
 """
 
 import gzip
@@ -29,15 +29,15 @@ from ragsite.database.tenancy import namespace
 SEPARATOR = "\n\n"
 DOCUMENTS_AT_ONCE = 200
 CHUNKS_AT_ONCE = 1000
-# Of its words, where a passage is another turn's of one that is there already.
+# Fraction of words that are replaced in a repeated passage.
 REPLACED = 0.3
-# Share of the documents that a tag of this name finds.
+# Fraction of the documents with this tag.
 SHARES = {"half": 0.5, "tenth": 0.1, "hundredth": 0.01, "thousandth": 0.001}
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusDocument:
-    """A document with its passages; its rows' ids are made of what it is."""
+    """A document with its passages; the ids of its rows are derived from it."""
 
     source_uri: str
     title: str
@@ -64,7 +64,7 @@ class CorpusDocument:
 
 @dataclass(frozen=True)
 class Corpus:
-    """All chunks in one order: their ids, texts and vectors side by side."""
+    """All chunks: parallel lists of ids, texts and vectors."""
 
     tenant: Namespace
     profile: IndexProfile
@@ -86,9 +86,9 @@ class Corpus:
 
 
 def read_pages(path: Path, *, rows: int, owner: uuid.UUID) -> list[CorpusDocument]:
-    """Passages that follow one another under one title are one document. Where more rows are asked
-    for than the file has, it is read again, as other documents: some of their words are others, as
-    often as they are anywhere, or they would all be twins and share one place in the index."""
+    """Read documents: consecutive passages with the same title. If the file has too few rows, it is
+    read repeatedly as other documents, with some words replaced by words of similar frequency, so
+    that vectors are not identical."""
     with gzip.open(path, "rt") as lines:
         passages = [json.loads(line) for line in lines]
     words = [word for passage in passages for word in passage["text"].split()]
@@ -120,7 +120,7 @@ def _like(texts: Sequence[str], words: Sequence[str], chance: random.Random) -> 
 
 
 def load(corpus: Corpus) -> None:
-    """Into empty tables."""
+    """Load the corpus into empty tables."""
     with _without_indexes("documents_chunk", "documents_chunkterms", rows=len(corpus.ids)):
         insert(corpus)
     with connections["owner"].cursor() as cursor:
@@ -128,7 +128,7 @@ def load(corpus: Corpus) -> None:
 
 
 def insert(corpus: Corpus) -> None:
-    """By a process for each core: most of it is reading words."""
+    """Store the words in one process per core."""
     tenant, shares = corpus.tenant, len(os.sched_getaffinity(0))
     connections.close_all()
     context = multiprocessing.get_context("fork")
@@ -157,7 +157,7 @@ def _insert_share(corpus: Corpus, share: int, shares: int) -> None:
 
 
 def first_of(corpus: Corpus, tenant: Namespace, *, share: float) -> Corpus:
-    """The first documents of a corpus as another tenant's."""
+    """Return the first documents of a corpus as those of another tenant."""
     some = corpus.pages[: max(1, int(share * len(corpus.pages)))]
     pages = [replace(page, owner=tenant.pk) for page in some]
     rows = sum(len(page.texts) for page in pages)
@@ -237,7 +237,8 @@ def _chunks(page: CorpusDocument, vectors: Iterator[np.ndarray], corpus: Corpus)
 
 @contextmanager
 def _without_indexes(*tables: str, rows: int) -> Iterator[None]:
-    """Those that take their time with every row: HNSW and GIN."""
+    """Drop the indexes that are slow for each inserted row, HNSW and GIN, and build them
+    afterwards."""
     with connections["owner"].cursor() as cursor:
         cursor.execute(
             "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = ANY (%s) "
@@ -249,7 +250,7 @@ def _without_indexes(*tables: str, rows: int) -> Iterator[None]:
             cursor.execute(f'DROP INDEX "{name}"')
     yield
     with connections["owner"].cursor() as cursor:
-        # A graph that does not fit is built many times more slowly; what is named here is taken.
+        # A graph that does not fit in memory is built many times more slowly.
         cursor.execute(f"SET maintenance_work_mem = '{1 + rows // 300_000}GB'")
         for _, definition in indexes:
             cursor.execute(definition)

@@ -1,9 +1,9 @@
 """Questions whose answers are exact excerpts of a corpus, and the published scores over them.
 
 The scores are those of "Evaluating Chunking Strategies for Retrieval" (Smith and Troynikov, 2024):
-what is found is the union of what retrieved and wanted text share; what is retrieved counts as
-often as it is retrieved, so that overlapping chunks pay for what they repeat. As published, lengths
-are characters.
+found text is the union of overlaps between retrieved and wanted text; retrieved text counts each
+time it is retrieved, so that overlapping chunks are penalised for repetition. As published, lengths
+are in characters.
 """
 
 import csv

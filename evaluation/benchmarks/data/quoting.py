@@ -1,7 +1,8 @@
-"""Questions that quote where their answer stands, and what a context is worth to them.
+"""Questions with quotations of their answers, and the contexts that contain them.
 
-A folder has `docs/` and `questions.jsonl`, a question a line: id, doc, type, question, answer, and
-`quote` (with equally good ones in `also`) or `quotes`, which are all needed. Plain Python.
+A folder has `docs/` and `questions.jsonl` with one question per line: id, doc, type, question,
+answer, and `quote` (with equally good ones in `also`) or `quotes`, which are all needed. Plain
+Python.
 """
 
 import json
@@ -25,8 +26,8 @@ class QuotedQuestion:
     type: str
     text: str
     answer: str
-    needed: tuple[tuple[str, ...], ...]  # of each part, one of these
-    instead: tuple[str, ...] = ()  # any of these will do in place of all that is needed
+    needed: tuple[tuple[str, ...], ...]  # for each part, one of these
+    instead: tuple[str, ...] = ()  # any of these can replace all needed parts
 
     def is_answered_by(self, context: str) -> bool:
         return holds(context, self.needed) or any(holds(context, [[t]]) for t in self.instead)
@@ -52,7 +53,7 @@ def _question(row: dict[str, Any]) -> QuotedQuestion:
 
 @dataclass(frozen=True)
 class Contexts:
-    """What one system put before the reader, by question id."""
+    """The context that one system returns for each question, by id."""
 
     name: str
     texts: dict[str, str]
@@ -68,8 +69,8 @@ class Contexts:
 def cut_to_budget(
     passages: Iterable[str], budget: int, *, token_ends: Callable[[str], Sequence[int]]
 ) -> tuple[str, int]:
-    """(context, tokens): whole passages in the order of their rank, the last one cut where the
-    budget ends. `token_ends`: where each token of a text ends in it."""
+    """Return (context, tokens): whole passages in order of rank, the last one cut at the budget.
+    `token_ends` returns the end of each token of a text."""
     kept, left = [], budget
     for passage in passages:
         ends = token_ends(passage)
@@ -87,7 +88,7 @@ def cut_to_budget(
 
 
 def header_of_rows(texts: Iterable[str]) -> dict[str, set[str]]:
-    """By table row of these Markdown texts (white space collapsed) the headers it stands under."""
+    """Map each table row of these Markdown texts (white space collapsed) to its headers."""
     headers: dict[str, set[str]] = {}
     for text in texts:
         lines = [collapsed(line) for line in text.splitlines()]
@@ -104,7 +105,7 @@ def header_of_rows(texts: Iterable[str]) -> dict[str, set[str]]:
 
 
 def table_rows(context: str, headers: Mapping[str, Set[str]]) -> list[tuple[str, bool]]:
-    """Every table row in the context, and whether its header is in the same numbered block."""
+    """Yield each table row in the context, and whether its header is in the same numbered block."""
     rows = []
     for block in _BLOCK.split(context):
         flat = collapsed(block)
@@ -118,7 +119,7 @@ def table_rows(context: str, headers: Mapping[str, Set[str]]) -> list[tuple[str,
 
 
 def share(values: Sequence[float]) -> str:
-    """.887 [.827, .940]"""
+    """Format a mean with its interval: .887 [.827, .940]"""
     estimate = metrics.estimate(values)
     mean, low, high = (
         f"{figure:.3f}".removeprefix("0") for figure in (estimate.mean, estimate.low, estimate.high)
@@ -134,7 +135,7 @@ def gain(ours: Sequence[float], theirs: Sequence[float]) -> str:
 def report(
     questions: Sequence[QuotedQuestion], budgets: Sequence[tuple[str, Sequence[Contexts]]]
 ) -> Iterator[str]:
-    """A table for each budget; the first system of each is compared with the others."""
+    """Return a table for each budget, comparing the first system with the others."""
     types = list(dict.fromkeys(question.type for question in questions))
     by_type = {name: [q for q in questions if q.type == name] for name in types}
     for title, systems in budgets:

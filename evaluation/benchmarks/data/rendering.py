@@ -1,4 +1,4 @@
-"""A collection's articles as PDF files, set in several ways: is what is read back found as well?"""
+"""Render a collection's articles as PDF files in several layouts."""
 
 import io
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ LAYOUTS = (
 
 
 def as_pdf(article: Article, layout: Layout) -> bytes:
-    """Without document information, as many a real file is."""
+    """Render a PDF without document information, like many real files."""
     _load_fonts()
     buffer = io.BytesIO()
     canvas = Canvas(buffer, pagesize=layout.page, invariant=True)
@@ -78,7 +78,7 @@ def as_pdf(article: Article, layout: Layout) -> bytes:
 def _lines(
     text: str, font: str, size: float, width: float, is_hyphenated: bool = False
 ) -> Iterator[tuple[str, bool]]:
-    """Each line, and whether it is its paragraph's last."""
+    """Yield each line, and whether it is the last of its paragraph."""
     words, line = text.split(), ""
     for word in words:
         longer = f"{line} {word}" if line else word
@@ -92,7 +92,7 @@ def _lines(
 
 
 def _head(word: str, line: str, font: str, size: float, width: float) -> str:
-    """As many of a long word's letters as the line still takes, three on either side at least."""
+    """Hyphenate a long word so that its start fits on the line, at least three letters each."""
     if not word.isalpha() or len(word) < 8:
         return ""
     for cut in range(len(word) - 3, 2, -1):
@@ -108,7 +108,7 @@ def _write(
     text.setFont(font, size)
     gaps = line.count(" ")
     if stretch and gaps:
-        # A font of several bytes a character knows no word spacing: each word is placed.
+        # Fonts with multi-byte characters have no word spacing, so each word is placed separately.
         space = (stretch - pdfmetrics.stringWidth(line.replace(" ", ""), font, size)) / gaps
         for word in line.split(" "):
             text.setTextOrigin(x, y)
@@ -128,7 +128,7 @@ def _frame(canvas: Canvas, layout: Layout) -> None:
 
 @cache
 def _load_fonts() -> None:
-    """Those that matplotlib brings: unlike a PDF's own fonts they have Greek letters."""
+    """Return matplotlib's fonts, which have Greek letters, unlike the standard PDF fonts."""
     folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
     for name in FONTS:
         pdfmetrics.registerFont(TTFont(name, folder / f"{name}.ttf"))

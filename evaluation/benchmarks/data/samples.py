@@ -1,4 +1,4 @@
-"""Small valid files of every format, made here: what benchmarks measure and the fuzzer mutates."""
+"""Generate small valid files of every format, for benchmarks and for the fuzzer."""
 
 import io
 import random
@@ -64,7 +64,7 @@ def prose(characters: int, *, seed: int = 0) -> str:
 
 
 def pdf(*, pages: int = 2, lines: int = 50, ballast: int = 0) -> bytes:
-    """Pages of prose; `ballast`: bytes of a picture that no page shows."""
+    """Return pages of prose; `ballast` is the size in bytes of a picture that no page shows."""
     font = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
     picture = _stream(_noise(ballast))
     objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b"", font, picture]
@@ -157,7 +157,7 @@ def _saved(document: Any) -> bytes:
 
 
 def _noise(size: int) -> bytes:
-    """What no compression makes smaller, as a picture."""
+    """Return a picture of random bytes, which cannot be compressed."""
     return random.Random(1).randbytes(size)  # noqa: S311
 
 

@@ -23,7 +23,7 @@ class KeptVectors:
         name = hashlib.sha256(embedder.identity.encode()).hexdigest()[:16]
         directory = directory or Path(tempfile.gettempdir()) / "ragsite-benchmarks"
         directory.mkdir(parents=True, exist_ok=True)
-        # Embedders are called from threads, one document's batches beside each other.
+        # Embedders are called from several threads.
         self.lock = threading.Lock()
         self.database = sqlite3.connect(
             directory / f"{name}.sqlite3", timeout=60, check_same_thread=False
@@ -39,7 +39,7 @@ class KeptVectors:
         digests = [hashlib.sha256(text.encode()).digest() for text in texts]
         known = self._known(digests)
         missing = {d: t for d, t in zip(digests, texts, strict=True) if d not in known}
-        # Texts of one length together: a batch costs what its longest text does.
+        # Texts of similar length together, because the longest one determines the cost of a batch.
         order = sorted(missing, key=lambda digest: len(missing[digest]))
         done = 0
         for batch in self.embedder.embed_documents([missing[digest] for digest in order]):
@@ -66,7 +66,7 @@ class KeptVectors:
 
 
 class KeptEmbedder(Embedder):
-    """The bundled model, asked only for what it has not embedded in an earlier run."""
+    """The bundled model, called only for texts that were not embedded in an earlier run."""
 
     def __init__(self, **options: Any) -> None:
         self.model = SentenceTransformersEmbedder(**options)
@@ -89,11 +89,11 @@ class KeptEmbedder(Embedder):
 
 
 class WordVectors:
-    """The mean of what the model's first table says of each token: no transformer, so a thousand
-    times faster. Texts with like words lie near one another, as they do in earnest.
+    """The mean of the model's input embeddings of all tokens, without the transformer: a thousand
+    times faster. Texts with similar words have similar vectors.
 
-    What all of the first texts have in common is taken away: else the small words would make any
-    two of them look like twins."""
+    The mean of the first texts is subtracted, because common words would otherwise make all texts
+    similar."""
 
     def __init__(self, embedder: SentenceTransformersEmbedder) -> None:
         from safetensors.numpy import load_file

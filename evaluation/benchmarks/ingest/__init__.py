@@ -1,1 +1,1 @@
-"""Programs that measure the way in: reading files, chunking, embedding, reindexing; the fuzzer."""
+"""Programs that measure ingestion: extraction, chunking, embedding, reindexing; the fuzzer."""

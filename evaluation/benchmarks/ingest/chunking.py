@@ -1,9 +1,10 @@
-"""How much of the wanted text the top five chunks hold: our chunkers against Recursive.
+"""Measure how much of the wanted text the top five chunks contain: our chunkers and Recursive.
 
     make bench-chunking DATA=PATH
 
-With the bundled model. Each of our settings meets a Recursive of the same mean chunk size, on the
-same questions. Lengths are the model's own tokens for both sides; vectors are kept between runs.
+With the bundled model. Each of our settings is compared with a Recursive of the same mean chunk
+size, on the same questions. Lengths are the model's own tokens for both sides; vectors are kept
+between runs.
 """
 
 import argparse
@@ -36,7 +37,7 @@ COLUMNS = ("recall", "precision", "IoU")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A way to chunk, as in a profile."""
+    """The chunking settings of a profile."""
 
     chunker: str
     size: int
@@ -80,7 +81,9 @@ class ChunkingBench:
         }
         moved = [name for name, text in self.corpora.items() if self.extracted[name].text != text]
         if moved:
-            raise SystemExit(f"The text of {moved[0]} is changed by reading it: spans would lie.")
+            raise SystemExit(
+                f"Extraction changes the text of {moved[0]}, so its spans would be wrong."
+            )
 
         @cache
         def length(text: str) -> int:
@@ -107,7 +110,7 @@ class ChunkingBench:
         ]
 
     def recursive_of_mean(self, tokens: float) -> tuple[str, list[Retrieved]]:
-        """The Recursive splitter whose chunks are on average this long: its size by bisection."""
+        """Return the Recursive splitter with this mean chunk size, found by bisection."""
         low, high = int(tokens), 3 * int(tokens)
         while high - low > 1:
             middle = (low + high) // 2
@@ -145,7 +148,7 @@ class ChunkingBench:
 
 
 def interval(differences: np.ndarray) -> tuple[float, float, float]:
-    """The mean difference and its 95 % interval, by resampling the questions."""
+    """Return the mean difference and its 95 % interval, by resampling the questions."""
     random = np.random.default_rng(0)
     draws = random.integers(0, len(differences), (RESAMPLES, len(differences)))
     low, high = np.percentile(differences[draws].mean(axis=1), [2.5, 97.5])

@@ -1,8 +1,8 @@
-"""How fast texts become vectors, against the bare model in the same run: `make bench-embedding`.
+"""Measure the speed of embedding, relative to the bare model in one run: `make bench-embedding`.
 
-The bundled model, real weights. Four questions: a question alone; many passages, by torch and by
-onnxruntime; documents through the whole pipeline, from the queue to searchable chunks, against the
-model's bare `encode` on the very texts that the pipeline embedded; and the same texts once more.
+With the bundled model: a single question; many passages, with torch and with onnxruntime; documents
+through the whole pipeline, from the queue to searchable chunks, relative to the model's bare
+`encode` on the same texts; and the same documents again.
 """
 
 import argparse
@@ -25,7 +25,7 @@ PACKAGES = ("torch", "sentence-transformers", "onnxruntime", "tokenizers")
 
 
 class RecordingEmbedder(SentenceTransformersEmbedder):
-    """Remembers what it embedded."""
+    """Records the texts that it embeds."""
 
     texts: list[str] = []
 
@@ -35,7 +35,7 @@ class RecordingEmbedder(SentenceTransformersEmbedder):
 
 
 def documents(count: int) -> list[str]:
-    """Reports of a dozen sections, a passage or two each, all different."""
+    """Return different reports of a dozen sections with one or two passages each."""
     chance = random.Random(7)  # noqa: S311
 
     def sentence() -> str:
@@ -97,7 +97,7 @@ def many_passages(texts: Sequence[str], threads: int, rounds: int) -> None:
 
 
 def pipeline(count: int, rounds: int) -> tuple[bool, Any, list[str]]:
-    """Whether it keeps up with the bare model; the last namespace, and the texts it embedded."""
+    """Return whether it keeps up with the bare model, the last namespace, and the texts."""
     made = runtimes(1)
     model = TorchEncoder("", made["torch"].files, threads=1, batch_size=64, device="cpu").model
     times: dict[str, list[Time]] = {"bare `encode`": [], "our runtime, bare": [], "pipeline": []}
@@ -120,7 +120,7 @@ def pipeline(count: int, rounds: int) -> tuple[bool, Any, list[str]]:
 
 
 def once_more(tenant: Any, count: int) -> bool:
-    """The same texts under other names: nothing is left to embed."""
+    """Ingest the same texts under other names, which needs no embedding."""
     from django.core.files.base import ContentFile
 
     from documents.intake import intake
@@ -141,7 +141,7 @@ def once_more(tenant: Any, count: int) -> bool:
 
 
 def in_turns(ways: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[Time]]:
-    """So that a slow moment of the machine hits all of them."""
+    """Measure in turns, so that a slow moment of the machine affects all equally."""
     times: dict[str, list[Time]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():
@@ -163,7 +163,7 @@ def _all(embedder: SentenceTransformersEmbedder, texts: Sequence[str]) -> list[A
 
 
 def _namespace() -> Any:
-    """On the default profile, with the real model."""
+    """Create a namespace with the default profile and the real model."""
     from documents.models import IndexProfile
     from ragsite.database.tenancy import operator
 

@@ -1,4 +1,4 @@
-"""Every file of a folder through the real pipeline: each must end ready, or failed with a code.
+"""Ingest every file of a folder: each must end as ready, or as failed with a known code.
 
 make bench-files DATA=PATH
 """
@@ -20,7 +20,7 @@ CODES = stage.READING_CODES | {"too_large", "unsupported_type", "type_mismatch"}
 class FileOutcome:
     path: Path
     kind: str
-    end: str  # "ready", a code, or what must not be: "stuck", "status 500", …
+    end: str  # "ready", a code, or a defect: "stuck", "status 500", …
     seconds: float
     peak: int  # bytes, of the process that read it
 

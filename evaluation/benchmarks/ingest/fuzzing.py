@@ -1,4 +1,4 @@
-"""Mutated files of every format read in the sandbox worker: `make fuzz [SECONDS=60]`.
+"""Read mutated files of every format in the sandbox worker: `make fuzz [SECONDS=60]`.
 
 Each must come out as a text with exact spans or with a stable code, in time, and the sandbox
 worker must stay alive.
@@ -20,7 +20,7 @@ from documents.passages import Extracted
 from evaluation.benchmarks.data import samples
 from evaluation.benchmarks.service import blind_ocr, stage
 
-CRASH = "The file crashed its reader"  # a code too, but worth a look
+CRASH = "The file crashed its reader"  # has a code, but is worth a look
 WALL_SECONDS = 20.0
 LIMITS = {
     "memory_bytes": 1024 * stage.MEGABYTE,
@@ -28,7 +28,7 @@ LIMITS = {
     "cpu_seconds": 15,
     "wall_seconds": WALL_SECONDS,
 }
-# Loading a real engine takes two seconds for each file: too long for thousands of them.
+# Loading a real engine takes two seconds per file, too long for thousands.
 OCR = {
     "BACKEND": blind_ocr.BACKEND,
     "memory_bytes": LIMITS["memory_bytes"],
@@ -49,9 +49,9 @@ class Mutator:
         self.chance = random.Random(seed)  # noqa: S311
 
     def mutated(self, data: bytes) -> bytes:
-        """Sometimes inside an archive's members, which a broken zip would hide from the reader."""
+        """Mutate a file, sometimes inside an archive's members, which a broken zip would hide."""
         if data[:2] == b"PK" and self.chance.random() < 0.8:
-            with suppress(*DAMAGE, RuntimeError):  # a mutant of a mutant may be no zip any more
+            with suppress(*DAMAGE, RuntimeError):  # a mutant of a mutant may no longer be a zip
                 return self._member(data)
         return self._bytes(data)
 
@@ -111,7 +111,7 @@ class Fuzzer:
         return ends
 
     def read(self, name: str, data: bytes) -> tuple[str, str]:
-        """How it ended, and what is wrong with that."""
+        """Read a file; return the outcome, and the defect if there is one."""
         from documents.ingestion.extraction import SandboxWorkerFailed, Unreadable
         from documents.intake.media_types import BY_SUFFIX
 
@@ -146,7 +146,7 @@ class Fuzzer:
 
 
 def about_text(extracted: Extracted) -> str:
-    """What is wrong with it."""
+    """Return what is wrong with an extracted text; "" if nothing."""
     text = extracted.text
     if not text.strip():
         return "ready without a text"
@@ -170,7 +170,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60, help="For each format.")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--only", default="", help="Suffixes, comma-separated: pdf,html")
-    parser.add_argument("--keep", type=Path, default=Path("var/fuzz"), help="For what is wrong.")
+    parser.add_argument(
+        "--keep", type=Path, default=Path("var/fuzz"), help="Folder for files that reveal defects."
+    )
     options = parser.parse_args()
     stage.set_up_settings()
     fuzzer = Fuzzer(options.seed, options.keep)

@@ -1,4 +1,4 @@
-"""What the PDF reader makes of a folder of reports: titles, sections, tables and its time.
+"""Summarise what the PDF reader extracts from a folder of reports: titles, sections, tables, time.
 
 python -m evaluation.benchmarks.ingest.pdf_structure --data DIR [--pages 3]
 """

@@ -1,9 +1,10 @@
-"""A profile with another dimension built beside the live one, under clients that ask all the time.
+"""Build a profile with another dimension next to the live one while clients keep querying.
 
     make bench-reindex [CHUNKS=20000] [FROM=hashing] [EMBEDDER=other]
 
-Empty answers, answers that mix profiles, the speed of queries before and during, and the same
-chunks in the end however often the builder is killed. FROM=default EMBEDDER=bge: two real models.
+Counts empty responses and responses that mix profiles, measures query speed before and during the
+build, and checks that the chunks are the same when the builder is killed repeatedly. FROM=default
+EMBEDDER=bge uses two real models.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from evaluation.benchmarks.service.asking import middle
 SETTINGS = "evaluation.benchmarks.service.two_models"
 CLIENTS = 4
 KILLS = 5
-TURN = 8.0  # seconds of building, then of holding it up: less than a lease
+TURN = 8.0  # seconds of building, then of pausing it; less than a lease
 CHARACTERS = 9000  # of a document
 PACKAGES = ("Django", "pgvector", "uvicorn")
 
@@ -39,7 +40,7 @@ def say(line: str = "") -> None:
 
 @dataclass
 class Load:
-    """Clients that ask until they are told to stop, and remember everything."""
+    """Clients that query until stopped, and record every response."""
 
     server: asking.Server
     questions: list[str]
@@ -64,7 +65,7 @@ class Load:
     def _ask(self, client: int) -> None:
         turn = client
         while not self._stop.is_set():
-            # Never the same twice, so that no cache answers.
+            # Always different, so that no result comes from a cache.
             question = f"{self.questions[turn % len(self.questions)]} {turn}"
             turn += CLIENTS
             phase = self.phase
@@ -85,7 +86,7 @@ class Load:
 
 
 def fill(tenant: Any, chunks: int) -> list[str]:
-    """Documents through the whole pipeline, until there are so many chunks; their texts."""
+    """Ingest documents until there are this many chunks; return their texts."""
     from django.core.files.base import ContentFile
 
     from documents.intake import intake
@@ -108,7 +109,7 @@ def fill(tenant: Any, chunks: int) -> list[str]:
 
 
 def work_forever() -> None:
-    """What a worker process does, without the queue: until it is killed."""
+    """Build like a worker process, without the queue, until killed."""
     import django
 
     django.setup()  # the environment is the benchmark's own
@@ -128,7 +129,7 @@ def start_worker() -> "subprocess.Popen[bytes]":
 
 
 def kill(worker: "subprocess.Popen[bytes]") -> None:
-    """As the supervisor would find it: gone, and its work taken back."""
+    """Release the work of a dead builder, as the supervisor does."""
     from documents.jobs import heartbeat
     from documents.reindex import build as building
 
@@ -148,8 +149,8 @@ def state(tenant: Any) -> tuple[str, Any]:
 
 
 def build(tenant: Any, profile: Any, *, kills: int = 0, load: Load | None = None) -> float:
-    """Until it is built; the builder killed when so many documents, at random, are done. With a
-    load it is held up half of the time, so that other people's work hits both sides alike."""
+    """Build until done, killing the builder at random numbers of documents. With clients it is
+    paused half of the time, so that other load affects both sides equally."""
     from documents.reindex import switching
 
     chance = random.Random(7)  # noqa: S311
@@ -181,7 +182,7 @@ def take_turns(worker: "subprocess.Popen[bytes]", load: Load, elapsed: float) ->
 
 
 def fingerprint(tenant: Any, profile: Any) -> tuple[int, str]:
-    """How many chunks, and the hash of their texts and vectors in order."""
+    """Return the number of chunks, and the hash of their texts and vectors in order."""
     from documents.models import Chunk
     from ragsite.database.tenancy import namespace
 
@@ -196,7 +197,7 @@ def fingerprint(tenant: Any, profile: Any) -> tuple[int, str]:
 
 
 def disk() -> dict[str, float]:
-    """Megabytes of what chunks need."""
+    """Return the megabytes of the tables of chunks."""
     from evaluation.benchmarks.data.corpus import owner_rows
 
     rows = owner_rows(
@@ -207,7 +208,7 @@ def disk() -> dict[str, float]:
 
 
 def forget_vectors() -> None:
-    """So that the second build has to embed as the first did."""
+    """Empty the cache, so that the second build has to embed again."""
     from evaluation.benchmarks.data.corpus import owner_rows
 
     owner_rows("DELETE FROM documents_embeddingcache RETURNING 1")
@@ -226,7 +227,8 @@ def to_and_fro(tenant: Any, load: Load) -> None:
 
 
 def judge(load: Load) -> tuple[int, int]:
-    """(empty answers, answers whose chunks are not all of the profile they name)"""
+    """Count empty responses, and responses with chunks of another profile than the one they
+    name."""
     from documents.models import Chunk
     from ragsite.database.tenancy import operator
 
@@ -299,14 +301,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measured(tenant: Any, new: Any, load: Load, before: float) -> None:
-    """The speed of queries before and during."""
+    """Report the speed of queries before and during the build."""
     time.sleep(5)
     load.phase = "before"
     time.sleep(before)
     load.phase = "during"
     took = build(tenant, new, load=load)
     load.phase = "after"
-    say(f"built in {took:.0f} s beside {CLIENTS} clients, held up half of that time")
+    say(f"built in {took:.0f} s with {CLIENTS} clients, paused half of that time")
 
 
 def reclaim_after() -> float:
@@ -341,7 +343,7 @@ def report(
         f"0 answers mix profiles: {mixed}": mixed == 0,
         f"no errors: {len(load.errors)} {load.errors[:1]}": not load.errors,
         f"p95 during / before at most 1.5: {ratios[0]:.2f}": ratios[0] <= 1.5,
-        f"p95 during / held up in between at most 1.5: {ratios[1]:.2f}": ratios[1] <= 1.5,
+        f"p95 during / paused in between at most 1.5: {ratios[1]:.2f}": ratios[1] <= 1.5,
         f"the same chunks after {KILLS} kills": is_same,
     }
     for name, reached in results.items():

@@ -1,8 +1,8 @@
-"""Speed and memory of ingest, as ratios within one run: `make bench-ingest [SMALL=10000]`.
+"""Measure speed and memory of ingestion as ratios in one run: `make bench-ingest [SMALL=10000]`.
 
-Three questions, on data made here and with vectors by hashing, so that no model's time counts:
-reading against the bare parsing libraries, memory against the size of the file, and whether a
-folder of many small files slows down as it goes.
+On generated data, with vectors by hashing, so that no model's time counts: reading relative to the
+bare parsing libraries, memory relative to the size of the file, and whether a folder of many small
+files becomes slower over time.
 """
 
 import argparse
@@ -31,13 +31,13 @@ def say(line: str = "") -> None:
 
 
 def cpu_seconds() -> float:
-    """Of this process and its children; other people's load on the machine does not count."""
+    """Return the CPU seconds of this process and its children, which exclude other load."""
     own, children = (resource.getrusage(who) for who in (0, resource.RUSAGE_CHILDREN))
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 
 def compare(ways: dict[str, Callable[[], object]], rounds: int = ROUNDS) -> dict[str, float]:
-    """The median CPU seconds of each way, in turns, so that a slow moment hits all of them."""
+    """Return the median CPU seconds of each function, measured in turns."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():
@@ -79,7 +79,7 @@ def reading_a_pdf() -> bool:
 
     data = samples.pdf(pages=PAGES)
     extractor = PdfExtractor()
-    gc.freeze()  # as the sandbox worker does: the collector need not look at all of Django
+    gc.freeze()  # as in the sandbox worker, so that garbage collection ignores Django
     times = compare(
         {
             "PDFium": lambda: bare_pdfium(data),
@@ -108,7 +108,7 @@ def reading_markdown(count: int) -> bool:
 
 
 def pipeline(files: Sequence[tuple[str, bytes]]) -> dict[str, float]:
-    """CPU seconds of the intake, and from there to ready."""
+    """Return the CPU seconds of the intake, and from there to ready."""
     namespace_id = stage.new_namespace().pk
     started = cpu_seconds()
     for name, data in files:
@@ -140,7 +140,7 @@ def table(what: str, times: dict[str, float], whole: dict[str, float]) -> bool:
 
 
 def memory() -> bool:
-    """The same text in files of 5 and of 45 MB; the process that reads, and this one."""
+    """Measure the memory of the reader and of this process for files of 5 and of 45 MB."""
     from documents.ingestion.extraction import shared_sandbox_worker
     from documents.intake.media_types import BY_SUFFIX
 
@@ -153,7 +153,7 @@ def memory() -> bool:
             with tempfile.TemporaryFile() as file:
                 file.write(make(ballast=size * stage.MEGABYTE))
                 file.seek(0)
-                gc.collect()  # of what it took to make the file
+                gc.collect()  # memory used to generate the file
                 stage.reset_peak()
                 shared_sandbox_worker().extract(
                     file, media_type=BY_SUFFIX[suffix], name=f"a{suffix}"
@@ -166,7 +166,7 @@ def memory() -> bool:
 
 
 def many_small_files(count: int) -> bool:
-    """Wall time: the database's share counts here. The first and the last tenth are compared."""
+    """Measure wall time, including the database, and compare the first and the last tenth."""
     namespace_id = stage.new_namespace().pk
     text = samples.prose(600)
     part = count // 10

@@ -1,5 +1,5 @@
 """Other libraries and methods, set up as their documentation recommends, to compare with.
 
-`comparison` is the program; `libraries` and `passages` run in an environment of their own
-(requirements/peers.txt) and import nothing of ours.
+`comparison` is the program; `libraries` and `passages` run in a separate environment
+(requirements/peers.txt) and import none of our code.
 """

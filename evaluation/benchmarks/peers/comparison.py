@@ -1,10 +1,10 @@
-"""Ragsite beside other retrieval libraries: quality, speed, memory and disk, in one run.
+"""Compare Ragsite with other retrieval libraries: quality, speed, memory and disk, in one run.
 
     make bench DATA=FOLDER SETS="scifact cisi cacm" [SCALE=passages.jsonl.gz]
 
-All use the same documents, questions and model. Documents are embedded once, for everybody; what is
-timed is indexing without that, and questions with their embedding. Ours comes through the whole
-service over HTTP, chunked; the others index title and text at once, in their process.
+All use the same documents, questions and model. Documents are embedded once for all;
+indexing is timed without embedding, questions with it. Ours are chunked and go through the whole
+service over HTTP; the others index title and text as one, in their own process.
 """
 
 import argparse
@@ -147,7 +147,7 @@ def one_set(name: str, collection: BeirCollection, vectors: Any, model: Path, py
 
 
 def at_scale(path: Path, rows: int, embedder: Any, model: Path, python: Path) -> None:
-    """Speed and memory only. Vectors are means of the model's word vectors, for all alike."""
+    """Measure only speed and memory, with means of the model's word vectors for all."""
     from documents.accounts import keys
     from evaluation.benchmarks.data.vectors import WordVectors
     from evaluation.benchmarks.search.query import open_corpus
@@ -183,7 +183,7 @@ def at_scale(path: Path, rows: int, embedder: Any, model: Path, python: Path) ->
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", type=Path, help="Folder that holds the sets.")
+    parser.add_argument("--data", type=Path, help="Folder with the test collections.")
     parser.add_argument("--sets", nargs="*", default=["scifact", "cisi", "cacm"])
     parser.add_argument("--scale", type=Path, help="passages.jsonl.gz for the large run.")
     parser.add_argument("--rows", type=int, default=97_768)

@@ -1,7 +1,7 @@
-"""Other retrieval libraries, each as its documentation recommends, in a process of its own.
+"""Other retrieval libraries, each set up as its documentation recommends, in a separate process.
 
-Runs with the interpreter of requirements/peers.txt, where there is no Django: it imports nothing of
-ours. comparison.py prepares its folder and reads what it prints: one line of JSON.
+Runs with the interpreter of requirements/peers.txt, without Django, and imports none of our code.
+comparison.py prepares the folder and reads the output, which is one line of JSON.
 """
 
 import json
@@ -18,18 +18,18 @@ from typing import Any
 import numpy as np
 
 DEPTH = 100
-BATCH = 1000  # documents at a time, where a library does not take all at once
+BATCH = 1000  # documents at a time, for libraries that do not accept all at once
 
 
 class PrecomputedModel:
     """The same sentence-transformers model for all. Documents were embedded beforehand, once for
-    everybody; a question is embedded while the clock runs."""
+    all; embedding a question is part of the measured time."""
 
     def __init__(self, folder: Path) -> None:
         from sentence_transformers import SentenceTransformer
 
-        told = json.loads((folder / "model.json").read_text())
-        self.model = SentenceTransformer(told["path"], device="cpu")
+        settings = json.loads((folder / "model.json").read_text())
+        self.model = SentenceTransformer(settings["path"], device="cpu")
         import torch
 
         torch.set_num_threads(1)
@@ -37,7 +37,7 @@ class PrecomputedModel:
         texts = [row["text"] for row in _lines(folder / "documents.jsonl")]
         self.of_documents = dict(zip(texts, rows, strict=True))
         self.of_questions: dict[str, np.ndarray] = {}
-        if (folder / "questions.npy").exists():  # of another kind than the model's
+        if (folder / "questions.npy").exists():  # from another source than the model
             questions = [row["text"] for row in _lines(folder / "questions.jsonl")]
             kept = np.load(folder / "questions.npy")
             self.of_questions = dict(zip(questions, kept, strict=True))
@@ -64,7 +64,7 @@ class Peer(ABC):
     def ask(self, question: str) -> list[str]: ...
 
     def megabytes(self) -> float:
-        """The most that the process had, with the model in it."""
+        """Return the peak memory of the process, including the model."""
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -144,7 +144,7 @@ class Txtai(Peer):
 
 
 class Haystack(Peer):
-    """BM25 and vectors of its own store, joined by reciprocal rank fusion, as its tutorial does."""
+    """BM25 and vectors in its own store, joined by reciprocal rank fusion, as in its tutorial."""
 
     package = "haystack-ai"
 
@@ -233,7 +233,7 @@ def _llama_embedding(model: PrecomputedModel) -> Any:
 
 
 class LangChain(Peer):
-    """PGVector as documented, on a PostgreSQL of its own. It brings no lexical half."""
+    """PGVector as documented, on a separate PostgreSQL. It has no lexical search."""
 
     package = "langchain-postgres"
 
@@ -309,7 +309,7 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
 
 
 def postgres_megabytes(data: Path) -> float:
-    """What a PostgreSQL server and its children hold now, shared pages counted once."""
+    """Return the memory of a PostgreSQL server and its children, counting shared pages once."""
     server = (data / "postmaster.pid").read_text().split()[0]
     kilobytes = 0
     for process in Path("/proc").glob("[0-9]*"):
@@ -318,7 +318,7 @@ def postgres_megabytes(data: Path) -> float:
             if server in (process.name, parent):
                 rollup = (process / "smaps_rollup").read_text()
                 kilobytes += int(rollup.partition("\nPss:")[2].split()[0])
-        except OSError:  # gone meanwhile
+        except OSError:  # has ended in the meantime
             continue
     return kilobytes / 1024
 

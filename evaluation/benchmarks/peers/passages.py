@@ -1,7 +1,7 @@
-"""Passages that other libraries find for questions over a folder of texts, each set up plainly.
+"""Find passages for questions over a folder of texts with other libraries, in their usual set-up.
 
-Runs with the interpreter of requirements/peers.txt, where there is no Django: it imports nothing of
-ours. answers/context.py calls it and reads what it prints: one line of JSON.
+Runs with the interpreter of requirements/peers.txt, without Django, and imports none of our code.
+answers/context.py calls it and reads the output, which is one line of JSON.
 
     python passages.py SYSTEM FOLDER MODEL     (FOLDER: docs/ and questions.jsonl)
 """
@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-TOP = 20  # passages a question; the caller cuts them at its budget
+TOP = 20  # passages per question; the caller cuts them at its budget
 
 
 class MiniLm:
@@ -51,7 +51,7 @@ def ask_langchain(texts: list[str], questions: dict[str, str], model: MiniLm) ->
     pieces = splitter.create_documents(texts)
     store = InMemoryVectorStore(OurEmbeddings())
     store.add_documents(pieces)
-    # Its default splits at white space and keeps case and commas: that would be a weak opponent.
+    # Its default splits at white space and keeps case and commas, which would be a weak baseline.
     words = BM25Retriever.from_documents(
         pieces, preprocess_func=lambda text: re.findall(r"\w+", text.lower())
     )

@@ -13,7 +13,7 @@ SEPARATORS = ("\n\n", "\n", ".", "?", "!", " ", "")
 
 
 class RecursiveSplitter:
-    """`size` and `overlap` are in whatever `length` counts."""
+    """`size` and `overlap` are in the unit of `length`."""
 
     def __init__(self, length: Callable[[str], int], *, size: int, overlap: int) -> None:
         self.length = length

@@ -1,1 +1,1 @@
-"""Programs that measure search: its speed, and how good the ranking is on judged questions."""
+"""Programs that measure the speed of search, and the ranking on judged questions."""

@@ -1,9 +1,9 @@
-"""What query expansion by a small model does to the ranking: none, multi-query, step-back, HyDE.
+"""Measure the effect of query expansion by a small model: none, multi-query, step-back, HyDE.
 
     make bench-expansion DATA=FOLDER [ARGS="--questions 30"]   (xquad/xquad.en.json, beir/cisi)
 
-The model is SmolLM2-135M on this machine. Documents rank where their first passage does. The
-figures are those of this model: a capable one may well help.
+The model is SmolLM2-135M on this machine. A document has the rank of its first passage. The
+figures hold for this model; a more capable one may help.
 """
 
 import json
@@ -48,14 +48,14 @@ def xquad(path: Path) -> Paragraphs:
 
 
 def sample(queries: Mapping[str, str], number: int) -> dict[str, str]:
-    """Spread over the whole set, the same ones every time."""
+    """Choose questions spread over the whole set, always the same."""
     names = list(queries)
     step = max(1, len(names) // number)
     return {name: queries[name] for name in names[::step][:number]}
 
 
 def ranking(service: Service, question: str, kind: str, model: Any) -> tuple[list[str], bool]:
-    """Source addresses, best first, and whether the model gave something usable."""
+    """Return source addresses, best first, and whether the model's reply was usable."""
     from retrieval.answering.question.expansion import fuse_results, other_questions
     from retrieval.requests import Mode, SearchRequest
     from retrieval.search import search

@@ -1,9 +1,9 @@
-"""Is the page with the evidence found? Questions over annual reports, through the whole service.
+"""Measure whether the page with the evidence is found, for questions over annual reports.
 
     make bench-filings DATA=FOLDER      (pdfs/*.pdf and questions.jsonl)
 
-A question a line: `filing` (the PDF's name without its ending), `question`, and `evidence`, a list
-of {"page"} numbered from 1. Each is asked inside its filing, then of all of them.
+One question per line: `filing` (the PDF's name without its ending), `question`, and `evidence`, a
+list of {"page"} numbered from 1. Each is searched in its filing, then in all.
 """
 
 import json
@@ -47,7 +47,7 @@ def load_questions(path: Path) -> list[PageQuestion]:
 def rank_of_evidence(
     results: Sequence[Mapping[str, Any]], document_id: str, pages: frozenset[int]
 ) -> int | None:
-    """From 1; None if no result begins on such a page of that document."""
+    """Return the rank from 1; None if no result begins on such a page of that document."""
     for rank, hit in enumerate(results, start=1):
         if hit["document_id"] == document_id and hit["page"] in pages:
             return rank
@@ -79,7 +79,9 @@ def row(name: str, ranks: Sequence[int | None]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = arguments_for((__doc__ or "").splitlines()[0])
-    parser.add_argument("--misses", action="store_true", help="List what is not in the first 5.")
+    parser.add_argument(
+        "--misses", action="store_true", help="List questions whose page is not in the first 5."
+    )
     options = parser.parse_args(arguments)
     questions = load_questions(options.data / "questions.jsonl")
     set_up(options.home)

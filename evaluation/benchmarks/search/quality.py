@@ -1,9 +1,9 @@
-"""Retrieval quality on test collections, through the whole service, beside bm25s.
+"""Measure retrieval quality on test collections, through the whole service, compared with bm25s.
 
     make bench-quality DATA=FOLDER SETS="scifact cisi"   (folders in BEIR's layout)
 
-Documents come in by POST /ingest and are chunked by the default profile; every judged query goes
-through POST /query, and a document ranks where its first passage does. Vectors are kept between
+Documents are uploaded by POST /ingest and chunked by the default profile; every judged query goes
+through POST /query, and a document has the rank of its first passage. Vectors are kept between
 runs, and with --home the database too: then only the queries run again.
 """
 
@@ -32,11 +32,11 @@ SYSTEMS: dict[str, dict[str, str]] = {
 RESAMPLES = 10_000
 PACKAGES = ("Django", "pgvector", "sentence-transformers", "torch", "bm25s", "ir-measures")
 
-Scores = dict[str, np.ndarray]  # by measure one figure per query, in one order
+Scores = dict[str, np.ndarray]  # measure → one figure per query, in the same order
 
 
 def ask_bm25s(collection: BeirCollection) -> Run:
-    import bm25s  # here, because other benchmarks do without requirements/bench.txt
+    import bm25s  # here, because other benchmarks do not need requirements/bench.txt
     import Stemmer
 
     stemmer = Stemmer.Stemmer("english")
@@ -74,7 +74,7 @@ def judge(collection: BeirCollection, run: Run) -> Scores:
 
 
 def interval(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
-    """95 % of the mean difference when the queries are drawn again, in pairs."""
+    """Return the 95 % interval of the mean difference by a paired bootstrap."""
     chance = np.random.default_rng(7)
     gains = ours - theirs
     drawn = chance.integers(0, len(gains), (RESAMPLES, len(gains)))
@@ -105,14 +105,16 @@ def report(name: str, collection: BeirCollection, systems: Mapping[str, Scores])
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="Folder that holds the sets.")
+    parser.add_argument(
+        "--data", type=Path, required=True, help="Folder with the test collections."
+    )
     parser.add_argument("--sets", nargs="+", default=["scifact", "cisi", "cacm"])
     parser.add_argument("--home", type=Path, help="Keep the database here for the next run.")
     options = parser.parse_args(arguments)
     os.environ |= {
         "CACHE_RESULTS_SECONDS": "0",
         "RAGSITE_PG_FSYNC": "off",
-        "EMBEDDING_THREADS": "1",  # two wait for each other where a core is busy
+        "EMBEDDING_THREADS": "1",  # on a busy core, two threads wait for each other
     }
     stage.set_up(options.home)
     from django.conf import settings

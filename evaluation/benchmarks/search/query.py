@@ -1,10 +1,10 @@
-"""Speed of a query, as ratios within one run; recall of the vector index against exact search.
+"""Measure the speed of queries as ratios in one run, and the recall of the vector index.
 
     make bench-query DATA=passages.jsonl.gz [ROWS=97768]
 
-The floor is what no service with this model and this database could do without: embedding the
-question, and the two bare candidate statements. Everything is measured in turns, question by
-question, so that a slow moment of the machine hits all sides.
+The floor is the minimum for any service with this model and this database: embedding the question,
+and the two bare candidate statements. Everything is measured in turns, question by question, so
+that a slow moment of the machine affects all sides.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from evaluation.benchmarks.service.asking import both, middle
 
 PARTS = "embedding", "HNSW", "BM25 candidates"
 PACKAGES = ("Django", "pgvector", "sentence-transformers", "torch", "tantivy", "uvicorn")
-TENANTS = (0.001, 0.01, 0.1, 0.3)  # with so much of the corpus
+TENANTS = (0.001, 0.01, 0.1, 0.3)  # with these fractions of the corpus
 _NO_WORD = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -40,7 +40,7 @@ def say(line: str = "") -> None:
 
 
 def floor(bench: LegBench, text: str) -> tuple[float, float, float]:
-    """Seconds for the question's vector, and for each leg's bare statement."""
+    """Return the seconds for the question's vector, and for each leg's bare statement."""
     embed, vector = timed(lambda: bench.embedder.embed_query(text))
     with bench.inside():
         with last_statement() as sent:
@@ -52,8 +52,8 @@ def floor(bench: LegBench, text: str) -> tuple[float, float, float]:
 
 
 def whole_request(bench: LegBench, server: asking.Server, questions: Sequence[str]) -> None:
-    """Against the floor; then with its vector known, and then from the cache. Every other time the
-    request comes first: whoever comes second finds pages in the processor's caches."""
+    """Compare a request with the floor, with a known vector, and from the cache. Every other time
+    the request is measured first, because the second finds data in the processor's caches."""
     floors, fresh, warm, cached, plain = [], [], [], [], []
     answers, quicker, known = [], [], []
     encode = _library_encode(bench.embedder)
@@ -102,7 +102,7 @@ def whole_request(bench: LegBench, server: asking.Server, questions: Sequence[st
 
 
 def _library_encode(embedder: Any) -> Callable[[str], Any]:
-    """The same model as its library runs it, on one thread like ours."""
+    """Time the same model in its own library, on one thread like ours."""
     import torch
     from sentence_transformers import SentenceTransformer
 
@@ -113,7 +113,7 @@ def _library_encode(embedder: Any) -> Callable[[str], Any]:
 
 
 def count_statements(bench: LegBench, questions: Sequence[str]) -> str:
-    """In all threads, without BEGIN and COMMIT."""
+    """Count SQL statements in all threads, without BEGIN and COMMIT."""
     from django.db.backends.utils import CursorWrapper
 
     from retrieval.requests import SearchRequest
@@ -137,8 +137,8 @@ def count_statements(bench: LegBench, questions: Sequence[str]) -> str:
 
 
 def warm_up() -> None:
-    """Read the tables once, as a service that has been up for a day has: the floor's statements are
-    asked twice, so theirs is warm, too."""
+    """Read the tables once, like a service that has been running for a day. The statements of the
+    floor also run twice."""
     from evaluation.benchmarks.data.corpus import owner_rows
 
     owner_rows("SELECT sum(length(content)), sum(l2_norm(embedding)) FROM documents_chunk")
@@ -168,7 +168,7 @@ def build_tantivy(corpus: Any) -> Callable[[str], Any]:
 
 
 def ts_rank_or(bench: LegBench, text: str) -> Callable[[], Any]:
-    """PostgreSQL's own ranking over the same rows, as their owner: no policy in its way."""
+    """Time PostgreSQL's own ranking of the same rows, as the owner, without row-level security."""
     from evaluation.benchmarks.data.corpus import owner_rows
 
     ((wanted,),) = owner_rows(
@@ -205,7 +205,7 @@ def lexical_leg(bench: LegBench, kind: str, questions: Sequence[str]) -> None:
 
 
 def vector_leg(bench: LegBench, questions: Sequence[str]) -> None:
-    """Recall of the first ten, against numpy in single precision."""
+    """Measure the recall of the first ten, compared with numpy in single precision."""
     indexed, scanned, times = [], [], []
     for text in questions:
         vector = bench.vector_of(text)
@@ -250,7 +250,7 @@ def filtered(bench: LegBench, server: asking.Server, questions: Sequence[str]) -
 
 
 def small_tenants(bench: LegBench, questions: Sequence[str]) -> None:
-    """Others with fewer chunks in the same tables and the same vector index."""
+    """Measure tenants with fewer chunks in the same tables and vector index."""
     corpus = bench.corpus
     say(f"\n### Small tenants beside the large one, {len(questions)} questions\n")
     say("| chunks | share of the table | vector recall@10 | p50 / p95 in ms | plan |")
@@ -275,7 +275,7 @@ def small_tenants(bench: LegBench, questions: Sequence[str]) -> None:
 
 
 def _small_tenant(bench: LegBench, share: float) -> LegBench:
-    """With the first documents of the corpus as its own; as it is, if an earlier run made it."""
+    """Return a tenant with the first documents of the corpus, from an earlier run if it exists."""
     from documents.accounts import keys
     from documents.models import Namespace
     from evaluation.benchmarks.data.corpus import first_of, insert
@@ -314,7 +314,7 @@ def open_corpus(path: Path, *, rows: int, vectors: Any) -> Any:
         seconds, _ = timed(lambda: load(corpus))
         say(f"{len(texts)} chunks loaded and indexed in {seconds:.0f} s")
     elif tenant.chunk_count != rows:
-        raise SystemExit("This --home holds another number of rows: name another one.")
+        raise SystemExit("This --home has a different number of rows: use another one.")
     return corpus
 
 
@@ -327,7 +327,7 @@ def main() -> None:
         "--vectors",
         choices=["model", "words"],
         default="model",
-        help="The model's, or means of its word vectors: seconds instead of an hour.",
+        help="Those of the model, or means of its word vectors: seconds instead of an hour.",
     )
     parser.add_argument("--home", type=Path, help="Keep the database here for the next run.")
     options = parser.parse_args()

@@ -1,7 +1,7 @@
-"""Is a document found as well in a PDF as in plain text? `make bench-rendered DATA=FOLDER`.
+"""Compare retrieval from PDFs with that from plain text: `make bench-rendered DATA=FOLDER`.
 
-Every article of a test collection goes in twice, by POST /ingest: as a text file, and set as a PDF
-in one of several layouts. The same questions are asked of both.
+Every article of a test collection is uploaded twice by POST /ingest: as a text file, and as a PDF
+in one of several layouts. Both are searched with the same questions.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from evaluation.benchmarks.service import stage
 from evaluation.benchmarks.service.client import Service, open_service, say
 
 BATCH = 50
-MOST_LOST = 0.01  # of nDCG@10, by the PDFs
+MAX_LOSS = 0.01  # fraction of nDCG@10 that PDFs may lose
 PACKAGES = ("Django", "pypdfium2", "pypdf", "reportlab", "ir-measures")
 
 
@@ -29,7 +29,7 @@ def as_text(article: Article) -> bytes:
 def take_in(
     service: Service, collection: BeirCollection, suffix: str, layouts: Sequence[Layout] = ()
 ) -> None:
-    """As text files, or as PDFs in these layouts, one after the other."""
+    """Upload articles as text files, or as PDFs in these layouts in turn."""
     from django.core.files.uploadedfile import SimpleUploadedFile
 
     from documents.ingestion import terms
@@ -68,7 +68,9 @@ def found_by(service: Service, collection: BeirCollection, suffix: str) -> Any:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="Folder that holds the sets.")
+    parser.add_argument(
+        "--data", type=Path, required=True, help="Folder with the test collections."
+    )
     parser.add_argument("--sets", nargs="+", default=["cisi", "cacm"])
     parser.add_argument(
         "--layouts",
@@ -113,8 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         ratio = means["pdf"] / means["txt"]
         say(f"| {name} | {pairs} | {ratio:.3f}, difference 95 % [{low:+.4f}, {high:+.4f}] |")
-        kept = kept and ratio >= 1 - MOST_LOST
-    say(f"\n{'yes' if kept else 'NO'}: PDFs lose at most {MOST_LOST:.0%} of nDCG@10")
+        kept = kept and ratio >= 1 - MAX_LOSS
+    say(f"\n{'yes' if kept else 'NO'}: PDFs lose at most {MAX_LOSS:.0%} of nDCG@10")
     return 0 if kept else 1
 
 

@@ -1,8 +1,8 @@
-"""Does a cross-encoder help? nDCG@10 of the fused order with and without it, and its cost.
+"""Measure nDCG@10 of the fused order with and without a cross-encoder, and its cost.
 
     python -m evaluation.benchmarks.search.rerank --data BEIR/scifact --model DIRECTORY
 
-The first stage is bm25s plus all-MiniLM-L6-v2, min-max normalised and summed, a document at once.
+The first stage is bm25s plus all-MiniLM-L6-v2, min-max normalised and summed, by whole documents.
 """
 
 import argparse
@@ -21,11 +21,12 @@ from evaluation.benchmarks.data.beir import BeirCollection
 from retrieval.rerankers.base import RerankPassage
 from retrieval.rerankers.onnx import OnnxReranker
 
-WEIGHTS = (0.0, 0.3, 0.5, 0.7, 1.0)  # of the cross-encoder against the fused score
+WEIGHTS = (0.0, 0.3, 0.5, 0.7, 1.0)  # weights of the cross-encoder against the fused score
 
 
 def vectors(collection: BeirCollection, saved: Path) -> tuple[dict[str, Any], np.ndarray]:
-    """Query vectors by id and the documents' matrix, kept in `saved` because they take minutes."""
+    """Return query vectors by id and the documents' matrix, stored in `saved` as they take
+    minutes."""
     if not saved.exists():
         embedder = SentenceTransformersEmbedder(threads=1)
         documents = [v for batch in embedder.embed_documents(collection.texts) for v in batch]
@@ -49,7 +50,7 @@ def ndcg(ranked: list[str], relevant: dict[str, int], k: int = 10) -> float:
 
 
 def first_stage(collection: BeirCollection, saved: Path, depth: int = 50) -> dict[str, Any]:
-    """For each query the union of both legs' best, with the fused score of each, best first."""
+    """Return for each query the union of both legs' best with their fused scores, best first."""
     stemmer = Stemmer.Stemmer("english")
     index = bm25s.BM25(k1=0.9, b=0.4)
     tokens = bm25s.tokenize(collection.texts, stemmer=stemmer, show_progress=False)

@@ -1,4 +1,4 @@
-"""Each leg of a search by itself, in this process: what a whole request is compared with."""
+"""Run each leg of a search separately in this process, for comparison with a whole request."""
 
 import time
 import uuid
@@ -21,11 +21,11 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 @dataclass
 class LegBench:
-    """The corpus in its tables, and each leg by itself, in this process."""
+    """A loaded corpus, and each leg run separately in this process."""
 
     corpus: Any
     embedder: Any
-    vectors: Any  # by which the corpus was embedded
+    vectors: Any  # those with which the corpus was embedded
     tantivy: Any = None
     places: dict[uuid.UUID, int] = field(default_factory=dict)
 
@@ -89,7 +89,7 @@ class LegBench:
         )
 
     def nearest(self, vector: Sequence[float], rows: np.ndarray | None = None) -> set[int]:
-        """Exactly, by numpy, in single precision."""
+        """Return the exact nearest chunks, by numpy in single precision."""
         likeness = self.corpus.matrix @ np.asarray(vector, dtype=np.float32)
         if rows is not None:
             likeness = np.where(rows, likeness, -2)
@@ -101,7 +101,7 @@ class LegBench:
 
 @contextmanager
 def last_statement() -> Iterator[list[tuple[str, Any]]]:
-    """What was sent to the database; the last one is the leg's own."""
+    """Record the statements sent to the database; the last one is the leg's own."""
     from django.db import connection
 
     sent: list[tuple[str, Any]] = []
@@ -115,7 +115,7 @@ def last_statement() -> Iterator[list[tuple[str, Any]]]:
 
 
 def bare(sent: list[tuple[str, Any]]) -> float:
-    """Seconds of the statement alone, asked again in the same transaction."""
+    """Return the seconds of the statement alone, repeated in the same transaction."""
     from django.db import connection
 
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Questions for a corpus, a real web server to ask them of, and figures of how long it took."""
+"""Questions for a corpus, a real web server to answer them, and timings."""
 
 import os
 import random
@@ -28,7 +28,7 @@ PATIENCE = 120  # seconds until the server is up
 
 
 def natural_questions(texts: Sequence[str], number: int) -> list[str]:
-    """Some words in a row out of a sentence, asked about. The same ones every time."""
+    """Make questions from consecutive words of sentences, always the same."""
     chance = random.Random(11)  # noqa: S311
     questions: dict[str, None] = {}
     while len(questions) < number:
@@ -42,7 +42,7 @@ def natural_questions(texts: Sequence[str], number: int) -> list[str]:
 
 
 def keyword_questions(texts: Sequence[str], number: int) -> list[str]:
-    """Two or three longer words of one passage."""
+    """Make keyword queries of two or three longer words of one passage."""
     chance = random.Random(12)  # noqa: S311
     questions: dict[str, None] = {}
     while len(questions) < number:
@@ -53,7 +53,7 @@ def keyword_questions(texts: Sequence[str], number: int) -> list[str]:
 
 
 def middle(seconds: Sequence[float], share: float = 50) -> float:
-    """Milliseconds below which this percentage lies."""
+    """Return this percentile in milliseconds."""
     return float(np.percentile(seconds, share)) * 1000
 
 
@@ -82,13 +82,13 @@ class Server:
         return seconds, answer.json()
 
     def peak_megabytes(self) -> float:
-        """The most that the process had, with the model in it."""
+        """Return the peak memory of the process, including the model."""
         with open(f"/proc/{self.process}/status") as status:
             line = next(line for line in status if line.startswith("VmHWM"))
         return int(line.split()[1]) / 1024
 
     def throughput(self, queries: Sequence[str], *, clients: int, **options: Any) -> float:
-        """Answers per second."""
+        """Return responses per second."""
         started = time.perf_counter()
         with ThreadPoolExecutor(clients) as threads:
             list(threads.map(lambda query: self.ask(query, **options), queries))
@@ -133,7 +133,7 @@ def _free_port() -> int:
 
 
 def stages(answers: Sequence[Mapping[str, Any]]) -> str:
-    """The median milliseconds of each stage, as the service itself tells them."""
+    """Return the median milliseconds of each stage, as reported by the service."""
     times = [answer["diagnostics"]["times_ms"] for answer in answers]
     names = list(dict.fromkeys(name for each in times for name in each))
     return ", ".join(

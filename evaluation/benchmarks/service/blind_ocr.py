@@ -1,4 +1,5 @@
-"""An OCR engine that reads nothing but the picture's size: mutants meet decoders, not a model."""
+"""An OCR engine that returns only the picture's size, so that fuzzing tests decoders, not a
+model."""
 
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,6 @@ class BlindOcr(OcrEngine):
 
     def read(self, picture: "Image") -> list[Line]:
         width, height = picture.size
-        picture.tobytes()  # all of it must be there
+        picture.tobytes()  # fails if the picture is incomplete
         line = boxed(f"{width} by {height} pixels", 0, width, -height, 0)
         return [line._replace(box=(0.0, 0.0, 1.0, 1.0), confidence=1.0)]

@@ -1,4 +1,4 @@
-"""A test collection in a namespace of its own, filled and asked through the API."""
+"""A test collection in a separate namespace, filled and searched through the API."""
 
 import io
 import sys
@@ -14,7 +14,7 @@ from evaluation.benchmarks.service import stage
 DEPTH = 100
 BATCH = 100
 
-Run = dict[str, list[str]]  # by query the documents, best first
+Run = dict[str, list[str]]  # query → documents, best first
 
 
 def say(line: str = "") -> None:
@@ -24,7 +24,7 @@ def say(line: str = "") -> None:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One collection in a namespace of its own, spoken to as a client does."""
+    """One collection in a separate namespace, used through the API like a client."""
 
     client: Any
     namespace_id: Any
@@ -43,14 +43,14 @@ class Service:
         return answer.json()
 
     def take_in(self, collection: BeirCollection) -> None:
-        """What is there already, from an earlier run, is answered as a duplicate and costs little.
+        """Upload the articles. Those from an earlier run are duplicates and cost little.
 
-        An article without a text is known by its title: that is then what it says.
+        The title is the text of an article without one.
         """
         from documents.ingestion import terms
         from documents.jobs import queue
 
-        queue.requeue_stalled()  # what an earlier run left when it was killed
+        queue.requeue_stalled()  # left over from an earlier run that was killed
         started, indexed = time.monotonic(), 0
         documents = [
             {
@@ -70,8 +70,8 @@ class Service:
         say(f"{indexed} documents indexed in {time.monotonic() - started:.0f} s")
 
     def embed_ahead(self, documents: Sequence[Mapping[str, str]]) -> None:
-        """All chunks at once, sorted by length, is many times faster than document by document;
-        the pipeline then finds every vector among the kept ones."""
+        """Embed all chunks at once, sorted by length, which is many times faster than by document;
+        the pipeline then finds every vector in the store."""
         from documents.chunking.context_headers import with_headers
         from documents.extractors import extractor_for
         from documents.profiles import profiles
@@ -125,7 +125,7 @@ def open_service(name: str) -> Service:
 
 
 def describe(service: Service) -> str:
-    """What the collection became: a wrong language would hide whole documents from words."""
+    """Describe the collection, with languages: a wrong one would break search by words."""
     from documents.models import Document, Namespace
     from ragsite.database.tenancy import namespace
 

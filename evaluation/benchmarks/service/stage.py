@@ -1,4 +1,4 @@
-"""A service of its own for a benchmark: a new home, an embedded database, vectors by hashing.
+"""A separate service for a benchmark: a new home, an embedded database, vectors by hashing.
 
 Import this before anything that needs Django.
 """
@@ -32,7 +32,7 @@ READING_CODES = frozenset(
 
 
 def set_up_settings(home: Path | None = None, *, settings: str = "ragsite.settings") -> Path:
-    """Django with a home of its own, which is gone when the process ends unless it is named."""
+    """Set up Django with a temporary home, which is deleted at the end unless a name is given."""
     if home is None:
         home = Path(tempfile.mkdtemp(prefix="rs-"))
         atexit.register(shutil.rmtree, home, ignore_errors=True)
@@ -49,7 +49,7 @@ def set_up_settings(home: Path | None = None, *, settings: str = "ragsite.settin
 
 
 def set_up(home: Path | None = None, *, settings: str = "ragsite.settings") -> None:
-    """The same with a database."""
+    """Do the same with a database."""
     set_up_settings(home, settings=settings)
     from django.conf import settings as configured
     from django.core.management import call_command
@@ -66,7 +66,7 @@ def set_up(home: Path | None = None, *, settings: str = "ragsite.settings") -> N
 
 
 def new_namespace(name: str = "hashing") -> Any:
-    """On a profile like the default one, but without a model; or on the default one itself."""
+    """Create a namespace with the default profile, or with one like it without a model."""
     from documents.accounts import keys
     from documents.models import IndexProfile
     from ragsite.database.tenancy import operator
@@ -90,7 +90,7 @@ def new_namespace(name: str = "hashing") -> Any:
 
 
 def work(each: Callable[[], None] = lambda: None) -> int:
-    """Do what a worker would, here and now, until nothing is left; `each` after every job."""
+    """Run all jobs in this process like a worker, calling `each` after every job."""
     from documents.ingestion.pipeline import ingest
     from documents.jobs import heartbeat, queue
 
@@ -108,7 +108,7 @@ def reset_peak() -> None:
 
 
 def peak_bytes() -> int:
-    """The most memory this process has had since `reset_peak`."""
+    """Return the peak memory of this process since `reset_peak`."""
     with open("/proc/self/status") as status:
         line = next(line for line in status if line.startswith("VmHWM"))
     return int(line.split()[1]) * 1024

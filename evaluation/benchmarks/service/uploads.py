@@ -1,4 +1,4 @@
-"""A folder of files in a service of its own: uploaded by POST /ingest, indexed by the pipeline."""
+"""A folder of files in a separate service: uploaded by POST /ingest, indexed by the pipeline."""
 
 import argparse
 import os
@@ -21,7 +21,7 @@ def arguments_for(description: str) -> argparse.ArgumentParser:
 
 
 def set_up(home: Path | None) -> Any:
-    """The service's settings on a database of its own; the embedder keeps vectors between runs."""
+    """Set up the service with a separate database; the embedder keeps vectors between runs."""
     os.environ |= {
         "CACHE_RESULTS_SECONDS": "0",
         "RAGSITE_PG_FSYNC": "off",
@@ -39,7 +39,7 @@ def set_up(home: Path | None) -> Any:
 
 
 def open_with(name: str, paths: Sequence[Path]) -> Service:
-    """A namespace with these files in it, searchable; what an earlier run left is kept."""
+    """Return a namespace with these files, searchable; files from an earlier run are kept."""
     from django.core.files.uploadedfile import SimpleUploadedFile
 
     from documents.ingestion import terms
@@ -72,7 +72,7 @@ def open_with(name: str, paths: Sequence[Path]) -> Service:
 
 
 def unread(service: Service) -> list[str]:
-    """Which documents cannot be searched, and why; a benchmark without them says little."""
+    """List documents that cannot be searched, and why, because the figures are then incomplete."""
     from documents.models import Document
     from ragsite.database.tenancy import namespace
 
@@ -82,7 +82,7 @@ def unread(service: Service) -> list[str]:
 
 
 def documents_by_name(service: Service) -> dict[str, str]:
-    """By file name the document's id."""
+    """Map file names to document ids."""
     from documents.models import DocumentVersion
     from ragsite.database.tenancy import namespace
 

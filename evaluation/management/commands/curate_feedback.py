@@ -7,12 +7,12 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError, CommandParser
 from rest_framework.exceptions import ValidationError
 
+from documents.api.fields import MomentField
 from evaluation.golden.feedback import USEFUL, curate
 from evaluation.management.options import find_tenant
 from evaluation.models import Feedback, GoldenSet
 from ragsite.database.tenancy import namespace
 from ragsite.platform.wording import plural
-from retrieval.api.filters import MomentField
 
 
 class Command(BaseCommand):

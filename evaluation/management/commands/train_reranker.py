@@ -16,7 +16,7 @@ from evaluation.management.options import (
     quiet_search_log,
 )
 from ragsite.database.tenancy import namespace
-from retrieval import learned_models
+from retrieval.learned import learned_models
 from retrieval.rerankers.linear import FEATURES
 
 FAILED, NOT_BETTER = 1, 2

@@ -18,6 +18,7 @@ from documents.admin.visible import only_visible
 from documents.models import Chunk, TermStatistics
 from documents.models.terms import ChunkTerms
 from documents.text.lexemes import prepare
+from ragsite.platform.wording import plural
 
 from .page import ChunkPages
 
@@ -28,7 +29,7 @@ NAMESPACES = 100  # whose languages are considered
 
 @admin.register(Chunk)
 class ChunkAdmin(ChunkPages):
-    list_display = ("passage", "namespace", "profile", "kind", "shown_tokens", "pages", "beginning")
+    list_display = ("passage", "beginning", "namespace", "profile")
     list_display_links = None
     list_filter = ("kind", "namespace", "profile")
     list_select_related = ("document", "namespace", "profile")
@@ -37,7 +38,7 @@ class ChunkAdmin(ChunkPages):
     ordering = ("id",)
     sortable_by = ()
     search_fields = ("content",)
-    search_help_text = "Words as they stand in the chunk, or the id of a chunk."
+    search_help_text = "Words of a chunk, or its id"
     paginator = BoundedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
@@ -80,24 +81,13 @@ class ChunkAdmin(ChunkPages):
     @admin.display(description="chunk")
     def passage(self, chunk: Chunk) -> SafeString:
         return format_html(
-            '<a href="{}"><span class="doc-title">{}</span></a>'
-            '<small class="doc-source">{} · {}</small>',
+            '<a class="doc-title" href="{}">{}</a>'
+            '<small class="doc-source">{}</small><small class="doc-source">{}</small>',
             reverse("admin:documents_chunk_change", args=[chunk.pk]),
             str(chunk.document)[:120],
-            f"chunk {chunk.ordinal}",
             chunk.section[:160] or "no section",
+            f"chunk {chunk.ordinal}, {chunk.kind}, {plural(chunk.tokens, 'token')}{_pages(chunk)}",
         )
-
-    @admin.display(description="tokens")
-    def shown_tokens(self, chunk: Chunk) -> str:
-        return f"{chunk.tokens:,}"
-
-    @admin.display(description="page")
-    def pages(self, chunk: Chunk) -> str:
-        if chunk.page_start is None:
-            return "–"
-        last = chunk.page_end or chunk.page_start
-        return f"{chunk.page_start}" if last == chunk.page_start else f"{chunk.page_start}–{last}"
 
     @admin.display(description="content")
     def beginning(self, chunk: Any) -> str:
@@ -117,3 +107,12 @@ def _with_words(request: HttpRequest, words: str) -> QuerySet[Any]:
     for configuration in sorted({"simple", "english"}.union(*counted)):
         matches |= Q(search_vector=SearchQuery(running, config=configuration))
     return terms.filter(matches).order_by().values("pk")[:FOUND]
+
+
+def _pages(chunk: Chunk) -> str:
+    if chunk.page_start is None:
+        return ""
+    last = chunk.page_end or chunk.page_start
+    if last == chunk.page_start:
+        return f", page {chunk.page_start}"
+    return f", pages {chunk.page_start} to {last}"

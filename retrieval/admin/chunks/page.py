@@ -20,6 +20,7 @@ from retrieval.requests import SearchRequest
 
 MAX_QUESTION = 2000  # characters
 NEIGHBOURS = 10
+DEFAULTS = {"k": "10", "mode": "hybrid", "rerank": "auto"}
 
 
 class TraceForm(forms.Form):
@@ -55,8 +56,8 @@ class ChunkPages(ReadOnlyAdmin):
         if not self.has_view_permission(request) or request.method == "POST":
             raise PermissionDenied
         chunk = self._find(request, object_id)
-        form = TraceForm(request.GET if "question" in request.GET else None)
-        around = self._around(request, chunk)
+        form = TraceForm({**DEFAULTS, **request.GET.dict()} if "question" in request.GET else None)
+        around = _around(chunk)
         context = {
             **self.admin_site.each_context(request),
             "title": f"{str(chunk.document)[:120]}, chunk {chunk.ordinal}",
@@ -85,10 +86,12 @@ class ChunkPages(ReadOnlyAdmin):
             raise Http404
         return found
 
-    def _around(self, request: HttpRequest, chunk: Chunk) -> dict[int, Chunk]:
-        beside = Q(ordinal=chunk.ordinal + 1) | Q(ordinal=chunk.ordinal - 1)
-        chunks = Chunk.objects.filter(beside, version=chunk.version_id, profile=chunk.profile_id)
-        return {found.ordinal: found for found in chunks.only("pk", "ordinal")}
+
+def _around(chunk: Chunk) -> dict[int, Chunk]:
+    """The chunks before and after it, by ordinal."""
+    beside = Q(ordinal=chunk.ordinal + 1) | Q(ordinal=chunk.ordinal - 1)
+    chunks = Chunk.objects.filter(beside, version=chunk.version_id, profile=chunk.profile_id)
+    return {found.ordinal: found for found in chunks.only("pk", "ordinal")}
 
 
 def _vector(chunk: Chunk) -> dict[str, Any]:

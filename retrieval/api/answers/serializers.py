@@ -10,6 +10,7 @@ from documents.api.serializers import SpanSerializer, StrictSerializer
 from documents.language_models.base import Message
 from ragsite.platform.errors import ApiError
 from retrieval.answering.requests import AnswerRequest
+from retrieval.api.hit_shapes import FACT, OF_PASSAGES, FactNoteSerializer
 from retrieval.api.serializers import (
     MAX_QUERY_LENGTH,
     DiagnosticsSerializer,
@@ -159,9 +160,10 @@ class AnswerCitationSerializer(serializers.Serializer):
     end_page_number = serializers.IntegerField(
         allow_null=True, help_text="The page after the last one, as in Anthropic's page_location."
     )
-    document_id = serializers.UUIDField()
-    document_version = serializers.IntegerField()
-    chunk_id = serializers.UUIDField()
+    document_id = serializers.UUIDField(allow_null=True, help_text=OF_PASSAGES)
+    document_version = serializers.IntegerField(allow_null=True, help_text=OF_PASSAGES)
+    chunk_id = serializers.UUIDField(allow_null=True, help_text=OF_PASSAGES)
+    fact = FactNoteSerializer(allow_null=True, help_text=FACT)
     section = serializers.CharField()
     source_uri = serializers.CharField()
     checksum = serializers.CharField(help_text="SHA-256 of `cited_text` in UTF-8.")
@@ -180,9 +182,10 @@ class SourceSerializer(serializers.Serializer):
     id = serializers.CharField(
         help_text="The id in the marker [cite:ID]. Valid only in this answer."
     )
-    document_id = serializers.UUIDField()
-    document_version = serializers.IntegerField()
-    chunk_id = serializers.UUIDField()
+    document_id = serializers.UUIDField(allow_null=True, help_text=OF_PASSAGES)
+    document_version = serializers.IntegerField(allow_null=True, help_text=OF_PASSAGES)
+    chunk_id = serializers.UUIDField(allow_null=True, help_text=OF_PASSAGES)
+    fact = FactNoteSerializer(allow_null=True, help_text=FACT)
     title = serializers.CharField()
     source_uri = serializers.CharField()
     section = serializers.CharField()

@@ -17,6 +17,7 @@ from retrieval.answering.requests import (
     TextEvent,
     Uncertainty,
 )
+from retrieval.api.hit_shapes import ids_of
 from retrieval.api.serializers import diagnostics_of
 
 Shape = dict[str, Any]
@@ -59,9 +60,8 @@ def shape_of_citation(citation: Citation, evidence: Iterable[Evidence]) -> Shape
         "end_char_index": citation.end,
         "start_page_number": first,
         "end_page_number": None if last is None else last + 1,
-        "document_id": hit.candidate.document_id,
-        "document_version": hit.document_version,
-        "chunk_id": hit.candidate.chunk_id,
+        **ids_of(hit),
+        "fact": hit.fact,
         "section": hit.section,
         "source_uri": hit.source_uri,
         "checksum": hashlib.sha256(citation.cited_text.encode()).hexdigest(),
@@ -76,9 +76,8 @@ def shape_of_source(evidence: Evidence, *, cited: bool | None = None) -> Shape:
     hit = evidence.hit
     return {
         "id": evidence.id,
-        "document_id": hit.candidate.document_id,
-        "document_version": hit.document_version,
-        "chunk_id": hit.candidate.chunk_id,
+        **ids_of(hit),
+        "fact": hit.fact,
         "title": hit.title,
         "source_uri": hit.source_uri,
         "section": hit.section,
@@ -151,7 +150,7 @@ def _value(value: StatedValue, evidence: Evidence | None) -> Shape:
     return {
         "text": value.text,
         "source_id": value.evidence_id,
-        "document_id": evidence.hit.candidate.document_id if evidence else None,
+        "document_id": ids_of(evidence.hit)["document_id"] if evidence else None,
         "span": {"start": value.start, "end": value.end},
         "as_of": value.as_of,
     }

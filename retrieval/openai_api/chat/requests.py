@@ -15,7 +15,7 @@ from retrieval.api.filters import FiltersField
 from retrieval.openai_api.asking import (
     MAX_METADATA,
     ROLES,
-    Turn,
+    InputTurn,
     answer_request,
     role_of,
     supported_options,
@@ -191,7 +191,7 @@ def chat_request_of(data: Any) -> ChatCompletionRequest:
     )
 
 
-def _turn(message: Any, param: str) -> Turn:
+def _turn(message: Any, param: str) -> InputTurn:
     role = role_of(message, param)
     known = MESSAGE_FIELDS | (ANSWERED_FIELDS if role == "assistant" else frozenset())
     for name, value in message.items():
@@ -202,4 +202,4 @@ def _turn(message: Any, param: str) -> Turn:
     if content is None and role == "assistant":
         content = ""
     text = text_of(content, f"{param}.content", part_types=("text",))
-    return Turn(role, text, f"{param}.content")
+    return InputTurn(role, text, f"{param}.content")

@@ -13,7 +13,7 @@ from retrieval.answering.requests import AnswerRequest
 from retrieval.api.filters import FiltersField
 from retrieval.openai_api.asking import (
     MAX_METADATA,
-    Turn,
+    InputTurn,
     answer_request,
     role_of,
     supported_options,
@@ -158,16 +158,16 @@ def _check_tool_choice(data: Any, tool: FileSearch | None, options: Mapping[str,
             raise invalid_parameter(name, f"{name} cannot be combined with the tool's own options.")
 
 
-def _turns(given: Any) -> list[Turn]:
+def _turns(given: Any) -> list[InputTurn]:
     if isinstance(given, str):
-        return [Turn("user", text_of(given, "input", part_types=()), "input")]
+        return [InputTurn("user", text_of(given, "input", part_types=()), "input")]
     if not isinstance(given, list) or not 0 < len(given) <= MAX_ITEMS:
         raise invalid_parameter("input", f"input must be text, or 1 to {MAX_ITEMS} messages.")
     found = (_turn(item, f"input.{number}") for number, item in enumerate(given))
     return [turn for turn in found if turn is not None]
 
 
-def _turn(item: Any, param: str) -> Turn | None:
+def _turn(item: Any, param: str) -> InputTurn | None:
     """None: what was found for an earlier question, which is searched for anew where it matters."""
     kind = item.get("type", "message") if isinstance(item, dict) else "message"
     if kind == "file_search_call":
@@ -180,4 +180,4 @@ def _turn(item: Any, param: str) -> Turn | None:
             raise unsupported_parameter(f"{param}.{name}")
     parts = PART_TYPES.get(role, ("input_text", "text"))
     text = text_of(item.get("content"), f"{param}.content", part_types=parts)
-    return Turn(role, text, f"{param}.content")
+    return InputTurn(role, text, f"{param}.content")

@@ -1,6 +1,7 @@
 """Pages as pictures: drawn in the sandbox, with the passage's place, through the signed link."""
 
 import io
+from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.core.files.storage import default_storage
 from django.test import Client
 from PIL import Image
 
+from documents.extractors.drawing import pages
 from documents.extractors.drawing.words import find, occurrences_before
 from documents.models import Document, DocumentVersion
 from documents.pages import drawing
@@ -160,6 +162,26 @@ def test_the_original_is_for_people_who_are_signed_in(
     assert download.status_code == 200
     assert download.headers["Content-Disposition"].startswith("attachment")
     assert "original" in client.get(path_of(document)).content.decode()
+
+
+def drawn_directly(data: bytes, **wanted: Any) -> dict[str, Any]:
+    return pages.draw(io.BytesIO(data), "application/pdf", pages.Drawing(**wanted))
+
+
+def test_the_size_of_a_page_does_not_decide_the_size_of_its_picture():
+    for box in (b"[0 0 14400 14400]", b"[0 0 1 14000]", b"[0 0 2 2]"):
+        data = make_pdf([FIRST]).replace(b"[0 0 595 842]", box)
+        picture = b64decode(drawn_directly(data, page=1, side=9000)["picture"])
+        width, height = Image.open(io.BytesIO(picture)).size
+        assert max(width, height) <= pages.MAX_SIDE
+
+
+def test_marks_follow_the_page_when_it_is_turned():
+    turned = make_pdf([FIRST]).replace(b"[0 0 595 842]", b"[0 0 595 842] /Rotate 90")
+    (upright,) = drawn_directly(make_pdf([FIRST]), page=1, passage="Boats rest.")["marks"]
+    (on_its_side,) = drawn_directly(turned, page=1, passage="Boats rest.")["marks"]
+    left, top, right, bottom = upright
+    assert on_its_side == pytest.approx((1 - bottom, left, 1 - top, right), abs=0.002)
 
 
 @pytest.mark.parametrize(

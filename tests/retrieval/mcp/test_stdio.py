@@ -79,7 +79,7 @@ def test_an_agent_searches_reads_and_is_kept_from_writing(
         return tools, first, fetched.structured_content, resources.resources, denied
 
     tools, first, fetched, resources, denied = talk(act, key=key, era=era)
-    assert tools == {"search", "fetch", "ask", "list_documents"}
+    assert tools == {"search", "fetch", "ask", "list_documents", "recall"}
     assert first["title"] == "The Harbour"
     assert fetched["metadata"]["quote"] in fetched["text"]
     assert len(resources) == 3

@@ -13,8 +13,8 @@ from ...client import Api
 from ..tool_calls import ids_of
 from .agent import Agent
 
-READING = {"search", "fetch", "ask", "list_documents"}
-WRITING = {"index_document", "delete_document"}
+READING = {"search", "fetch", "ask", "list_documents", "recall"}
+WRITING = {"index_document", "delete_document", "remember", "forget"}
 
 
 def text_of(tenant: Namespace, document_id: str) -> str:
@@ -36,7 +36,7 @@ def test_a_key_is_shown_the_tools_that_it_may_use(
     for name, tool in tools.items():
         assert tool.title
         assert tool.annotations.read_only_hint is (name in READING)
-        assert tool.annotations.destructive_hint is (name == "delete_document")
+        assert tool.annotations.destructive_hint is (name in ("delete_document", "forget"))
         assert tool.input_schema["additionalProperties"] is False
         assert not {"ragSearch", "get_job", "search_documents"} & set(tool.description.split())
     assert tools["search"].input_schema["required"] == ["query"]

@@ -19,7 +19,18 @@ from .errors import (
     UnexpectedResponse,
 )
 from .events import AnswerEvent, Cited, Delta, Failed, Finished, Sources
-from .models import Answer, AnswerCitation, Document, Hit, IngestAnswer, Job, QueryAnswer
+from .models import (
+    Answer,
+    AnswerCitation,
+    Document,
+    Hit,
+    IngestAnswer,
+    Job,
+    QueryAnswer,
+    Remembered,
+    Turn,
+)
+from .options import NewTurn
 from .streams import AnswerStream, AsyncAnswerStream
 
 __all__ = [
@@ -42,16 +53,19 @@ __all__ = [
     "IngestAnswer",
     "InvalidRequest",
     "Job",
+    "NewTurn",
     "NotAuthenticated",
     "NotFound",
     "PermissionDenied",
     "QueryAnswer",
     "RagsiteError",
     "RateLimited",
+    "Remembered",
     "ServerError",
     "Sources",
     "StreamBroken",
     "TimedOut",
+    "Turn",
     "Unavailable",
     "UnexpectedResponse",
 ]

@@ -13,8 +13,28 @@ from .calls import Call
 from .errors import ConnectionFailed, StreamBroken, connection_error, error_of, retry_after_of
 from .events import EventParser, job_event
 from .ingestion import IngestOptions, brought_up_to_date, server_wait, unfinished
-from .models import Answer, Document, Feedback, IngestAnswer, Job, QueryAnswer, Removal, Text, Usage
-from .options import AnswerOptions, FeedbackOptions, QueryOptions, TextDocument
+from .models import (
+    Answer,
+    Document,
+    Feedback,
+    IngestAnswer,
+    Job,
+    QueryAnswer,
+    Remembered,
+    Removal,
+    Text,
+    Turn,
+    TurnErasure,
+    Usage,
+)
+from .options import (
+    AnswerOptions,
+    FeedbackOptions,
+    MemoryOptions,
+    NewTurn,
+    QueryOptions,
+    TextDocument,
+)
 from .settings import Settings
 from .streams import AsyncAnswerStream
 from .uploads import FileInput, ProgressCallback, Upload
@@ -164,6 +184,36 @@ class AsyncClient:
 
     async def delete_document(self, document_id: str) -> Removal:
         return await self._run(calls.delete_document(document_id))
+
+    async def remember_turns(
+        self, turns: Sequence[NewTurn], *, session: str, user: str = "", wait: float = 0.0
+    ) -> Remembered:
+        """Store turns of a conversation, each once; searchable after at most `wait` seconds."""
+        fields: dict[str, Any] = {"session": session, "wait": server_wait(wait)}
+        named = {"user": user} if user else {}
+        return await self._run(calls.remember_turns(turns, {**fields, **named}))
+
+    async def search_memories(self, query: str, **options: Unpack[MemoryOptions]) -> QueryAnswer:
+        """Passages of conversations, best first; `chunk_metadata.turns` says who spoke when."""
+        return await self._run(calls.search_memories(query, options))
+
+    async def memories(
+        self, *, session: str | None = None, user: str | None = None
+    ) -> AsyncIterator[Turn]:
+        """All turns in the order in which they were said, fetched page by page."""
+        filters = {"session": session, "user": user, "limit": "200"}
+        cursor, is_first = "", True
+        while cursor or is_first:
+            page = await self._run(calls.memories(filters, cursor))
+            for turn in page.results:
+                yield turn
+            cursor, is_first = page.cursor, False
+
+    async def delete_turn(self, turn_id: str) -> TurnErasure:
+        return await self._run(calls.delete_turn(turn_id))
+
+    async def delete_session(self, session: str, *, user: str | None = None) -> TurnErasure:
+        return await self._run(calls.delete_session(session, user))
 
     async def feedback(self, **fields: Unpack[FeedbackOptions]) -> Feedback:
         """Of a `query_id`: `useful`, `selected_chunk_ids` or `comment`."""

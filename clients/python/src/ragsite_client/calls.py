@@ -9,8 +9,21 @@ import httpx2
 from pydantic import BaseModel, ValidationError
 
 from .errors import UnexpectedResponse, error_of
-from .models import Answer, Document, Feedback, IngestAnswer, Job, QueryAnswer, Removal, Text, Usage
-from .options import TextDocument
+from .models import (
+    Answer,
+    Document,
+    Feedback,
+    IngestAnswer,
+    Job,
+    QueryAnswer,
+    Remembered,
+    Removal,
+    Text,
+    Turn,
+    TurnErasure,
+    Usage,
+)
+from .options import NewTurn, TextDocument
 from .settings import Settings
 from .uploads import Upload
 
@@ -156,3 +169,36 @@ def feedback(fields: Any) -> Call[Feedback]:
 
 def usage() -> Call[Usage]:
     return Call("GET", "usage", Usage.model_validate, is_repeatable=True)
+
+
+def remember_turns(turns: Sequence[NewTurn], fields: dict[str, Any]) -> Call[Remembered]:
+    """Repeatable: the same turn again is no second one."""
+    return Call(
+        *("POST", "memories", Remembered.model_validate),
+        json={"turns": list(turns), **fields},
+        is_repeatable=True,
+        extra_seconds=float(fields.get("wait", 0)),
+    )
+
+
+def search_memories(text: str, options: Any) -> Call[QueryAnswer]:
+    body = {"query": text, **options}
+    return Call(
+        "POST", "memories/search", QueryAnswer.model_validate, json=body, is_repeatable=True
+    )
+
+
+def memories(filters: dict[str, str | None], cursor: str) -> Call[Page[Turn]]:
+    params = {name: value for name, value in filters.items() if value is not None}
+    if cursor:
+        params["cursor"] = cursor
+    return Call("GET", "memories", _page_of(Turn), params=params, is_repeatable=True)
+
+
+def delete_turn(turn_id: str) -> Call[TurnErasure]:
+    return Call("DELETE", _path("memories", turn_id), TurnErasure.model_validate)
+
+
+def delete_session(session: str, user: str | None) -> Call[TurnErasure]:
+    params = {"session": session} if user is None else {"session": session, "user": user}
+    return Call("DELETE", "memories", TurnErasure.model_validate, params=params)

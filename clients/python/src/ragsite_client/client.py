@@ -12,8 +12,28 @@ from .calls import Call
 from .errors import ConnectionFailed, StreamBroken, connection_error, error_of, retry_after_of
 from .events import EventParser, job_event
 from .ingestion import IngestOptions, brought_up_to_date, server_wait, unfinished
-from .models import Answer, Document, Feedback, IngestAnswer, Job, QueryAnswer, Removal, Text, Usage
-from .options import AnswerOptions, FeedbackOptions, QueryOptions, TextDocument
+from .models import (
+    Answer,
+    Document,
+    Feedback,
+    IngestAnswer,
+    Job,
+    QueryAnswer,
+    Remembered,
+    Removal,
+    Text,
+    Turn,
+    TurnErasure,
+    Usage,
+)
+from .options import (
+    AnswerOptions,
+    FeedbackOptions,
+    MemoryOptions,
+    NewTurn,
+    QueryOptions,
+    TextDocument,
+)
 from .settings import Settings
 from .streams import AnswerStream
 from .uploads import FileInput, ProgressCallback, Upload
@@ -165,6 +185,33 @@ class Client:
 
     def delete_document(self, document_id: str) -> Removal:
         return self._run(calls.delete_document(document_id))
+
+    def remember_turns(
+        self, turns: Sequence[NewTurn], *, session: str, user: str = "", wait: float = 0.0
+    ) -> Remembered:
+        """Store turns of a conversation, each once; searchable after at most `wait` seconds."""
+        fields: dict[str, Any] = {"session": session, "wait": server_wait(wait)}
+        named = {"user": user} if user else {}
+        return self._run(calls.remember_turns(turns, {**fields, **named}))
+
+    def search_memories(self, query: str, **options: Unpack[MemoryOptions]) -> QueryAnswer:
+        """Passages of conversations, best first; `chunk_metadata.turns` says who spoke when."""
+        return self._run(calls.search_memories(query, options))
+
+    def memories(self, *, session: str | None = None, user: str | None = None) -> Iterator[Turn]:
+        """All turns in the order in which they were said, fetched page by page."""
+        filters = {"session": session, "user": user, "limit": "200"}
+        cursor, is_first = "", True
+        while cursor or is_first:
+            page = self._run(calls.memories(filters, cursor))
+            yield from page.results
+            cursor, is_first = page.cursor, False
+
+    def delete_turn(self, turn_id: str) -> TurnErasure:
+        return self._run(calls.delete_turn(turn_id))
+
+    def delete_session(self, session: str, *, user: str | None = None) -> TurnErasure:
+        return self._run(calls.delete_session(session, user))
 
     def feedback(self, **fields: Unpack[FeedbackOptions]) -> Feedback:
         """Of a `query_id`: `useful`, `selected_chunk_ids` or `comment`."""

@@ -1,11 +1,11 @@
 """What the API answers. Fields that a newer server adds are kept."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 1d4583823109bfe0.
+# Made by generate.py, not by hand. Schema 79c813de9380eaaf.
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, RootModel
 from datetime import datetime
-from typing import Any
+from typing import Any, Optional, Union
 
 
 class AnswerSentence(BaseModel):
@@ -96,6 +96,36 @@ class Dropped(BaseModel):
     reason: str
 
 
+class FactScore(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    fact_id: str
+    score: float
+    """
+    relevance × certainty × decay
+    """
+    relevance: float
+    certainty: float
+    decay: float
+    age_days: float
+    """
+    Since it was last verified.
+    """
+    half_life_days: float | None
+    """
+    null: it never ages.
+    """
+    vector: float | None
+    """
+    Cosine similarity.
+    """
+    lexical: float | None
+    """
+    Weight of the words it holds.
+    """
+
+
 class Failure(BaseModel):
     model_config = ConfigDict(
         extra="allow",
@@ -112,6 +142,14 @@ class Heading(BaseModel):
     title: str
     start: int
     end: int
+
+
+class JsonValue(
+    RootModel[
+        Union[bool | float | None, str, list[Optional["JsonValue"]], dict[str, Any]]
+    ]
+):
+    root: Union[bool | float | None, str, list[Optional["JsonValue"]], dict[str, Any]]
 
 
 class LanguageModelUsage(BaseModel):
@@ -286,6 +324,48 @@ class Text(BaseModel):
     headings: list[Heading]
 
 
+class Turn(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    session: str
+    user: str
+    role: str
+    speaker: str
+    """
+    By name, else by role.
+    """
+    content: str
+    at: datetime
+    external_id: str
+    """
+    The client's own id; blank if it gave none.
+    """
+    document_id: str
+    created_at: datetime
+
+
+class TurnErasure(BaseModel):
+    """
+    A receipt: what was deleted, without its content.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    turns: int
+    conversations: int
+    """
+    Days of which no turn is left.
+    """
+    chunks: int
+    job_id: str | None
+    """
+    Of indexing what is left of the conversation.
+    """
+
+
 class Uncertainty(BaseModel):
     model_config = ConfigDict(
         extra="allow",
@@ -335,65 +415,6 @@ class Verification(BaseModel):
     verifier: str
 
 
-class AnswerCitation(BaseModel):
-    """
-    `cited_text` equals the text of the document's version (`GET /documents/{id}/text`) from
-    `start_char_index` to `end_char_index`. All offsets count code points.
-    """
-
-    model_config = ConfigDict(
-        extra="allow",
-    )
-    type: str
-    id: str
-    """
-    The id in the marker [cite:ID], and in `sources`.
-    """
-    cited_text: str
-    document_index: int | None
-    """
-    Index in `sources`, from 0.
-    """
-    document_title: str
-    start_char_index: int
-    """
-    Index of the first code point.
-    """
-    end_char_index: int
-    """
-    Index after the last code point.
-    """
-    start_page_number: int | None
-    """
-    Counted from 1; null without pages.
-    """
-    end_page_number: int | None
-    """
-    The page after the last one, as in Anthropic's page_location.
-    """
-    document_id: str
-    document_version: int
-    chunk_id: str
-    section: str
-    source_uri: str
-    checksum: str
-    """
-    SHA-256 of `cited_text` in UTF-8.
-    """
-    answer_span: Span
-    """
-    The claim before the marker that it supports, in code points of `answer`.
-    """
-    is_quote: bool
-    """
-    The answer quotes `cited_text` in quotation marks.
-    """
-    supported: bool | None
-    """
-    The verifier's judgement; null without a verifier.
-    """
-
-
 class Candidate(BaseModel):
     model_config = ConfigDict(
         extra="allow",
@@ -437,26 +458,6 @@ class Chunking(BaseModel):
     """
 
 
-class Citation(BaseModel):
-    model_config = ConfigDict(
-        extra="allow",
-    )
-    id: int
-    """
-    The passage's number in the context: [1], [2], …
-    """
-    chunk_id: str
-    document_id: str
-    source_uri: str
-    section: str
-    page: int | None
-    span: Span
-    checksum: str
-    """
-    SHA-256 of the cited text.
-    """
-
-
 class Diagnostics(BaseModel):
     model_config = ConfigDict(
         extra="allow",
@@ -496,6 +497,10 @@ class Diagnostics(BaseModel):
     candidates: list[Candidate] | None = None
     """
     With `explain`.
+    """
+    facts: list[FactScore] | None = None
+    """
+    With `explain` and `include_facts`.
     """
 
 
@@ -537,13 +542,201 @@ class Document(BaseModel):
     updated_at: datetime
 
 
-class Hit(BaseModel):
+class FactPlace(BaseModel):
+    """
+    Where a fact comes from.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    kind: str
+    stated_at: datetime
+    source_uri: str
+    document_id: str | None
+    version: int | None
+    span: Span | None
+    turn_id: str | None
+
+
+class Job(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    document_id: str
+    state: str
+    stage: str
+    attempts: int
+    max_attempts: int
+    passages_done: int
+    passages_total: int
+    times_ms: dict[str, float]
+    embedding_tokens: int
+    embedding_cost: str
+    error: Failure | None
+    request_id: str
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+class Result(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    index: int
+    """
+    The item's index in the request, from 0.
+    """
+    source_uri: str | None
+    """
+    The identity of the document; for a duplicate, that of the first one.
+    """
+    document_id: str | None
+    job_id: str | None
+    status: str
+    duplicate: bool
+    """
+    The same bytes already exist.
+    """
+    updated: bool
+    """
+    For existing bytes: title, tags or metadata were replaced by those of the request.
+    """
+    version: int | None
+    chunks_count: int
+    tokens_estimate: int
+    warnings: list[str]
+    """
+    Warnings about the request, then those from reading and indexing the version.
+    """
+    error: Rejection | None
+
+
+class SelectedPassage(BaseModel):
     model_config = ConfigDict(
         extra="allow",
     )
     chunk_id: str
     document_id: str
-    document_version: int
+    source_uri: str
+    span: Span
+    quote: str
+    """
+    The chunk's text, by which it is found in later versions.
+    """
+
+
+class TurnReceipt(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    turn_id: str
+    status: str
+    session: str
+    at: datetime
+    document_id: str
+    """
+    The document that makes it searchable.
+    """
+    job_id: str | None
+
+
+class AnswerDiagnostics(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    searches: list[str]
+    """
+    The searches, in order.
+    """
+    fallbacks: list[str]
+    notes: list[str]
+    finish: str
+    """
+    `stop`, `length`, `refused` or `unknown`.
+    """
+    times_ms: dict[str, float]
+    checks: Checks
+    cache: str
+    """
+    Whether the search came from the cache.
+    """
+    search: Diagnostics | None
+    """
+    Timings of the search that was used.
+    """
+
+
+class FactNote(BaseModel):
+    """
+    A fact from memory among the passages: what it says, and how far it can be trusted.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    subject: str
+    predicate: str
+    object: JsonValue | None
+    user: str
+    certainty: float
+    decay: float
+    """
+    What its age leaves of it.
+    """
+    valid_from: datetime | None
+    valid_to: datetime | None
+    last_verified_at: datetime
+    provenances: list[FactPlace]
+    """
+    The latest five.
+    """
+
+
+class Feedback(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    query_id: str | None
+    """
+    Null without one, and after the entry was deleted from the query log.
+    """
+    query: str
+    filters: Any
+    selected_chunk_ids: list[str]
+    selected: list[SelectedPassage]
+    """
+    The selected chunks by document and place; not those of deleted documents.
+    """
+    useful: bool | None
+    """
+    ?: nobody said.
+    """
+    comment: str
+    request_id: str
+    created_at: datetime
+
+
+class Hit(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    chunk_id: str | None
+    """
+    null for a fact from memory.
+    """
+    document_id: str | None
+    """
+    null for a fact from memory.
+    """
+    document_version: int | None
+    """
+    null for a fact from memory.
+    """
     title: str
     source_uri: str
     section: str
@@ -598,93 +791,50 @@ class Hit(BaseModel):
     Attributes of the passage: its headings, its link, its position on the page.
     """
     tags: list[str]
+    fact: FactNote | None
+    """
+    Of a fact from memory (`include_facts`), whose text is no document's; null of a passage.
+    """
 
 
-class Job(BaseModel):
+class IngestAnswer(BaseModel):
     model_config = ConfigDict(
         extra="allow",
     )
-    id: str
-    document_id: str
-    state: str
-    stage: str
-    attempts: int
-    max_attempts: int
-    passages_done: int
-    passages_total: int
-    times_ms: dict[str, float]
-    embedding_tokens: int
-    embedding_cost: str
+    failed: int
+    """
+    Items that were rejected or could not be read.
+    """
     error: Failure | None
-    request_id: str
-    created_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
-
-
-class QueryAnswer(BaseModel):
-    model_config = ConfigDict(
-        extra="allow",
-    )
-    query_id: str | None
     """
-    Id of this request for `POST /feedback`; null without a query log.
+    The message of the first item that failed.
     """
-    query: str
-    relevance: float | None
-    """
-    The relevance of the best result; 0 without results.
-    """
-    results: list[Hit]
-    context: Context
-    citations: list[Citation]
-    diagnostics: Diagnostics
-
-
-class Result(BaseModel):
-    model_config = ConfigDict(
-        extra="allow",
-    )
-    index: int
-    """
-    The item's index in the request, from 0.
-    """
-    source_uri: str | None
-    """
-    The identity of the document; for a duplicate, that of the first one.
-    """
-    document_id: str | None
-    job_id: str | None
-    status: str
-    duplicate: bool
-    """
-    The same bytes already exist.
-    """
-    updated: bool
-    """
-    For existing bytes: title, tags or metadata were replaced by those of the request.
-    """
-    version: int | None
-    chunks_count: int
-    tokens_estimate: int
     warnings: list[str]
     """
-    Warnings about the request, then those from reading and indexing the version.
+    About the request as a whole.
     """
-    error: Rejection | None
+    namespace: str
+    indexed: int
+    """
+    Items that are searchable now.
+    """
+    results: list[Result]
 
 
-class SelectedPassage(BaseModel):
+class Remembered(BaseModel):
     model_config = ConfigDict(
         extra="allow",
     )
-    chunk_id: str
-    document_id: str
-    source_uri: str
-    span: Span
-    quote: str
+    added: int
+    updated: int
+    duplicates: int
+    indexed: bool
     """
-    The chunk's text, by which it is found in later versions.
+    All of them are searchable now.
+    """
+    turns: list[TurnReceipt]
+    """
+    In the order of the request.
     """
 
 
@@ -696,9 +846,22 @@ class Source(BaseModel):
     """
     The id in the marker [cite:ID]. Valid only in this answer.
     """
-    document_id: str
-    document_version: int
-    chunk_id: str
+    document_id: str | None
+    """
+    null for a fact from memory.
+    """
+    document_version: int | None
+    """
+    null for a fact from memory.
+    """
+    chunk_id: str | None
+    """
+    null for a fact from memory.
+    """
+    fact: FactNote | None
+    """
+    Of a fact from memory (`include_facts`), whose text is no document's; null of a passage.
+    """
     title: str
     source_uri: str
     section: str
@@ -728,79 +891,129 @@ class Source(BaseModel):
     """
 
 
-class AnswerDiagnostics(BaseModel):
+class AnswerCitation(BaseModel):
+    """
+    `cited_text` equals the text of the document's version (`GET /documents/{id}/text`) from
+    `start_char_index` to `end_char_index`. All offsets count code points.
+    """
+
     model_config = ConfigDict(
         extra="allow",
     )
-    searches: list[str]
-    """
-    The searches, in order.
-    """
-    fallbacks: list[str]
-    notes: list[str]
-    finish: str
-    """
-    `stop`, `length`, `refused` or `unknown`.
-    """
-    times_ms: dict[str, float]
-    checks: Checks
-    cache: str
-    """
-    Whether the search came from the cache.
-    """
-    search: Diagnostics | None
-    """
-    Timings of the search that was used.
-    """
-
-
-class Feedback(BaseModel):
-    model_config = ConfigDict(
-        extra="allow",
-    )
+    type: str
     id: str
+    """
+    The id in the marker [cite:ID], and in `sources`.
+    """
+    cited_text: str
+    document_index: int | None
+    """
+    Index in `sources`, from 0.
+    """
+    document_title: str
+    start_char_index: int
+    """
+    Index of the first code point.
+    """
+    end_char_index: int
+    """
+    Index after the last code point.
+    """
+    start_page_number: int | None
+    """
+    Counted from 1; null without pages.
+    """
+    end_page_number: int | None
+    """
+    The page after the last one, as in Anthropic's page_location.
+    """
+    document_id: str | None
+    """
+    null for a fact from memory.
+    """
+    document_version: int | None
+    """
+    null for a fact from memory.
+    """
+    chunk_id: str | None
+    """
+    null for a fact from memory.
+    """
+    fact: FactNote | None
+    """
+    Of a fact from memory (`include_facts`), whose text is no document's; null of a passage.
+    """
+    section: str
+    source_uri: str
+    checksum: str
+    """
+    SHA-256 of `cited_text` in UTF-8.
+    """
+    answer_span: Span
+    """
+    The claim before the marker that it supports, in code points of `answer`.
+    """
+    is_quote: bool
+    """
+    The answer quotes `cited_text` in quotation marks.
+    """
+    supported: bool | None
+    """
+    The verifier's judgement; null without a verifier.
+    """
+
+
+class Citation(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: int
+    """
+    The passage's number in the context: [1], [2], …
+    """
+    chunk_id: str | None
+    """
+    null for a fact from memory.
+    """
+    document_id: str | None
+    """
+    null for a fact from memory.
+    """
+    document_version: int | None
+    """
+    null for a fact from memory.
+    """
+    source_uri: str
+    section: str
+    page: int | None
+    span: Span
+    checksum: str
+    """
+    SHA-256 of the cited text.
+    """
+    fact: FactNote | None
+    """
+    Of a fact from memory (`include_facts`), whose text is no document's; null of a passage.
+    """
+
+
+class QueryAnswer(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
     query_id: str | None
     """
-    Null without one, and after the entry was deleted from the query log.
+    Id of this request for `POST /feedback`; null without a query log.
     """
     query: str
-    filters: Any
-    selected_chunk_ids: list[str]
-    selected: list[SelectedPassage]
+    relevance: float | None
     """
-    The selected chunks by document and place; not those of deleted documents.
+    The relevance of the best result; 0 without results.
     """
-    useful: bool | None
-    """
-    ?: nobody said.
-    """
-    comment: str
-    request_id: str
-    created_at: datetime
-
-
-class IngestAnswer(BaseModel):
-    model_config = ConfigDict(
-        extra="allow",
-    )
-    failed: int
-    """
-    Items that were rejected or could not be read.
-    """
-    error: Failure | None
-    """
-    The message of the first item that failed.
-    """
-    warnings: list[str]
-    """
-    About the request as a whole.
-    """
-    namespace: str
-    indexed: int
-    """
-    Items that are searchable now.
-    """
-    results: list[Result]
+    results: list[Hit]
+    context: Context
+    citations: list[Citation]
+    diagnostics: Diagnostics
 
 
 class Answer(BaseModel):
@@ -853,3 +1066,6 @@ class Answer(BaseModel):
     With `verify`.
     """
     diagnostics: AnswerDiagnostics
+
+
+JsonValue.model_rebuild()

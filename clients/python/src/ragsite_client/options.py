@@ -1,7 +1,7 @@
 """What the API is asked, as typed dictionaries."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema e8c9237fc07dc670.
+# Made by generate.py, not by hand. Schema 1aef084dc128c5f6.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -16,6 +16,19 @@ class Threshold(TypedDict):
     fused: NotRequired[float]
     rerank: NotRequired[float]
     final: NotRequired[float]
+
+
+class IncludeFacts(TypedDict):
+    """
+    Put facts from memory among the passages: true, or an object that says which (subjects, predicates, tags, user, as_of, known_at). `filters` are for passages alone.
+    """
+
+    subjects: NotRequired[list[str]]
+    predicates: NotRequired[list[str]]
+    tags: NotRequired[list[str]]
+    user: NotRequired[str | None]
+    as_of: NotRequired[str | None]
+    known_at: NotRequired[str | None]
 
 
 class Chunking(TypedDict):
@@ -63,6 +76,10 @@ class Filters(TypedDict):
     """
     Only passages of these kinds.
     """
+    include_conversations: NotRequired[bool]
+    """
+    Search conversations, too. Without it they are searched only if the filters name them: by source type, document, collection, session or user.
+    """
     metadata: NotRequired[dict[str, Any]]
     """
     Keys and values the document must have, or operators: `{"year": {"$gte": 2020}, "author.name": {"$in": ["Ada"]}, "$not": {"draft": true}}`. There are `$eq $ne $in $nin $gt $gte $lt $lte $exists` and `$and $or $not`.
@@ -101,6 +118,37 @@ class TextDocument(TypedDict):
     """
 
 
+class NewTurn(TypedDict):
+    session: NotRequired[str]
+    """
+    The conversation that it belongs to, as the client calls it.
+    """
+    role: str
+    """
+    Such as user or assistant.
+    """
+    content: str
+    """
+    What was said, word for word.
+    """
+    at: NotRequired[str]
+    """
+    When; without it now. A bare date is its midnight.
+    """
+    user: NotRequired[str]
+    """
+    Whose conversation it is.
+    """
+    speaker: NotRequired[str]
+    """
+    Who speaks, by name; without it, the role stands for the name.
+    """
+    id: NotRequired[str]
+    """
+    The client's own id. The same id again is the same turn, and replaces it if it differs.
+    """
+
+
 class Weights(TypedDict):
     semantic: float
     lexical: float
@@ -125,6 +173,94 @@ class FeedbackOptions(TypedDict):
     """
     useful: NotRequired[bool | None]
     comment: NotRequired[str]
+
+
+class MemoryOptions(TypedDict):
+    k: NotRequired[int]
+    mode: NotRequired[Literal["hybrid", "semantic", "lexical"]]
+    fusion: NotRequired[Literal["weighted", "rrf"]]
+    """
+    `weighted`: a sum of both scores, each scaled to 0…1 over the candidates. `rrf`: by ranks alone.
+    """
+    weights: NotRequired[Weights]
+    """
+    Weights of the legs for fusion `weighted`; equal by default.
+    """
+    rrf_k: NotRequired[int]
+    """
+    The constant of fusion `rrf`.
+    """
+    min_relevance: NotRequired[float]
+    """
+    Leave out passages with a lower `relevance`.
+    """
+    threshold: NotRequired[float | Threshold | None]
+    """
+    Minimum final score, or minimum scores by stage: `{"vector": 0.3, "fused": 0.2}`. Stages: vector, lexical, fused, rerank, final.
+    """
+    rerank: NotRequired[
+        Literal["auto", "none", "cosine", "cross-encoder", "remote", "llm"]
+    ]
+    """
+    `auto` decides by the question, if a reranker is configured.
+    """
+    fast: NotRequired[bool]
+    """
+    Prefer speed to quality: `auto` never reranks.
+    """
+    max_per_document: NotRequired[int | None]
+    """
+    Maximum number of passages per document, even if that leaves fewer than k. By default several documents are preferred, as long as there are k results.
+    """
+    mmr_lambda: NotRequired[float]
+    """
+    Below 1, passages that differ from earlier ones are preferred (MMR).
+    """
+    expand: NotRequired[Literal["none", "section"]]
+    """
+    `section`: each passage is the whole section around the hit, if not too long.
+    """
+    highlight: NotRequired[bool]
+    """
+    Return the positions of the question's words in each passage.
+    """
+    token_budget: NotRequired[int | None]
+    context_format: NotRequired[Literal["plain", "source_documents"]]
+    """
+    Format of `context.text`. `plain`: numbered passages. `source_documents`: Markdownwith a heading for each passage, and citation instructions at the end.
+    """
+    include_facts: NotRequired[bool | IncludeFacts]
+    """
+    Put facts from memory among the passages: true, or an object that says which (subjects, predicates, tags, user, as_of, known_at). `filters` are for passages alone.
+    """
+    explain: NotRequired[bool]
+    """
+    List every candidate with its scores and the reason if it was dropped.
+    """
+    session: NotRequired[str]
+    """
+    Only this session.
+    """
+    user: NotRequired[str]
+    """
+    Only conversations of this user.
+    """
+    roles: NotRequired[list[str]]
+    """
+    Only passages in which one of these roles speaks.
+    """
+    speakers: NotRequired[list[str]]
+    """
+    Only passages in which one of these speaks, by name.
+    """
+    around: NotRequired[int]
+    """
+    Turns to show before and after the turns that were found, of the same day.
+    """
+    date_range: NotRequired[list[str | None]]
+    """
+    Only passages with a turn from this time: [from, to].
+    """
 
 
 class Message(TypedDict):
@@ -187,6 +323,10 @@ class QueryOptions(TypedDict):
     """
     Format of `context.text`. `plain`: numbered passages. `source_documents`: Markdownwith a heading for each passage, and citation instructions at the end.
     """
+    include_facts: NotRequired[bool | IncludeFacts]
+    """
+    Put facts from memory among the passages: true, or an object that says which (subjects, predicates, tags, user, as_of, known_at). `filters` are for passages alone.
+    """
     explain: NotRequired[bool]
     """
     List every candidate with its scores and the reason if it was dropped.
@@ -247,6 +387,10 @@ class AnswerOptions(TypedDict):
     context_format: NotRequired[Literal["plain", "source_documents"]]
     """
     Format of `context.text`. `plain`: numbered passages. `source_documents`: Markdownwith a heading for each passage, and citation instructions at the end.
+    """
+    include_facts: NotRequired[bool | IncludeFacts]
+    """
+    Put facts from memory among the passages: true, or an object that says which (subjects, predicates, tags, user, as_of, known_at). `filters` are for passages alone.
     """
     explain: NotRequired[bool]
     """

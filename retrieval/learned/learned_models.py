@@ -7,9 +7,8 @@ from typing import Any
 from documents.accounts import audit
 from documents.ingestion.revision import content_changed
 from ragsite.database.tenancy import namespace
-
-from .models import LearnedModel
-from .rerankers.linear import LinearModel
+from retrieval.models import LearnedModel
+from retrieval.rerankers.linear import LinearModel
 
 
 def find(namespace_id: uuid.UUID) -> LinearModel | None:

@@ -1,0 +1,8 @@
+"""Memory in the admin: facts and acts on them; rules, aliases and receipts of erasures.
+
+Everything is read as the operator role, and written by the functions of `documents/memory`.
+"""
+
+from . import facts, naming
+
+__all__ = ["facts", "naming"]

@@ -1,0 +1,168 @@
+"""Facts: what is held and since when, with acts that ask first, and the history of a subject."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from documents.memory import correcting, writing
+from documents.memory.rules.rendering import object_text
+from documents.models import Fact
+from ragsite.platform.errors import ApiError
+from ragsite.platform.wording import plural
+from ragsite.web.markup import NOTHING, toned_badge, when
+
+from ..confirmation import confirm_first
+from ..readonly import ReadOnlyAdmin
+
+AT_ONCE = 500  # facts that one action handles, while its request waits
+MAX_HISTORY = 100
+_TONES = {"held": "good", "ended": "quiet", "retracted": "bad", "proposed": "waiting"}
+
+
+def state_of(fact: Fact) -> str:
+    if fact.status != Fact.Status.APPROVED:
+        return str(fact.status)
+    if fact.retracted_at is not None:
+        return "retracted"
+    return "ended" if fact.valid_to is not None else "held"
+
+
+@admin.register(Fact)
+class FactAdmin(ReadOnlyAdmin):
+    list_display = (
+        "statement",
+        "shown_state",
+        "certainty",
+        "validity",
+        "verified",
+        "source",
+        "user",
+        "namespace",
+    )
+    list_display_links = ("statement",)
+    list_filter = (
+        "status",
+        "source",
+        "namespace",
+        ("retracted_at", admin.EmptyFieldListFilter),
+        ("valid_to", admin.EmptyFieldListFilter),
+    )
+    list_select_related = ("namespace",)
+    search_fields = ("subject", "predicate", "object", "=user", "=document__id")
+    exclude = ("words",)
+    readonly_fields = ("shown_state", "provenances", "history")
+    show_full_result_count = False
+    actions = ("approve", "reject", "retract")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Fact]:
+        return super().get_queryset(request).defer("words")
+
+    def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
+        return lookup == "document__id__exact" or super().lookup_allowed(lookup, value, request)
+
+    @admin.display(description="fact", ordering="subject")
+    def statement(self, fact: Fact) -> str:
+        return f"{fact.subject} · {fact.predicate} · {object_text(fact.object)[:120]}"
+
+    @admin.display(description="state", ordering="status")
+    def shown_state(self, fact: Fact) -> SafeString:
+        state = state_of(fact)
+        return toned_badge(_TONES.get(state, "plain"), state)
+
+    @admin.display(description="holds", ordering="valid_from")
+    def validity(self, fact: Fact) -> str:
+        begins = f"{fact.valid_from:%Y-%m-%d}" if fact.valid_from else ""
+        ends = f"{fact.valid_to:%Y-%m-%d}" if fact.valid_to else ""
+        return f"{begins} – {ends}".strip() if begins or ends else "always"
+
+    @admin.display(description="verified", ordering="last_verified_at")
+    def verified(self, fact: Fact) -> SafeString:
+        return when(fact.last_verified_at)
+
+    @admin.display
+    def provenances(self, fact: Fact) -> SafeString:
+        rows = fact.statements.order_by("-stated_at")[:MAX_HISTORY]
+        lines = (
+            (row.kind, row.source_uri or NOTHING, when(row.stated_at), row.certainty)
+            for row in rows
+        )
+        listed = format_html_join("", "<li>{}: {}, {}, certainty {}</li>", lines)
+        return format_html("<ul>{}</ul>", listed) if listed else format_html("{}", NOTHING)
+
+    @admin.display(description="of this subject and predicate")
+    def history(self, fact: Fact) -> SafeString:
+        """Everything that was ever held here, in order of validity."""
+        same = Fact.objects.filter(
+            namespace=fact.namespace_id,
+            user=fact.user,
+            subject_key=fact.subject_key,
+            predicate_key=fact.predicate_key,
+        ).defer("words")
+        lines = (
+            (
+                reverse("admin:documents_fact_change", args=[one.pk]),
+                object_text(one.object)[:120],
+                self.validity(one),
+                self.shown_state(one),
+            )
+            for one in same.order_by("valid_from", "recorded_at")[:MAX_HISTORY]
+        )
+        listed = format_html_join("", '<li><a href="{}">{}</a> {} {}</li>', lines)
+        return format_html("<ol>{}</ol>", listed)
+
+    @admin.action(description="Approve proposals", permissions=["operate"])
+    @confirm_first(
+        "Approve {rows}?",
+        noun="proposal",
+        consequence="From now on they are facts. They may confirm or close facts that are held.",
+    )
+    def approve(self, request: HttpRequest, queryset: QuerySet[Fact]) -> None:
+        self._act(request, queryset, writing.approve, "approved")
+
+    @admin.action(description="Reject proposals", permissions=["operate"])
+    @confirm_first(
+        "Reject {rows}?", noun="proposal", consequence="They stay in the list, as rejected."
+    )
+    def reject(self, request: HttpRequest, queryset: QuerySet[Fact]) -> None:
+        self._act(request, queryset, writing.reject, "rejected")
+
+    @admin.action(description="Retract facts", permissions=["operate"])
+    @confirm_first(
+        "Retract {rows}?",
+        noun="fact",
+        consequence="They are found no more and stay in the history. What they had closed goes on.",
+    )
+    def retract(self, request: HttpRequest, queryset: QuerySet[Fact]) -> None:
+        self._act(request, queryset, correcting.retract, "retracted")
+
+    def _act(
+        self,
+        request: HttpRequest,
+        queryset: QuerySet[Fact],
+        act: Callable[[UUID, UUID], Any],
+        done: str,
+    ) -> None:
+        ids = list(queryset.order_by("pk").values_list("namespace_id", "pk")[: AT_ONCE + 1])
+        if len(ids) > AT_ONCE:
+            messages.error(request, f"At most {AT_ONCE} at once: choose fewer, by a filter.")
+            return
+        count, refused = 0, ""
+        for namespace_id, pk in ids:
+            try:
+                act(namespace_id, pk)
+                count += 1
+            except ApiError as error:  # not of this kind, or changed meanwhile
+                refused = str(error)
+            except Fact.DoesNotExist:
+                refused = "The fact was erased meanwhile."
+        if count:
+            messages.success(request, f"{plural(count, 'fact')} {done}.")
+        if refused:
+            messages.warning(request, f"{len(ids) - count} not {done}: {refused}")

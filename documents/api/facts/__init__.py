@@ -1,0 +1,1 @@
+"""Facts over the API: the list, statements that come in, and how a fact is represented."""

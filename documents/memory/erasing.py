@@ -1,0 +1,139 @@
+"""The right to be forgotten: remove statements for good, with everything that shows them.
+
+Not a retraction, which keeps the fact in the history. What follows from other statements stays and
+is worked out again. The receipt counts what went and holds nothing of it.
+"""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from documents.accounts import audit
+from documents.accounts.audit import Target
+from documents.ingestion.revision import content_changed
+from documents.models import Fact, FactAlias, FactErasure, FactState, FactStatement, FactVector
+from ragsite.access.actor import current_actor
+
+from . import vectors
+from .naming import naming_for
+from .rules.names import object_key
+from .slots import lock_names, lock_slots, moment, refresh
+from .statements import Changes, Slot
+from .writing import in_one_transaction
+
+Statements = FactStatement.objects
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureSelection:
+    """What to erase: exactly one of these."""
+
+    ids: tuple[uuid.UUID, ...] = ()
+    subject: str = ""
+    user: str = ""
+    source_uri: str = ""
+
+    @property
+    def kind(self) -> str:
+        pairs = (("ids", self.ids), ("subject", self.subject), ("user", self.user))
+        return next((name for name, value in pairs if value), "source")
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """The receipt, and the words of what was erased, for those who keep copies of it."""
+
+    receipt: FactErasure
+    words: tuple[tuple[str, str], ...]  # subjects with their objects, as written
+
+
+def erase(namespace_id: uuid.UUID, selection: ErasureSelection) -> Erased:
+    """Erase statements, the facts that follow from them alone, their vectors and past states.
+
+    Facts of tables' rows stay: they go with their documents. Outside of transactions.
+    """
+    changes = Changes()
+
+    def act() -> Erased:
+        changes.clear()
+        lock_names(namespace_id, exclusively=True)  # no statement comes in between
+        return _erase(namespace_id, selection, changes)
+
+    erased = in_one_transaction(namespace_id, act)
+    vectors.embed_facts(namespace_id, changes.without_vector)
+    return erased
+
+
+def _erase(namespace_id: uuid.UUID, selection: ErasureSelection, changes: Changes) -> Erased:
+    doomed = Statements.filter(_condition(namespace_id, selection), namespace=namespace_id)
+    rows = list(doomed)
+    slots = {Slot(row.user, row.subject_key, row.predicate_key) for row in rows}
+    touched = {row.fact_id for row in rows if row.fact_id}
+    ids = [row.pk for row in rows]
+    lock_slots(namespace_id, slots)
+    at = moment(namespace_id, slots) if slots else None
+    Statements.filter(pk__in=ids).delete()
+    # Past states may tell what the erased statements said, so all of these facts' go.
+    past, _ = FactState.objects.filter(fact__in=touched).delete()
+    kept = Statements.filter(fact__in=touched).values_list("fact", flat=True)
+    gone = (touched - set(kept)) | _retired_copies(namespace_id, touched)
+    embedded, _ = FactVector.objects.filter(fact__in=gone).delete()
+    facts, _ = Fact.objects.filter(pk__in=gone).delete()
+    if at is not None:
+        refresh(namespace_id, slots, at, changes)
+    _remove_aliases(namespace_id, selection)
+    receipt = FactErasure.objects.create(
+        namespace_id=namespace_id,
+        selected_by=selection.kind,
+        facts=facts,
+        statements=len(rows),
+        vectors=embedded,
+        past_states=past,
+        queries=0,
+        actor_kind=current_actor().kind,
+    )
+    audit.record("fact.erase", target=Target("facterasure", str(receipt.pk)), count=facts)
+    content_changed(namespace_id)
+    return Erased(receipt, tuple({(row.subject, _text(row.object)) for row in rows}))
+
+
+def _condition(namespace_id: uuid.UUID, selection: ErasureSelection) -> Q:
+    if selection.ids:
+        return Q(fact__in=_merged_into(selection.ids))
+    if selection.subject:
+        key = naming_for(namespace_id, names=[selection.subject]).subject(selection.subject)
+        # About somebody are also the facts that name them as their object.
+        return Q(subject_key=key) | Q(object_key=object_key("", name=key))
+    if selection.user:
+        return Q(user=selection.user)
+    return Q(source_uri=selection.source_uri)
+
+
+def _merged_into(ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
+    """These facts, and those that merged into them."""
+    return [*ids, *Fact.objects.filter(superseded_by__in=ids).values_list("pk", flat=True)]
+
+
+def _retired_copies(namespace_id: uuid.UUID, ids: set[uuid.UUID]) -> set[uuid.UUID]:
+    """Return the facts that merged into these: they are shown as an erased statement had them."""
+    found: set[uuid.UUID] = set()
+    newest = ids
+    while newest:
+        merged = Fact.objects.filter(namespace=namespace_id, superseded_by__in=newest)
+        newest = set(merged.filter(statements=None).values_list("pk", flat=True)) - found
+        found |= newest
+    return found
+
+
+def _remove_aliases(namespace_id: uuid.UUID, selection: ErasureSelection) -> None:
+    """Other names of an erased subject are about it, too."""
+    if selection.subject:
+        key = naming_for(namespace_id, names=[selection.subject]).subject(selection.subject)
+        own = FactAlias.objects.filter(namespace=namespace_id, kind=FactAlias.Kind.SUBJECT)
+        own.filter(name_key=key).delete()
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

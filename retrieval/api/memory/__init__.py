@@ -1,0 +1,1 @@
+"""Memory over the API: searching facts, acts on one fact, erasure, rules and aliases."""

@@ -1,0 +1,153 @@
+"""What a search over facts, and an erasure, take."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from documents.api.facts.requests import TAG, TAGS, IsoMomentField
+from documents.api.fields import NamedChoiceField
+from documents.api.serializers import StrictSerializer
+from documents.memory.erasing import ErasureSelection
+from documents.memory.rules.scope import FactScope
+from documents.passages import MAX_FACT_NAME
+from retrieval.memory.finding import RecallRequest
+
+MAX_QUERY_LENGTH = 4000
+MAX_NAMES = 100
+MAX_IDS = 1000
+
+
+def _names(help_text: str) -> serializers.ListField:
+    child = serializers.CharField(max_length=MAX_FACT_NAME)
+    return serializers.ListField(
+        child=child, max_length=MAX_NAMES, required=False, help_text=help_text
+    )
+
+
+class FactScopeSerializer(StrictSerializer):
+    """Which facts to consider."""
+
+    subjects = _names("Any of these, in any of their forms.")
+    predicates = _names("Any of these, likewise.")
+    tags = serializers.ListField(
+        child=serializers.CharField(max_length=TAG),
+        max_length=TAGS,
+        required=False,
+        help_text="All of these.",
+    )
+    user = serializers.CharField(
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        max_length=200,
+        help_text="This user's and those of nobody in particular; left out: everybody's.",
+    )
+    as_of = IsoMomentField(
+        required=False, allow_null=True, help_text="What held at this moment; left out: now."
+    )
+    known_at = IsoMomentField(
+        required=False,
+        allow_null=True,
+        help_text="As it was known at this moment; without `as_of` also what held then.",
+    )
+
+
+def scope_of(fields: Mapping[str, Any]) -> FactScope:
+    return FactScope(
+        subjects=tuple(fields.get("subjects", ())),
+        predicates=tuple(fields.get("predicates", ())),
+        tags=tuple(fields.get("tags", ())),
+        user=fields.get("user"),
+        as_of=fields.get("as_of"),
+        known_at=fields.get("known_at"),
+    )
+
+
+_SCOPE = FactScopeSerializer()
+
+
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "boolean"},
+            {
+                "type": "object",
+                "properties": {
+                    "subjects": {"type": "array", "items": {"type": "string"}},
+                    "predicates": {"type": "array", "items": {"type": "string"}},
+                    "tags": {"type": "array", "items": {"type": "string"}},
+                    "user": {"type": "string", "nullable": True},
+                    "as_of": {"type": "string", "nullable": True},
+                    "known_at": {"type": "string", "nullable": True},
+                },
+                "additionalProperties": False,
+            },
+        ]
+    }
+)
+class IncludeFactsField(serializers.Field):
+    """true for all facts, or an object that says which."""
+
+    def to_internal_value(self, data: Any) -> FactScope | None:
+        if isinstance(data, bool):
+            return FactScope() if data else None
+        if not isinstance(data, dict):
+            raise serializers.ValidationError("Must be true, false or an object.")
+        return scope_of(_SCOPE.run_validation(data))
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class FactSearchSerializer(FactScopeSerializer):
+    query = serializers.CharField(
+        max_length=MAX_QUERY_LENGTH,
+        required=False,
+        help_text="Left out: everything in the scope, the most certain first.",
+    )
+    k = serializers.IntegerField(default=10, min_value=1, max_value=100)
+    mode = NamedChoiceField(choices=["hybrid", "semantic", "lexical"], default="hybrid")
+    min_relevance = serializers.FloatField(default=0.0, min_value=0, max_value=1)
+    explain = serializers.BooleanField(default=False, help_text="Say what each score is made of.")
+
+
+def recall_request(fields: Mapping[str, Any]) -> RecallRequest:
+    return RecallRequest(
+        query=fields.get("query", ""),
+        k=fields["k"],
+        scope=scope_of(fields),
+        mode=fields["mode"],
+        min_relevance=fields["min_relevance"],
+    )
+
+
+class ErasureSerializer(StrictSerializer):
+    """Exactly one of these."""
+
+    schema_rules = {
+        "oneOf": [{"required": [name]} for name in ("ids", "subject", "user", "source_uri")]
+    }
+
+    ids = serializers.ListField(
+        child=serializers.UUIDField(), min_length=1, max_length=MAX_IDS, required=False
+    )
+    subject = serializers.CharField(
+        max_length=MAX_FACT_NAME,
+        required=False,
+        help_text="All that is stated about it, and all that names it as its object.",
+    )
+    user = serializers.CharField(
+        max_length=200, required=False, help_text="Everything in this user's memory."
+    )
+    source_uri = serializers.CharField(max_length=2048, required=False)
+
+    def validate(self, fields: dict[str, Any]) -> dict[str, Any]:
+        if len(fields) != 1:
+            raise serializers.ValidationError("Give exactly one of ids, subject, user, source_uri.")
+        return fields
+
+
+def selection_of(fields: Mapping[str, Any]) -> ErasureSelection:
+    return ErasureSelection(**{**fields, "ids": tuple(fields.get("ids", ()))})

@@ -1,0 +1,59 @@
+"""Search the turns that were remembered: the pipeline of every search, with conditions on turns."""
+
+import uuid
+from dataclasses import dataclass, replace
+from datetime import datetime, time
+from typing import Any
+
+from documents.passages import CONVERSATION
+
+from .filters import Filters, parse_metadata
+from .requests import SearchRequest, SearchResult
+from .search import search
+from .turns import NO_CONDITIONS, TurnConditions
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationQuery:
+    """What to look for, and in whose turns. `request` has no filters of its own."""
+
+    request: SearchRequest
+    session: str = ""
+    user: str = ""
+    turns: TurnConditions = NO_CONDITIONS
+
+
+def search_conversations(namespace_id: uuid.UUID, asked: ConversationQuery) -> SearchResult:
+    """Return passages of several turns each, with the turns in their metadata."""
+    return search(namespace_id, conversation_request(asked))
+
+
+def conversation_request(asked: ConversationQuery) -> SearchRequest:
+    """The days are found by their documents' metadata; within a day each passage is checked."""
+    turns, wanted = asked.turns, _metadata(asked)
+    filters = Filters(
+        source_types=(CONVERSATION,),
+        # A day's document has the date of its first turn.
+        date_from=_start_of_day(turns.since),
+        date_to=turns.until,
+        metadata=parse_metadata(wanted) if wanted else None,
+    )
+    said = turns if turns != NO_CONDITIONS else None
+    return replace(asked.request, filters=filters, said=said)
+
+
+def _metadata(asked: ConversationQuery) -> dict[str, Any]:
+    wanted: dict[str, Any] = {}
+    if asked.session:
+        wanted["session"] = asked.session
+    if asked.user:
+        wanted["user"] = asked.user
+    if asked.turns.speakers:
+        wanted["speakers"] = {"$in": list(asked.turns.speakers)}
+    if asked.turns.roles:
+        wanted["roles"] = {"$in": list(asked.turns.roles)}
+    return wanted
+
+
+def _start_of_day(moment: datetime | None) -> datetime | None:
+    return moment and datetime.combine(moment.date(), time.min, moment.tzinfo)

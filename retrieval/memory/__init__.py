@@ -1,0 +1,5 @@
+"""Facts as search finds them: by meaning and words, weighed by certainty and age.
+
+`finding.recall` is the one search over facts; `mixing` puts its hits among passages. Reads what
+`documents/memory` keeps.
+"""

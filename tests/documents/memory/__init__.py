@@ -1,0 +1,1 @@
+"""Memory: rules, statements and facts."""

@@ -1,0 +1,1 @@
+"""Facts as search finds them."""

@@ -12,7 +12,7 @@ from evaluation.pages.feedback import ask_feedback
 from retrieval.pages.ask import ask_answer, ask_page
 from retrieval.pages.shared import shared_answer, shared_ask
 
-from .service import health
+from .service import health, metrics_page
 
 urlpatterns = [
     path("", ask_page, name="home"),
@@ -46,6 +46,7 @@ urlpatterns = [
     path("api/docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
     path("livez", health.livez, name="livez"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics_page.metrics_page, name="metrics"),
 ]
 
 handler400 = "ragsite.platform.errors.bad_request"

@@ -12,9 +12,11 @@ from django.conf import settings
 
 from documents.language_models.base import LanguageModel, LanguageModelCostCap
 from documents.metering.language_models import book_usage, require_room
+from ragsite.platform import metrics
 from ragsite.platform.backends import load_backend
 from ragsite.platform.breaker import Breaker
 from ragsite.platform.errors import ApiError
+from ragsite.platform.tracing import span
 from ragsite.web.threads import release_connections
 from retrieval.rerankers.auto import Decision, Situation, Speed, decide
 from retrieval.rerankers.base import (
@@ -100,13 +102,16 @@ def rerank(
     started = time.monotonic()
     budget = settings.RERANK["deadline_ms"] if deadline_ms is None else deadline_ms
     try:
-        scores = _scores(chosen.name, query, head, started + budget / 1000, namespace_id)
+        with span(f"rag.reranker.{chosen.name}", passages=len(head), namespace=namespace_id):
+            scores = _scores(chosen.name, query, head, started + budget / 1000, namespace_id)
     except RerankFailed as error:
         _breaker(chosen.name).failed()
+        metrics.RERANKER_CALLS.labels(chosen.name, error.code).inc()
         fields = {"reranker": chosen.name, "code": error.code, "ms": _since(started)}
         logger.warning("rerank.fallback", extra=fields, exc_info=True)
         return Reranked("none", None, chosen.reason, _fallback(error.code), _since(started))
     _breaker(chosen.name).worked()
+    metrics.RERANKER_CALLS.labels(chosen.name, "ok").inc()
     return Reranked(chosen.name, tuple(scores), chosen.reason, ms=_since(started))
 
 

@@ -4,7 +4,6 @@ read → assemble."""
 import logging
 import unicodedata
 import uuid
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,6 +30,7 @@ from .context.hits import read
 from .context.notes import CONVERSATIONS_LEFT_OUT, notes_for
 from .context.rerank_passages import RankedChunk, rerank_passages, with_standing
 from .memory.mixing import with_facts
+from .observing import searching
 from .ranking import fusion, relevance
 from .ranking.diversity import Pick
 from .ranking.thresholds import split_by_thresholds
@@ -44,9 +44,6 @@ from .timing import Clock
 logger = logging.getLogger(__name__)
 
 MAX_TRIES = 3
-
-# Since this process started, by the fallback's name.
-fallback_counts: Counter[str] = Counter()
 
 
 class _Outdated(Exception):
@@ -79,17 +76,16 @@ class _Passages:
 def search(namespace_id: uuid.UUID, request: SearchRequest) -> SearchResult:
     """Answer a question with passages. The number of SQL statements does not depend on the hits."""
     clock = Clock()
-    with clock("total"):
+    with searching(namespace_id, request) as observed, clock("total"):
         query = parse_query(prepare(request.query))
         reranker = _choose_reranker(query, request)
         (result, cache), fallback = replica.read(
             partial(_cached_or_searched, namespace_id, query, request, reranker, clock)
         )
-    uncached = "uncached: cache_unavailable" if cache == "down" else ""
-    fallbacks = (*result.diagnostics.fallbacks, *filter(None, [fallback, uncached]))
-    fallback_counts.update(name.partition(":")[0] for name in fallbacks)
-    fields = {"hits": len(result.hits), "cache": cache, "fallbacks": fallbacks}
-    logger.info("search.done", extra={**fields, "times_ms": clock.times_ms})
+        uncached = "uncached: cache_unavailable" if cache == "down" else ""
+        fallbacks = (*result.diagnostics.fallbacks, *filter(None, [fallback, uncached]))
+        observed.found(result, cache=cache, fallbacks=fallbacks)
+    observed.done(clock.times_ms)
     diagnostics = replace(result.diagnostics, times_ms=clock.times_ms, fallbacks=fallbacks)
     return replace(result, cache="hit" if cache == "hit" else "miss", diagnostics=diagnostics)
 

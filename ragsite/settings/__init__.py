@@ -22,6 +22,7 @@ from ragsite.settings import (
     language_models,
     limits,
     logs,
+    observability,
     outbound,
     query_log,
     rerank,
@@ -256,6 +257,10 @@ DATA_UPLOAD_MAX_NUMBER_FILES = INGEST_MAX_BATCH
 STREAMS, BODIES = web.streams(env), web.bodies(env)
 ANSWER_RUNS = web.answer_runs(env)
 MCP = web.mcp(env)
+
+# -- metrics and traces (docs/observability.md) ------------------------------------
+METRICS_TOKEN = observability.metrics_token(env, home=HOME)
+TRACES = observability.traces(env)
 
 # -- fetching pages ---------------------------------------------------------------
 FETCHING = outbound.fetching(env)

@@ -198,3 +198,29 @@ def upload(page: Any, service: Service, name: str, text: str) -> None:
         headers = {"Authorization": f"Bearer {key}"}
         sent = client.post("ingest", json=body, headers=headers)
         assert sent.json()["results"][0]["status"] == "ready", sent.text
+
+
+def test_axe_finds_no_serious_violation(operator: Any, service: Service):
+    from axe_playwright_python.sync_playwright import Axe
+
+    with service.client() as client:
+        client.post("query", json={"query": QUESTION})
+    ask(operator, QUESTION)
+    serious = [("playground", *found) for found in violations(Axe(), operator)]
+    for address in ("retrieval/querylog", "documents/ingestjob", "documents/namespace"):
+        operator.goto(f"/admin/{address}/")
+        serious += [(address, *found) for found in violations(Axe(), operator)]
+        operator.locator("#result_list tbody th a").first.click()
+        operator.wait_for_load_state()
+        serious += [(f"{address}/…", *found) for found in violations(Axe(), operator)]
+    assert not serious, chr(10).join(map(str, serious))
+
+
+def violations(axe: Any, page: Any) -> list[tuple[str, str]]:
+    """(rule, example) of each serious violation."""
+    found = axe.run(page).response["violations"]
+    return [
+        (violation["id"], violation["nodes"][0]["html"][:150])
+        for violation in found
+        if violation["impact"] in ("serious", "critical")
+    ]

@@ -89,6 +89,17 @@ def test_the_newest_come_first_with_few_statements(
     assert len(moments) == 50
 
 
+def test_failed_jobs_are_found_by_their_code(api: Api, boss: Client, work: Callable[[], int]):
+    api.upload(("blank.md", " \n "), ("a.md", "# A\n\nText."))
+    work()
+    listed = reverse("admin:documents_ingestjob_changelist")
+    code = job_of(state="failed").error_code
+    assert f'href="?error_code={code}"' in page(boss, "changelist")
+    assert 'href="?error_code="' not in page(boss, "changelist")
+    found = boss.get(listed, {"error_code": code}).context["cl"].result_list
+    assert [job.error_code for job in found] == [code]
+
+
 def test_ids_that_are_none(boss: Client):
     for odd in ("notauuid", "0", "00000000-0000-0000-0000-000000000000"):
         address = reverse("admin:documents_ingestjob_change", args=[odd])

@@ -28,6 +28,22 @@ from ragsite.web.markup import badge, progress_bar, when
 from . import page
 
 SHOWN_TITLE = 120  # characters
+SAMPLED_FAILURES = 500  # of the newest failed jobs, whose codes are offered
+
+
+class JobErrorFilter(admin.SimpleListFilter):
+    """Offers the codes of the newest failures: those of all jobs would need the whole table."""
+
+    title = "error"
+    parameter_name = "error_code"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        failed = model_admin.get_queryset(request).filter(state=IngestJob.State.FAILED)
+        codes = failed.order_by("-created_at").values_list("error_code", flat=True)
+        return [(code, code) for code in sorted(set(codes[:SAMPLED_FAILURES])) if code]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(error_code=self.value()) if self.value() else queryset
 
 
 @admin.register(IngestJob)
@@ -40,7 +56,7 @@ class IngestJobAdmin(ReadOnlyAdmin):
         "took",
         "queued",
     )
-    list_filter = ("state", "stage", "namespace", "error_code", "created_at")
+    list_filter = ("state", "stage", "namespace", JobErrorFilter, "created_at")
     list_select_related = ("document", "namespace")
     list_per_page = 50
     ordering = ("-created_at",)

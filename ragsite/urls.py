@@ -49,7 +49,7 @@ urlpatterns = [
     path("metrics", metrics_page.metrics_page, name="metrics"),
 ]
 
-handler400 = "ragsite.platform.errors.bad_request"
-handler403 = "ragsite.platform.errors.forbidden"
-handler404 = "ragsite.platform.errors.not_found"
-handler500 = "ragsite.platform.errors.server_error"
+handler400 = "ragsite.web.error_pages.bad_request"
+handler403 = "ragsite.web.error_pages.forbidden"
+handler404 = "ragsite.web.error_pages.not_found"
+handler500 = "ragsite.web.error_pages.server_error"

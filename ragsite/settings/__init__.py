@@ -78,8 +78,7 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = _tls.hsts_subdomains
 SECURE_SSL_REDIRECT = _tls.redirect
 SECURE_REDIRECT_EXEMPT = _tls.not_redirected
 SILENCED_SYSTEM_CHECKS = _tls.silenced
-SECURE_CONTENT_TYPE_NOSNIFF = True
-X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "ragsite.web.error_pages.csrf_failure"
 
 ROOT_URLCONF = "ragsite.urls"
 ASGI_APPLICATION = "ragsite.asgi.application"

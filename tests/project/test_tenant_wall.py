@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Callable
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import DatabaseError, ProgrammingError, connection, connections, transaction
 
 from documents.accounts import links
@@ -14,7 +15,7 @@ from documents.ingestion import bulk_removal
 from documents.language_models.base import Usage
 from documents.language_models.openai import OpenAIModel
 from documents.metering.language_models import book_usage
-from documents.models import Document, IndexProfile, Namespace, Reindex
+from documents.models import Document, IndexProfile, Namespace, NamespaceAccess, Reindex
 from documents.profiles import profiles
 from evaluation.golden.curating import add_query, judge
 from evaluation.models import GoldenSet
@@ -218,6 +219,8 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
     with operator():
         other = IndexProfile.objects.get(name="default")
         Reindex.objects.create(namespace=tenant, profile=other, replaces=tenant.active_profile)
+        ada = User.objects.create_user("ada")
+        NamespaceAccess.objects.create(user=ada, namespace=tenant)
     with namespace(tenant.pk):
         collection, _ = collections.create(
             tenant.pk, collections.CollectionDescription(name="ports")

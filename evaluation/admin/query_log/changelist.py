@@ -24,7 +24,7 @@ from ragsite.web.markup import score_bar, when
 from retrieval.models import QueryLog
 
 from ..analytics import analytics_view
-from ..choosing import SetChoiceForm, chosen_set
+from ..choosing import ChoosesSet, SetChoiceForm, chosen_set
 from ..playground.view import playground_view
 from . import again, page
 from .filters import DifficultFilter, SlowFilter
@@ -33,7 +33,7 @@ TAG = "from-query-log"
 
 
 @admin.register(QueryLog)
-class QueryLogAdmin(ReadOnlyAdmin):
+class QueryLogAdmin(ChoosesSet, ReadOnlyAdmin):
     list_display = (
         "question",
         "namespace",

@@ -26,11 +26,14 @@ from retrieval.rerankers.base import (
     RerankUnavailable,
     checked,
 )
+from retrieval.rerankers.learned import LearnedReranker
 from retrieval.rerankers.llm import LlmReranker
+
+from .learned import learned_models
 
 logger = logging.getLogger(__name__)
 
-Choice = Literal["auto", "none", "cosine", "cross-encoder", "remote", "llm"]
+Choice = Literal["auto", "none", "cosine", "cross-encoder", "remote", "llm", "learned"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 AUTO_ORDER = ("cross-encoder", "remote", "llm")  # `auto` uses the first that is configured
 FAILURES, PAUSE_SECONDS = 3, 60.0  # after this many in a row `auto` pauses a reranker
@@ -46,6 +49,11 @@ class ChosenReranker:
     def reads_passages(self) -> bool:
         """Whether it needs the texts of passages, and time outside of a transaction."""
         return self.name not in ("none", "cosine")
+
+    @property
+    def reads_standing(self) -> bool:
+        """Whether it needs what the stages before know of each passage."""
+        return self.name == "learned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +147,9 @@ def _scores(
     try:
         if isinstance(reranker, LlmReranker) and namespace_id is not None:
             scores = _paid_scores(reranker, query, passages, deadline, namespace_id)
+        elif isinstance(reranker, LearnedReranker) and namespace_id is not None:
+            own = LearnedReranker(learned_models.find(namespace_id))
+            scores = own.rerank(query, passages, deadline=deadline)
         else:
             scores = reranker.rerank(query, passages, deadline=deadline)
     except RerankFailed:

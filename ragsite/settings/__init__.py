@@ -24,6 +24,7 @@ from ragsite.settings import (
     logs,
     observability,
     outbound,
+    query_log,
     rerank,
     security,
     storage,
@@ -341,6 +342,7 @@ SEARCH = {
 }
 # Days that questions are kept for curating golden sets (retrieval/query_log.py); 0: none are.
 QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
+QUERY_LOG_PRIVACY = query_log.privacy(env)
 
 
 # -- language models, answers, chunking by a model (docs/language-models.md) -----------

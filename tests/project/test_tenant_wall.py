@@ -23,6 +23,8 @@ from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import measure_now
 from ragsite.database import roles
 from ragsite.database.tenancy import namespace, operator, query_in_namespace
+from retrieval.learned import learned_models
+from retrieval.rerankers.linear import FEATURES, LinearModel
 
 from ..client import Api
 
@@ -229,6 +231,8 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
         links.create(tenant)
     book_usage(OpenAIModel("http://127.0.0.1:1", model="m"), tenant.pk, Usage(1, 1))
     profiles.create("own", namespace_id=tenant.pk, embedder="hashing", ann_method="exact")
+    ones = (1.0,) * len(FEATURES)
+    learned_models.install(tenant.pk, LinearModel(ones, ones, ones), metrics={}, training={})
     assert uuid.UUID(str(tenant.pk))
 
 

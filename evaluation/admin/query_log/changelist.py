@@ -23,6 +23,7 @@ from ragsite.platform.wording import plural
 from ragsite.web.markup import score_bar, when
 from retrieval.models import QueryLog
 
+from ..analytics import analytics_view
 from ..choosing import ChoosesSet, SetChoiceForm, chosen_set
 from ..playground.view import playground_view
 from . import again, page
@@ -61,6 +62,7 @@ class QueryLogAdmin(ChoosesSet, ReadOnlyAdmin):
         view = self.admin_site.admin_view
         return [
             path("playground/", view(playground_view(self)), name="playground"),
+            path("analytics/", view(analytics_view(self)), name="analytics"),
             path("<uuid:pk>/again/", view(self.again_view), name="retrieval_querylog_again"),
             *super().get_urls(),
         ]

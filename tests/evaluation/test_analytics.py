@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from documents.admin import visible
+from documents.accounts import visibility
 from documents.models import Document, EmbeddingUsage, LanguageModelUsage, Namespace
 from evaluation.admin.analytics import page
 from evaluation.golden.feedback import record_feedback
@@ -112,7 +112,7 @@ def test_limited_operators_and_the_choice_of_a_namespace(
     assert (chosen["whole"].questions, chosen["top"], chosen["feedback"].all) == (1, [], 0)
     assert chosen["never"].count == 0
     ours = frozenset({other_tenant.pk})
-    for module in (visible, page):
+    for module in (visibility, page):
         monkeypatch.setattr(module, "visible_namespaces", lambda request: ours)
     for parameters in ({}, {"namespace": tenant.slug}):
         limited = boss.get(ADDRESS, parameters)

@@ -34,11 +34,13 @@ POLL_SECONDS = 0.1
 
 MAX_RETURNED = 50  # hits whose places are kept
 
-# Options beside the question that a row keeps where they are not the default.
+# Options beside the question that a row keeps where they are not the default. Facts are searched
+# for by a scope of their own, which the row does not hold.
+_NOT_KEPT = {"query", "filters", "k", "mode", "fusion", "explain", "highlight", "facts"}
 _DEFAULTS: dict[str, Any] = {
     field.name: field.default
     for field in fields(SearchRequest)
-    if field.name not in {"query", "filters", "k", "mode", "fusion", "explain", "highlight"}
+    if field.name not in _NOT_KEPT
 }
 
 LogRow = dict[str, Any]  # by column name
@@ -127,7 +129,9 @@ def _row(
             "changed": _changed(request),
         },
         "hits": len(result.hits),
-        "returned": [_place(hit) for hit in result.hits[:MAX_RETURNED]],
+        "returned": [
+            _place(hit) for hit in result.hits[:MAX_RETURNED] if hit.fact is None
+        ],
         "relevance": result.relevance,
         "best_vector": _best(hit.candidate.similarity for hit in result.hits),
         "best_lexical": _best(hit.candidate.lexical for hit in result.hits),

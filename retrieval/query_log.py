@@ -43,21 +43,11 @@ HASH_PREFIX = "sha256:"
 _HASHED = re.compile(r"sha256:[0-9a-f]{64}")
 MAX_RETURNED = 50  # hits whose places are kept
 
-<<<<<<< HEAD
 # In columns of their own, or of no use when the question is asked again: facts have no place.
 _NOT_KEPT = {"query", "filters", "k", "mode", "fusion", "explain", "highlight", "facts"}
 # Options beside the question that a row keeps where they are not the default.
 _DEFAULTS: dict[str, Any] = {
     field.name: field.default for field in fields(SearchRequest) if field.name not in _NOT_KEPT
-=======
-# Options beside the question that a row keeps where they are not the default. Facts are searched
-# for by a scope of their own, which the row does not hold.
-_NOT_KEPT = {"query", "filters", "k", "mode", "fusion", "explain", "highlight", "facts"}
-_DEFAULTS: dict[str, Any] = {
-    field.name: field.default
-    for field in fields(SearchRequest)
-    if field.name not in _NOT_KEPT
->>>>>>> h-adminsearch
 }
 
 LogRow = dict[str, Any]  # by column name
@@ -148,9 +138,7 @@ def _row(
             **_marker(),
         },
         "hits": len(result.hits),
-        "returned": [
-            _place(hit) for hit in result.hits[:MAX_RETURNED] if hit.fact is None
-        ],
+        "returned": [_place(hit) for hit in result.hits[:MAX_RETURNED]],
         "relevance": result.relevance,
         "best_vector": _best(hit.candidate.similarity for hit in result.hits),
         "best_lexical": _best(hit.candidate.lexical for hit in result.hits),

@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from ragsite.access import rate_counters
 from ragsite.database.tenancy import namespace
+from ragsite.platform import metrics
 
 from .accounts import audit, login_throttle, namespace_removal
 from .errors import IngestError
@@ -30,6 +31,7 @@ SWEPT_DAYS = range(2, 10)
 
 def tidy() -> None:
     """Do all chores, for every namespace."""
+    metrics.merge_ended()
     heartbeat.delete_stale()
     rate_counters.delete_old_counts()
     audit.prune()

@@ -12,7 +12,7 @@ from evaluation.pages.feedback import ask_feedback
 from retrieval.pages.ask import ask_answer, ask_page
 from retrieval.pages.shared import shared_answer, shared_ask
 
-from .service import health
+from .service import health, metrics_page
 
 urlpatterns = [
     path("", ask_page, name="home"),
@@ -46,9 +46,10 @@ urlpatterns = [
     path("api/docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
     path("livez", health.livez, name="livez"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics_page.metrics_page, name="metrics"),
 ]
 
-handler400 = "ragsite.platform.errors.bad_request"
-handler403 = "ragsite.platform.errors.forbidden"
-handler404 = "ragsite.platform.errors.not_found"
-handler500 = "ragsite.platform.errors.server_error"
+handler400 = "ragsite.web.error_pages.bad_request"
+handler403 = "ragsite.web.error_pages.forbidden"
+handler404 = "ragsite.web.error_pages.not_found"
+handler500 = "ragsite.web.error_pages.server_error"

@@ -1,4 +1,4 @@
-"""The query log: one row per query over the API, kept for a limited time."""
+"""The query log, kept for a limited time, and the models of the reranker `learned`."""
 
 import uuid
 
@@ -49,3 +49,22 @@ class QueryLog(models.Model):
 
     def __str__(self) -> str:
         return self.query[:100]
+
+
+class LearnedModel(models.Model):
+    """The linear model of a namespace's reranker `learned`; numbers only, and no text."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    namespace = models.OneToOneField(Namespace, on_delete=models.CASCADE, related_name="+")
+    # {"features", "weights", "means", "scales"}
+    model = models.JSONField()
+    # Of held-out questions: {"fused", "learned", "gain", "low", "high", "p_value", "questions", …}
+    metrics = models.JSONField()
+    training = models.JSONField()  # {"golden_set", "questions", "pairs", "l2", "sha256"}
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"learned on {self.training.get('questions', 0)} questions"

@@ -16,6 +16,7 @@ from ragsite.database.tenancy import namespace
 from ragsite.platform.wording import plural
 
 from .models import QueryLog
+from .query_log import is_hashed
 from .requests import Hit, SearchRequest
 from .search import search_under
 
@@ -62,7 +63,8 @@ def on_logged_questions(reindex: Reindex) -> dict[str, Any] | None:
     """Compare by recent questions; None if there are too few."""
     with namespace(reindex.namespace_id):
         latest = QueryLog.objects.values_list("query", flat=True).order_by("-created_at")
-        questions = list(dict.fromkeys(latest[: 4 * QUESTIONS]))[:QUESTIONS]
+        readable = (query for query in latest[: 4 * QUESTIONS] if not is_hashed(query))
+        questions = list(dict.fromkeys(readable))[:QUESTIONS]
     if len(questions) < MIN_QUESTIONS:
         return None
     return {**report_on(reindex, questions), "by": "query log"}

@@ -1,24 +1,30 @@
 """The query log, written in the background so that responses do not wait for it."""
 
+import hashlib
+import hmac
 import json
 import logging
+import random
+import re
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import connection
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from documents.metadata import storable, text
+from documents.text.redaction import redacted
 from ragsite.database.tenancy import namespace
 from ragsite.platform.logs import current_request_id
 
@@ -32,15 +38,16 @@ BATCH_SECONDS = 1.0  # rows are collected this long and written together
 MAX_DELAY = 2 * BATCH_SECONDS  # seconds; a row not written by then never will be
 POLL_SECONDS = 0.1
 
+REWRITE_BATCH = 500  # rows
+HASH_PREFIX = "sha256:"
+_HASHED = re.compile(r"sha256:[0-9a-f]{64}")
 MAX_RETURNED = 50  # hits whose places are kept
 
-# Options beside the question that a row keeps where they are not the default. Facts are searched
-# for by a scope of their own, which the row does not hold.
+# In columns of their own, or of no use when the question is asked again: facts have no place.
 _NOT_KEPT = {"query", "filters", "k", "mode", "fusion", "explain", "highlight", "facts"}
+# Options beside the question that a row keeps where they are not the default.
 _DEFAULTS: dict[str, Any] = {
-    field.name: field.default
-    for field in fields(SearchRequest)
-    if field.name not in _NOT_KEPT
+    field.name: field.default for field in fields(SearchRequest) if field.name not in _NOT_KEPT
 }
 
 LogRow = dict[str, Any]  # by column name
@@ -64,7 +71,7 @@ def note(
 
     Returns the id that the row will have, which feedback refers to; None if no row is written.
     """
-    if settings.QUERY_LOG_DAYS <= 0:
+    if settings.QUERY_LOG_DAYS <= 0 or not _is_sampled():
         return None
     row = _row(namespace_id, current_request_id(), request, result, filters)
     with _lock:
@@ -115,23 +122,23 @@ def _row(
     filters: Any,
 ) -> LogRow:
     diagnostics = result.diagnostics
+    question, filters = kept_of(namespace_id, text(request.query), storable(filters or {}))
     return {
         "id": _new_id(),
         "namespace_id": namespace_id,
         "request_id": request_id,
-        "query": text(request.query),
-        "filters": storable(filters or {}),
+        "query": question,
+        "filters": filters,
         "options": {
             "k": request.k,
             "mode": request.mode,
             "fusion": request.fusion,
             "reranker": diagnostics.reranker,
             "changed": _changed(request),
+            **_marker(),
         },
         "hits": len(result.hits),
-        "returned": [
-            _place(hit) for hit in result.hits[:MAX_RETURNED] if hit.fact is None
-        ],
+        "returned": [_place(hit) for hit in result.hits[:MAX_RETURNED] if hit.fact is None],
         "relevance": result.relevance,
         "best_vector": _best(hit.candidate.similarity for hit in result.hits),
         "best_lexical": _best(hit.candidate.lexical for hit in result.hits),
@@ -140,6 +147,59 @@ def _row(
         "times_ms": diagnostics.times_ms,
         "created_at": timezone.now(),
     }
+
+
+def _is_sampled() -> bool:
+    share: float = settings.QUERY_LOG_PRIVACY["sample"]
+    return share >= 1 or random.random() < share  # noqa: S311 (nothing is secret about it)
+
+
+def kept_of(namespace_id: uuid.UUID, question: str, filters: Any) -> tuple[str, Any]:
+    """Return what is kept of a question and its filters, as QUERY_LOG_TEXT says."""
+    privacy = settings.QUERY_LOG_PRIVACY
+    if is_hashed(question):
+        return question, filters
+    if privacy["text"] == "hash":
+        return _hashed(namespace_id, question), {}
+    if privacy["text"] == "redacted":
+        redact = partial(redacted, names=privacy["redact"], further=privacy["pattern"])
+        return redact(question), _redacted_values(filters, redact)
+    return question, filters
+
+
+def _hashed(namespace_id: uuid.UUID, question: str) -> str:
+    """Equal questions of a namespace have the same hash. It is keyed, because questions can be
+    guessed."""
+    key = hashlib.sha256(f"query log {namespace_id} {settings.SECRET_KEY}".encode()).digest()
+    folded = " ".join(question.casefold().split())
+    return HASH_PREFIX + hmac.new(key, folded.encode(errors="replace"), "sha256").hexdigest()
+
+
+def is_hashed(question: str) -> bool:
+    """Whether only the question's hash was kept."""
+    return bool(_HASHED.fullmatch(question))
+
+
+def _redacted_values(value: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {name: _redacted_values(each, redact) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_redacted_values(each, redact) for each in value]
+    return value
+
+
+def _marker() -> dict[str, str]:
+    """What was done to the row's text; {} for all of it. A row is rewritten when this changes."""
+    privacy = settings.QUERY_LOG_PRIVACY
+    if privacy["text"] == "full":
+        return {}
+    if privacy["text"] == "hash":
+        return {"kept": "hash"}
+    pattern = privacy["pattern"].pattern if privacy["pattern"] else ""
+    rules = hashlib.sha256(f"{sorted(privacy['redact'])} {pattern}".encode()).hexdigest()
+    return {"kept": f"redacted {rules[:12]}"}
 
 
 def _place(hit: Hit) -> dict[str, Any]:
@@ -212,7 +272,8 @@ def _writer() -> ThreadPoolExecutor:
 
 
 def forget_the_old() -> None:
-    """Delete rows older than QUERY_LOG_DAYS; called by housekeeping."""
+    """Delete rows older than QUERY_LOG_DAYS, and apply today's QUERY_LOG_TEXT to the rest; called
+    by housekeeping."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT namespace_id FROM ragsite.namespace_ids()")
         tenants = [row[0] for row in cursor.fetchall()]
@@ -220,3 +281,21 @@ def forget_the_old() -> None:
     for namespace_id in tenants:
         with namespace(namespace_id):
             QueryLog.objects.filter(created_at__lt=too_old).delete()
+        if settings.QUERY_LOG_PRIVACY["text"] != "full":
+            _rewrite(namespace_id)
+
+
+def _rewrite(namespace_id: uuid.UUID) -> None:
+    """Reduce rows that were written under other rules, in batches."""
+    marker = _marker()
+    written_otherwise = ~Q(options__kept=marker["kept"]) | Q(options__kept__isnull=True)
+    rows = QueryLog.objects.filter(written_otherwise).only("query", "filters", "options")
+    while True:
+        with namespace(namespace_id):
+            batch = list(rows[:REWRITE_BATCH])
+            for row in batch:
+                row.query, row.filters = kept_of(namespace_id, row.query, row.filters)
+                row.options = {**row.options, **marker}
+            QueryLog.objects.bulk_update(batch, ["query", "filters", "options"])
+        if len(batch) < REWRITE_BATCH:
+            return

@@ -12,9 +12,11 @@ from django.conf import settings
 
 from documents.language_models.base import LanguageModel, LanguageModelCostCap
 from documents.metering.language_models import book_usage, require_room
+from ragsite.platform import metrics
 from ragsite.platform.backends import load_backend
 from ragsite.platform.breaker import Breaker
 from ragsite.platform.errors import ApiError
+from ragsite.platform.tracing import span
 from ragsite.web.threads import release_connections
 from retrieval.rerankers.auto import Decision, Situation, Speed, decide
 from retrieval.rerankers.base import (
@@ -24,11 +26,14 @@ from retrieval.rerankers.base import (
     RerankUnavailable,
     checked,
 )
+from retrieval.rerankers.learned import LearnedReranker
 from retrieval.rerankers.llm import LlmReranker
+
+from .learned import learned_models
 
 logger = logging.getLogger(__name__)
 
-Choice = Literal["auto", "none", "cosine", "cross-encoder", "remote", "llm"]
+Choice = Literal["auto", "none", "cosine", "cross-encoder", "remote", "llm", "learned"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 AUTO_ORDER = ("cross-encoder", "remote", "llm")  # `auto` uses the first that is configured
 FAILURES, PAUSE_SECONDS = 3, 60.0  # after this many in a row `auto` pauses a reranker
@@ -44,6 +49,11 @@ class ChosenReranker:
     def reads_passages(self) -> bool:
         """Whether it needs the texts of passages, and time outside of a transaction."""
         return self.name not in ("none", "cosine")
+
+    @property
+    def reads_standing(self) -> bool:
+        """Whether it needs what the stages before know of each passage."""
+        return self.name == "learned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +102,16 @@ def rerank(
     started = time.monotonic()
     budget = settings.RERANK["deadline_ms"] if deadline_ms is None else deadline_ms
     try:
-        scores = _scores(chosen.name, query, head, started + budget / 1000, namespace_id)
+        with span(f"rag.reranker.{chosen.name}", passages=len(head), namespace=namespace_id):
+            scores = _scores(chosen.name, query, head, started + budget / 1000, namespace_id)
     except RerankFailed as error:
         _breaker(chosen.name).failed()
+        metrics.RERANKER_CALLS.labels(chosen.name, error.code).inc()
         fields = {"reranker": chosen.name, "code": error.code, "ms": _since(started)}
         logger.warning("rerank.fallback", extra=fields, exc_info=True)
         return Reranked("none", None, chosen.reason, _fallback(error.code), _since(started))
     _breaker(chosen.name).worked()
+    metrics.RERANKER_CALLS.labels(chosen.name, "ok").inc()
     return Reranked(chosen.name, tuple(scores), chosen.reason, ms=_since(started))
 
 
@@ -134,6 +147,9 @@ def _scores(
     try:
         if isinstance(reranker, LlmReranker) and namespace_id is not None:
             scores = _paid_scores(reranker, query, passages, deadline, namespace_id)
+        elif isinstance(reranker, LearnedReranker) and namespace_id is not None:
+            own = LearnedReranker(learned_models.find(namespace_id))
+            scores = own.rerank(query, passages, deadline=deadline)
         else:
             scores = reranker.rerank(query, passages, deadline=deadline)
     except RerankFailed:

@@ -4,7 +4,6 @@ read → assemble."""
 import logging
 import unicodedata
 import uuid
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,9 +26,11 @@ from .context import selection
 from .context.assembly import CountTokens, assemble
 from .context.diagnostics import diagnostics_of, explain
 from .context.highlights import highlighted
-from .context.hits import contents, read
+from .context.hits import read
 from .context.notes import CONVERSATIONS_LEFT_OUT, notes_for
+from .context.rerank_passages import RankedChunk, rerank_passages, with_standing
 from .memory.mixing import with_facts
+from .observing import searching
 from .ranking import fusion, relevance
 from .ranking.diversity import Pick
 from .ranking.thresholds import split_by_thresholds
@@ -43,9 +44,6 @@ from .timing import Clock
 logger = logging.getLogger(__name__)
 
 MAX_TRIES = 3
-
-# Since this process started, by the fallback's name.
-fallback_counts: Counter[str] = Counter()
 
 
 class _Outdated(Exception):
@@ -78,17 +76,16 @@ class _Passages:
 def search(namespace_id: uuid.UUID, request: SearchRequest) -> SearchResult:
     """Answer a question with passages. The number of SQL statements does not depend on the hits."""
     clock = Clock()
-    with clock("total"):
+    with searching(namespace_id, request) as observed, clock("total"):
         query = parse_query(prepare(request.query))
         reranker = _choose_reranker(query, request)
         (result, cache), fallback = replica.read(
             partial(_cached_or_searched, namespace_id, query, request, reranker, clock)
         )
-    uncached = "uncached: cache_unavailable" if cache == "down" else ""
-    fallbacks = (*result.diagnostics.fallbacks, *filter(None, [fallback, uncached]))
-    fallback_counts.update(name.partition(":")[0] for name in fallbacks)
-    fields = {"hits": len(result.hits), "cache": cache, "fallbacks": fallbacks}
-    logger.info("search.done", extra={**fields, "times_ms": clock.times_ms})
+        uncached = "uncached: cache_unavailable" if cache == "down" else ""
+        fallbacks = (*result.diagnostics.fallbacks, *filter(None, [fallback, uncached]))
+        observed.found(result, cache=cache, fallbacks=fallbacks)
+    observed.done(clock.times_ms)
     diagnostics = replace(result.diagnostics, times_ms=clock.times_ms, fallbacks=fallbacks)
     return replace(result, cache="hit" if cache == "hit" else "miss", diagnostics=diagnostics)
 
@@ -103,6 +100,17 @@ def search_under(
     index = replace(read_index(namespace_id), profile=profile, chunk_count=chunk_count)
     reranker = _choose_reranker(query, request)
     return _search_until_current(SearchContext(index, query, request, reranker, Clock()))
+
+
+def search_until_rerank(namespace_id: uuid.UUID, request: SearchRequest) -> list[RankedChunk]:
+    """Return the candidates that the reranker `learned` would be given, in their fused order."""
+    query = parse_query(prepare(request.query))
+    learned = ChosenReranker("learned", "named")
+    context = SearchContext(read_index(namespace_id), query, request, learned, Clock())
+    started = start_legs(context)
+    with namespace(namespace_id):
+        fused = _fuse(context, find_candidates(context, started))
+        return with_standing(_to_rerank(fused))
 
 
 def prepare(query: str) -> str:
@@ -162,14 +170,13 @@ def _search_once(context: SearchContext, *, is_last_try: bool = False) -> Search
             raise _Outdated
         count_tokens = _token_counter(context.index.profile)
         fused = _fuse(context, found)
-        if context.reranker.reads_passages:
-            texts = contents([candidate.chunk_id for candidate in _to_rerank(fused)])
-        else:
-            ranked = _rerank(context, fused, texts={})
+        to_rerank = rerank_passages(_to_rerank(fused), context.reranker)
+        if not context.reranker.reads_passages:
+            ranked = _rerank(context, fused, to_rerank)
             passages = _read(context, found, fused, ranked, count_tokens)
     if context.reranker.reads_passages:
         release_connections()  # no transaction and no connection is held while a model reads
-        ranked = _rerank(context, fused, texts)
+        ranked = _rerank(context, fused, to_rerank)
         with namespace(context.namespace_id):
             passages = _read(context, found, fused, ranked, count_tokens)
     if not passages.is_current and not is_last_try:
@@ -198,13 +205,13 @@ def _to_rerank(fused: _Fused) -> list[Candidate]:
     return fused.candidates[: settings.RERANK["top"]]
 
 
-def _rerank(context: SearchContext, fused: _Fused, texts: Mapping[uuid.UUID, str]) -> _Ranked:
+def _rerank(context: SearchContext, fused: _Fused, to_rerank: Sequence[RerankPassage]) -> _Ranked:
     """Put the best candidates in the reranker's order; the others follow unchanged."""
     best = _to_rerank(fused)
     with context.clock("rerank"):
         result = reranking.rerank(
             context.query.text,
-            [RerankPassage(texts.get(c.chunk_id, ""), c.similarity) for c in best],
+            to_rerank,
             context.reranker,
             namespace_id=context.namespace_id,
         )

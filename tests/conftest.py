@@ -200,6 +200,7 @@ def onlooker(db: None) -> Client:
     with operator():
         user = User.objects.create_user("onlooker", password="long enough", is_staff=True)
         user.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
+        user.user_permissions.add(Permission.objects.get(codename="see_every_namespace"))
     return logged_in(user)
 
 

@@ -38,6 +38,7 @@ class Handler(BaseHTTPRequestHandler):
         request = {
             "path": self.path,
             "key": self.headers.get("Authorization"),
+            "request_id": self.headers.get("X-Request-ID"),
             "body": body,
             "at": time.monotonic(),
         }

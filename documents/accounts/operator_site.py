@@ -5,10 +5,12 @@ from typing import Any
 
 from django.contrib.admin import AdminSite
 from django.db.models import Model
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.urls import path, reverse
 
 from . import audit, navigation
+from .namespace_choice import choices, choose_namespace
 from .signing_in import SignInForm
 
 # In one of django-q2's own pages any function could be named and run.
@@ -32,6 +34,21 @@ class OperatorSite(AdminSite):
         shown = [model for model in models if model._meta.app_label not in WITHOUT_PAGES]
         super().register(shown, admin_class, **options)
 
+    def get_urls(self) -> list[Any]:
+        choose = self.admin_view(choose_namespace)
+        return [
+            path("namespace/", choose, name="choose_namespace"),
+            # Not behind admin_view: people who are not staff sign out, too.
+            path("logout/", self.logout, name="logout"),
+            *super().get_urls(),
+        ]
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        context: dict[str, Any] = super().each_context(request)
+        if context["has_permission"] and not context["is_popup"]:
+            context["namespace_choice"] = choices(request)
+        return context
+
     def get_app_list(
         self, request: HttpRequest, app_label: str | None = None
     ) -> list[dict[str, Any]]:
@@ -49,6 +66,14 @@ class OperatorSite(AdminSite):
         context |= {**self.dashboard(request), **(extra_context or {})}
         request.current_app = self.name
         return TemplateResponse(request, "admin/dashboard/dashboard.html", context)
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """People who are not staff are signed in, too; their pages begin at `/`."""
+        response = super().login(request, extra_context)
+        is_signed_in = request.method == "POST" and response.status_code == 302
+        if is_signed_in and not self.has_permission(request):
+            return HttpResponseRedirect(reverse("home"))
+        return response
 
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

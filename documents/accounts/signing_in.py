@@ -11,6 +11,7 @@ from ragsite.access.actor import USER, set_actor
 from ragsite.access.client_address import client_address, network_of
 
 from . import audit, login_throttle
+from .people import may_use_pages
 
 LOCKED = (
     "Too many failed attempts. Wait a while and try again, or ask whoever runs the service to "
@@ -43,6 +44,12 @@ class ThrottledBackend(ModelBackend):
 
 
 class SignInForm(AdminAuthenticationForm):
+    """For staff, and for people who were given a namespace: they ask, and see no admin."""
+
+    def confirm_login_allowed(self, user: Any) -> None:
+        if user.is_staff or not may_use_pages(user):
+            super().confirm_login_allowed(user)
+
     def clean(self) -> dict[str, Any]:
         try:
             fields = super().clean()

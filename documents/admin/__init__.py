@@ -5,7 +5,6 @@ Mostly read-only lists with filters, and actions that call the pipelines. May im
 """
 
 from . import (
-    audit,
     audited,
     collections,
     documents,
@@ -13,13 +12,12 @@ from . import (
     links,
     memory,
     namespaces,
+    people,
     profiles,
-    removals,
-    usage,
+    records,
 )
 
 __all__ = [
-    "audit",
     "audited",
     "collections",
     "documents",
@@ -27,7 +25,7 @@ __all__ = [
     "links",
     "memory",
     "namespaces",
+    "people",
     "profiles",
-    "removals",
-    "usage",
+    "records",
 ]

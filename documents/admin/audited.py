@@ -3,9 +3,6 @@
 from collections import defaultdict
 from typing import Any
 
-from django.contrib import admin
-from django.contrib.auth.admin import GroupAdmin, UserAdmin
-from django.contrib.auth.models import Group, User
 from django.db.models import Model
 from django.http import HttpRequest
 
@@ -13,11 +10,12 @@ from documents.accounts import audit
 
 from .parameters import RejectsInvalidFilters
 from .titles import Titled
+from .visible import LimitedToNamespaces
 
 LISTED_IDS = 100
 
 
-class Audited(Titled, RejectsInvalidFilters):
+class Audited(LimitedToNamespaces, Titled, RejectsInvalidFilters):
     """Mixed into a ModelAdmin. `audits_additions = False` where the pipeline records them."""
 
     audits_additions = True
@@ -79,16 +77,3 @@ def _summary(message: Any) -> dict[str, Any]:
             else:
                 fields += what.get("fields", [])
     return {"fields": fields, **below}
-
-
-admin.site.unregister([User, Group])
-
-
-@admin.register(User)
-class AuditedUserAdmin(Audited, UserAdmin):
-    pass
-
-
-@admin.register(Group)
-class AuditedGroupAdmin(Audited, GroupAdmin):
-    pass

@@ -30,7 +30,9 @@ from documents.models import (
 from documents.passages import Extracted, Passage
 from documents.profiles import chunking_overrides, profiles
 from ragsite.database.tenancy import namespace
+from ragsite.platform import metrics
 from ragsite.platform.logs import request_id
+from ragsite.platform.tracing import Span, span
 
 from . import terms
 from .embedding import embed
@@ -72,8 +74,9 @@ def ingest(claim: Claim) -> None:
     with request_id(job.request_id or str(job.pk)):
         lease = Lease(claim)
         try:
-            with lease:
+            with lease, span("rag.indexer.index_documents", **_described(job)) as trace:
                 passages = _index(job, lease)
+                _measured(passages, lease, trace)
             logger.info(
                 "ingest.done",
                 extra={**log_fields, "passages": passages, "times_ms": lease.times_ms},
@@ -85,6 +88,7 @@ def ingest(claim: Claim) -> None:
             queue.fail(claim, late, at=lease.unwritten)
         except Exception as error:
             code = error.code if isinstance(error, IngestError) else "internal_error"
+            metrics.INGEST_FAILURES.labels(code).inc()
             if queue.fail(claim, error, at=lease.unwritten):
                 is_unexpected = not (isinstance(error, IngestError) and error.is_final)
                 logger.warning(
@@ -92,6 +96,25 @@ def ingest(claim: Claim) -> None:
                 )
             else:
                 logger.info("ingest.stopped", extra=log_fields)
+
+
+def _described(job: IngestJob) -> dict[str, Any]:
+    profile = job.namespace.active_profile
+    return {
+        "namespace": job.namespace_id,
+        "document": job.document_id,
+        "attempt": job.attempts,
+        "profile": profile.name,
+        "embedder": profile.embedder,
+    }
+
+
+def _measured(passages: int, lease: Lease, trace: Span) -> None:
+    trace.set(chunks=passages, **{f"{stage}_ms": ms for stage, ms in lease.times_ms.items()})
+    metrics.INGESTED_FILES.labels("ready").inc()
+    metrics.INGESTED_CHUNKS.inc(passages)
+    for stage, ms in lease.times_ms.items():
+        metrics.INGEST_STAGES.labels(stage).observe(ms / 1000)
 
 
 def _index(job: IngestJob, lease: Lease) -> int:

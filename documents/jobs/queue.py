@@ -23,6 +23,7 @@ from django_q.tasks import async_task
 from documents.errors import IngestError
 from documents.models import Document, DocumentVersion, IngestJob
 from ragsite.database.tenancy import namespace
+from ragsite.platform import metrics
 from ragsite.platform.logs import current_request_id
 from ragsite.web.threads import release_connections
 
@@ -261,6 +262,7 @@ def _end(job: IngestJob, state: str, code: str, sentence: str) -> None:
     _record_state(
         job.version, DocumentVersion.State(state), Document.Status(state), code=code, text=sentence
     )
+    metrics.INGESTED_FILES.labels(state).inc()
     logger.info("job.ended", extra={"job_id": str(job.pk), "state": state, "code": code})
 
 

@@ -16,6 +16,7 @@ from documents.embedders.base import Spend, Vectors, unmetered
 from documents.errors import CostCap
 from documents.models import EmbeddingUsage, IngestJob
 from ragsite.database.tenancy import namespace, reading_from
+from ragsite.platform import metrics
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +82,8 @@ class MeteredEmbedder(Embedder):
             self.require_room(sum(self.count_tokens(texts)))
         spent: list[int] = []
         for vectors in self._embedder.embed_documents(texts, spend=spent.append):
+            metrics.EMBEDDING_CALLS.labels("documents").inc()
+            metrics.EMBEDDING_TOKENS.inc(spent[-1])
             yield vectors, spent.pop()
 
     def book(self, tokens: int) -> None:

@@ -16,6 +16,7 @@ from documents.language_models.base import LanguageModel, LanguageModelCostCap, 
 from documents.metering.embeddings import MILLION, this_month
 from documents.models import LanguageModelUsage
 from ragsite.database.tenancy import current_connection, namespace, reading_from
+from ragsite.platform import metrics
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +40,9 @@ def book_usage(
     A database error is only logged: the user still gets the answer.
     """
     cost = cost_of(model, usage)
+    metrics.LANGUAGE_MODEL_TOKENS.labels("prompt").inc(usage.prompt_tokens)
+    metrics.LANGUAGE_MODEL_TOKENS.labels("completion").inc(usage.completion_tokens)
+    metrics.LANGUAGE_MODEL_COST.inc(float(cost or 0))
     values: dict[str, uuid.UUID | date | str | int | Decimal] = {
         "namespace": namespace_id,
         "month": this_month(),

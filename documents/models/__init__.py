@@ -14,7 +14,7 @@ from .links import NamespaceLink
 from .logins import LoginThrottle
 from .memory import FactAlias, FactErasure, FactStatement, PredicateRule
 from .namespaces import ApiKey, Namespace, NamespaceUsage
-from .operators import NamespaceRemoval, OperatorKey
+from .operators import NamespaceAccess, NamespaceRemoval, OperatorKey
 from .reindexing import Reindex
 from .removals import DocumentRemoval
 from .terms import ChunkTerms, TermFrequency, TermStatistics
@@ -46,6 +46,7 @@ __all__ = [
     "LanguageModelUsage",
     "LoginThrottle",
     "Namespace",
+    "NamespaceAccess",
     "NamespaceLink",
     "NamespaceRemoval",
     "NamespaceUsage",

@@ -96,6 +96,7 @@ class Namespace(models.Model):
 
     class Meta:
         ordering = ["slug"]
+        permissions = [("see_every_namespace", "Sees every namespace, also those added later")]
 
     def __str__(self) -> str:
         return self.slug

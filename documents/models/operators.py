@@ -1,10 +1,14 @@
-"""What belongs to the whole installation: keys of operators, and receipts of deleted namespaces."""
+"""What belongs to the whole installation: keys of operators, which namespaces a user sees, and
+receipts of deleted namespaces."""
 
 import uuid
 
+from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 from django.utils import timezone
+
+from .namespaces import Namespace
 
 
 class OperatorKey(models.Model):
@@ -32,6 +36,30 @@ class OperatorKey(models.Model):
     def is_active(self) -> bool:
         is_expired = self.expires_at is not None and self.expires_at <= timezone.now()
         return self.revoked_at is None and not is_expired
+
+
+class NamespaceAccess(models.Model):
+    """A namespace that a user sees: in the admin if they are staff, and on the pages for people.
+
+    Superusers, and users with the permission `see_every_namespace`, need none of these. The
+    application role may read those of its own namespace only.
+    """
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="namespace_access"
+    )
+    namespace = models.ForeignKey(Namespace, on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        verbose_name = "namespace a user sees"
+        verbose_name_plural = "namespaces a user sees"
+        constraints = [
+            models.UniqueConstraint(fields=["user", "namespace"], name="access_given_once")
+        ]
+
+    def __str__(self) -> str:
+        return str(self.namespace)
 
 
 class NamespaceRemoval(models.Model):

@@ -1,7 +1,7 @@
 """GET /d/{token}: a cited passage, highlighted in the text around it and on its page.
 
 A link opens one version of one document. After PASSAGE_LINK_DAYS it opens only for people who are
-signed in. GET /s/{key}/d/{token} is the same for visitors of a public link.
+signed in and see the namespace. GET /s/{key}/d/{token} is the same for visitors of a public link.
 """
 
 from dataclasses import dataclass

@@ -10,11 +10,12 @@ from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, JsonResponse
 from django.urls import reverse
 from rest_framework.exceptions import MethodNotAllowed, ParseError
 
+from documents.accounts.people import allowed_namespaces, may_use_pages
 from documents.models import Namespace
 from ragsite.access.actor import USER, set_actor
 from ragsite.database.tenancy import operator
@@ -23,16 +24,11 @@ from ragsite.platform.errors import ApiError, exception_handler
 View = Callable[..., HttpResponseBase]
 
 
-def may_sign_in(user: AbstractBaseUser | AnonymousUser) -> bool:
-    """Whether the user is one who may use the pages."""
-    return bool(user.is_active and getattr(user, "is_staff", False))
-
-
 def signed_in(request: HttpRequest) -> AbstractBaseUser | None:
     """Return the user, if it is one who may use the pages."""
     with operator():
         user = request.user
-        return user if isinstance(user, AbstractBaseUser) and may_sign_in(user) else None
+        return user if isinstance(user, AbstractBaseUser) and may_use_pages(user) else None
 
 
 def is_operator(user: AbstractBaseUser) -> bool:
@@ -41,9 +37,11 @@ def is_operator(user: AbstractBaseUser) -> bool:
 
 
 def namespaces_of(user: AbstractBaseUser) -> list[Namespace]:
-    """Return the namespaces that the user may ask, by name."""
+    """Return the namespaces that the user may see, by name."""
+    allowed = allowed_namespaces(user)
     with operator():
-        return list(Namespace.objects.filter(deleting_since__isnull=True).only("slug", "name"))
+        found = Namespace.objects.filter(deleting_since__isnull=True).only("slug", "name")
+        return list(found if allowed is None else found.filter(pk__in=allowed))
 
 
 def find_namespace(user: AbstractBaseUser, slug: Any) -> Namespace:

@@ -8,10 +8,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from documents.accounts import audit
+from documents.accounts.people import may_use_pages
 from documents.accounts.signing_in import SignInForm
 from ragsite.access.actor import USER, set_actor
 
-from .people import may_sign_in, signed_in
+from .people import signed_in
 
 WRONG = "The name or the password is wrong. Mind capitals and small letters."
 
@@ -20,7 +21,7 @@ class PersonSignInForm(SignInForm):
     error_messages = {"invalid_login": WRONG, "inactive": WRONG}
 
     def confirm_login_allowed(self, user: AbstractBaseUser) -> None:
-        if not may_sign_in(user):
+        if not may_use_pages(user):
             raise self.get_invalid_login_error()
 
 

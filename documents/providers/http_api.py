@@ -20,11 +20,13 @@ from typing import Any
 import httpcore2
 import httpx2
 
+from documents.providers import observing
 from documents.providers.deadline import DeadlineExceeded, DeadlineRunner, NoCapacity
 from documents.providers.deadline_streams import DeadlineStream, time_until
 from documents.providers.errors import (
     ProviderBadResponse,
     ProviderBrokeOff,
+    ProviderFailed,
     ProviderRateLimited,
     ProviderRefused,
     ProviderTimeout,
@@ -97,9 +99,15 @@ class Provider:
     def post(self, body: Mapping[str, Any], *, deadline: float) -> Any:
         """Return the response's JSON. Runs in a thread, because a name lookup cannot be
         interrupted."""
-        content = json.dumps(body).encode()
+        with counted_failures():
+            return self._post(json.dumps(body).encode(), traced(), deadline)
+
+    def _post(self, content: bytes, headers: Headers, deadline: float) -> Any:
+        def exchange() -> bytes:
+            return self._exchange(content, headers, deadline)
+
         try:
-            answer = self._runner.run(lambda: self._exchange(content, deadline), deadline=deadline)
+            answer = self._runner.run(exchange, deadline=deadline)
         except DeadlineExceeded:
             raise ProviderTimeout("The provider did not answer in time.") from None
         except NoCapacity:
@@ -118,9 +126,12 @@ class Provider:
             network_backend=_DeadlineBackend(),
         )
 
-    def _exchange(self, content: bytes, deadline: float) -> bytes:
+    def _exchange(self, content: bytes, headers: Headers, deadline: float) -> bytes:
         _local.deadline = deadline
-        with provider_errors(), self._send(self._pool, content, seconds=_time_left()) as response:
+        with (
+            provider_errors(),
+            self._send(self._pool, content, seconds=_time_left(), headers=headers) as response,
+        ):
             check_status(response)
             return self._body(response)
 
@@ -190,6 +201,21 @@ def checked_headers(headers: Mapping[str, str]) -> Headers:
         if not is_name or not isinstance(value, str) or not re.fullmatch(r"[\x20-\x7e]*", value):
             raise ValueError("A header of the provider has characters that no header may hold.")
     return {name: value for name, value in headers.items()}  # noqa: C416  (its type is wider)
+
+
+def traced() -> Headers:
+    """Return the header that lets a provider's log be read beside ours."""
+    request_id = observing.request_id()
+    return {"X-Request-ID": request_id} if request_id else {}
+
+
+@contextmanager
+def counted_failures() -> Iterator[None]:
+    try:
+        yield
+    except ProviderFailed as error:
+        observing.count_failure(error.code)
+        raise
 
 
 @contextmanager

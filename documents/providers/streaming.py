@@ -35,7 +35,9 @@ from documents.providers.http_api import (
     Provider,
     check_status,
     checked_headers,
+    counted_failures,
     provider_errors,
+    traced,
 )
 
 DRAIN_SECONDS = 0.1  # to read the end of the HTTP stream after the end of the answer
@@ -96,11 +98,12 @@ class StreamingProvider(Provider):
     ) -> "LineStream":
         """Nothing is sent before the first line is requested."""
         call = CallState(deadline, cancelled)
-        sent: Headers = {"Accept": STREAM_TYPES, **checked_headers(headers or {})}
+        sent: Headers = {"Accept": STREAM_TYPES, **traced(), **checked_headers(headers or {})}
         return LineStream(call, self._lines(json.dumps(body).encode(), sent, call))
 
     def _lines(self, content: bytes, headers: Headers, call: CallState) -> Iterator[bytes]:
         with (
+            counted_failures(),
             self._slot(call),
             provider_errors(),
             self._send(

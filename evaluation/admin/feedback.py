@@ -14,7 +14,7 @@ from evaluation.models import Feedback, SelectedPassage
 from ragsite.platform.wording import plural
 from ragsite.web.markup import when
 
-from .choosing import SetChoiceForm, chosen_set
+from .choosing import ChoosesSet, SetChoiceForm, chosen_set
 
 
 class UsefulFilter(admin.SimpleListFilter):
@@ -49,7 +49,7 @@ class SelectedInline(ReadOnly, admin.TabularInline):
 
 
 @admin.register(Feedback)
-class FeedbackAdmin(ReadOnlyAdmin):
+class FeedbackAdmin(ChoosesSet, ReadOnlyAdmin):
     list_display = ("query", "namespace", "useful", "selection", "short_comment", "given")
     list_filter = (UsefulFilter, SelectionFilter, "namespace")
     list_select_related = ("namespace",)

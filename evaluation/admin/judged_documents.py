@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
+from documents.admin.visible import only_visible
 from documents.models import Document
 from evaluation.models import GoldenQuery
 
@@ -19,7 +20,9 @@ URL_NAME = "evaluation_goldenquery_documents"
 
 class DocumentsOfQuery(AutocompleteJsonView):
     def get_queryset(self) -> QuerySet[Document]:
-        query = get_object_or_404(GoldenQuery, pk=self.kwargs["pk"])
+        query = get_object_or_404(
+            only_visible(self.request, GoldenQuery.objects.all()), pk=self.kwargs["pk"]
+        )
         found: QuerySet[Document] = super().get_queryset()
         return found.filter(namespace=query.namespace_id)
 

@@ -15,6 +15,7 @@ from django.urls import reverse
 
 from documents.accounts import audit
 from documents.admin.parameters import uuid_or_404
+from documents.admin.visible import only_visible
 from documents.models import Document
 from evaluation.errors import BadGoldenSet
 from evaluation.golden import curating
@@ -44,7 +45,9 @@ class Judgeable:
 
 def judge_view(model_admin: admin.ModelAdmin) -> Callable[..., HttpResponse]:
     def view(request: HttpRequest, pk: uuid.UUID) -> HttpResponse:
-        golden_set = get_object_or_404(GoldenSet.objects.select_related("namespace"), pk=pk)
+        golden_set = get_object_or_404(
+            only_visible(request, GoldenSet.objects.select_related("namespace")), pk=pk
+        )
         if not model_admin.has_change_permission(request, golden_set):
             raise PermissionDenied
         if request.method == "POST":

@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from documents.admin.visible import only_visible
 from evaluation.errors import EvaluationError
 from evaluation.models import GoldenSet
 from evaluation.runs import lifecycle
@@ -54,7 +55,7 @@ class StartForm(forms.Form):
 
 def start_view(model_admin: admin.ModelAdmin) -> Callable[..., HttpResponse]:
     def view(request: HttpRequest, pk: uuid.UUID) -> HttpResponse:
-        golden_set = get_object_or_404(GoldenSet, pk=pk)
+        golden_set = get_object_or_404(only_visible(request, GoldenSet.objects.all()), pk=pk)
         if not model_admin.has_change_permission(request, golden_set):
             raise PermissionDenied
         form = StartForm(request.POST or None)

@@ -35,7 +35,7 @@ class OptionsSerializer(StrictSerializer):
     )
     rrf_k = serializers.IntegerField(default=DEFAULTS.rrf_k, min_value=1, max_value=1000)
     rerank = NamedChoiceField(
-        choices=["auto", "none", "cosine", "cross-encoder", "remote", "llm"],
+        choices=["auto", "none", "cosine", "cross-encoder", "remote", "llm", "learned"],
         default=DEFAULTS.rerank,
     )
     max_per_document = serializers.IntegerField(

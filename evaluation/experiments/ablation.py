@@ -1,7 +1,7 @@
 """Measure the effect of each part: one golden set, changing one option at a time."""
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -16,6 +16,7 @@ from evaluation.runs.comparison import compare
 from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import ProgressCallback, measure_now
 from ragsite.database.tenancy import operator
+from retrieval.learned import learned_models
 
 from .scratch import copied
 
@@ -49,7 +50,9 @@ class VariantResult:
     p_value: float | None = None
 
 
-def variants(weights: Sequence[float]) -> Iterator[tuple[str, RunOptions]]:
+def variants(
+    weights: Sequence[float], rerankers: Iterable[str]
+) -> Iterator[tuple[str, RunOptions]]:
     """Return the variants; first the base, which is the default without a reranker."""
     base = RunOptions(rerank="none")
     yield BASE, base
@@ -59,7 +62,7 @@ def variants(weights: Sequence[float]) -> Iterator[tuple[str, RunOptions]]:
     for weight in weights:
         if weight != base.semantic_weight:
             yield f"hybrid, weighted {weight:g}", replace(base, semantic_weight=weight)
-    for reranker in settings.RERANKERS:
+    for reranker in rerankers:
         yield f"{BASE} + {reranker}", replace(base, rerank=reranker)
 
 
@@ -70,12 +73,18 @@ def ablate_retrieval(
     started: Callable[[str], ProgressCallback],
 ) -> list[VariantResult]:
     outcomes: list[VariantResult] = []
-    for name, options in variants(weights):
+    for name, options in variants(weights, _rerankers(golden_set.namespace_id)):
         run = _succeeded(
             measure_now(golden_set, options, label=f"ablation: {name}", progress=started(name))
         )
         outcomes.append(_against(outcomes, name, run))
     return outcomes
+
+
+def _rerankers(namespace_id: uuid.UUID) -> list[str]:
+    """The configured ones; `learned` only if it has been trained for the namespace."""
+    is_trained = learned_models.find(namespace_id) is not None
+    return [name for name in settings.RERANKERS if name != "learned" or is_trained]
 
 
 def ablate_chunks(

@@ -16,6 +16,7 @@ from evaluation.measures.quotes import place_of
 from evaluation.models import GoldenQuery, GoldenSet, Judgement
 from evaluation.models.golden import HIGHEST_GRADE
 from retrieval.api.filters import FiltersSerializer, filters_of
+from retrieval.query_log import is_hashed
 from retrieval.requests import Filters
 
 MAX_QUERY_LENGTH = 4000
@@ -61,6 +62,8 @@ def check_query(text: str, filters: Mapping[str, Any]) -> None:
         raise BadGoldenSet("The query is blank.")
     if len(text) > MAX_QUERY_LENGTH:
         raise BadGoldenSet(f"A query has at most {MAX_QUERY_LENGTH:,} characters.")
+    if is_hashed(text):
+        raise BadGoldenSet("Only the hash of this question was kept (QUERY_LOG_TEXT).")
     if "\x00" in text:
         raise BadGoldenSet("A query cannot contain NUL characters.")
     read_filters(filters)

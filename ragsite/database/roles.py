@@ -32,7 +32,12 @@ OPERATORS_ONLY = {
     "documents_namespaceremoval",
     "documents_operatorkey",
 }
-READ_ONLY = {"documents_indexprofile", "django_content_type", "auth_permission"}
+READ_ONLY = {
+    "documents_indexprofile",
+    "documents_namespaceaccess",
+    "django_content_type",
+    "auth_permission",
+}
 # Rows that neither the application nor an operator may change or delete.
 APPEND_ONLY = {"documents_auditevent"}
 # A row of django-q2's schedule names a function to run, so no serving role may write one.

@@ -1,7 +1,6 @@
 """One envelope for every error: {"error": {"code", "message", "details", "request_id"}}."""
 
 import logging
-import sys
 from typing import Any
 
 from django.core.exceptions import (
@@ -11,7 +10,7 @@ from django.core.exceptions import (
     TooManyFilesSent,
 )
 from django.db import InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404
 from psycopg_pool import PoolTimeout
 from rest_framework import exceptions, status
 from rest_framework.response import Response
@@ -25,6 +24,7 @@ logger = logging.getLogger(__name__)
 CHALLENGE = 'Bearer realm="ragsite"'
 FLAT_PREFIX = "/api/rag/"
 OPENAI_PREFIX = "/v1/"
+TIMEOUT_MESSAGE = "The database took too long for this and was stopped; try again shortly."
 
 
 class ApiError(exceptions.APIException):
@@ -131,12 +131,8 @@ def unavailable() -> Response:
 
 
 def timed_out() -> Response:
-    return Response(_timeout_envelope(), status=503, headers={"Retry-After": "5"})
-
-
-def _timeout_envelope() -> dict[str, Any]:
-    message = "The database took too long for this and was stopped; try again shortly."
-    return envelope("database_timeout", message)
+    body = envelope("database_timeout", TIMEOUT_MESSAGE)
+    return Response(body, status=503, headers={"Retry-After": "5"})
 
 
 def _described(error: exceptions.APIException) -> tuple[str, str, Any]:
@@ -186,30 +182,3 @@ def _flat(details: Any, path: str = "") -> list[dict[str, str]]:
 
 def _is_leaf(details: Any) -> bool:
     return isinstance(details, dict) and isinstance(details.get("message"), str)
-
-
-# -- errors outside of the API ---------------------------------------------------
-
-
-def _page(request: HttpRequest, code: str, message: str, http_status: int) -> HttpResponse:
-    body = envelope_at(request.path, http_status, code, message)
-    return JsonResponse(body, status=http_status)
-
-
-def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _page(request, "not_found", "There is no such thing here.", 404)
-
-
-def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _page(request, "bad_request", "The request cannot be understood.", 400)
-
-
-def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _page(request, "forbidden", "This is not allowed.", 403)
-
-
-def server_error(request: HttpRequest) -> HttpResponse:
-    if is_timeout(sys.exc_info()[1]):  # outside of the API, such as in the admin
-        headers = {"Retry-After": "5"}
-        return JsonResponse(_timeout_envelope(), status=503, headers=headers)
-    return _page(request, "internal_error", "Something went wrong on our side.", 500)

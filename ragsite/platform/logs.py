@@ -15,6 +15,7 @@ logger = logging.getLogger(__name__)
 
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")  # anything else could forge log lines
+MONITORED = ("/livez", "/readyz", "/metrics")  # requested every few seconds
 _AMBIGUOUS = re.compile(r"[\s\"=]")
 _STANDARD_FIELDS = {*vars(logging.makeLogRecord({})), "message", "asctime", "request_id"}
 
@@ -53,7 +54,7 @@ def request_id_middleware(
 
 def _finished(request: HttpRequest, response: HttpResponse, started: float) -> HttpResponse:
     response["X-Request-ID"] = current_request_id()
-    if request.path not in ("/livez", "/readyz"):  # requested every few seconds by monitors
+    if request.path not in MONITORED:
         fields = {"method": request.method, "path": _path(request), "status": response.status_code}
         took = round((time.perf_counter() - started) * 1000, 1)
         logger.info("request.done", extra={**fields, "ms": took})

@@ -22,7 +22,9 @@ from ragsite.settings import (
     language_models,
     limits,
     logs,
+    observability,
     outbound,
+    query_log,
     rerank,
     security,
     storage,
@@ -76,8 +78,7 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = _tls.hsts_subdomains
 SECURE_SSL_REDIRECT = _tls.redirect
 SECURE_REDIRECT_EXEMPT = _tls.not_redirected
 SILENCED_SYSTEM_CHECKS = _tls.silenced
-SECURE_CONTENT_TYPE_NOSNIFF = True
-X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "ragsite.web.error_pages.csrf_failure"
 
 ROOT_URLCONF = "ragsite.urls"
 ASGI_APPLICATION = "ragsite.asgi.application"
@@ -256,6 +257,10 @@ STREAMS, BODIES = web.streams(env), web.bodies(env)
 ANSWER_RUNS = web.answer_runs(env)
 MCP = web.mcp(env)
 
+# -- metrics and traces (docs/observability.md) ------------------------------------
+METRICS_TOKEN = observability.metrics_token(env, home=HOME)
+TRACES = observability.traces(env)
+
 # -- fetching pages ---------------------------------------------------------------
 FETCHING = outbound.fetching(env)
 
@@ -337,6 +342,7 @@ SEARCH = {
 }
 # Days that questions are kept for curating golden sets (retrieval/query_log.py); 0: none are.
 QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
+QUERY_LOG_PRIVACY = query_log.privacy(env)
 
 
 # -- language models, answers, chunking by a model (docs/language-models.md) -----------

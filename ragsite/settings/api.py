@@ -30,6 +30,7 @@ SPECTACULAR_SETTINGS = {
         "ragsite.web.openapi.declare_texts",
         "ragsite.web.openapi.declare_rules",
         "ragsite.web.openapi.declare_errors",
+        "ragsite.web.openapi.declare_summaries",
     ],
     "ENUM_NAME_OVERRIDES": {
         "ActorKind": "documents.models.AuditEvent.ActorKind",

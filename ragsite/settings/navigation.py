@@ -29,7 +29,12 @@ ADMIN_NAVIGATION: tuple[tuple[str, tuple[Entry, ...]], ...] = (
     ("Indexing", ("documents.IngestJob", "documents.IndexProfile", "documents.Reindex")),
     (
         "Questions",
-        (("Playground", "admin:playground"), "retrieval.QueryLog", "evaluation.Feedback"),
+        (
+            ("Playground", "admin:playground"),
+            ("Analytics", "admin:analytics"),
+            "retrieval.QueryLog",
+            "evaluation.Feedback",
+        ),
     ),
     ("Quality", ("evaluation.GoldenSet", "evaluation.GoldenQuery", "evaluation.EvaluationRun")),
     ("Access", ("documents.Namespace", "documents.ApiKey", "documents.OperatorKey")),

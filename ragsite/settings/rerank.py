@@ -22,7 +22,11 @@ def rerankers(env: environ.Env) -> dict[str, Any]:
     }
     if batch_size := env.int("RERANK_BATCH_SIZE", default=0):
         local["batch_size"] = batch_size
-    found: dict[str, Any] = {"cosine": {"BACKEND": "retrieval.rerankers.cosine.CosineReranker"}}
+    found: dict[str, Any] = {
+        "cosine": {"BACKEND": "retrieval.rerankers.cosine.CosineReranker"},
+        # Each namespace has its own model, or none: see manage.py train_reranker.
+        "learned": {"BACKEND": "retrieval.rerankers.learned.LearnedReranker"},
+    }
     if directory := env.str("RERANK_ONNX_DIR", default=""):
         backend = "retrieval.rerankers.onnx.OnnxReranker"
         found["cross-encoder"] = {"BACKEND": backend, "OPTIONS": {"directory": directory, **local}}

@@ -1,4 +1,5 @@
-"""Completes the generated schema: the errors of every operation, the patterns of every text."""
+"""Completes the generated schema: errors and a summary of every operation, the patterns of every
+text, and the order in which the documentation shows the groups."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -54,6 +55,53 @@ ERROR_SCHEMA = {
     },
 }
 
+# The order of the documentation: first what everybody needs. Groups that are not named come last.
+TAGS = {
+    "ingest": "Put documents in.",
+    "query": "Find passages.",
+    "answer": "Ask, and get an answer with checked citations.",
+    "documents": "What is stored, and its state.",
+    "jobs": "The work of making documents searchable.",
+    "collections": "Groups of documents.",
+    "facts": "What tables state.",
+    "feedback": "What users say of results.",
+}
+MAX_SUMMARY = 100  # characters
+# Of operations without a description of their own, or with one of the class that serves them.
+SUMMARIES = {
+    "GET /api/v1/collections/{id}": "Return one collection",
+    "GET /api/v1/documents": "List documents",
+    "GET /api/v1/documents/{id}": "Return one document with its state",
+    "GET /api/v1/documents/{id}/versions": "List the document's versions",
+    "GET /api/v1/evaluations": "List evaluation runs",
+    "GET /api/v1/evaluations/{id}": "Return one evaluation run",
+    "POST /api/v1/evaluations/{id}/cancel": "Cancel an evaluation run",
+    "GET /api/v1/facts/{id}": "Return one fact",
+    "GET /api/v1/memories/{id}": "Return one memory",
+    "GET /api/v1/golden-queries/{id}": "Return one golden query",
+    "PATCH /api/v1/golden-queries/{id}": "Change a golden query",
+    "DELETE /api/v1/golden-queries/{id}": "Delete a golden query",
+    "GET /api/v1/golden-sets": "List golden sets",
+    "POST /api/v1/golden-sets": "Create a golden set",
+    "GET /api/v1/golden-sets/{id}": "Return one golden set",
+    "GET /api/v1/golden-sets/{id}/queries": "List the set's queries",
+    "GET /api/v1/jobs": "List jobs",
+    "GET /api/v1/jobs/{id}": "Return one job with its progress",
+    "DELETE /api/v1/judgements/{id}": "Delete a judgement",
+    "GET /api/v1/namespace-removals/{id}": "Return the receipt of a deleted namespace",
+    "GET /api/v1/namespaces": "List namespaces",
+    "POST /api/v1/namespaces": "Create a namespace",
+    "GET /api/v1/namespaces/{slug}": "Return one namespace",
+    "POST /api/v1/namespaces/{slug}/keys": "Create a key; its secret is shown once",
+    "GET /api/v1/reindex": "Return the state of the reindex",
+    "GET /api/v1/usage": "Return what the namespace holds and used",
+}
+# Of classes, not of operations.
+NOT_DESCRIPTIONS = (
+    "A cursor-paged list that refuses query parameters it does not know.",
+    "Runs as the operator role once the key has been checked.",
+)
+
 # What str.strip() removes, spelled out because regular expressions differ about \\s.
 _BLANKS = r"\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 NO_NUL = r"^[^\u0000]*$"
@@ -96,6 +144,34 @@ def declare_errors(result: Schema, **kwargs: Any) -> Schema:
                     if code in HEADERS:
                         described["headers"] = HEADERS[code]
     return result
+
+
+def declare_summaries(result: Schema, **kwargs: Any) -> Schema:
+    """Give every operation one line for lists, by default the first sentence of its description."""
+    used = set()
+    for path, operations in result["paths"].items():
+        for method, operation in operations.items():
+            described = operation.get("description", "")
+            if described.startswith(NOT_DESCRIPTIONS):
+                operation.pop("description")
+                described = ""
+            name = f"{method.upper()} {path}"
+            operation["summary"] = SUMMARIES.get(name) or _first_sentence(described)
+            used.update(operation.get("tags", []))
+    named = [{"name": tag, "description": text} for tag, text in TAGS.items() if tag in used]
+    result["tags"] = [*named, *({"name": tag} for tag in sorted(used - TAGS.keys()))]
+    return result
+
+
+def _first_sentence(text: str) -> str:
+    sentence = " ".join(text.split()).partition(". ")[0].removesuffix(".")
+    if len(sentence) <= MAX_SUMMARY:
+        return sentence
+    for mark in (": ", "; ", ", "):
+        sentence = sentence[:MAX_SUMMARY].rpartition(mark)[0] or sentence
+        if len(sentence) <= MAX_SUMMARY:
+            return sentence
+    return sentence[:MAX_SUMMARY].rpartition(" ")[0]
 
 
 def _can_happen(code: str, path: str, method: str) -> bool:

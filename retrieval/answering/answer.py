@@ -3,7 +3,6 @@
 `answer` yields events as they become known. No database connection is held while a writer writes.
 """
 
-import logging
 import threading
 import time
 import uuid
@@ -27,6 +26,7 @@ from .call import AnswerProgress, Call, prepare
 from .finding import Findings, find, find_again
 from .finishing import book_unfinished, conflict_note, finish_abstention, finish_answer
 from .messages import about_words, not_enough_information
+from .observing import answering
 from .requests import (
     AnswerEvent,
     AnswerRequest,
@@ -36,8 +36,6 @@ from .requests import (
     SourcesEvent,
     TextEvent,
 )
-
-logger = logging.getLogger(__name__)
 
 MAX_NAMED = 3  # words of the question, if nothing else is known to be missing
 
@@ -52,6 +50,19 @@ def answer(
 
     Raises LanguageModelFailed, Cancelled, or ApiError for a model that is not configured.
     """
+    with answering(namespace_id) as observed:
+        for event in _answer(namespace_id, request, cancelled=cancelled):
+            if isinstance(event, AnswerEvent):
+                observed.done(event.result)
+            yield event
+
+
+def _answer(
+    namespace_id: uuid.UUID,
+    request: AnswerRequest,
+    *,
+    cancelled: threading.Event | None = None,
+) -> Iterator[Event]:
     call, progress = (
         prepare(namespace_id, request, cancelled or threading.Event()),
         AnswerProgress(),
@@ -184,7 +195,7 @@ def _write(
         yield TextEvent(checked)
     progress.clock.since("write", started)
     result = finish_answer(call, findings, checker, progress, task=task, finish=finish)
-    yield _done(result)
+    yield AnswerEvent(result)
 
 
 def _pieces(call: Call, task: WritingTask) -> Generator[AnswerPiece, None, None]:
@@ -206,25 +217,4 @@ def _abstain(
     text = not_enough_information(missing, language=_reply_language(call, language))
     for checked in (*checker.feed(text), *checker.finish()):
         yield TextEvent(checked)
-    yield _done(finish_abstention(call, findings, checker, progress, missing=missing))
-
-
-def _done(result: AnswerResult) -> AnswerEvent:
-    """Log one line with figures and names, but never the question or the answer."""
-    logger.info(
-        "answer.done",
-        extra={
-            "model": result.model,
-            "is_answered": result.is_answered,
-            "grounded": result.grounded,
-            "sources": len(result.evidence),
-            "citations": len(result.citations),
-            "uncertainties": len(result.uncertainties),
-            "searches": len(result.searches),
-            "fallbacks": result.fallbacks,
-            "prompt_tokens": result.usage.prompt_tokens,
-            "completion_tokens": result.usage.completion_tokens,
-            "times_ms": result.times_ms,
-        },
-    )
-    return AnswerEvent(result)
+    yield AnswerEvent(finish_abstention(call, findings, checker, progress, missing=missing))

@@ -1,6 +1,6 @@
 """POST /query: search for ranked passages with citations."""
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -11,12 +11,24 @@ from retrieval.search import search
 
 from .serializers import QueryAnswerSerializer, QuerySerializer, answer_of, request_of
 
+# It finds something in the sample documents.
+EXAMPLE = OpenApiExample(
+    "A question",
+    {"query": "How long is the warranty on a lamp?", "k": 3},
+    request_only=True,
+)
+
 
 class QueryView(APIView):
     scopes = {"POST": "read"}
     rate_class = "search"
 
-    @extend_schema(operation_id="query", request=QuerySerializer, responses=QueryAnswerSerializer)
+    @extend_schema(
+        operation_id="query",
+        request=QuerySerializer,
+        responses=QueryAnswerSerializer,
+        examples=[EXAMPLE],
+    )
     def post(self, request: Request) -> Response:
         """Search for passages. The `content` of each result equals `text[span.start:span.end]` of
         the document's version. Send `query_id` with `POST /feedback`."""

@@ -108,7 +108,7 @@ class QuerySerializer(StrictSerializer):
         '`{"vector": 0.3, "fused": 0.2}`. Stages: vector, lexical, fused, rerank, final.',
     )
     rerank = NamedChoiceField(
-        choices=["auto", "none", "cosine", "cross-encoder", "remote", "llm"],
+        choices=["auto", "none", "cosine", "cross-encoder", "remote", "llm", "learned"],
         default="auto",
         help_text="`auto` decides by the question, if a reranker is configured.",
     )

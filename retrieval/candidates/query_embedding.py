@@ -9,6 +9,7 @@ from documents.errors import EmbeddingProviderFailed
 from documents.metering.embeddings import book_question
 from documents.profiles import profiles
 from documents.providers.errors import ProviderUnavailable
+from ragsite.platform import metrics
 from ragsite.platform.breaker import Breaker
 from ragsite.web.threads import release_connections
 from retrieval.cache.results import embed_query_cached
@@ -40,6 +41,7 @@ def _ask_embedder(
             code=ProviderUnavailable.code,
         )
     release_connections()  # a provider may be slow
+    metrics.EMBEDDING_CALLS.labels("question").inc()
     try:
         vector = embedder.embed_query(text)
     except EmbeddingProviderFailed:

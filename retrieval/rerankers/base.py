@@ -16,9 +16,24 @@ MAX_TEXT_LENGTH = 20_000  # characters passed to a tokenizer, which uses a few h
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """How a passage stands before it is reranked, and what is known of its document."""
+
+    lexical: float | None = None  # BM25; None: that leg did not run
+    vector_rank: int | None = None  # None: that leg did not find it
+    lexical_rank: int | None = None
+    fused: float = 0.0
+    fused_rank: int = 0
+    title: str = ""
+    section: str = ""
+    age_days: float | None = None  # since the document's own date, else since it was ingested
+
+
+@dataclass(frozen=True, slots=True)
 class RerankPassage:
     text: str
     similarity: float | None = None  # cosine of query and passage, if known
+    standing: Standing | None = None  # only for rerankers that read it
 
 
 Passage = RerankPassage  # the old name, until 0.2.0, for custom rerankers that import it

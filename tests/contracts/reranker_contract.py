@@ -46,7 +46,7 @@ class RerankerContract:
 
     def test_it_has_a_name_and_can_be_warmed(self, reranker: Reranker) -> None:
         reranker.warm()
-        assert reranker.name in ("cosine", "cross-encoder", "remote", "llm")
+        assert reranker.name in ("cosine", "cross-encoder", "remote", "llm", "learned")
 
 
 class DeadlineContract:

@@ -13,6 +13,8 @@ from documents.embedders.model_files import ModelFiles
 from retrieval.rerankers import Reranker, RerankFailed, RerankPassage
 from retrieval.rerankers.cosine import CosineReranker
 from retrieval.rerankers.cross_encoder import CrossEncoderReranker
+from retrieval.rerankers.learned import LearnedReranker
+from retrieval.rerankers.linear import FEATURES, LinearModel
 from retrieval.rerankers.llm import LlmReranker
 from retrieval.rerankers.onnx import OnnxReranker
 from retrieval.rerankers.remote import RemoteReranker
@@ -35,6 +37,18 @@ ONNX = OnnxReranker(EXPORTED)
 def api() -> Iterator[str]:
     with provider() as address:
         yield f"{address}/good"
+
+
+class TestLearned(RerankerContract, DeadlineContract, UnderstandingContract):
+    @pytest.fixture
+    def reranker(self) -> Reranker:
+        weights = tuple(float(name in ("vector", "coverage")) for name in FEATURES)
+        return LearnedReranker(LinearModel(weights, (0.0,) * len(FEATURES), (1.0,) * len(FEATURES)))
+
+    def test_without_a_model_there_is_nothing_to_score_with(self) -> None:
+        with pytest.raises(RerankFailed) as caught:
+            LearnedReranker().rerank(QUERY, PASSAGES, deadline=self.soon())
+        assert caught.value.code == "rerank_unavailable"
 
 
 class TestCosine(RerankerContract, UnderstandingContract):

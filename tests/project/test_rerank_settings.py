@@ -7,6 +7,7 @@ import sys
 import pytest
 
 KEY = "sk-very-secret"
+ALWAYS = "cosine learned"
 
 
 def printed(code: str, **environment: str) -> str:
@@ -23,11 +24,17 @@ def printed(code: str, **environment: str) -> str:
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
-        ({}, "cosine"),
-        ({"RERANK_ONNX_DIR": "/m"}, "cosine cross-encoder"),
-        ({"RERANK_CROSS_ENCODER": "org/m"}, "cosine cross-encoder"),
-        ({"RERANK_REMOTE_URL": "http://x", "RERANK_LLM_URL": "http://y"}, "cosine remote llm"),
-        ({"RERANK_REMOTE_PRESET": "jina", "RERANK_LLM_MODEL": "ollama"}, "cosine remote llm"),
+        ({}, ALWAYS),
+        ({"RERANK_ONNX_DIR": "/m"}, f"{ALWAYS} cross-encoder"),
+        ({"RERANK_CROSS_ENCODER": "org/m"}, f"{ALWAYS} cross-encoder"),
+        (
+            {"RERANK_REMOTE_URL": "http://x", "RERANK_LLM_URL": "http://y"},
+            "cosine learned remote llm",
+        ),
+        (
+            {"RERANK_REMOTE_PRESET": "jina", "RERANK_LLM_MODEL": "ollama"},
+            "cosine learned remote llm",
+        ),
     ],
 )
 def test_only_what_is_configured_is_there(environment: dict[str, str], expected: str):

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Callable
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import DatabaseError, ProgrammingError, connection, connections, transaction
 
 from documents.accounts import links
@@ -14,7 +15,7 @@ from documents.ingestion import bulk_removal
 from documents.language_models.base import Usage
 from documents.language_models.openai import OpenAIModel
 from documents.metering.language_models import book_usage
-from documents.models import Document, IndexProfile, Namespace, Reindex
+from documents.models import Document, IndexProfile, Namespace, NamespaceAccess, Reindex
 from documents.profiles import profiles
 from evaluation.golden.curating import add_query, judge
 from evaluation.models import GoldenSet
@@ -22,6 +23,8 @@ from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import measure_now
 from ragsite.database import roles
 from ragsite.database.tenancy import namespace, operator, query_in_namespace
+from retrieval.learned import learned_models
+from retrieval.rerankers.linear import FEATURES, LinearModel
 
 from ..client import Api
 
@@ -216,6 +219,8 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
     with operator():
         other = IndexProfile.objects.get(name="default")
         Reindex.objects.create(namespace=tenant, profile=other, replaces=tenant.active_profile)
+        ada = User.objects.create_user("ada")
+        NamespaceAccess.objects.create(user=ada, namespace=tenant)
     with namespace(tenant.pk):
         collection, _ = collections.create(
             tenant.pk, collections.CollectionDescription(name="ports")
@@ -226,6 +231,8 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
         links.create(tenant)
     book_usage(OpenAIModel("http://127.0.0.1:1", model="m"), tenant.pk, Usage(1, 1))
     profiles.create("own", namespace_id=tenant.pk, embedder="hashing", ann_method="exact")
+    ones = (1.0,) * len(FEATURES)
+    learned_models.install(tenant.pk, LinearModel(ones, ones, ones), metrics={}, training={})
     assert uuid.UUID(str(tenant.pk))
 
 

@@ -12,6 +12,7 @@ from django.core.cache import caches
 from django.db import connections
 
 from documents.models import Namespace
+from ragsite.platform import metrics
 from ragsite.platform.backends import load_backend
 from retrieval import reranking
 from retrieval import search as pipeline
@@ -301,7 +302,8 @@ def test_a_question_without_a_word_is_told_so(library: Api):
 
 
 def test_fallbacks_are_counted(library: Api, settings: Any):
-    before = pipeline.fallback_counts["lexical_only"]
+    counter = metrics.SEARCH_FALLBACKS.labels("lexical_only")._value
+    before = counter.get()
     settings.EMBEDDERS = {
         **settings.EMBEDDERS,
         "hashing": {"BACKEND": "tests.retrieval.broken.BrokenEmbedder"},
@@ -309,7 +311,7 @@ def test_fallbacks_are_counted(library: Api, settings: Any):
     load_backend.cache_clear()
     library.query("boats")
     load_backend.cache_clear()
-    assert pipeline.fallback_counts["lexical_only"] == before + 1
+    assert counter.get() == before + 1
 
 
 def test_copies_are_told_once_and_look_alikes_are_not_copies(api: Api, work: Callable[[], int]):

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from documents.errors import IngestError
 from evaluation.errors import BadGoldenSet
-from evaluation.golden.curating import read_filters
+from evaluation.golden.curating import check_query, read_filters
 from retrieval import query_log
 from retrieval.models import QueryLog
 from retrieval.requests import Hit, SearchRequest, SearchResult
@@ -56,6 +56,7 @@ def context_of(line: QueryLog) -> dict[str, Any]:
         **actions_of(line),
     }
     try:
+        check_query(line.query, line.filters)
         request = SearchRequest(
             query=line.query,
             filters=read_filters(line.filters),

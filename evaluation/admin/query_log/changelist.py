@@ -23,7 +23,8 @@ from ragsite.platform.wording import plural
 from ragsite.web.markup import score_bar, when
 from retrieval.models import QueryLog
 
-from ..choosing import SetChoiceForm, chosen_set
+from ..analytics import analytics_view
+from ..choosing import ChoosesSet, SetChoiceForm, chosen_set
 from ..playground.view import playground_view
 from . import again, page
 from .filters import DifficultFilter, SlowFilter
@@ -32,7 +33,7 @@ TAG = "from-query-log"
 
 
 @admin.register(QueryLog)
-class QueryLogAdmin(ReadOnlyAdmin):
+class QueryLogAdmin(ChoosesSet, ReadOnlyAdmin):
     list_display = (
         "question",
         "namespace",
@@ -61,6 +62,7 @@ class QueryLogAdmin(ReadOnlyAdmin):
         view = self.admin_site.admin_view
         return [
             path("playground/", view(playground_view(self)), name="playground"),
+            path("analytics/", view(analytics_view(self)), name="analytics"),
             path("<uuid:pk>/again/", view(self.again_view), name="retrieval_querylog_again"),
             *super().get_urls(),
         ]

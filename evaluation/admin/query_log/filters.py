@@ -6,10 +6,10 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from evaluation.admin.analytics.figures import LOW
 from evaluation.golden.feedback import disliked, without_selection
 from retrieval.models import QueryLog
 
-LOW = 0.3  # relevance of the best hit
 LOWEST = 10  # percent of the questions, by their best hit's similarity
 SLOW_MS = (300, 1000, 3000)
 

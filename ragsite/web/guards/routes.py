@@ -17,7 +17,7 @@ LARGE_PAGES = frozenset(  # for people who are signed in
 )
 OPEN_PATHS = frozenset(
     {
-        *("/", "/livez", "/readyz", "/api/schema", "/api/docs"),
+        *("/", "/livez", "/readyz", "/metrics", "/api/schema", "/api/docs"),
         *("/admin/login/", "/sign-in", "/sign-out"),
     }
 )

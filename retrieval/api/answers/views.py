@@ -59,16 +59,16 @@ EVENTS = {
 EXAMPLES = [
     OpenApiExample(
         "A question",
-        {"query": "How tall is the lighthouse?", "k": 5},
+        {"query": "How long is the warranty on a lamp?", "k": 5},
         request_only=True,
     ),
     OpenApiExample(
         "A follow-up, streamed",
         {
             "messages": [
-                {"role": "user", "content": "How tall is the lighthouse?"},
-                {"role": "assistant", "content": "It stands forty metres above the rock."},
-                {"role": "user", "content": "And what is it made of?"},
+                {"role": "user", "content": "How long is the warranty on a lamp?"},
+                {"role": "assistant", "content": "It is 3 years."},
+                {"role": "user", "content": "And for the battery in the Buoy?"},
             ],
             "stream": True,
         },

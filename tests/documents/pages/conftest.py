@@ -12,7 +12,7 @@ from ragsite.database.tenancy import operator
 @pytest.fixture
 def person(db: Any) -> User:
     with operator():
-        return User.objects.create_user("ann", password="x", is_staff=True)
+        return User.objects.create_superuser("ann", password="x")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from documents.models import Document, Namespace
+from documents.models import Document, Namespace, NamespaceAccess
 from documents.pages.links import InvalidLink, passage_url, read_token
 from documents.pages.passage import SHOWN, window
 from ragsite.database.tenancy import operator
@@ -64,12 +64,19 @@ def test_a_link_of_one_namespace_does_not_open_anothers_document(
     assert client.get(crossed).status_code == 404
 
 
-def test_an_old_link_opens_only_for_operators(client: Client, document: Document, settings: Any):
+def test_an_old_link_opens_only_for_people_who_see_its_namespace(
+    client: Client, document: Document, other_tenant: Namespace, settings: Any
+):
     settings.PASSAGE_LINK_DAYS = -1
     address = link(document).partition("#")[0]
     assert client.get(address).status_code == 410
     with operator():
-        client.force_login(User.objects.create_user("op", password="x", is_staff=True))
+        user = User.objects.create_user("op", password="x", is_staff=True)
+        NamespaceAccess.objects.create(user=user, namespace=other_tenant)
+        client.force_login(user)
+    assert client.get(address).status_code == 410
+    with operator():
+        NamespaceAccess.objects.create(user=user, namespace_id=document.namespace_id)
     assert client.get(address).status_code == 200
 
 

@@ -28,7 +28,7 @@ def indexed(api: Api, work: Callable[[], int]) -> None:
 @pytest.fixture
 def person(db: Any) -> User:
     with operator():
-        return User.objects.create_user("ann", password="x", is_staff=True)
+        return User.objects.create_superuser("ann", password="x")
 
 
 @pytest.fixture

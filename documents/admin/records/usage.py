@@ -4,7 +4,7 @@ from django.contrib import admin
 
 from documents.models import EmbeddingUsage, LanguageModelUsage
 
-from .readonly import ReadOnlyAdmin
+from ..readonly import ReadOnlyAdmin
 
 
 @admin.register(EmbeddingUsage)

@@ -6,7 +6,7 @@ from django.utils.safestring import SafeString
 
 from documents.models import DocumentRemoval
 
-from .readonly import ReadOnlyAdmin
+from ..readonly import ReadOnlyAdmin
 
 
 @admin.register(DocumentRemoval)

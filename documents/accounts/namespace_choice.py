@@ -1,0 +1,69 @@
+"""The choice in the header of the admin: one namespace, or all that the operator may see."""
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from documents.models import Namespace
+
+from . import audit
+from .visibility import SESSION_KEY, allowed_to, chosen_namespace
+
+MAX_LISTED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceChoice:
+    """`all_label` is empty if there is nothing to choose."""
+
+    namespaces: list[Namespace]
+    chosen: uuid.UUID | None
+    all_label: str
+
+
+def choices(request: HttpRequest) -> NamespaceChoice:
+    listed = list(_allowed(request).only("slug", "name")[:MAX_LISTED])
+    is_unlimited = allowed_to(request) is None
+    label = "All namespaces" if is_unlimited else "All of mine"
+    return NamespaceChoice(listed, chosen_namespace(request), label if len(listed) > 1 else "")
+
+
+def choose_namespace(request: HttpRequest) -> HttpResponse:
+    """POST namespace=<id or empty>: what the lists show from now on. "All" is recorded."""
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
+    chosen = _chosen(request)
+    if chosen is not None:
+        request.session[SESSION_KEY] = str(chosen.pk)
+    else:
+        request.session.pop(SESSION_KEY, None)
+        audit.record("namespace.view_all", target=audit.Target("namespace", label="all"))
+    return HttpResponseRedirect(_back(request))
+
+
+def _chosen(request: HttpRequest) -> Namespace | None:
+    try:
+        pk = uuid.UUID(request.POST.get("namespace", ""))
+    except ValueError:
+        return None
+    return _allowed(request).filter(pk=pk).first()
+
+
+def _allowed(request: HttpRequest) -> Any:
+    ids = allowed_to(request)
+    rows = Namespace.objects.order_by("slug")
+    return rows if ids is None else rows.filter(pk__in=ids)
+
+
+def _back(request: HttpRequest) -> str:
+    """The list that the operator came from. A filter by namespace would contradict the choice, and
+    a row may not be visible any more, so both are left behind."""
+    back = request.POST.get("next", "").partition("?")[0]
+    start: str = reverse("admin:index")
+    is_ours = url_has_allowed_host_and_scheme(back, allowed_hosts=None)
+    is_list = back.startswith(start) and not any(c.isdigit() for c in back)
+    return back if is_ours and is_list else start

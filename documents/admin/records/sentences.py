@@ -1,0 +1,55 @@
+"""Audit events in words: `deleted 3 documents`, `revoked the API key “ci”`."""
+
+from ragsite.platform.wording import plural
+
+_WHOLE = {
+    "login": "signed in",
+    "login.fail": "failed to sign in",
+    "login.lock": "was locked out after failed sign-ins",
+    "logout": "signed out",
+    "user.password_change": "changed their own password",
+    "namespace.view_all": "looked at all namespaces",
+}
+_VERBS = {
+    "add": "added",
+    "assign": "assigned",
+    "cancel": "cancelled",
+    "change": "changed",
+    "create": "created",
+    "delete": "deleted",
+    "delete_many": "deleted",
+    "deleted": "finished deleting",
+    "export": "exported",
+    "import": "imported",
+    "reindex": "indexed again:",
+    "remove": "removed",
+    "revoke": "revoked",
+    "unlock": "unlocked",
+}
+_NOUNS = {
+    "apikey": "API key",
+    "evaluationrun": "run",
+    "goldenquery": "golden query",
+    "goldenset": "golden set",
+    "indexprofile": "index profile",
+    "ingestjob": "job",
+    "key": "API key",
+    "link": "public link",
+    "namespacelink": "public link",
+    "operator_key": "operator key",
+    "operatorkey": "operator key",
+    "profile": "index profile",
+}
+
+
+def deed(action: str, *, count: int = 1, label: str = "") -> str:
+    """What was done, without who did it. Unknown actions are shown as they are."""
+    if action in _WHOLE:
+        return _WHOLE[action]
+    kind, _, verb = action.rpartition(".")
+    if verb not in _VERBS:
+        return f"{action}: {label}" if label else action
+    noun = _NOUNS.get(kind, kind.replace("_", " "))
+    if count == 1 and label:
+        return f"{_VERBS[verb]} the {noun} “{label}”"
+    return f"{_VERBS[verb]} {plural(count, noun)}"

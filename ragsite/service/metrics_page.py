@@ -1,0 +1,72 @@
+"""GET /metrics for Prometheus: only with METRICS_TOKEN, and only for those who send it."""
+
+import hmac
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.db import Error as DatabaseError
+from django.db.models import Count, Min
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client.core import GaugeMetricFamily
+
+from documents.jobs import heartbeat
+from documents.jobs.queue import OPEN_STATES
+from documents.models import IngestJob
+from ragsite.database.tenancy import operator
+from ragsite.platform import metrics
+
+
+@require_safe
+def metrics_page(request: HttpRequest) -> HttpResponse:
+    if not settings.METRICS_TOKEN:
+        raise Http404
+    sent = request.headers.get("Authorization", "")
+    if not hmac.compare_digest(sent.encode(), f"Bearer {settings.METRICS_TOKEN}".encode()):
+        return HttpResponse(
+            "Send METRICS_TOKEN as a bearer token.\n",
+            status=401,
+            content_type="text/plain",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    shown = metrics.exposition([QueueCollector()])
+    return HttpResponse(
+        shown, content_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"}
+    )
+
+
+class QueueCollector:
+    """What only the database knows, read at each scrape."""
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        up = GaugeMetricFamily("ragsite_database_up", "1 if the database answers.")
+        try:
+            yield from self._queue()
+            up.add_metric([], 1)
+        except DatabaseError:
+            up.add_metric([], 0)
+        yield up
+
+    def _queue(self) -> Iterator[GaugeMetricFamily]:
+        with operator():
+            open_jobs = IngestJob.objects.filter(state__in=OPEN_STATES).order_by()
+            found = open_jobs.values_list("state").annotate(Count("pk"), Min("created_at"))
+            rows = {state: (count, oldest) for state, count, oldest in found}
+        jobs = GaugeMetricFamily(
+            "ragsite_jobs", "Ingest jobs that have not ended.", labels=["state"]
+        )
+        for state in OPEN_STATES:
+            jobs.add_metric([str(state)], rows.get(state, (0, None))[0])
+        yield jobs
+        _, oldest = rows.get(IngestJob.State.QUEUED, (0, None))
+        age = (timezone.now() - oldest).total_seconds() if oldest else 0.0
+        yield GaugeMetricFamily(
+            "ragsite_oldest_queued_job_seconds", "Age of the oldest waiting job.", value=age
+        )
+        silent = heartbeat.youngest_age()
+        if silent is not None:
+            yield GaugeMetricFamily(
+                "ragsite_worker_silent_seconds", "Since a worker last reported.", value=silent
+            )

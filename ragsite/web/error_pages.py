@@ -1,0 +1,77 @@
+"""Errors outside of the views: a page for people, the envelope for programs.
+
+Programs are whoever calls the API's addresses, and whoever sends or accepts JSON and no HTML.
+"""
+
+import sys
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template import loader
+
+from ragsite.database.timeouts import is_timeout
+from ragsite.platform.errors import TIMEOUT_MESSAGE, envelope_at
+from ragsite.platform.logs import current_request_id
+
+PROGRAMS = ("/api/", "/v1/", "/mcp", "/livez", "/readyz")
+
+# code → title and advice; the message of the envelope stands between them.
+_WORDS = {
+    "not_found": ("Page not found", "The address may be mistyped, or what was here is gone."),
+    "bad_request": ("Bad request", "Go back and try again."),
+    "forbidden": ("Not allowed", "Ask whoever runs this service if you need it."),
+    "csrf_failed": ("The form has expired", "Go back, reload the page and send the form again."),
+    "database_timeout": ("That took too long", "Narrowing what you look for helps."),
+    "internal_error": ("Something went wrong", "Try again. If it stays, report the number below."),
+}
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, 404, "not_found", "There is no such thing here.")
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, 400, "bad_request", "The request cannot be understood.")
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, 403, "forbidden", "This is not allowed.")
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """settings.CSRF_FAILURE_VIEW."""
+    message = "The request did not come from a current page of this site."
+    return _answer(request, 403, "csrf_failed", message)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    if is_timeout(sys.exc_info()[1]):
+        response = _answer(request, 503, "database_timeout", TIMEOUT_MESSAGE)
+        response["Retry-After"] = "5"
+        return response
+    return _answer(request, 500, "internal_error", "Something went wrong on our side.")
+
+
+def is_for_programs(request: HttpRequest) -> bool:
+    if request.path.startswith(PROGRAMS):
+        return True
+    accepted = request.headers.get("Accept", "")
+    sends_json = request.content_type == "application/json"
+    return "text/html" not in accepted and ("json" in accepted or sends_json)
+
+
+def _answer(request: HttpRequest, status: int, code: str, message: str) -> HttpResponse:
+    if is_for_programs(request):
+        return JsonResponse(envelope_at(request.path, status, code, message), status=status)
+    title, advice = _WORDS[code]
+    context: dict[str, Any] = {
+        "title": title,
+        "message": message,
+        "advice": advice,
+        "status": status,
+        "is_admin": request.path.startswith("/admin/"),
+        "request_id": current_request_id(),
+        "csp_nonce": getattr(request, "csp_nonce", ""),
+    }
+    # Without the request: its context processors read the session, which may be what failed.
+    return HttpResponse(loader.get_template("error.html").render(context), status=status)

@@ -1,0 +1,61 @@
+"""What is logged, counted and traced of an answer: figures and names, never the question or the
+answer."""
+
+import logging
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from documents.language_models.base import Cancelled, LanguageModelFailed
+from ragsite.platform import metrics
+from ragsite.platform.tracing import Span, started_span
+
+from .requests import AnswerResult
+
+logger = logging.getLogger(__name__)
+
+
+class ObservedAnswer:
+    def __init__(self, trace: Span) -> None:
+        self.trace = trace
+        self.is_done = False
+
+    def done(self, result: AnswerResult) -> None:
+        self.is_done = True
+        fields = {
+            "model": result.model,
+            "is_answered": result.is_answered,
+            "grounded": result.grounded,
+            "sources": len(result.evidence),
+            "citations": len(result.citations),
+            "uncertainties": len(result.uncertainties),
+            "searches": len(result.searches),
+            "fallbacks": result.fallbacks,
+            "prompt_tokens": result.usage.prompt_tokens,
+            "completion_tokens": result.usage.completion_tokens,
+        }
+        logger.info("answer.done", extra={**fields, "times_ms": result.times_ms})
+        metrics.ANSWERS.labels("answered" if result.is_answered else "abstained").inc()
+        self.trace.set(**fields)
+
+
+@contextmanager
+def answering(namespace_id: uuid.UUID) -> Iterator[ObservedAnswer]:
+    """Measure an answer from its first step to its last; a reader who leaves ends it, too."""
+    trace, started = started_span("rag.answer", namespace=namespace_id), time.perf_counter()
+    observed = ObservedAnswer(trace)
+    try:
+        yield observed
+    except (Cancelled, GeneratorExit):
+        if not observed.is_done:  # a reader may stop after the last event
+            metrics.ANSWERS.labels("cancelled").inc()
+        raise
+    except Exception as error:
+        code = error.code if isinstance(error, LanguageModelFailed) else "failed"
+        metrics.ANSWERS.labels(code).inc()
+        trace.failed(error)
+        raise
+    finally:
+        metrics.ANSWER_SECONDS.observe(time.perf_counter() - started)
+        trace.end()

@@ -1,0 +1,1 @@
+"""The trained models of the reranker `learned`, one for each namespace, behind the tenant wall."""

@@ -138,7 +138,7 @@ def _row(
             **_marker(),
         },
         "hits": len(result.hits),
-        "returned": [_place(hit) for hit in result.hits[:MAX_RETURNED]],
+        "returned": [_place(hit) for hit in result.hits[:MAX_RETURNED] if hit.fact is None],
         "relevance": result.relevance,
         "best_vector": _best(hit.candidate.similarity for hit in result.hits),
         "best_lexical": _best(hit.candidate.lexical for hit in result.hits),

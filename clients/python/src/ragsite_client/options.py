@@ -1,7 +1,7 @@
 """What the API is asked, as typed dictionaries."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 1aef084dc128c5f6.
+# Made by generate.py, not by hand. Schema 8abec4cde335924a.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -199,7 +199,7 @@ class MemoryOptions(TypedDict):
     Minimum final score, or minimum scores by stage: `{"vector": 0.3, "fused": 0.2}`. Stages: vector, lexical, fused, rerank, final.
     """
     rerank: NotRequired[
-        Literal["auto", "none", "cosine", "cross-encoder", "remote", "llm"]
+        Literal["auto", "none", "cosine", "cross-encoder", "remote", "llm", "learned"]
     ]
     """
     `auto` decides by the question, if a reranker is configured.
@@ -293,7 +293,7 @@ class QueryOptions(TypedDict):
     Minimum final score, or minimum scores by stage: `{"vector": 0.3, "fused": 0.2}`. Stages: vector, lexical, fused, rerank, final.
     """
     rerank: NotRequired[
-        Literal["auto", "none", "cosine", "cross-encoder", "remote", "llm"]
+        Literal["auto", "none", "cosine", "cross-encoder", "remote", "llm", "learned"]
     ]
     """
     `auto` decides by the question, if a reranker is configured.
@@ -358,7 +358,7 @@ class AnswerOptions(TypedDict):
     Minimum final score, or minimum scores by stage: `{"vector": 0.3, "fused": 0.2}`. Stages: vector, lexical, fused, rerank, final.
     """
     rerank: NotRequired[
-        Literal["auto", "none", "cosine", "cross-encoder", "remote", "llm"]
+        Literal["auto", "none", "cosine", "cross-encoder", "remote", "llm", "learned"]
     ]
     """
     `auto` decides by the question, if a reranker is configured.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ragsite.platform import metrics
-from ragsite.platform.tracing import Span, span
+from ragsite.platform.spans import Span, span
 
 from .requests import SearchRequest, SearchResult
 

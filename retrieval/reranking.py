@@ -16,7 +16,7 @@ from ragsite.platform import metrics
 from ragsite.platform.backends import load_backend
 from ragsite.platform.breaker import Breaker
 from ragsite.platform.errors import ApiError
-from ragsite.platform.tracing import span
+from ragsite.platform.spans import span
 from ragsite.web.threads import release_connections
 from retrieval.rerankers.auto import Decision, Situation, Speed, decide
 from retrieval.rerankers.base import (

@@ -32,7 +32,7 @@ from documents.profiles import chunking_overrides, profiles
 from ragsite.database.tenancy import namespace
 from ragsite.platform import metrics
 from ragsite.platform.logs import request_id
-from ragsite.platform.tracing import Span, span
+from ragsite.platform.spans import Span, span
 
 from . import terms
 from .embedding import embed

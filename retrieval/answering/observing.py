@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from documents.language_models.base import Cancelled, LanguageModelFailed
 from ragsite.platform import metrics
-from ragsite.platform.tracing import Span, started_span
+from ragsite.platform.spans import Span, started_span
 
 from .requests import AnswerResult
 

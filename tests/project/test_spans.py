@@ -14,7 +14,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from documents.models import Namespace
 from documents.providers.errors import ProviderUnavailable
 from documents.providers.http_api import Provider
-from ragsite.platform import metrics, tracing
+from ragsite.platform import metrics
+from ragsite.platform import spans as spans_room
 from ragsite.platform.logs import request_id
 
 from .. import embedding_server
@@ -27,7 +28,7 @@ QUESTION = "How is the kiln heated?"
 def spans(monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, ReadableSpan]]:
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(tracing, "_tracer", lambda: provider.get_tracer("tests"))
+    monkeypatch.setattr(spans_room, "_tracer", lambda: provider.get_tracer("tests"))
     return lambda: {span.name: span for span in exporter.get_finished_spans()}
 
 
@@ -61,7 +62,11 @@ def test_indexing_searching_and_answering_leave_spans(
 
 
 def test_a_failure_is_marked_by_its_kind_alone(spans: Callable[[], Any]):
-    with request_id("trace-1"), pytest.raises(ValueError, match="secret"), tracing.span("broken"):
+    with (
+        request_id("trace-1"),
+        pytest.raises(ValueError, match="secret"),
+        spans_room.span("broken"),
+    ):
         raise ValueError("a secret")
     (broken,) = spans().values()
     assert broken.status.description == "ValueError"
@@ -93,22 +98,22 @@ def collector() -> Iterator[tuple[str, list[bytes]]]:
 def test_spans_are_sent_to_a_collector(collector: tuple[str, list[bytes]], settings: Any):
     url, received = collector
     settings.TRACES = {"url": url, "headers": {}, "share": 1.0}
-    tracing._tracer.cache_clear()
+    spans_room._tracer.cache_clear()
     try:
-        with tracing.span("rag.retriever.retrieve_documents", top_k=10):
+        with spans_room.span("rag.retriever.retrieve_documents", top_k=10):
             pass
-        tracing._tracer().span_processor.force_flush()
+        spans_room._tracer().span_processor.force_flush()
     finally:
-        tracing._tracer.cache_clear()
+        spans_room._tracer.cache_clear()
     assert b"rag.retriever.retrieve_documents" in b"".join(received)
     assert b"ragsite" in b"".join(received)
 
 
 def test_without_a_collector_nothing_is_loaded(settings: Any):
     assert settings.TRACES["url"] == ""
-    tracing._tracer.cache_clear()
-    with tracing.span("nothing", a=1) as span:
-        assert type(span) is tracing.Span
+    spans_room._tracer.cache_clear()
+    with spans_room.span("nothing", a=1) as span:
+        assert type(span) is spans_room.Span
 
 
 def test_calls_to_providers_carry_the_request_id_and_failures_are_counted(embedding_site: str):

@@ -14,8 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from documents.models import Namespace
 from documents.providers.errors import ProviderUnavailable
 from documents.providers.http_api import Provider
-from ragsite.platform import metrics
-from ragsite.platform import spans as spans_room
+from ragsite.platform import metrics, spans
 from ragsite.platform.logs import request_id
 
 from .. import embedding_server
@@ -25,10 +24,10 @@ QUESTION = "How is the kiln heated?"
 
 
 @pytest.fixture
-def spans(monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, ReadableSpan]]:
+def sent(monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, ReadableSpan]]:
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(spans_room, "_tracer", lambda: provider.get_tracer("tests"))
+    monkeypatch.setattr(spans, "_tracer", lambda: provider.get_tracer("tests"))
     return lambda: {span.name: span for span in exporter.get_finished_spans()}
 
 
@@ -37,17 +36,17 @@ def attributes(span: ReadableSpan) -> dict[str, Any]:
 
 
 def test_indexing_searching_and_answering_leave_spans(
-    api: Api, work: Callable[[], int], tenant: Namespace, spans: Callable[[], Any]
+    api: Api, work: Callable[[], int], tenant: Namespace, sent: Callable[[], Any]
 ):
     api.upload(("a.md", "# Kiln\n\nThe kiln is heated slowly with beech wood."))
     work()
-    indexed = attributes(spans()["rag.indexer.index_documents"])
+    indexed = attributes(sent()["rag.indexer.index_documents"])
     assert indexed["namespace"] == str(tenant.pk)
     assert (indexed["chunks"], indexed["profile"]) == (1, "hashing")
     assert indexed["embed_ms"] >= 0
     api.query(QUESTION, rerank="cosine")
     api.post("answer", {"query": QUESTION})
-    found = spans()
+    found = sent()
     searched = attributes(found["rag.retriever.retrieve_documents"])
     assert searched["namespace"] == str(tenant.pk)
     assert searched["hits"] == 1
@@ -61,14 +60,14 @@ def test_indexing_searching_and_answering_leave_spans(
     assert "beech" not in everything
 
 
-def test_a_failure_is_marked_by_its_kind_alone(spans: Callable[[], Any]):
+def test_a_failure_is_marked_by_its_kind_alone(sent: Callable[[], Any]):
     with (
         request_id("trace-1"),
         pytest.raises(ValueError, match="secret"),
-        spans_room.span("broken"),
+        spans.span("broken"),
     ):
         raise ValueError("a secret")
-    (broken,) = spans().values()
+    (broken,) = sent().values()
     assert broken.status.description == "ValueError"
     assert broken.events == ()
     assert attributes(broken)["request_id"] == "trace-1"
@@ -98,22 +97,22 @@ def collector() -> Iterator[tuple[str, list[bytes]]]:
 def test_spans_are_sent_to_a_collector(collector: tuple[str, list[bytes]], settings: Any):
     url, received = collector
     settings.TRACES = {"url": url, "headers": {}, "share": 1.0}
-    spans_room._tracer.cache_clear()
+    spans._tracer.cache_clear()
     try:
-        with spans_room.span("rag.retriever.retrieve_documents", top_k=10):
+        with spans.span("rag.retriever.retrieve_documents", top_k=10):
             pass
-        spans_room._tracer().span_processor.force_flush()
+        spans._tracer().span_processor.force_flush()
     finally:
-        spans_room._tracer.cache_clear()
+        spans._tracer.cache_clear()
     assert b"rag.retriever.retrieve_documents" in b"".join(received)
     assert b"ragsite" in b"".join(received)
 
 
 def test_without_a_collector_nothing_is_loaded(settings: Any):
     assert settings.TRACES["url"] == ""
-    spans_room._tracer.cache_clear()
-    with spans_room.span("nothing", a=1) as span:
-        assert type(span) is spans_room.Span
+    spans._tracer.cache_clear()
+    with spans.span("nothing", a=1) as span:
+        assert type(span) is spans.Span
 
 
 def test_calls_to_providers_carry_the_request_id_and_failures_are_counted(embedding_site: str):

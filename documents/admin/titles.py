@@ -1,4 +1,5 @@
-"""Titles that say where you are: `Documents`, `Document`, never "Select … to change"."""
+"""Titles that say where you are: `Documents`, `Document`, never "Select … to change"; and names for
+fields that have no visible label."""
 
 from typing import Any
 
@@ -25,3 +26,13 @@ class Titled:
     ) -> HttpResponse:
         context = {"title": capfirst(self.opts.verbose_name), **(extra_context or {})}
         return super().change_view(request, object_id, form_url, context)  # type: ignore[misc]
+
+
+class NamedCells:
+    """Mixed into a tabular inline: its fields have no labels, only the heads of their columns."""
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)  # type: ignore[misc]
+        if field is not None:
+            field.widget.attrs.setdefault("aria-label", capfirst(db_field.verbose_name))
+        return field

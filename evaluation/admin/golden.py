@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from documents.accounts import audit
 from documents.admin.audited import Audited
 from documents.admin.documents.paging import BoundedPaginator
+from documents.admin.titles import NamedCells
 from evaluation.errors import BadGoldenSet
 from evaluation.golden import curating
 from evaluation.golden.exporting import questions_of
@@ -50,7 +51,7 @@ class QueryForm(forms.ModelForm):
         return fields
 
 
-class QueryInline(admin.TabularInline):
+class QueryInline(NamedCells, admin.TabularInline):
     model = GoldenQuery
     form = QueryForm
     extra = 1
@@ -209,7 +210,7 @@ class JudgementFormSet(forms.BaseInlineFormSet):
             places.add(place)
 
 
-class JudgementInline(admin.TabularInline):
+class JudgementInline(NamedCells, admin.TabularInline):
     model = Judgement
     form = JudgementForm
     formset = JudgementFormSet

@@ -80,6 +80,9 @@ def test_pages_have_no_serious_violations(page: Any, service: Service):
         "namespace-form": "/admin/documents/namespace/add/",
         "audit-log": "/admin/documents/auditevent/",
         "user": "/admin/auth/user/1/change/",
+        "golden-set-form": "/admin/evaluation/goldenset/add/",
+        "query-log": "/admin/retrieval/querylog/",
+        "runs": "/admin/evaluation/evaluationrun/",
     }.items():
         page.goto(address)
         look(page, name)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib import admin
+from django.contrib.auth.models import User
 from django.db import connections
 from django.test import Client
 from django.urls import reverse
@@ -132,3 +133,15 @@ def test_the_list_of_all_questions_reads_an_index_in_its_order(boss: Client, ten
     owner_sql("ANALYZE retrieval_querylog, documents_namespace")
     assert "query_log_newest_of_all" in plan_of(boss, QueryLog)
     assert "10,000+ questions" in page(boss, listed(QueryLog))
+
+
+def test_every_input_of_a_form_has_a_name(boss: Client, tenant: Namespace):
+    with operator():
+        user = User.objects.get(is_superuser=True)
+    shown = page(boss, reverse("admin:auth_user_change", args=[user.pk]))
+    for label in ("Last login, date", "Last login, time", "Date joined, date"):
+        assert f'aria-label="{label}"' in shown
+    assert 'aria-label="Namespace"' in shown
+    assert "admin_kit/chooser" in shown
+    form = page(boss, reverse("admin:evaluation_goldenset_add"))
+    assert 'aria-label="Text"' in form

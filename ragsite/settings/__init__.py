@@ -237,15 +237,7 @@ FILE_UPLOAD_TEMP_DIR = str(HOME / "tmp")
 make_folder(Path(FILE_UPLOAD_TEMP_DIR))
 FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 INGEST_MAX_BYTES = env.int("INGEST_MAX_BYTES", default=50 * 1024 * 1024)
-# Text formats take many times their size in memory while they are read; images do not.
-INGEST_MAX_BYTES_BY_TYPE: dict[str, int] = {
-    **dict.fromkeys(
-        ("md", "rst", "html", "transcript", "org", "xml", "code", "config"), 10 * 1024 * 1024
-    ),
-    **dict.fromkeys(("txt", "csv", "json", "xlsx", "rtf", "ipynb"), 20 * 1024 * 1024),
-    **dict.fromkeys(("eml", "msg", "image"), 30 * 1024 * 1024),
-    **env.json("INGEST_MAX_BYTES_BY_TYPE", default={}),
-}
+INGEST_MAX_BYTES_BY_TYPE = limits.max_bytes_by_type(env)
 INGEST_MAX_BATCH = env.int("INGEST_MAX_BATCH", default=100)
 REQUEST_MAX_BYTES = env.int("REQUEST_MAX_BYTES", default=4 * INGEST_MAX_BYTES)
 INGEST_MAX_WAIT = env.int("INGEST_MAX_WAIT", default=60)

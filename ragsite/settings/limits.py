@@ -80,3 +80,16 @@ def with_timeouts(options: dict[str, Any], timeouts: dict[str, float]) -> dict[s
     database's URL come later and so take precedence."""
     ours = " ".join(f"-c {name}={value}" for name, value in timeout_parameters(timeouts).items())
     return {**options, "options": f"{ours} {options.get('options', '')}".strip()}
+
+
+def max_bytes_by_type(env: environ.Env) -> dict[str, int]:
+    """Text formats take many times their size in memory while they are read; images do not."""
+    megabyte = 1024 * 1024
+    small = ("md", "rst", "html", "transcript", "org", "xml", "code", "config")
+    medium = ("txt", "csv", "json", "xlsx", "rtf", "ipynb")
+    return {
+        **dict.fromkeys(small, 10 * megabyte),
+        **dict.fromkeys(medium, 20 * megabyte),
+        **dict.fromkeys(("eml", "msg", "image"), 30 * megabyte),
+        **env.json("INGEST_MAX_BYTES_BY_TYPE", default={}),
+    }

@@ -53,7 +53,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def is_for_programs(request: HttpRequest) -> bool:
-    if request.path.startswith(PROGRAMS):
+    if request.path.startswith(PROGRAMS) or request.path == "/v1":
         return True
     accepted = request.headers.get("Accept", "")
     sends_json = request.content_type == "application/json"

@@ -108,6 +108,9 @@ def _at_least(terms: Sequence[Term], need: float) -> str:
     return " | ".join(ways) or first.as_query()
 
 
+_ROUNDING = 1e-9  # sums of the same weights differ by their order
+
+
 def _chance(rare: Sequence[Term], terms: Sequence[Term], need: float, total: int) -> float:
     """Return the probability that a chunk matches, assuming that words occur independently."""
     if need == 0:
@@ -115,9 +118,9 @@ def _chance(rare: Sequence[Term], terms: Sequence[Term], need: float, total: int
         return 1 - missed
 
     def worth(start: int, need: float) -> float:
-        if need <= 0:
+        if need <= _ROUNDING:
             return 1.0
-        if start == len(rare) or sum(term.weight for term in rare[start:]) < need:
+        if start == len(rare) or sum(term.weight for term in rare[start:]) < need - _ROUNDING:
             return 0.0
         has = min(1.0, rare[start].chunks / max(total, 1))
         return has * worth(start + 1, need - rare[start].weight) + (1 - has) * worth(

@@ -40,6 +40,7 @@ HIT = {
     "mime": "text/markdown",
     "created_at": "2026-01-01T00:00:00Z",
     "collection": None,
+    "fact": None,
     "content": "Heat",
     "relevance": 1,
     "scores": {"vector": 0.5, "lexical": 1, "fused": 1, "rerank": None, "final": 1},

@@ -166,7 +166,7 @@ def test_a_failure_stands_at_the_top_and_a_long_wait_is_cut_with_a_warning(api: 
     assert answer.body["failed"] == 1
     assert answer.body["error"]["code"] == "type_mismatch"
     assert "the first: upload:b.gif: The file" in answer.body["error"]["message"]
-    assert "cut to 0 seconds" in answer.body["warnings"][0]
+    assert "reduced to 0 seconds" in answer.body["warnings"][0]
     fine = api.upload(("c.md", "# Two"))
     assert (fine.body["failed"], fine.body["error"], fine.body["warnings"]) == (0, None, [])
 

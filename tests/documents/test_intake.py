@@ -337,7 +337,7 @@ def test_a_full_disk_is_said_and_leaves_nothing_behind(api: Api, settings: Any):
 def test_a_broken_disk_is_our_fault_and_leaves_nothing_behind(api: Api, settings: Any):
     use_storage(settings, BrokenStorage)
     answer = api.upload(("harbour.md", HARBOUR))
-    assert (answer.status, answer.code) == (500, "internal_error")
+    assert (answer.status, answer.code) == (503, "storage_unavailable")
     assert "secret" not in str(answer.body)
     assert counts() == NOTHING
 

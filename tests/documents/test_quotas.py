@@ -194,7 +194,7 @@ def test_quotas_are_set_and_shown_by_command_and_in_the_admin(
     assert "documents\t1\tof 5" in out.getvalue()
     assert "chunks\t0\tno quota" in out.getvalue()
     page = f"/admin/documents/namespace/{tenant.pk}/change/"
-    assert "1 documents of 5" in boss.get(page).content.decode()
+    assert "1 document of 5" in boss.get(page).content.decode()
     form = {"slug": tenant.slug, "max_documents": "1", "max_bytes": "", "max_chunks": "7"}
     assert boss.post(page, form).status_code == 302
     assert api.upload(text_of(2)).code == "quota_exceeded"

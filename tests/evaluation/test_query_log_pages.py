@@ -155,7 +155,7 @@ def test_the_lists_statements_are_few(
         )
     with django_assert_max_num_queries(12, using="operator"):
         shown = page(boss, "retrieval_querylog_changelist")
-    assert "question 149" in shown
+    assert shown.count("question ") >= 50
 
 
 def test_onlookers_may_look_and_strangers_may_not(

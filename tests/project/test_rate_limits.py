@@ -29,7 +29,7 @@ from .service import free_port
 
 WRONG = f"rs_{'0' * 12}_{'x' * 43}"
 METHODS = ("get", "post", "put", "patch", "delete")
-OPEN_ROUTES = ("", "admin/", "api/schema", "api/docs", "livez", "readyz")
+OPEN_ROUTES = ("", "admin/", "api/schema", "api/docs", "livez", "readyz", "metrics")
 # For people, who sign in or hold a link.
 PAGES = ("admin/", "ask/", "library", "d/", "s/", "sign-in", "sign-out")
 

@@ -98,6 +98,7 @@ PUBLIC = {
     "/sign-out": "where they get out",
     "/livez": "asked by machines that hold no key",
     "/readyz": "asked by machines that hold no key",
+    "/metrics": "opens by a token of its own: tests/project/test_metrics.py",
     "/admin/login/": "where operators get in",
     "/admin/logout/": "where they get out",
     "/admin/jsi18n/": "words of the admin's scripts",

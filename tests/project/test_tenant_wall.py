@@ -198,6 +198,19 @@ def test_the_operator_sees_every_namespace_but_a_namespace_inside_does_not(
     assert Document.objects.count() == 0
 
 
+def fill_memory(api: Api) -> None:
+    """A fact that closed another, an alias, a rule, and a receipt of an erasure."""
+    rule = {"predicate": "keeper", "is_single": True}
+    assert api.post("fact-rules", rule).status == 201
+    assert api.post("fact-aliases", {"alias": "HH", "name": "Harbour House"}).status == 201
+    for keeper in ("Ada", "Grace"):
+        stated = {"subject": "Harbour House", "predicate": "keeper", "object": keeper}
+        assert api.post("facts", stated).status == 201
+    gone = {"subject": "Gone", "predicate": "keeper", "object": "Nobody"}
+    assert api.post("facts", gone).status == 201
+    assert api.post("facts/erase", {"subject": "Gone"}).status == 200
+
+
 @pytest.fixture
 def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
     """At least one row of the tenant in every tenant table."""
@@ -227,6 +240,7 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
         )
         batches.add_batch(collection, {harbour.pk: {"lights": 12}})
     remember(tenant.pk, [NewTurn("session", "user", "The harbour has twelve lights.")])
+    fill_memory(api)
     with operator():
         links.create(tenant)
     book_usage(OpenAIModel("http://127.0.0.1:1", model="m"), tenant.pk, Usage(1, 1))

@@ -14,12 +14,11 @@ from ragsite.database.tenancy import current_connection, namespace, operator
 from retrieval.candidates import dense, explain, lexical
 from retrieval.candidates.bm25 import Term, weight
 from retrieval.candidates.scope import SAMPLE, SearchScope, resolve, statement
-from retrieval.filter_sql import compile_filters
+from retrieval.filter_sql import compile_filters, indexed
 from retrieval.filters import (
     NO_FILTERS,
     Compares,
     Filters,
-    indexed,
     parse_metadata,
 )
 from retrieval.search_context import SearchedIndex

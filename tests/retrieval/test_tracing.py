@@ -12,9 +12,9 @@ from django.urls import reverse
 
 from documents.models import Chunk, IndexProfile, Namespace
 from ragsite.database.tenancy import namespace, operator
-from retrieval.neighbours import nearest
+from retrieval.inspection.neighbours import nearest
+from retrieval.inspection.tracing import ChunkTrace, StageTrace, trace
 from retrieval.requests import SearchRequest
-from retrieval.tracing import ChunkTrace, StageTrace, trace
 
 from ..client import Api
 

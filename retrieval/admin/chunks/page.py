@@ -14,8 +14,9 @@ from documents.admin.readonly import ReadOnlyAdmin
 from documents.errors import IngestError
 from documents.models import Chunk
 from ragsite.platform.errors import ApiError
-from retrieval import reranking, tracing
-from retrieval.neighbours import Neighbour, nearest
+from retrieval import reranking
+from retrieval.inspection import tracing
+from retrieval.inspection.neighbours import Neighbour, nearest
 from retrieval.requests import SearchRequest
 
 MAX_QUESTION = 2000  # characters

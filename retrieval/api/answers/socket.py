@@ -208,7 +208,9 @@ class _Conversation:
             while not sending.done():
                 listening = self._listen()
                 await asyncio.wait([sending, listening], return_when=asyncio.FIRST_COMPLETED)
-                if listening.done() and await self._is_cancelled(listening.result()):
+                if self._has_ended:  # what has been received is the next question
+                    await asyncio.wait([sending])
+                elif listening.done() and await self._is_cancelled(listening.result()):
                     break
         finally:
             sending.cancel()

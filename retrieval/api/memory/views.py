@@ -145,6 +145,8 @@ class FactView(APIView):
 
 
 class RetractView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="facts_retract", request=None, responses=FactSerializer)
     def post(self, request: Request, pk: uuid.UUID) -> Response:
         """Take a fact back: it was wrong. What it had closed goes on; it stays in the history."""
@@ -154,6 +156,8 @@ class RetractView(APIView):
 
 
 class ConfirmView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(
         operation_id="facts_confirm", request=ConfirmationSerializer, responses=StatedSerializer
     )
@@ -170,6 +174,8 @@ class ConfirmView(APIView):
 
 
 class ApproveView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="facts_approve", request=None, responses=StatedSerializer)
     def post(self, request: Request, pk: uuid.UUID) -> Response:
         """Make a proposal a fact. It may turn out to confirm one that is held."""
@@ -179,6 +185,8 @@ class ApproveView(APIView):
 
 
 class RejectView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(operation_id="facts_reject", request=None, responses=FactSerializer)
     def post(self, request: Request, pk: uuid.UUID) -> Response:
         """Turn a proposal down."""
@@ -188,6 +196,8 @@ class RejectView(APIView):
 
 
 class HistoryView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(
         operation_id="facts_history",
         parameters=[
@@ -252,6 +262,8 @@ def _scores(hit: Recalled, *, explain: bool) -> dict[str, Any]:
 
 
 class EraseView(APIView):
+    rate_class = BY_METHOD
+
     @extend_schema(
         operation_id="facts_erase", request=ErasureSerializer, responses=ErasureReceiptSerializer
     )

@@ -151,7 +151,7 @@ def test_what_is_no_statement_is_refused(api: Api, body: dict[str, Any]):
 def test_a_fact_points_back_to_the_turn_that_says_it(api: Api, api_of: Any, other_tenant: Any):
     turn = {"role": "user", "content": "We moved to Bergen.", "at": "2025-03-01T09:00:00Z"}
     said = api.post("memories", {"session": "s1", "user": "ann", "turns": [turn]})
-    turn_id = said.body["results"][0]["turn_id"]
+    turn_id = said.body["turns"][0]["turn_id"]
     fact = state(api, "Ann", "lives_in", "Bergen", turn_id=turn_id)["fact"]
     assert (fact["user"], fact["valid_from"]) == ("ann", "2025-03-01T09:00:00Z")
     (provenance,) = fact["provenances"]

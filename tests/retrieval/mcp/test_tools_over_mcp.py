@@ -238,7 +238,7 @@ def test_a_key_that_only_reads_cannot_call_what_it_is_not_shown(
 
 
 def test_an_unknown_tool_is_an_error_of_the_protocol(agent: Agent):
-    for name in ("remember", "ragSearch", "get_document"):
+    for name in ("memorize", "ragSearch", "get_document"):
         with pytest.raises(MCPError, match="no such tool") as caught:
             agent.call(name)
         assert caught.value.error.code == -32602

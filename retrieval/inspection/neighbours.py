@@ -7,16 +7,15 @@ from django.conf import settings
 
 from documents.models import Chunk
 from ragsite.database.tenancy import namespace
-
-from .candidates import dense
-from .candidates.scope import SearchScope
-from .candidates.scoring import compare
-from .context.chunk_rows import fetch_rows
-from .context.near_duplicates import NearDuplicates
-from .ranking.vectors import vectors_of
-from .requests import Candidate
-from .search_context import read_index
-from .stored_chunk import StoredChunk
+from retrieval.candidates import dense
+from retrieval.candidates.scope import SearchScope
+from retrieval.candidates.scoring import compare
+from retrieval.context.chunk_rows import fetch_rows
+from retrieval.context.near_duplicates import NearDuplicates
+from retrieval.ranking.vectors import vectors_of
+from retrieval.requests import Candidate
+from retrieval.search_context import read_index
+from retrieval.stored_chunk import StoredChunk
 
 
 @dataclass(frozen=True, slots=True)

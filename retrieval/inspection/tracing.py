@@ -11,17 +11,16 @@ from documents.ingestion.embedding import as_text
 from documents.models import Chunk
 from documents.text.lexemes import parse_query
 from ragsite.database.tenancy import current_connection, namespace
-
-from . import reranking
-from .candidates.legs import FoundCandidates, find_candidates, start_legs
-from .candidates.scoring import compare, matches
-from .context.chunk_rows import fetch_rows
-from .context.near_duplicates import NearDuplicates
-from .ranking.vectors import vectors_of
-from .requests import Candidate, Explanation, SearchRequest, SearchResult, TermMatch
-from .search import prepare, search
-from .search_context import SearchContext, read_index
-from .timing import Clock
+from retrieval import reranking
+from retrieval.candidates.legs import FoundCandidates, find_candidates, start_legs
+from retrieval.candidates.scoring import compare, matches
+from retrieval.context.chunk_rows import fetch_rows
+from retrieval.context.near_duplicates import NearDuplicates
+from retrieval.ranking.vectors import vectors_of
+from retrieval.requests import Candidate, Explanation, SearchRequest, SearchResult, TermMatch
+from retrieval.search import prepare, search
+from retrieval.search_context import SearchContext, read_index
+from retrieval.timing import Clock
 
 COMPARED = 100_000  # chunks; in larger namespaces the place among all of them is not counted
 EPSILON = 1e-4  # scores are rounded on their way here

@@ -1,4 +1,4 @@
-"""For operators who look into the index: why a search found a chunk or did not, and what is near it.
+"""For operators who look into the index: why a search found a chunk or not, and what is near it.
 
 Takes a chunk and a question, returns every stage's verdict. May import the whole search; the admin
 imports it, and no search does.

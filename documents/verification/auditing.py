@@ -12,7 +12,7 @@ from ragsite.database.tenancy import operator
 
 from .checks import PAGE, Audited, Check, Progress
 from .count_rules import COUNTS
-from .document_rules import PASSAGES, STATES, VERSIONS
+from .document_rules import LEFTOVERS, PASSAGES, STATES, VERSIONS
 from .fact_rules import FACTS
 from .file_rules import FILES, FoldersHaveNamespaces
 from .findings import MAX_EXAMPLES, Finding, Report
@@ -63,6 +63,7 @@ def _namespace_checks() -> Iterator[Check]:
     yield from STATES
     yield from VERSIONS
     yield from FILES
+    yield from LEFTOVERS
     yield from PASSAGES
     yield SpansAreExact()
     yield from FACTS
@@ -109,10 +110,14 @@ def _confirmed(check: Check, audited: Audited) -> Iterator[list[str]]:
     """Yield, page by page, the ids that break the rule now and still do a moment later."""
     found = check.broken(audited)
     while page := list(islice(found, PAGE)):
-        time.sleep(PAUSE_SECONDS)
+        _pause()
         still = check.still_broken(audited, page)
         if ids := [each for each in page if each in still]:
             yield ids
+
+
+def _pause() -> None:
+    time.sleep(PAUSE_SECONDS)
 
 
 class _Tally:

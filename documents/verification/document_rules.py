@@ -145,6 +145,9 @@ PASSAGES = (
         """,
         mending.INDEX_AGAIN,
     ),
+)
+
+LEFTOVERS = (
     QueryCheck(
         "orphans",
         "passages under the active profile belong to a version that is not live",

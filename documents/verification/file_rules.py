@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import islice
 
 from django.utils import timezone
 
@@ -23,10 +24,8 @@ _VERSIONS = """
     FROM documents_documentversion
     WHERE namespace_id = %(namespace)s {which} ORDER BY id LIMIT %(page)s
 """
-_OWNED = """
-    SELECT storage_key FROM documents_documentversion
-    WHERE namespace_id = %(namespace)s AND storage_key = ANY (%(keys)s)
-"""
+# Of any namespace: a wrong answer would cost somebody's original.
+_OWNED = "SELECT storage_key FROM documents_documentversion WHERE storage_key = ANY (%(keys)s)"
 _NAMESPACES = """
     SELECT id::text FROM documents_namespace
     UNION ALL SELECT removed_namespace::text FROM documents_namespaceremoval
@@ -91,44 +90,48 @@ class ObjectsHaveRows:
     mend: Mend | None = mending.DELETE_OBJECTS
 
     def broken(self, audited: Audited) -> Iterator[str]:
-        keys: list[str] = []
-        for key in originals.stored_in(f"uploads/{audited.tenant}"):
-            keys.append(key)
-            if len(keys) == PAGE:
-                yield from self._unowned(audited, keys)
-                keys = []
-        yield from self._unowned(audited, keys)
+        yield from _unowned_below(f"uploads/{audited.tenant}")
 
     def still_broken(self, audited: Audited, ids: list[str]) -> set[str]:
-        return set(self._unowned(audited, ids))
-
-    def _unowned(self, audited: Audited, keys: list[str]) -> list[str]:
-        owned = read(_OWNED, {"namespace": audited.tenant, "keys": keys}) if keys else []
-        return [key for key in sorted(set(keys) - {row[0] for row in owned}) if _is_old(key)]
+        return set(_unowned(ids))
 
 
 @dataclass(frozen=True, slots=True)
 class FoldersHaveNamespaces:
-    """The storage holds no files of a namespace that is gone. Of the whole server."""
+    """The storage holds no files of a namespace that is gone. Of the whole server.
+
+    Not repaired: another installation may share the storage, and these may be its files.
+    """
 
     name: str = "orphans"
-    what: str = "stored files belong to a namespace that is gone"
-    mend: Mend | None = mending.DELETE_OBJECTS
+    what: str = "stored files belong to a namespace that is not on this server"
+    mend: Mend | None = None
 
     def broken(self, audited: Audited) -> Iterator[str]:
         known = {row[0] for row in read(_NAMESPACES, {})}
         for folder in originals.namespace_folders():
             if folder not in known and _is_id(folder):
-                yield from filter(_is_old, originals.stored_in(f"uploads/{folder}"))
+                yield from _unowned_below(f"uploads/{folder}")
 
     def still_broken(self, audited: Audited, ids: list[str]) -> set[str]:
         known = {row[0] for row in read(_NAMESPACES, {})}
-        return {key for key in ids if key.split("/")[1] not in known and _is_old(key)}
+        return {key for key in _unowned(ids) if key.split("/")[1] not in known}
 
 
 def _versions(audited: Audited, which: str, **parameters: object) -> list[_Stored]:
     known = {"namespace": audited.tenant, "page": PAGE, **parameters}
     return [_Stored(*row) for row in read(_VERSIONS.format(which=which), known)]
+
+
+def _unowned_below(folder: str) -> Iterator[str]:
+    stored = originals.stored_in(folder)
+    while keys := list(islice(stored, PAGE)):
+        yield from _unowned(keys)
+
+
+def _unowned(keys: list[str]) -> list[str]:
+    owned = {row[0] for row in read(_OWNED, {"keys": keys})}
+    return [key for key in keys if key not in owned and _is_old(key)]
 
 
 def _is_old(key: str) -> bool:

@@ -25,6 +25,13 @@ DERIVED = {
     "documents_factvector",
     "documents_ingestjob",
 }
+# Work that this app can offer to another worker. The rest is offered by the running service.
+TAKEN_OVER = {
+    "documents_documentremoval",
+    "documents_ingestjob",
+    "documents_namespaceremoval",
+    "documents_reindex",
+}
 # A worker that is alive renews its lease; a dead one's work is given away within seconds.
 OVERDUE = "interval '1 minute'"
 
@@ -64,11 +71,11 @@ def lease_checks(*, of_namespace: bool) -> Iterator[QueryCheck]:
                     states=",".join(_HELD_STATES),
                     of_namespace="AND namespace_id = %(namespace)s" if of_namespace else "",
                 ),
-                mending.TAKE_OVER,
+                mending.TAKE_OVER if model._meta.db_table in TAKEN_OVER else None,
             )
 
 
-def _is_link(model: type[models.Model], field: models.Field[Any, Any]) -> bool:
+def _is_link(model: type[models.Model], field: "models.Field[Any, Any]") -> bool:
     """Whether a field links a tenant's row to another tenant's row. Profiles may be shared."""
     if not isinstance(field, models.ForeignKey) or not _is_tenants(model):
         return False
@@ -81,7 +88,7 @@ def _is_tenants(model: type[models.Model]) -> bool:
     return "namespace" in fields and not fields["namespace"].null
 
 
-def _checks_of(model: type[models.Model], field: models.Field[Any, Any]) -> Iterator[QueryCheck]:
+def _checks_of(model: type[models.Model], field: "models.Field[Any, Any]") -> Iterator[QueryCheck]:
     target = cast(type[models.Model], field.related_model)
     names = {
         "key": _column_of_key(model),

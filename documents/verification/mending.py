@@ -8,8 +8,9 @@ from contextlib import suppress
 
 from django.db import connection
 
+from documents.accounts import namespace_removal
 from documents.errors import IngestError
-from documents.ingestion import terms
+from documents.ingestion import bulk_removal, terms
 from documents.intake import intake, originals
 from documents.jobs import queue
 from documents.memory import checking
@@ -111,6 +112,8 @@ def _cancel_versions(audited: Audited, ids: list[str]) -> int:
 def _take_over(audited: Audited, ids: list[str]) -> int:
     queue.requeue_stalled()
     build.requeue_stalled()
+    bulk_removal.wake_workers()
+    namespace_removal.requeue_stalled()
     return len(ids)
 
 
@@ -181,7 +184,7 @@ INDEX_AGAIN = Mend(_index_again, "queued to be indexed again")
 RETRY = Mend(_retry, "queued for another attempt")
 POINT_TO_LIVE = Mend(_point_to_live, "pointed at the live version and queued to be indexed again")
 CANCEL_VERSIONS = Mend(_cancel_versions, "marked as cancelled")
-TAKE_OVER = Mend(_take_over, "given to other workers")
+TAKE_OVER = Mend(_take_over, "offered to other workers")
 DELETE_CHUNKS = Mend(_delete_chunks, "deleted")
 DELETE_PROFILES_CHUNKS = Mend(_delete_profiles_chunks, "deleted")
 FORGET_CACHED = Mend(_forget_cached, "deleted from the cache")

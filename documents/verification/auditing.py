@@ -10,7 +10,7 @@ from documents.accounts import audit
 from documents.models import Namespace
 from ragsite.database.tenancy import operator
 
-from .checks import PAGE, Audited, Check, Progress
+from .checks import PAGE, AuditScope, Check, Progress
 from .count_rules import COUNTS
 from .document_rules import LEFTOVERS, PASSAGES, STATES, VERSIONS
 from .fact_rules import FACTS
@@ -38,12 +38,12 @@ def verify(
     report = Report()
     everything = namespaces is None
     for tenant in _all_namespaces() if namespaces is None else namespaces:
-        audited = Audited(tenant.pk, tenant.slug, tenant.active_profile, fast, progress)
+        audited = AuditScope(tenant.pk, tenant.slug, tenant.active_profile, fast, progress)
         progress(f"{tenant.slug}: checking")
         _run(_namespace_checks(), audited, report, repair=repair)
         report.namespaces += 1
     if everything:
-        server = Audited(None, "", None, fast, progress)
+        server = AuditScope(None, "", None, fast, progress)
         progress("the whole server: checking")
         _run(_server_checks(), server, report, repair=repair)
     return report
@@ -75,7 +75,7 @@ def _server_checks() -> Iterator[Check]:
     yield FoldersHaveNamespaces()
 
 
-def _run(checks: Iterator[Check], audited: Audited, report: Report, *, repair: bool) -> None:
+def _run(checks: Iterator[Check], audited: AuditScope, report: Report, *, repair: bool) -> None:
     for check in checks:
         report.checks += 1
         try:
@@ -84,7 +84,7 @@ def _run(checks: Iterator[Check], audited: Audited, report: Report, *, repair: b
             report.findings.append(_unchecked(check, audited, error))
 
 
-def _run_one(check: Check, audited: Audited, report: Report, *, repair: bool) -> None:
+def _run_one(check: Check, audited: AuditScope, report: Report, *, repair: bool) -> None:
     mended, left = _Tally(), _Tally()
     acted = 0
     for ids in _confirmed(check, audited):
@@ -106,7 +106,7 @@ def _run_one(check: Check, audited: Audited, report: Report, *, repair: bool) ->
         audit.record("verify.repair", namespace=audited.tenant, count=acted, details=details)
 
 
-def _confirmed(check: Check, audited: Audited) -> Iterator[list[str]]:
+def _confirmed(check: Check, audited: AuditScope) -> Iterator[list[str]]:
     """Yield, page by page, the ids that break the rule now and still do a moment later."""
     found = check.broken(audited)
     while page := list(islice(found, PAGE)):
@@ -132,7 +132,7 @@ class _Tally:
         self.examples += ids[: MAX_EXAMPLES - len(self.examples)]
 
 
-def _finding(check: Check, audited: Audited, tally: _Tally, done: str) -> Finding:
+def _finding(check: Check, audited: AuditScope, tally: _Tally, done: str) -> Finding:
     return Finding(
         check=check.name,
         namespace=audited.slug,
@@ -144,6 +144,6 @@ def _finding(check: Check, audited: Audited, tally: _Tally, done: str) -> Findin
     )
 
 
-def _unchecked(check: Check, audited: Audited, error: Exception) -> Finding:
+def _unchecked(check: Check, audited: AuditScope, error: Exception) -> Finding:
     what = f"could not be checked, because of {type(error).__name__}: whether {check.what}"
     return Finding(check.name, audited.slug, what, 1, (), can_repair=False)

@@ -23,7 +23,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class AuditScope:
     """What is audited now: one namespace with its active profile, or (without one) the server."""
 
     namespace_id: uuid.UUID | None
@@ -57,11 +57,11 @@ class Check(Protocol):
     @property
     def mend(self) -> "Mend | None": ...
 
-    def broken(self, audited: Audited) -> Iterator[str]:
+    def broken(self, audited: AuditScope) -> Iterator[str]:
         """Yield the ids that break the rule."""
         ...
 
-    def still_broken(self, audited: Audited, ids: list[str]) -> set[str]:
+    def still_broken(self, audited: AuditScope, ids: list[str]) -> set[str]:
         """Return which of these ids break the rule now."""
         ...
 
@@ -70,7 +70,7 @@ class Check(Protocol):
 class Mend:
     """How to repair ids that break a rule. `apply` returns how many it could do something about."""
 
-    apply: Callable[[Audited, list[str]], int]
+    apply: Callable[[AuditScope, list[str]], int]
     done: str  # what it did, as in: 3 queued for another attempt
 
 
@@ -83,7 +83,7 @@ class QueryCheck:
     query: str
     mend: Mend | None = None
 
-    def broken(self, audited: Audited) -> Iterator[str]:
+    def broken(self, audited: AuditScope) -> Iterator[str]:
         after = ""
         while True:
             page = read(
@@ -95,7 +95,7 @@ class QueryCheck:
                 return
             after = page[-1][0]
 
-    def still_broken(self, audited: Audited, ids: list[str]) -> set[str]:
+    def still_broken(self, audited: AuditScope, ids: list[str]) -> set[str]:
         found = read(
             _AMONG.format(query=self.query),
             {**parameters_of(audited), "ids": ids},
@@ -103,7 +103,7 @@ class QueryCheck:
         return {row[0] for row in found}
 
 
-def parameters_of(audited: Audited) -> dict[str, Any]:
+def parameters_of(audited: AuditScope) -> dict[str, Any]:
     profile = audited.profile
     return {
         "namespace": audited.namespace_id,

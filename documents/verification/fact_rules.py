@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from documents.memory import checking
 
 from . import mending
-from .checks import Audited, Mend, QueryCheck
+from .checks import AuditScope, Mend, QueryCheck
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +17,10 @@ class FactsFollow:
     what: str = "subjects have facts that do not follow from their statements"
     mend: Mend | None = mending.WORK_OUT_FACTS
 
-    def broken(self, audited: Audited) -> Iterator[str]:
+    def broken(self, audited: AuditScope) -> Iterator[str]:
         yield from map(str, checking.disagreeing(audited.tenant))
 
-    def still_broken(self, audited: Audited, ids: list[str]) -> set[str]:
+    def still_broken(self, audited: AuditScope, ids: list[str]) -> set[str]:
         return set(map(str, checking.still_disagreeing(audited.tenant, ids)))
 
 

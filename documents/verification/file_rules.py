@@ -13,7 +13,7 @@ from documents.intake.originals import OriginalLost, StorageUnavailable
 from documents.models import CONVERSATION_MEDIA_TYPE
 
 from . import mending
-from .checks import PAGE, Audited, Mend, read
+from .checks import PAGE, AuditScope, Mend, read
 
 # An upload stores its file before its row. Housekeeping leaves younger ones alone, too.
 GRACE = timedelta(days=1)
@@ -65,7 +65,7 @@ class OriginalsAreThere:
     what: str = "versions have an original that is missing, unreadable or not what was uploaded"
     mend: Mend | None = None
 
-    def broken(self, audited: Audited) -> Iterator[str]:
+    def broken(self, audited: AuditScope) -> Iterator[str]:
         done, after = 0, "00000000-0000-0000-0000-000000000000"
         while page := _versions(audited, "AND id > %(after)s::uuid", after=after):
             for stored in page:
@@ -76,7 +76,7 @@ class OriginalsAreThere:
                     audited.progress(f"{audited.slug}: {done:,} originals checked")
             after = page[-1].version_id
 
-    def still_broken(self, audited: Audited, ids: list[str]) -> set[str]:
+    def still_broken(self, audited: AuditScope, ids: list[str]) -> set[str]:
         again = _versions(audited, "AND id = ANY (%(ids)s::uuid[])", ids=ids)
         return {row.version_id for row in again if not row.is_there(is_fast=audited.is_fast)}
 
@@ -89,10 +89,10 @@ class ObjectsHaveRows:
     what: str = "stored files belong to no version"
     mend: Mend | None = mending.DELETE_OBJECTS
 
-    def broken(self, audited: Audited) -> Iterator[str]:
+    def broken(self, audited: AuditScope) -> Iterator[str]:
         yield from _unowned_below(f"uploads/{audited.tenant}")
 
-    def still_broken(self, audited: Audited, ids: list[str]) -> set[str]:
+    def still_broken(self, audited: AuditScope, ids: list[str]) -> set[str]:
         return set(_unowned(ids))
 
 
@@ -107,18 +107,18 @@ class FoldersHaveNamespaces:
     what: str = "stored files belong to a namespace that is not on this server"
     mend: Mend | None = None
 
-    def broken(self, audited: Audited) -> Iterator[str]:
+    def broken(self, audited: AuditScope) -> Iterator[str]:
         known = {row[0] for row in read(_NAMESPACES, {})}
         for folder in originals.namespace_folders():
             if folder not in known and _is_id(folder):
                 yield from _unowned_below(f"uploads/{folder}")
 
-    def still_broken(self, audited: Audited, ids: list[str]) -> set[str]:
+    def still_broken(self, audited: AuditScope, ids: list[str]) -> set[str]:
         known = {row[0] for row in read(_NAMESPACES, {})}
         return {key for key in _unowned(ids) if key.split("/")[1] not in known}
 
 
-def _versions(audited: Audited, which: str, **parameters: object) -> list[_Stored]:
+def _versions(audited: AuditScope, which: str, **parameters: object) -> list[_Stored]:
     known = {"namespace": audited.tenant, "page": PAGE, **parameters}
     return [_Stored(*row) for row in read(_VERSIONS.format(which=which), known)]
 

@@ -13,7 +13,7 @@ from documents.models import Namespace
 from ragsite.database.tenancy import namespace
 
 from . import mending
-from .checks import Audited, Mend, QueryCheck
+from .checks import AuditScope, Mend, QueryCheck
 
 # What can be made again or means nothing without its target. Nothing that a user wrote is deleted.
 DERIVED = {
@@ -113,7 +113,7 @@ def _checks_of(model: type[models.Model], field: "models.Field[Any, Any]") -> It
 
 
 def _deleting(model: type[models.Model]) -> Mend:
-    def delete(audited: Audited, ids: list[str]) -> int:
+    def delete(audited: AuditScope, ids: list[str]) -> int:
         with namespace(audited.tenant):
             model._default_manager.filter(pk__in=ids).delete()
         return len(ids)

@@ -27,7 +27,7 @@ from documents.models import (
 from documents.reindex import build
 from ragsite.database.tenancy import namespace
 
-from .checks import Audited, Mend
+from .checks import AuditScope, Mend
 
 # A publisher counts its chunks last, while it holds the namespace's row: lock that first.
 _COUNT_CHUNKS = """
@@ -55,7 +55,7 @@ _POINT_TO_LIVE = """
 _FORGET_FACT_VECTORS = "DELETE FROM documents_factvector WHERE id = ANY (%(ids)s::bigint[])"
 
 
-def _index_again(audited: Audited, ids: list[str]) -> int:
+def _index_again(audited: AuditScope, ids: list[str]) -> int:
     queued = 0
     for document_id in ids:
         with suppress(Document.DoesNotExist, DocumentVersion.DoesNotExist):
@@ -85,7 +85,7 @@ def _can_be_read_again(namespace_id: uuid.UUID, document_id: uuid.UUID) -> bool:
         return False
 
 
-def _retry(audited: Audited, ids: list[str]) -> int:
+def _retry(audited: AuditScope, ids: list[str]) -> int:
     """Queue the newest version whatever it lacks: the next attempt ends in a state."""
     for document_id in ids:
         with suppress(Document.DoesNotExist, DocumentVersion.DoesNotExist):
@@ -93,13 +93,13 @@ def _retry(audited: Audited, ids: list[str]) -> int:
     return len(ids)
 
 
-def _point_to_live(audited: Audited, ids: list[str]) -> int:
+def _point_to_live(audited: AuditScope, ids: list[str]) -> int:
     with namespace(audited.tenant), connection.cursor() as cursor:
         cursor.execute(_POINT_TO_LIVE, {"ids": ids})
     return _index_again(audited, ids)
 
 
-def _cancel_versions(audited: Audited, ids: list[str]) -> int:
+def _cancel_versions(audited: AuditScope, ids: list[str]) -> int:
     with namespace(audited.tenant):
         open_jobs = IngestJob.objects.filter(state__in=queue.OPEN_STATES)
         stuck = DocumentVersion.objects.filter(pk__in=ids, state__in=("queued", "processing"))
@@ -109,7 +109,7 @@ def _cancel_versions(audited: Audited, ids: list[str]) -> int:
     return len(ids)
 
 
-def _take_over(audited: Audited, ids: list[str]) -> int:
+def _take_over(audited: AuditScope, ids: list[str]) -> int:
     queue.requeue_stalled()
     build.requeue_stalled()
     bulk_removal.wake_workers()
@@ -117,33 +117,33 @@ def _take_over(audited: Audited, ids: list[str]) -> int:
     return len(ids)
 
 
-def _delete_chunks(audited: Audited, ids: list[str]) -> int:
+def _delete_chunks(audited: AuditScope, ids: list[str]) -> int:
     with namespace(audited.tenant):
         Chunk.objects.filter(pk__in=ids).delete()
     _count_chunks(audited, [])
     return len(ids)
 
 
-def _delete_profiles_chunks(audited: Audited, ids: list[str]) -> int:
+def _delete_profiles_chunks(audited: AuditScope, ids: list[str]) -> int:
     for profile_id in ids:
         build.remove_chunks(audited.tenant, uuid.UUID(profile_id))
     return len(ids)
 
 
-def _forget_cached(audited: Audited, ids: list[str]) -> int:
+def _forget_cached(audited: AuditScope, ids: list[str]) -> int:
     with namespace(audited.tenant):
         EmbeddingCache.objects.filter(pk__in=ids).delete()
     return len(ids)
 
 
-def _count_chunks(audited: Audited, ids: list[str]) -> int:
+def _count_chunks(audited: AuditScope, ids: list[str]) -> int:
     with namespace(audited.tenant), connection.cursor() as cursor:
         Namespace.objects.select_for_update().get(pk=audited.tenant)
         cursor.execute(_COUNT_CHUNKS, {"namespace": audited.tenant})
     return len(ids)
 
 
-def _count_usage(audited: Audited, ids: list[str]) -> int:
+def _count_usage(audited: AuditScope, ids: list[str]) -> int:
     with namespace(audited.tenant), connection.cursor() as cursor:
         # Uploads add to this row inside their own transactions: none ends while we count.
         NamespaceUsage.objects.select_for_update().filter(pk=audited.tenant).first()
@@ -151,30 +151,30 @@ def _count_usage(audited: Audited, ids: list[str]) -> int:
     return len(ids)
 
 
-def _count_words(audited: Audited, ids: list[str]) -> int:
+def _count_words(audited: AuditScope, ids: list[str]) -> int:
     terms.recount(audited.tenant, audited.active_profile)
     return len(ids)
 
 
-def _embed_facts(audited: Audited, ids: list[str]) -> int:
+def _embed_facts(audited: AuditScope, ids: list[str]) -> int:
     with suppress(IngestError):  # the model does not answer: the finding stays
         fact_vectors.fill(audited.tenant, audited.active_profile)
     return len(ids)
 
 
-def _embed_facts_again(audited: Audited, ids: list[str]) -> int:
+def _embed_facts_again(audited: AuditScope, ids: list[str]) -> int:
     with namespace(audited.tenant), connection.cursor() as cursor:
         cursor.execute(_FORGET_FACT_VECTORS, {"ids": ids})
     _embed_facts(audited, ids)
     return len(ids)
 
 
-def _work_out_facts(audited: Audited, ids: list[str]) -> int:
+def _work_out_facts(audited: AuditScope, ids: list[str]) -> int:
     checking.work_out(audited.tenant, ids)
     return len(ids)
 
 
-def _delete_objects(audited: Audited, ids: list[str]) -> int:
+def _delete_objects(audited: AuditScope, ids: list[str]) -> int:
     for key in ids:
         originals.remove(key)
     return len(ids)

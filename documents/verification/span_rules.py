@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from . import mending
-from .checks import PAGE, Audited, Mend, read
+from .checks import PAGE, AuditScope, Mend, read
 
 PROGRESS_EVERY = 500  # versions
 BATCH_BYTES = 4_000_000  # of texts that are read at once
@@ -40,7 +40,7 @@ class SpansAreExact:
     what: str = "documents have passages that are not the text at their place"
     mend: Mend | None = mending.INDEX_AGAIN
 
-    def broken(self, audited: Audited) -> Iterator[str]:
+    def broken(self, audited: AuditScope) -> Iterator[str]:
         done, after, known = 0, _FIRST, {"namespace": audited.tenant, "page": PAGE}
         found: set[str] = set()
         while page := read(_VERSIONS, {**known, "after": after}):
@@ -53,7 +53,7 @@ class SpansAreExact:
                     audited.progress(f"{audited.slug}: spans of {done:,} versions checked")
             after = page[-1][0]
 
-    def still_broken(self, audited: Audited, ids: list[str]) -> set[str]:
+    def still_broken(self, audited: AuditScope, ids: list[str]) -> set[str]:
         rows = read(_VERSIONS_OF, {"namespace": audited.tenant, "documents": ids})
         found: set[str] = set()
         for (version_id,) in rows:
@@ -74,7 +74,7 @@ def _batches(page: list[tuple[str, int]]) -> Iterator[list[str]]:
         yield batch
 
 
-def _inexact(audited: Audited, versions: list[str]) -> set[str]:
+def _inexact(audited: AuditScope, versions: list[str]) -> set[str]:
     found = set()
     for version_id, document_id, text in read(
         _TEXTS, {"namespace": audited.tenant, "versions": versions}
@@ -84,7 +84,7 @@ def _inexact(audited: Audited, versions: list[str]) -> set[str]:
     return found
 
 
-def _is_exact(audited: Audited, version_id: str, text: str) -> bool:
+def _is_exact(audited: AuditScope, version_id: str, text: str) -> bool:
     after = _FIRST
     known = {"namespace": audited.tenant, "version": version_id, "page": PAGE}
     while page := read(_SPANS, {**known, "after": after}):

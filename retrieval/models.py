@@ -38,13 +38,16 @@ class QueryLog(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
+        verbose_name = "logged question"
         verbose_name_plural = "query log"
         ordering = ["-created_at"]
         constraints = [
             models.UniqueConstraint(fields=["namespace", "id"], name="query_log_in_namespace")
         ]
         indexes = [
-            models.Index(fields=["namespace", "-created_at", "-id"], name="query_log_newest")
+            models.Index(fields=["namespace", "-created_at", "-id"], name="query_log_newest"),
+            # Operators' list, which spans all namespaces.
+            models.Index(fields=["-created_at", "-id"], name="query_log_newest_of_all"),
         ]
 
     def __str__(self) -> str:

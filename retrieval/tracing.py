@@ -15,6 +15,9 @@ from ragsite.database.tenancy import current_connection, namespace
 from . import reranking
 from .candidates.legs import FoundCandidates, find_candidates, start_legs
 from .candidates.scoring import compare, matches
+from .context.chunk_rows import fetch_rows
+from .context.near_duplicates import NearDuplicates
+from .ranking.vectors import vectors_of
 from .requests import Candidate, Explanation, SearchRequest, SearchResult, TermMatch
 from .search import prepare, search
 from .search_context import SearchContext, read_index
@@ -88,7 +91,7 @@ def trace(namespace_id: uuid.UUID, chunk_id: uuid.UUID, request: SearchRequest) 
     result = search(namespace_id, replace(request, explain=True))
     known = {each.candidate.chunk_id: each for each in result.diagnostics.candidates}
     if own := known.get(chunk_id):
-        return _of_candidate(own, result, request)
+        return _of_candidate(own, namespace_id, result, request)
     index = read_index(namespace_id)
     if index.profile.pk != chunk.profile_id:
         sentence = SENTENCES["other_profile"]
@@ -99,7 +102,9 @@ def trace(namespace_id: uuid.UUID, chunk_id: uuid.UUID, request: SearchRequest) 
     return _of_stranger(Candidate(chunk_id, chunk.document_id), context, result)
 
 
-def _of_candidate(own: Explanation, result: SearchResult, request: SearchRequest) -> ChunkTrace:
+def _of_candidate(
+    own: Explanation, namespace_id: uuid.UUID, result: SearchResult, request: SearchRequest
+) -> ChunkTrace:
     candidate = own.candidate
     position = _position(candidate.chunk_id, result)
     everyone = [each.candidate for each in result.diagnostics.candidates]
@@ -111,9 +116,10 @@ def _of_candidate(own: Explanation, result: SearchResult, request: SearchRequest
     ]
     is_merged = candidate.dropped == "merged" and position is not None
     outcome = candidate.dropped or "hit"
+    repeated = _repeated(namespace_id, candidate, result) if outcome == "duplicate" else None
     return ChunkTrace(
         outcome,
-        _sentence(outcome, position, is_merged=is_merged),
+        _sentence(outcome, position, is_merged=is_merged, repeated=repeated),
         tuple(stages),
         position,
         own.terms,
@@ -123,11 +129,13 @@ def _of_candidate(own: Explanation, result: SearchResult, request: SearchRequest
     )
 
 
-def _sentence(outcome: str, position: int | None, *, is_merged: bool) -> str:
+def _sentence(outcome: str, position: int | None, *, is_merged: bool, repeated: int | None) -> str:
     if is_merged:
         return f"Found: it is part of passage {position}, joined with its neighbour."
     if outcome == "hit":
         return f"Found: it is passage {position}."
+    if repeated is not None:
+        return f"Its content is nearly that of passage {repeated}, which is shown instead."
     if outcome.startswith("threshold"):
         return f"Its score is below the {outcome}."
     return SENTENCES.get(outcome, outcome)
@@ -138,6 +146,19 @@ def _position(chunk_id: uuid.UUID, result: SearchResult) -> int | None:
         if chunk_id == hit.candidate.chunk_id or chunk_id in hit.merged:
             return number
     return None
+
+
+def _repeated(namespace_id: uuid.UUID, own: Candidate, result: SearchResult) -> int | None:
+    """The number of the passage that shows what this duplicate says."""
+    shown = {hit.candidate.chunk_id: number for number, hit in enumerate(result.hits, start=1)}
+    everyone = [own, *(hit.candidate for hit in result.hits)]
+    with namespace(namespace_id):
+        rows = fetch_rows([candidate.chunk_id for candidate in everyone])
+        duplicates = NearDuplicates(everyone, rows, vectors_of(everyone))
+        if own.chunk_id not in rows:  # deleted since the search
+            return None
+        repeated = (n for pk, n in shown.items() if duplicates.any_among(own.chunk_id, {pk}))
+        return next(repeated, None)
 
 
 def _leg(name: str, own: Candidate, everyone: Sequence[Candidate], found: int) -> StageTrace:

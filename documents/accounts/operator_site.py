@@ -10,6 +10,7 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
 from . import audit, navigation
+from .elsewhere import with_hint
 from .namespace_choice import choices, choose_namespace
 from .signing_in import SignInForm
 
@@ -33,6 +34,9 @@ class OperatorSite(AdminSite):
         models: Any = [model_or_iterable] if is_one else model_or_iterable
         shown = [model for model in models if model._meta.app_label not in WITHOUT_PAGES]
         super().register(shown, admin_class, **options)
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:
+        return super().admin_view(with_hint(view), cacheable)
 
     def get_urls(self) -> list[Any]:
         choose = self.admin_view(choose_namespace)

@@ -48,6 +48,11 @@ class LimitedToNamespaces(LimitedFields):
 
     model: Any
 
+    @property
+    def is_of_namespaces(self) -> bool:
+        """Whether the choice of a namespace narrows the list."""
+        return bool(namespace_path(self.model))
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = only_visible(request, super().get_queryset(request))  # type: ignore[misc]
         return rows

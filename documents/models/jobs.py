@@ -74,6 +74,7 @@ class IngestJob(models.Model):
         ordering = ["-created_at"]
         indexes = [
             models.Index(fields=["namespace", "-created_at", "-id"], name="job_newest"),
+            models.Index(fields=["-created_at", "-id"], name="job_newest_of_all"),
             models.Index(fields=["namespace", "started_at"], name="job_started"),
             models.Index(
                 fields=["namespace", "run_after"],

@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.template.defaultfilters import truncatechars
 from django.utils.safestring import SafeString
 
+from documents.admin.documents.paging import BoundedPaginator
 from documents.admin.readonly import ReadOnly, ReadOnlyAdmin
 from evaluation.golden.feedback import USEFUL, Curated, curate
 from evaluation.models import Feedback, SelectedPassage
@@ -56,6 +57,9 @@ class FeedbackAdmin(ChoosesSet, ReadOnlyAdmin):
     search_fields = ("query", "comment")
     date_hierarchy = "created_at"
     show_full_result_count = False
+    paginator = BoundedPaginator
+    row_noun = "rating"
+    when_empty = "Ratings that people give to answers, and that clients send, appear here."
     readonly_fields = ("created_at",)
     inlines = (SelectedInline,)
     action_form = SetChoiceForm

@@ -14,6 +14,8 @@ from django.utils.safestring import SafeString
 
 from documents.accounts import audit
 from documents.admin.audited import Audited
+from documents.admin.documents.paging import BoundedPaginator
+from documents.admin.titles import NamedCells
 from evaluation.errors import BadGoldenSet
 from evaluation.golden import curating
 from evaluation.golden.exporting import questions_of
@@ -49,7 +51,7 @@ class QueryForm(forms.ModelForm):
         return fields
 
 
-class QueryInline(admin.TabularInline):
+class QueryInline(NamedCells, admin.TabularInline):
     model = GoldenQuery
     form = QueryForm
     extra = 1
@@ -62,6 +64,11 @@ class GoldenSetAdmin(Audited, admin.ModelAdmin):
     list_filter = ("namespace",)
     list_select_related = ("namespace",)
     search_fields = ("name", "description")
+    show_full_result_count = False
+    paginator = BoundedPaginator
+    when_empty = (
+        "A golden set holds questions with judged passages; runs measure how well they are found."
+    )
     fields = ("namespace", "name", "description", "queries_link", "judge", "evaluate")
     readonly_fields = ("queries_link", "judge", "evaluate")
     inlines = (QueryInline,)
@@ -203,7 +210,7 @@ class JudgementFormSet(forms.BaseInlineFormSet):
             places.add(place)
 
 
-class JudgementInline(admin.TabularInline):
+class JudgementInline(NamedCells, admin.TabularInline):
     model = Judgement
     form = JudgementForm
     formset = JudgementFormSet

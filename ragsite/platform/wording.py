@@ -12,11 +12,14 @@ _SIZES = ("kB", "MB", "GB", "TB")
 def plural(count: int, noun: str) -> str:
     """Return the count with its noun: `1 document`, `2 documents`, `1,200 queries`, `3
     reindexes`."""
-    if count == 1:
-        return f"1 {noun}"
+    return f"1 {noun}" if count == 1 else f"{count:,} {plural_noun(noun)}"
+
+
+def plural_noun(noun: str) -> str:
+    """Return `queries` for `query`, `reindexes` for `reindex`."""
     if noun.endswith("y") and noun[-2] not in "aeiou":
-        return f"{count:,} {noun[:-1]}ies"
-    return f"{count:,} {noun}{'es' if noun.endswith('x') else 's'}"
+        return f"{noun[:-1]}ies"
+    return f"{noun}{'es' if noun.endswith('x') else 's'}"
 
 
 def file_size(count: int) -> str:

@@ -1,6 +1,7 @@
 """What operators' pages show: `{{ document.updated_at|when }}`, `{{ job.state|badge }}`.
 
-Thin wrappers of ragsite/platform/wording.py and ragsite/web/markup.py.
+Thin wrappers of ragsite/platform/wording.py and ragsite/web/markup.py. A ModelAdmin may have a
+`row_noun`: what one row is called, where the model's own name says it badly ("3 query log").
 """
 
 from typing import Any
@@ -39,3 +40,30 @@ def thousands(value: Any) -> str:
 def plural(count: Any, noun: str) -> str:
     """`{{ 3|plural:"document" }}` → 3 documents."""
     return wording.plural(int(count or 0), noun)
+
+
+@register.filter
+def row_noun(changelist: Any) -> str:
+    return str(getattr(changelist.model_admin, "row_noun", "") or changelist.opts.verbose_name)
+
+
+@register.filter
+def row_nouns(changelist: Any) -> str:
+    """`questions`: more than one row."""
+    noun = getattr(changelist.model_admin, "row_noun", "")
+    return wording.plural_noun(noun) if noun else str(changelist.opts.verbose_name_plural)
+
+
+@register.filter
+def counted(changelist: Any) -> str:
+    """The rows of a list: `1 question`, `12,345 documents`, `10,000+ chunks`."""
+    count = changelist.result_count
+    noun = row_noun(changelist) if count == 1 else row_nouns(changelist)
+    more = "+" if getattr(changelist.paginator, "is_bounded", False) else ""
+    return f"{count:,}{more} {noun}"
+
+
+@register.filter
+def admin_page(options: Any, page: str) -> str:
+    """The name of a model's page: `{% url opts|admin_page:"add" %}`."""
+    return f"admin:{options.app_label}_{options.model_name}_{page}"

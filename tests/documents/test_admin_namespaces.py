@@ -144,5 +144,7 @@ def test_deleting_leads_to_a_receipt_and_is_in_the_audit_log(
     assert answer.redirect_chain[-1][0] == address("namespaceremoval_change", removal.pk)
     shown = html.unescape(answer.content.decode())
     assert "1 document<" in shown
+    assert "document version<" in shown
+    assert "documentversion" not in shown
     assert "1 file" in shown
     assert ">finished</span>" in shown

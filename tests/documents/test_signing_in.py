@@ -192,6 +192,16 @@ def test_old_failures_are_forgotten_and_known_addresses_are_not():
         assert [row.key for row in LoginThrottle.objects.all()] == ["pair:boss@10.0.0.1"]
 
 
+def test_the_admins_page_looks_like_that_of_people(db: None):
+    shown = Client().get("/admin/login/").text
+    assert "<h1>Sign in</h1>" in shown
+    assert 'value="Sign in"' in shown
+    assert "Log in" not in shown
+    assert "pages/pages" in shown
+    empty = Client().post("/admin/login/", {"username": "", "password": ""}).text
+    assert "Enter a name and a password." in empty
+
+
 def test_a_user_without_the_staff_flag_is_refused_and_traced():
     with operator():
         User.objects.create_user("plain", password="long enough")

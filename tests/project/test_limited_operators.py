@@ -1,6 +1,7 @@
 """An operator who was given one namespace sees nothing of another, on any page of the admin."""
 
 import re
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -200,6 +201,28 @@ def test_a_superuser_chooses_one_namespace_or_all(
     assert boss.get(listed).context["cl"].result_count == 2
     with operator():
         assert AuditEvent.objects.get(action="namespace.view_all").actor == "boss"
+
+
+def test_a_row_outside_the_chosen_namespace_says_what_to_choose(
+    boss: Client, limited: Client, tenant: Namespace, other_tenant: Namespace, api: Api
+):
+    api.upload(("a.md", "# A\n\nText."))
+    with operator():
+        document = Document.objects.get()
+        job = document.jobs.get()
+    pages = [address(Document, "change", document.pk), address(Namespace, "change", tenant.pk)]
+    pages.append(address(type(job), "change", job.pk))
+    assert all(boss.get(page).status_code == 200 for page in pages)
+    boss.post(reverse("admin:choose_namespace"), {"namespace": str(other_tenant.pk)})
+    for page in pages:
+        answer = boss.get(page, follow=True)
+        assert answer.redirect_chain[0][0].count("/") == 4  # the list
+        assert "Choose “All namespaces” at the top of the page to open it" in answer.text
+    nothing = boss.get(address(Document, "change", uuid.uuid4()), follow=True)
+    assert "in another namespace" not in nothing.text
+    limited.post(reverse("admin:choose_namespace"), {"namespace": str(other_tenant.pk)})
+    for page in pages:  # not even that it exists
+        assert "in another namespace" not in limited.get(page, follow=True).text
 
 
 def test_the_choice_never_leads_out_of_what_was_given(

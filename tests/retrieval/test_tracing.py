@@ -88,8 +88,11 @@ def test_a_repeated_passage_is_told_so(tenant: Namespace, api: Api, work: Callab
         copies = list(Chunk.objects.filter(content__contains="as before"))
     assert len(copies) == 2
     request = SearchRequest(query=QUESTION)
-    outcomes = {trace(tenant.pk, copy.pk, request).outcome for copy in copies}
-    assert outcomes == {"hit", "duplicate"}
+    found = {one.outcome: one for one in (trace(tenant.pk, c.pk, request) for c in copies)}
+    assert set(found) == {"hit", "duplicate"}
+    shown = found["hit"].position
+    expected = f"Its content is nearly that of passage {shown}, which is shown instead."
+    assert found["duplicate"].sentence == expected
 
 
 def test_a_chunk_that_was_no_candidate_has_its_own_scores_and_its_distance(

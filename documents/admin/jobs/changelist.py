@@ -63,6 +63,8 @@ class IngestJobAdmin(ReadOnlyAdmin):
     search_fields = ("=id", "=document__id", "error_message")
     show_full_result_count = False
     paginator = BoundedPaginator
+    row_noun = "job"
+    when_empty = "Each upload makes one."
     actions = ("cancel", "try_again")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[IngestJob]:

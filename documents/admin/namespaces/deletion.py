@@ -2,6 +2,7 @@
 documents/accounts/namespace_removal.py, at once or in the background."""
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from django.contrib import admin, messages
@@ -70,6 +71,7 @@ class NamespaceDeletion:
 class NamespaceRemovalAdmin(ReadOnlyAdmin):
     list_display = ("slug", "shown_state", "requested_by", "asked", "finished", "removed")
     list_filter = ("state",)
+    when_empty = "Deleting a namespace leaves a receipt here."
     search_fields = ("slug", "=removed_namespace")
     fields = (
         "slug",
@@ -104,5 +106,19 @@ class NamespaceRemovalAdmin(ReadOnlyAdmin):
     @admin.display(description="rows by kind")
     def kinds(self, removal: NamespaceRemoval) -> SafeString | str:
         rows = sorted(removal.rows.items(), key=lambda row: -row[1])
-        counted = ((f"{count:,}", kind) for kind, count in rows)
-        return format_html_join("", "<div>{} {}</div>", counted) or "none yet"
+        counted = ((_in_words(kind, count),) for kind, count in rows)
+        return format_html_join("", "<div>{}</div>", counted) or "none yet"
+
+
+def _in_words(kind: str, count: int) -> str:
+    """`2 term frequencies` for the model `termfrequency`; kinds that are gone stay as they are."""
+    meta = _names().get(kind)
+    if meta is None:
+        return f"{count:,} {kind}"
+    return f"{count:,} {meta.verbose_name if count == 1 else meta.verbose_name_plural}"
+
+
+@cache
+def _names() -> dict[str, Any]:
+    models = [*namespace_removal.owned_models(), Namespace]
+    return {str(model._meta.model_name): model._meta for model in models}

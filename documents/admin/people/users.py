@@ -10,10 +10,13 @@ from django.http import HttpRequest
 from documents.models import NamespaceAccess
 
 from ..audited import Audited
+from ..titles import NamedCells
 from ..visible import LimitedFields
 
 # What a user without these could otherwise give to themselves.
 RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
+
+CHOOSER = ("admin_kit/chooser.js",)
 
 admin.site.unregister([User, Group])
 
@@ -31,7 +34,7 @@ class OfSuperusers:
         return _is_superuser(request)
 
 
-class NamespaceAccessInline(OfSuperusers, LimitedFields, admin.TabularInline):
+class NamespaceAccessInline(OfSuperusers, LimitedFields, NamedCells, admin.TabularInline):
     model = NamespaceAccess
     fields = ("namespace",)
     extra = 1
@@ -49,6 +52,9 @@ class NamespaceAccessInline(OfSuperusers, LimitedFields, admin.TabularInline):
 class AuditedUserAdmin(Audited, UserAdmin):
     list_display = ("username", "email", "is_active", "is_staff", "is_superuser", "sees")
     inlines = (NamespaceAccessInline,)
+
+    class Media:
+        js = CHOOSER
 
     def get_queryset(self, request: HttpRequest) -> Any:
         users = super().get_queryset(request)
@@ -84,7 +90,8 @@ class AuditedUserAdmin(Audited, UserAdmin):
 
 @admin.register(Group)
 class AuditedGroupAdmin(OfSuperusers, Audited, GroupAdmin):
-    pass
+    class Media:
+        js = CHOOSER
 
 
 def _is_superuser(request: HttpRequest) -> bool:

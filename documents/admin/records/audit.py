@@ -1,6 +1,7 @@
 """The audit log in words: who did what to how many, read-only and searchable."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,17 +15,26 @@ from django.utils.safestring import SafeString
 from documents.models import AuditEvent
 from ragsite.web.markup import NOTHING, when
 
+from ..documents.paging import BoundedPaginator
 from ..readonly import ReadOnlyAdmin
 from .sentences import deed
 
 APPS = ("documents", "retrieval", "evaluation", "auth")
 
 
+class NamespaceNameFilter(admin.AllValuesFieldListFilter):
+    """Events of the whole installation have no namespace, and a link needs a name."""
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        for choice in super().choices(changelist):
+            yield {**choice, "display": choice["display"] or "(none)"}
+
+
 @admin.register(AuditEvent)
 class AuditEventAdmin(ReadOnlyAdmin):
     list_display = ("at", "who", "did", "namespace_link", "address")
     list_display_links = ("did",)
-    list_filter = ("actor_kind", "action", "namespace_slug", "created_at")
+    list_filter = ("actor_kind", "action", ("namespace_slug", NamespaceNameFilter), "created_at")
     list_per_page = 50
     search_fields = (
         "actor",
@@ -38,6 +48,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
     search_help_text = "User, key, action, name of what it was done to, or an exact id or address."
     date_hierarchy = "created_at"
     show_full_result_count = False
+    paginator = BoundedPaginator
     fields = (
         "at",
         "who",

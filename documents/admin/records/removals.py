@@ -25,6 +25,8 @@ class DocumentRemovalAdmin(ReadOnlyAdmin):
     )
     list_filter = ("state", "namespace")
     list_select_related = ("namespace",)
+    row_noun = "deletion"
+    when_empty = "Deleting many documents at once leaves a receipt here."
     search_fields = ("=id", "actor")
     exclude = ("document_ids", "lease_until")
 

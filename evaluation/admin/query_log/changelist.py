@@ -50,6 +50,8 @@ class QueryLogAdmin(ChoosesSet, ReadOnlyAdmin):
     show_full_result_count = False
     change_list_template = "admin/evaluation/query_list.html"
     paginator = BoundedPaginator
+    row_noun = "question"
+    when_empty = "Questions that are asked over the API, or on the page for people, appear here."
     action_form = SetChoiceForm
     actions = ("add_to_golden_set",)
 

@@ -1,0 +1,68 @@
+"""Rules about what is counted: passages, documents, bytes and words."""
+
+from . import mending
+from .checks import QueryCheck
+
+# What documents/ingestion/terms.py promises: exact when nothing has changed since they were
+# counted, and not older than a change of a fifth.
+_COUNTED = """
+    SELECT tenant.id FROM documents_namespace tenant
+    LEFT JOIN documents_termstatistics known
+           ON known.namespace_id = tenant.id AND known.profile_id = tenant.active_profile_id
+    WHERE tenant.id = %(namespace)s AND {wrong}
+"""
+
+COUNTS = (
+    QueryCheck(
+        "counters",
+        "namespace counts more or fewer passages than it has",
+        """
+        SELECT tenant.id FROM documents_namespace tenant
+        WHERE tenant.id = %(namespace)s AND tenant.chunk_count <> (
+            SELECT count(*) FROM documents_chunk
+            WHERE namespace_id = tenant.id AND profile_id = tenant.active_profile_id)
+        """,
+        mending.COUNT_CHUNKS,
+    ),
+    QueryCheck(
+        "counters",
+        "namespace counts other documents or bytes than it has, and its quotas with them",
+        """
+        SELECT tenant.id FROM documents_namespace tenant
+        LEFT JOIN documents_namespaceusage usage ON usage.namespace_id = tenant.id
+        WHERE tenant.id = %(namespace)s
+          AND (coalesce(usage.documents, 0) <> (
+                   SELECT count(*) FROM documents_document WHERE namespace_id = tenant.id)
+               OR coalesce(usage.bytes, 0) <> (
+                   SELECT coalesce(sum(byte_size), 0) FROM documents_documentversion
+                   WHERE namespace_id = tenant.id))
+        """,
+        mending.COUNT_USAGE,
+    ),
+    QueryCheck(
+        "term_counts",
+        "namespace has passages, but its words were never counted or have changed a lot since",
+        _COUNTED.format(
+            wrong="""(known.id IS NULL AND tenant.chunk_count > 0
+                      OR known.revision <> tenant.revision
+                         AND abs(tenant.chunk_count - known.chunks) > 0.2 * known.chunks)"""
+        ),
+        mending.COUNT_WORDS,
+    ),
+    QueryCheck(
+        "term_counts",
+        "namespace has words that are counted wrongly",
+        _COUNTED.format(
+            wrong="""known.revision = tenant.revision AND EXISTS (
+                SELECT FROM ts_stat(format(
+                    'SELECT search_vector FROM documents_chunkterms '
+                    'WHERE namespace_id = %%L AND profile_id = %%L',
+                    %(namespace)s::text, %(profile)s::text)) counted
+                FULL JOIN (SELECT lexeme, chunks FROM documents_termfrequency
+                           WHERE namespace_id = %(namespace)s AND profile_id = %(profile)s) kept
+                       ON kept.lexeme = counted.word COLLATE "C"
+                WHERE kept.chunks IS DISTINCT FROM counted.ndoc)"""
+        ),
+        mending.COUNT_WORDS,
+    ),
+)

@@ -4,7 +4,8 @@ from . import mending
 from .checks import QueryCheck
 
 # What documents/ingestion/terms.py promises: exact when nothing has changed since they were
-# counted, and not older than a change of a fifth.
+# counted, and counted again when a namespace has grown by a fifth. After deletions housekeeping
+# counts within the hour.
 _COUNTED = """
     SELECT tenant.id FROM documents_namespace tenant
     LEFT JOIN documents_termstatistics known
@@ -41,11 +42,11 @@ COUNTS = (
     ),
     QueryCheck(
         "term_counts",
-        "namespace has passages, but its words were never counted or have changed a lot since",
+        "namespace has passages, but its words were never counted, or it has grown a lot since",
         _COUNTED.format(
-            wrong="""(known.id IS NULL AND tenant.chunk_count > 0
-                      OR known.revision <> tenant.revision
-                         AND abs(tenant.chunk_count - known.chunks) > 0.2 * known.chunks)"""
+            wrong="""tenant.chunk_count > 1.2 * coalesce(known.chunks, 0)
+                AND NOT EXISTS (SELECT FROM documents_ingestjob
+                                WHERE namespace_id = tenant.id AND state = 'running')"""
         ),
         mending.COUNT_WORDS,
     ),

@@ -49,6 +49,16 @@ def test_work_that_waits_or_runs_is_no_fault(api: Api, tenant: Namespace):
     assert verify().is_clean
 
 
+def test_what_clients_delete_leaves_nothing_behind(
+    healthy: Namespace, api: Api, work: Callable[[], int]
+):
+    assert api.delete(f"documents/{document('notes.md').pk}").status == 200
+    turn = api.get("memories").body["results"][0]
+    assert api.delete(f"memories/{turn['id']}").status in (200, 204)
+    work()
+    assert verify().findings == []
+
+
 # -- originals -----------------------------------------------------------------------------
 
 

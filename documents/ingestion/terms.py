@@ -170,6 +170,12 @@ def count(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
         return _count(tenant, profile)
 
 
+def recount(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
+    """Count the words whether or not anything has changed; False if another process is counting."""
+    with namespace(namespace_id):
+        return _count(Namespace.objects.get(pk=namespace_id), profile)
+
+
 def _count(tenant: Namespace, profile: IndexProfile) -> bool:
     key = {"namespace": tenant.pk, "profile": profile.pk}
     with connection.cursor() as cursor:

@@ -114,6 +114,7 @@ class OriginalsBucket(S3Storage):
     exists = _translating(S3Storage.exists)
     listdir = _translating(S3Storage.listdir)
     size = _translating(S3Storage.size)
+    get_modified_time = _translating(S3Storage.get_modified_time)
 
     def signed_link(self, key: str, *, name: str, media_type: str) -> str | None:
         """Return an address that downloads the original for `link_seconds`, or None if links are

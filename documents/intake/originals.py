@@ -89,6 +89,24 @@ def opened_unchecked(key: str) -> BinaryIO:
     return _local_file(key)
 
 
+def size_of(key: str) -> int:
+    """Return a stored original's size in bytes. Raises OriginalLost if it is missing,
+    StorageUnavailable if the storage does not answer."""
+    try:
+        size: int = default_storage.size(key)
+    except FileNotFoundError as error:
+        raise _missing() from error
+    except OSError as error:
+        try:  # an object store does not tell which it was
+            is_there = default_storage.exists(key)
+        except OSError:
+            is_there = True
+        if is_there:
+            raise _unavailable() from error
+        raise _missing() from error
+    return size
+
+
 def digest_of(file: BinaryIO | File) -> str:
     """Return the SHA-256 of the rest of the file, read block by block."""
     digest = hashlib.sha256()
@@ -165,6 +183,26 @@ def remove_all(namespace_id: uuid.UUID) -> tuple[int, list[str]]:
         left.append(folder)
     _remove_folder(folder)
     return removed, left
+
+
+def stored_in(folder: str) -> Iterator[str]:
+    """Yield the keys of a namespace's originals. Raises OSError if the storage does not answer."""
+    for day in _listed(folder)[0]:
+        for name in _listed(f"{folder}/{day}")[1]:
+            yield f"{folder}/{day}/{name}"
+
+
+def namespace_folders() -> list[str]:
+    """Return the names of the folders of all namespaces, also of those that are gone."""
+    return _listed("uploads")[0]
+
+
+def stored_at(key: str) -> datetime | None:
+    """Return when an original was stored; None if it is gone or the storage does not know."""
+    try:
+        return default_storage.get_modified_time(key)
+    except (OSError, NotImplementedError):
+        return None
 
 
 def _keys_below(folder: str) -> Iterator[str]:

@@ -130,7 +130,7 @@ def _refresh(act: _Refresh, slot: Slot, *, is_single: bool) -> None:
     facts = _facts_of(act, slot, rows.values())
     if act.adopting is not None:
         facts[act.adopting.pk] = act.adopting
-    paired = assigned(periods_of(map(_stated, rows.values()), is_single=is_single), facts)
+    paired = assigned(periods_of(map(as_stated, rows.values()), is_single=is_single), facts)
     going_on = {fact_id: period for period, fact_id in paired if fact_id is not None}
     # First what ends, so that the same fact never holds twice, not even in between.
     for fact_id in [pk for pk in facts if pk not in going_on]:
@@ -151,7 +151,7 @@ def supporting(fact: Fact, *, is_single: bool) -> list[uuid.UUID]:
         is_approved=True,
         withdrawn_at=None,
     )
-    periods = periods_of(map(_stated, rows), is_single=is_single)
+    periods = periods_of(map(as_stated, rows), is_single=is_single)
     return [one.id for period in periods for one in period.statements if one.fact_id == fact.pk]
 
 
@@ -187,7 +187,7 @@ def _slot_of(fact: Fact) -> Slot:
     return Slot(fact.user, fact.subject_key, fact.predicate_key)
 
 
-def _stated(row: FactStatement) -> Stated:
+def as_stated(row: FactStatement) -> Stated:
     return Stated(
         id=row.pk,
         object_key=row.object_key,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from documents.models import FactStatement, Turn
 
@@ -18,7 +19,7 @@ def with_turns(statements: Sequence[StatedFact]) -> list[StatedFact]:
     return [_completed(each, turns) if each.turn_id else each for each in statements]
 
 
-def _completed(statement: StatedFact, turns: dict[object, Turn]) -> StatedFact:
+def _completed(statement: StatedFact, turns: dict[Any, Turn]) -> StatedFact:
     turn = turns.get(statement.turn_id)
     if turn is None:
         raise InvalidStatement("turn_id: there is no such turn in this namespace.")

@@ -57,6 +57,7 @@ class FeedbackAdmin(ChoosesSet, ReadOnlyAdmin):
     search_fields = ("query", "comment")
     date_hierarchy = "created_at"
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER  # it would count the whole table
     paginator = BoundedPaginator
     row_noun = "rating"
     when_empty = "Ratings that people give to answers, and that clients send, appear here."

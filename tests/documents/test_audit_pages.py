@@ -20,7 +20,7 @@ LIST = "admin:documents_auditevent_changelist"
         ("key.revoke", 3, "", "revoked 3 API keys"),
         ("document.delete_many", 1200, "", "deleted 1,200 documents"),
         ("document.reindex", 2, "", "indexed again: 2 documents"),
-        ("namespace.deleted", 4, "", "finished deleting 4 namespaces"),
+        ("namespace.deleted", 4, "old", "finished deleting the namespace “old”, 4 rows"),
         ("goldenquery.delete", 2, "", "deleted 2 golden queries"),
         ("something.new", 1, "x", "something.new: x"),
     ],

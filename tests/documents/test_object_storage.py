@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from django.db.models.functions import Now
 from documents import housekeeping
 from documents.intake import originals
 from documents.models import DocumentVersion, IngestJob, Namespace
+from documents.verification import auditing, file_rules
 from evaluation.benchmarks.data import samples
 from ragsite.database.tenancy import operator
 from ragsite.settings.storage import BUCKET as BACKEND
@@ -235,3 +237,30 @@ def test_a_namespace_whose_files_cannot_be_listed_is_reported(
 ):
     use_bucket("http://127.0.0.1:9")
     assert originals.remove_all(tenant.pk) == (0, [f"uploads/{tenant.pk}"])
+
+
+@pytest.mark.usefixtures("bucket")
+def test_verify_finds_what_is_lost_and_what_nobody_owns(
+    api: Api, work: Callable[[], int], tenant: Namespace, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(auditing, "PAUSE_SECONDS", 0)
+    api.upload(("a.md", TEXT), ("b.md", TEXT + "More."))
+    work()
+    assert auditing.verify([tenant]).findings == []
+    lost, changed = sorted(kept_keys(tenant))
+    default_storage.delete(lost)
+    with default_storage.open(changed) as stored:
+        same_size = bytes(reversed(stored.read()))
+    default_storage.save(changed, ContentFile(same_size))
+    orphan = originals.store(ContentFile(b"x"), namespace_id=tenant.pk)
+    monkeypatch.setattr(file_rules, "GRACE", timedelta(seconds=-60))
+    report = auditing.verify([tenant])
+    assert [(each.check, each.count) for each in report.findings] == [
+        ("originals", 2),
+        ("orphans", 1),
+    ]
+    assert report.findings[1].examples == (orphan,)
+    assert auditing.verify([tenant], fast=True).findings[0].count == 1
+    auditing.verify([tenant], repair=True)
+    assert not default_storage.exists(orphan)
+    assert default_storage.exists(changed)

@@ -12,8 +12,8 @@ from django.test import Client
 from django.urls import reverse
 
 from documents.admin.documents.paging import COUNTED, BoundedPaginator
-from documents.models import IngestJob, Namespace
-from evaluation.models import EvaluationRun, GoldenSet
+from documents.models import AuditEvent, Fact, IngestJob, Namespace
+from evaluation.models import EvaluationRun, Feedback, GoldenSet
 from ragsite.database.tenancy import operator
 from retrieval.models import QueryLog
 
@@ -95,6 +95,11 @@ def test_long_lists_do_not_count_every_row(model: Any):
     model_admin = admin.site._registry[model]
     assert issubclass(model_admin.paginator, BoundedPaginator)
     assert not model_admin.show_full_result_count
+
+
+@pytest.mark.parametrize("model", [IngestJob, QueryLog, AuditEvent, Feedback, Fact])
+def test_long_lists_offer_no_counts_beside_their_filters(boss: Client, model: Any):
+    assert "Show counts" not in page(boss, listed(model))
 
 
 def plan_of(client: Client, model: Any) -> str:

@@ -62,6 +62,7 @@ class IngestJobAdmin(ReadOnlyAdmin):
     ordering = ("-created_at",)
     search_fields = ("=id", "=document__id", "error_message")
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER  # it would count the whole table
     paginator = BoundedPaginator
     row_noun = "job"
     when_empty = "Each upload makes one."

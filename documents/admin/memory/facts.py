@@ -59,6 +59,7 @@ class FactAdmin(ReadOnlyAdmin):
     exclude = ("words",)
     readonly_fields = ("shown_state", "provenances", "history")
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER  # it would count the whole table
     actions = ("approve", "reject", "retract")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Fact]:

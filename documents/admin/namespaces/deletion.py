@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -120,5 +120,5 @@ def _in_words(kind: str, count: int) -> str:
 
 @cache
 def _names() -> dict[str, Any]:
-    models = [*namespace_removal.owned_models(), Namespace]
+    models: list[type[Model]] = [*namespace_removal.owned_models(), Namespace]
     return {str(model._meta.model_name): model._meta for model in models}

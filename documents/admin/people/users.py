@@ -67,7 +67,7 @@ class AuditedUserAdmin(Audited, UserAdmin):
             for permission in user.user_permissions.all()
         ):
             return "every namespace"
-        given = user.namespace_access.all()  # type: ignore[attr-defined]
+        given = user.namespace_access.all()
         return ", ".join(sorted(str(access) for access in given)) or "nothing"
 
     def get_inlines(self, request: HttpRequest, obj: Any = None) -> Any:

@@ -48,6 +48,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
     search_help_text = "User, key, action, name of what it was done to, or an exact id or address."
     date_hierarchy = "created_at"
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER  # it would count the whole table
     paginator = BoundedPaginator
     fields = (
         "at",

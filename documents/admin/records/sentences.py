@@ -49,6 +49,8 @@ def deed(action: str, *, count: int = 1, label: str = "") -> str:
     kind, _, verb = action.rpartition(".")
     if verb not in _VERBS:
         return f"{action}: {label}" if label else action
+    if action == "namespace.deleted":  # it counts the rows of one namespace
+        return f"finished deleting the namespace “{label}”, {plural(count, 'row')}"
     noun = _NOUNS.get(kind, kind.replace("_", " "))
     if count == 1 and label:
         return f"{_VERBS[verb]} the {noun} “{label}”"

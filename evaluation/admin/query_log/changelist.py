@@ -48,6 +48,7 @@ class QueryLogAdmin(ChoosesSet, ReadOnlyAdmin):
     list_select_related = ("namespace",)
     search_fields = ("query",)
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER  # it would count the whole table
     change_list_template = "admin/evaluation/query_list.html"
     paginator = BoundedPaginator
     row_noun = "question"

@@ -1,0 +1,149 @@
+"""The pipeline: run every check, look again before reporting, repair where that was asked for."""
+
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from django.db import OperationalError
+
+from documents.accounts import audit
+from documents.models import Namespace
+from ragsite.database.tenancy import operator
+
+from .checks import PAGE, AuditScope, Check, Progress
+from .count_rules import COUNTS
+from .document_rules import LEFTOVERS, PASSAGES, STATES, VERSIONS
+from .fact_rules import FACTS
+from .file_rules import FILES, FoldersHaveNamespaces
+from .findings import MAX_EXAMPLES, Finding, Report
+from .link_rules import lease_checks, link_checks
+from .span_rules import SpansAreExact
+
+# Work in flight may look like a fault for a moment: what is found is looked at again after this.
+PAUSE_SECONDS = 2.0
+
+
+def verify(
+    namespaces: Sequence[Namespace] | None = None,
+    *,
+    fast: bool = False,
+    repair: bool = False,
+    progress: Progress = lambda line: None,
+) -> Report:
+    """Audit these namespaces; None: all of them, and what belongs to none.
+
+    `fast` compares the size of originals, not their checksums. `repair` mends what can be, and
+    never deletes a document. Safe while the service runs.
+    """
+    report = Report()
+    everything = namespaces is None
+    for tenant in _all_namespaces() if namespaces is None else namespaces:
+        audited = AuditScope(tenant.pk, tenant.slug, tenant.active_profile, fast, progress)
+        progress(f"{tenant.slug}: checking")
+        _run(_namespace_checks(), audited, report, repair=repair)
+        report.namespaces += 1
+    if everything:
+        server = AuditScope(None, "", None, fast, progress)
+        progress("the whole server: checking")
+        _run(_server_checks(), server, report, repair=repair)
+    return report
+
+
+def _all_namespaces() -> list[Namespace]:
+    """Return all but those that are being deleted, whose rows go one after another."""
+    with operator():
+        tenants = Namespace.objects.select_related("active_profile")
+        return list(tenants.filter(deleting_since=None))
+
+
+def _namespace_checks() -> Iterator[Check]:
+    """Yield all rules; what repairs may change is counted last."""
+    yield from link_checks()
+    yield from lease_checks(of_namespace=True)
+    yield from STATES
+    yield from VERSIONS
+    yield from FILES
+    yield from LEFTOVERS
+    yield from PASSAGES
+    yield SpansAreExact()
+    yield from FACTS
+    yield from COUNTS
+
+
+def _server_checks() -> Iterator[Check]:
+    yield from lease_checks(of_namespace=False)
+    yield FoldersHaveNamespaces()
+
+
+def _run(checks: Iterator[Check], audited: AuditScope, report: Report, *, repair: bool) -> None:
+    for check in checks:
+        report.checks += 1
+        try:
+            _run_one(check, audited, report, repair=repair)
+        except (OSError, OperationalError) as error:
+            report.findings.append(_unchecked(check, audited, error))
+
+
+def _run_one(check: Check, audited: AuditScope, report: Report, *, repair: bool) -> None:
+    mended, left = _Tally(), _Tally()
+    acted = 0
+    for ids in _confirmed(check, audited):
+        broken = ids
+        if repair and check.mend is not None:
+            acted += check.mend.apply(audited, ids)
+            still = check.still_broken(audited, ids)
+            broken = [each for each in ids if each in still]
+            mended.add([each for each in ids if each not in still])
+        left.add(broken)
+    how = check.mend.done if check.mend is not None else ""
+    done = f"{acted:,} {how}" if acted else ""
+    if mended.count:
+        report.repaired.append(_finding(check, audited, mended, done))
+    if left.count:
+        report.findings.append(_finding(check, audited, left, done))
+    if acted and audited.namespace_id is not None:
+        details = {"check": check.name, "what": check.what, "done": how}
+        audit.record("verify.repair", namespace=audited.tenant, count=acted, details=details)
+
+
+def _confirmed(check: Check, audited: AuditScope) -> Iterator[list[str]]:
+    """Yield, page by page, the ids that break the rule now and still do a moment later."""
+    found = check.broken(audited)
+    while page := list(islice(found, PAGE)):
+        _pause()
+        still = check.still_broken(audited, page)
+        if ids := [each for each in page if each in still]:
+            yield ids
+
+
+def _pause() -> None:
+    time.sleep(PAUSE_SECONDS)
+
+
+class _Tally:
+    """How many, and a few of them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.examples: list[str] = []
+
+    def add(self, ids: Sequence[str]) -> None:
+        self.count += len(ids)
+        self.examples += ids[: MAX_EXAMPLES - len(self.examples)]
+
+
+def _finding(check: Check, audited: AuditScope, tally: _Tally, done: str) -> Finding:
+    return Finding(
+        check=check.name,
+        namespace=audited.slug,
+        what=check.what,
+        count=tally.count,
+        examples=tuple(tally.examples),
+        can_repair=check.mend is not None,
+        repair=done,
+    )
+
+
+def _unchecked(check: Check, audited: AuditScope, error: Exception) -> Finding:
+    what = f"could not be checked, because of {type(error).__name__}: whether {check.what}"
+    return Finding(check.name, audited.slug, what, 1, (), can_repair=False)

@@ -201,13 +201,13 @@ def test_the_operator_sees_every_namespace_but_a_namespace_inside_does_not(
 def fill_memory(api: Api) -> None:
     """A fact that closed another, an alias, a rule, and a receipt of an erasure."""
     rule = {"predicate": "keeper", "is_single": True}
-    assert api.post("fact-rules", rule).status == 201
-    assert api.post("fact-aliases", {"alias": "HH", "name": "Harbour House"}).status == 201
+    assert api.post("fact-rules", rule).status in (200, 201)
+    assert api.post("fact-aliases", {"alias": "HH", "name": "Harbour House"}).status in (200, 201)
     for keeper in ("Ada", "Grace"):
         stated = {"subject": "Harbour House", "predicate": "keeper", "object": keeper}
-        assert api.post("facts", stated).status == 201
+        assert api.post("facts", stated).status in (200, 201)
     gone = {"subject": "Gone", "predicate": "keeper", "object": "Nobody"}
-    assert api.post("facts", gone).status == 201
+    assert api.post("facts", gone).status in (200, 201)
     assert api.post("facts/erase", {"subject": "Gone"}).status == 200
 
 

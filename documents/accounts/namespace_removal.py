@@ -185,14 +185,15 @@ def _remove_versions(namespace_id: UUID) -> Iterator[Removed]:
     """Delete files before their rows: the rows that remain say what is left when this resumes."""
     versions = DocumentVersion.objects.filter(namespace=namespace_id)
     while batch := list(versions.values_list("pk", "storage_key")[:BATCH_FILES]):
-        left = [key for _, key in batch if not originals.remove(key)]
+        keys = [key for _, key in batch if key]  # conversations have no file
+        left = [key for key in keys if not originals.remove(key)]
         kind = _kind(DocumentVersion)
         deleted = _execute(
             f"DELETE FROM {_table(DocumentVersion)} WHERE namespace_id = %s AND id = ANY (%s)",  # noqa: S608
             namespace_id,
             [pk for pk, _ in batch],
         )
-        yield Counter({kind: deleted}), len(batch) - len(left), left
+        yield Counter({kind: deleted}), len(keys) - len(left), left
 
 
 def _delete_last_rows(namespace_id: UUID) -> Counter[str]:

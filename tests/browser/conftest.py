@@ -23,8 +23,9 @@ FLAGS = [
 SIZES = {"wide": (1400, 900), "phone": (390, 844)}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service for each module: what one leaves behind is in nobody's way."""
     service = Service(tmp_path_factory.mktemp("browser"))
     try:
         service.start()

@@ -14,9 +14,9 @@ from .links import NamespaceLink
 from .logins import LoginThrottle
 from .memory import FactAlias, FactErasure, FactStatement, PredicateRule
 from .namespaces import ApiKey, Namespace, NamespaceUsage
-from .operators import NamespaceAccess, NamespaceRemoval, OperatorKey
+from .operators import DatabaseIdentity, NamespaceAccess, NamespaceRemoval, OperatorKey
 from .reindexing import Reindex
-from .removals import DocumentRemoval
+from .removals import DocumentRemoval, PutOffRemoval
 from .terms import ChunkTerms, TermFrequency, TermStatistics
 from .usage import EmbeddingUsage, LanguageModelUsage, ProviderPace
 
@@ -30,6 +30,7 @@ __all__ = [
     "CollectionBatch",
     "CollectionDocument",
     "Conversation",
+    "DatabaseIdentity",
     "Document",
     "DocumentRemoval",
     "DocumentVersion",
@@ -53,6 +54,7 @@ __all__ = [
     "OperatorKey",
     "PredicateRule",
     "ProviderPace",
+    "PutOffRemoval",
     "Reindex",
     "TermFrequency",
     "TermStatistics",

@@ -16,7 +16,7 @@ from ragsite.platform import metrics
 from .accounts import audit, login_throttle, namespace_removal
 from .errors import IngestError
 from .ingestion import terms
-from .intake import originals, unowned
+from .intake import idempotency, originals, unowned
 from .jobs import heartbeat
 from .memory import vectors as fact_vectors
 from .models import DocumentVersion, EmbeddingCache, IndexProfile, Namespace
@@ -50,6 +50,7 @@ def tidy() -> None:
             tenant = namespaces.filter(pk=namespace_id, deleting_since=None).first()
         if tenant is None:  # deleted, or about to be
             continue
+        idempotency.delete_expired(namespace_id)
         terms.count(namespace_id, tenant.active_profile)
         _embed_facts(namespace_id, tenant.active_profile)
         _remove_orphaned_originals(namespace_id, kept_until)

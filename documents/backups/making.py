@@ -5,7 +5,7 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,13 +17,13 @@ from documents.accounts import audit
 from documents.errors import IngestError
 from documents.intake import originals
 from documents.intake.put_off import BackupRunning, removals_put_off
+from documents.verification.checks import Progress
 
 from . import manifest, programs
 from .errors import BackupFailed
 from .manifest import Manifest
 from .snapshot import Snapshot, role_names, snapshot
 
-Progress = Callable[[str], None]
 PROGRESS_EVERY = 500  # files
 
 

@@ -24,7 +24,7 @@ BLOCK = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BackupFile:
     """A file of the backup."""
 
     sha256: str
@@ -44,8 +44,8 @@ class Manifest:
     rows: dict[str, int]
     originals: int
     original_bytes: int
-    dump: Part
-    listed: Part
+    dump: BackupFile
+    listed: BackupFile
     problems: list[str]
     format: int = FORMAT
 
@@ -82,7 +82,7 @@ def read(folder: Path) -> Manifest:
             f"{FORMAT}. Restore it with the version that made it, or a newer one."
         )
     try:
-        dump, listed = Part(**found.pop("dump")), Part(**found.pop("listed"))
+        dump, listed = BackupFile(**found.pop("dump")), BackupFile(**found.pop("listed"))
         return Manifest(**found, dump=dump, listed=listed)
     except (KeyError, TypeError) as error:
         raise RestoreRefused(f"{path} is damaged ({error}).") from None
@@ -128,13 +128,13 @@ def originals_in(folder: Path) -> Iterator[dict[str, Any]]:
             yield item
 
 
-def digest(path: Path) -> Part:
+def digest(path: Path) -> BackupFile:
     hashed, size = hashlib.sha256(), 0
     with path.open("rb") as file:
         while block := file.read(BLOCK):
             hashed.update(block)
             size += len(block)
-    return Part(hashed.hexdigest(), size)
+    return BackupFile(hashed.hexdigest(), size)
 
 
 def sync_folder(folder: Path) -> None:

@@ -2,7 +2,6 @@
 transaction, then migrate."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from django.core.files.base import File
@@ -14,6 +13,7 @@ from documents.errors import IngestError
 from documents.intake import originals, unowned
 from documents.jobs import queue
 from documents.models import Namespace
+from documents.verification.checks import Progress
 from ragsite.database import roles
 from ragsite.database.isolation import role
 from ragsite.database.tenancy import operator
@@ -23,7 +23,6 @@ from . import loading, manifest
 from .errors import RestoreRefused
 from .manifest import FILES, Manifest
 
-Progress = Callable[[str], None]
 PROGRESS_EVERY = 500  # files
 PATIENCE = 10.0  # seconds, for connections that are being closed
 

@@ -9,7 +9,7 @@ from .conversations import CONVERSATION_MEDIA_TYPE, Conversation, Turn
 from .documents import Document, DocumentVersion
 from .facts import Fact, FactState, FactVector
 from .indexing import Chunk, EmbeddingCache, IndexProfile
-from .jobs import IngestJob, WorkerHeartbeat
+from .jobs import IdempotentRequest, IngestJob, WorkerHeartbeat
 from .links import NamespaceLink
 from .logins import LoginThrottle
 from .memory import FactAlias, FactErasure, FactStatement, PredicateRule
@@ -42,6 +42,7 @@ __all__ = [
     "FactState",
     "FactStatement",
     "FactVector",
+    "IdempotentRequest",
     "IndexProfile",
     "IngestJob",
     "LanguageModelUsage",

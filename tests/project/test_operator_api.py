@@ -229,8 +229,8 @@ def test_a_namespace_is_renamed_and_its_keys_stay(
     assert operator_api.patch("namespaces/legal", {}).status == 200
     taken = operator_api.patch("namespaces/legal", {"slug": other_tenant.slug})
     assert (taken.status, taken.code) == (409, "slug_taken")
-    assert operator_api.patch("namespaces/legal", {"slug": "No Slug"}).status == 400
-    assert operator_api.patch("namespaces/legal", {"quota": 1}).status == 400
+    assert operator_api.patch("namespaces/legal", {"slug": "No Slug"}).status == 422
+    assert operator_api.patch("namespaces/legal", {"quota": 1}).status == 422
     with operator():
         keys.Namespace.objects.filter(pk=tenant.pk).update(deleting_since="2026-01-01T00:00Z")
     closed = operator_api.patch("namespaces/legal", {"slug": "tenant"})

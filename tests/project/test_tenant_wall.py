@@ -243,7 +243,7 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
         batches.add_batch(collection, {harbour.pk: {"lights": 12}})
     kept = {"documents": [{"content": "Kept for a day.", "source_uri": "kept"}]}
     assert api.call("POST", "ingest", kept, **{"Idempotency-Key": "once"}).status == 202
-    assert work() == 1
+    work()
     remember(tenant.pk, [NewTurn("session", "user", "The harbour has twelve lights.")])
     fill_memory(api)
     with operator():

@@ -65,6 +65,8 @@ def restore_here(saved: Path) -> None:
 
 def disconnect_others() -> None:
     """End the connections of threads that have helped with searches."""
+    connections["default"].close()
+    connections["operator"].close()
     with connections["owner"].cursor() as cursor:
         cursor.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

@@ -43,7 +43,7 @@ HIT = {
     "fact": None,
     "content": "Heat",
     "relevance": 1,
-    "scores": {"vector": 0.5, "lexical": 1, "fused": 1, "rerank": None, "final": 1},
+    "scores": {"vector": 0.5, "lexical": 1, "fused": 1, "rerank": None, "boost": None, "final": 1},
     "ranks": {"vector": 1, "lexical": 1, "fused": 1, "rerank": None},
     "highlights": [],
     "merged_chunk_ids": [],

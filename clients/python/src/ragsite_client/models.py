@@ -1,7 +1,7 @@
 """What the API answers. Fields that a newer server adds are kept."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 79c813de9380eaaf.
+# Made by generate.py, not by hand. Schema 2bc953810e880577.
 
 from pydantic import BaseModel, ConfigDict, RootModel
 from datetime import datetime
@@ -270,7 +270,14 @@ class Scores(BaseModel):
     """
     fused: float
     rerank: float | None
+    boost: float | None
+    """
+    What feedback adds (`feedback_boost`); null: nothing.
+    """
     final: float
+    """
+    `rerank`, else `fused`, plus `boost`.
+    """
 
 
 class Span(BaseModel):
@@ -415,6 +422,30 @@ class Verification(BaseModel):
     verifier: str
 
 
+class Vote(BaseModel):
+    """
+    A piece of feedback that moves the candidate.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    feedback_id: str
+    similarity: float
+    """
+    Of its question to this one; 1: the same.
+    """
+    age_days: float
+    value: float
+    """
+    1: useful, 0.5: selected, -1: not useful.
+    """
+    strength: float
+    """
+    What it counts here.
+    """
+
+
 class Candidate(BaseModel):
     model_config = ConfigDict(
         extra="allow",
@@ -430,6 +461,10 @@ class Candidate(BaseModel):
     support: float | None
     """
     Mean score of the most similar candidates; null if not used.
+    """
+    votes: list[Vote]
+    """
+    What `scores.boost` is made of.
     """
     ranks: Ranks
     terms: list[Term]

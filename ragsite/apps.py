@@ -7,4 +7,4 @@ class RagsiteConfig(AppConfig):
     name = "ragsite"
 
     def ready(self) -> None:
-        from . import alias_checks, checks  # noqa: F401  (register themselves)
+        from . import alias_checks, checks, production_checks  # noqa: F401  (register themselves)

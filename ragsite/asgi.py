@@ -9,6 +9,7 @@ import django
 
 django.setup(set_prefix=False)
 
+from ragsite.production_checks import require_fit_for_production  # noqa: E402
 from ragsite.service.health import warm_embedder  # noqa: E402  (the apps come first)
 from ragsite.web.guards.guard import guarded  # noqa: E402
 from ragsite.web.lifespan import Lifespan  # noqa: E402
@@ -21,6 +22,7 @@ from retrieval.api.answers.socket import AnswerSocket  # noqa: E402
 from retrieval.mcp.http_door import PATH as MCP  # noqa: E402
 from retrieval.mcp.http_door import McpDoor  # noqa: E402
 
+require_fit_for_production()
 threads = RequestThreads()
 mcp = McpDoor(threads=threads)
 sockets = {ANSWER_SOCKET: AnswerSocket(threads=threads)}

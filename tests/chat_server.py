@@ -99,7 +99,7 @@ class Site:
     def unfinished(self) -> list[Received]:
         return [received for received in self.requests if received.ended_at is None]
 
-    def wait_for_close(self, seconds: float = 2.0) -> bool:
+    def wait_for_close(self, seconds: float = 30.0) -> bool:
         """Whether within so many seconds no request is left whose answer still goes on."""
         end = time.monotonic() + seconds
         while self.unfinished and time.monotonic() < end:

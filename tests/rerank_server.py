@@ -95,7 +95,7 @@ class Handler(BaseHTTPRequestHandler):
         self._drip()
 
     def _drip(self) -> None:
-        for _ in range(60):
+        for _ in range(1200):
             try:
                 self.wfile.write(b" ")
             except OSError:

@@ -61,9 +61,12 @@ def _allowed(request: HttpRequest) -> Any:
 
 def _back(request: HttpRequest) -> str:
     """The list that the operator came from. A filter by namespace would contradict the choice, and
-    a row may not be visible any more, so both are left behind."""
-    back = request.POST.get("next", "").partition("?")[0]
+    a row may not be visible any more, so both are left behind; with `stay`, the row is why the
+    operator switches."""
     start: str = reverse("admin:index")
+    back = request.POST.get("next", "")
+    if not request.POST.get("stay"):
+        back = back.partition("?")[0]
+        back = start if any(c.isdigit() for c in back) else back
     is_ours = url_has_allowed_host_and_scheme(back, allowed_hosts=None)
-    is_list = back.startswith(start) and not any(c.isdigit() for c in back)
-    return back if is_ours and is_list else start
+    return back if is_ours and back.startswith(start) else start

@@ -71,6 +71,12 @@ class OperatorSite(AdminSite):
         request.current_app = self.name
         return TemplateResponse(request, "admin/dashboard/dashboard.html", context)
 
+    def app_index(
+        self, request: HttpRequest, app_label: str, extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        """How the code is divided is nothing to operators: they have the menu."""
+        return HttpResponseRedirect(reverse("admin:index"))
+
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """People who are not staff are signed in, too; their pages begin at `/`."""
         response = super().login(request, extra_context)

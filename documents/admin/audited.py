@@ -8,6 +8,7 @@ from django.http import HttpRequest
 
 from documents.accounts import audit
 
+from .paging import BoundedLists
 from .parameters import RejectsInvalidFilters
 from .titles import Titled
 from .visible import LimitedToNamespaces
@@ -15,7 +16,7 @@ from .visible import LimitedToNamespaces
 LISTED_IDS = 100
 
 
-class Audited(LimitedToNamespaces, Titled, RejectsInvalidFilters):
+class Audited(LimitedToNamespaces, Titled, BoundedLists, RejectsInvalidFilters):
     """Mixed into a ModelAdmin. `audits_additions = False` where the pipeline records them."""
 
     audits_additions = True

@@ -20,7 +20,6 @@ class CollectionAdmin(ReadOnlyAdmin):
     list_filter = ("namespace",)
     list_select_related = ("namespace",)
     search_fields = ("name", "=id")
-    show_full_result_count = False
     readonly_fields = ("members",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
@@ -46,7 +45,6 @@ class CollectionDocumentAdmin(ReadOnlyAdmin):
     list_display = ("document", "collection", "attributes", "created_at")
     list_select_related = ("document", "collection")
     search_fields = ("=document__id", "=collection__id")
-    show_full_result_count = False
 
     def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
         return lookup == "collection__id__exact" or super().lookup_allowed(lookup, value, request)

@@ -1,17 +1,40 @@
-"""Titles that say where you are: `Documents`, `Document`, never "Select … to change"; and names for
-fields that have no visible label."""
+"""Words of lists and forms: titles that say where you are, never "Select … to change"; relative
+times; names of filters, and of fields that have no visible label."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
+from django.contrib import admin
 from django.contrib.admin.widgets import AdminSplitDateTime
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import DateTimeField, Model
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
 
+from ragsite.web.markup import when
+
 
 class Titled:
-    """Mixed into a ModelAdmin. A change form's subtitle is the row itself."""
+    """Mixed into a ModelAdmin. A change form's subtitle is the row itself.
+
+    `filter_titles` names filters by a field where the field's own name says it badly.
+    """
 
     opts: Any
+    model: type[Model]
+    filter_titles: Mapping[str, str] = MappingProxyType({})
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        """Moments are relative, and exact on hover."""
+        columns = super().get_list_display(request)  # type: ignore[misc]
+        return [_moment(self, name) if _is_moment(self.model, name) else name for name in columns]
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        changelist = super().get_changelist_instance(request)  # type: ignore[misc]
+        for one in changelist.filter_specs:
+            one.title = self.filter_titles.get(getattr(one, "field_path", ""), one.title)
+        return changelist
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         title = capfirst(self.opts.verbose_name_plural)
@@ -35,6 +58,24 @@ class Titled:
             for part, name in zip(field.widget.widgets, ("date", "time"), strict=True):
                 part.attrs["aria-label"] = f"{capfirst(db_field.verbose_name)}, {name}"
         return field
+
+
+def _is_moment(model: type[Model], name: Any) -> bool:
+    try:
+        return isinstance(name, str) and isinstance(model._meta.get_field(name), DateTimeField)
+    except FieldDoesNotExist:
+        return False
+
+
+def _moment(model_admin: Any, name: str) -> Any:
+    field = model_admin.model._meta.get_field(name)
+
+    @admin.display(description=field.verbose_name, ordering=name)
+    def shown(row: Any) -> Any:
+        return when(getattr(row, name))
+
+    shown.__name__ = name
+    return shown
 
 
 class NamedCells:

@@ -8,7 +8,6 @@ from django.http import HttpRequest
 from django.template.defaultfilters import truncatechars
 from django.utils.safestring import SafeString
 
-from documents.admin.documents.paging import BoundedPaginator
 from documents.admin.readonly import ReadOnly, ReadOnlyAdmin
 from evaluation.golden.feedback import USEFUL, Curated, curate
 from evaluation.models import Feedback, SelectedPassage
@@ -31,11 +30,11 @@ class UsefulFilter(admin.SimpleListFilter):
 
 
 class SelectionFilter(admin.SimpleListFilter):
-    title = "selection"
+    title = "passages selected"
     parameter_name = "selection"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("yes", "Passages were selected"), ("no", "None")]
+        return [("yes", "Some"), ("no", "None")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Feedback]) -> QuerySet[Feedback]:
         if self.value() == "yes":
@@ -56,9 +55,6 @@ class FeedbackAdmin(ChoosesSet, ReadOnlyAdmin):
     list_select_related = ("namespace",)
     search_fields = ("query", "comment")
     date_hierarchy = "created_at"
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER  # it would count the whole table
-    paginator = BoundedPaginator
     row_noun = "rating"
     when_empty = "Ratings that people give to answers, and that clients send, appear here."
     readonly_fields = ("created_at",)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.core.paginator import Page, Paginator
+from django.db.models.fields.json import KeyTransform
 
 from evaluation.measures import metrics
 from evaluation.models import EvaluationRun, QueryScore
@@ -53,10 +54,8 @@ def context_of(run: EvaluationRun, page_number: str) -> dict[str, Any]:
 def _worst_first(run: EvaluationRun, number: str) -> tuple[Page[Any], list[dict[str, Any]]]:
     """A page of the queries and its rows, the worst first; unmeasured ones (nothing answers them)
     come last."""
-    scores = sorted(
-        run.scores.defer("ranking"),
-        key=lambda score: (score.metrics.get(MEASURE, 2.0), score.ordinal),
-    )
+    measured = KeyTransform(MEASURE, "metrics").asc(nulls_last=True)
+    scores = run.scores.defer("ranking").order_by(measured, "ordinal")
     page = Paginator(scores, PER_PAGE).get_page(number)
     return page, [_row(score) for score in page]
 

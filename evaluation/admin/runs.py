@@ -15,7 +15,6 @@ from django.utils.safestring import SafeString
 
 from documents.accounts import audit
 from documents.admin.confirmation import confirm_first
-from documents.admin.documents.paging import BoundedPaginator
 from documents.admin.readonly import ReadOnlyAdmin
 from evaluation.errors import EvaluationError
 from evaluation.measures import metrics
@@ -47,8 +46,6 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
     list_select_related = ("golden_set",)
     search_fields = ("label", "=id", "golden_set__name")
     actions = ("compare_two", "cancel")
-    show_full_result_count = False
-    paginator = BoundedPaginator
     row_noun = "run"
     when_empty = "Choose a golden set, then “Start a run”."
 

@@ -100,6 +100,15 @@ def require_row_security(alias: str) -> None:
         )
 
 
+def use_public_schema(connection: BaseDatabaseWrapper) -> None:
+    """Create tables in `public` from now on, also as a user who is named like a schema.
+
+    A user called "ragsite" would by default create them in our schema of that name.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SET search_path TO public")
+
+
 def provision(connection: BaseDatabaseWrapper) -> None:
     """Create the roles, their passwords and their rights, before the tables. Safe to run again.
 

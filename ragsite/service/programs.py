@@ -15,10 +15,13 @@ from django_q.tasks import async_task
 from documents.jobs import heartbeat, queue
 from documents.reindex import build
 
+from . import probe
 from .supervisor import Program, Supervisor
 from .worker_watch import WorkerWatch
 
 Chore = Callable[[], None]
+
+WORKER_ALIVE_SECONDS = 20.0  # the age of a heartbeat that still counts
 
 
 def web() -> Program:
@@ -67,7 +70,7 @@ class WorkerKeeper:
         self.dead_groups: list[str] = []
         self.watch = WorkerWatch(
             request_heartbeat=_request_heartbeat,
-            last_beat_age=lambda: heartbeat.age(self._group()),
+            last_beat_age=self._last_beat_age,
             restart=lambda: supervisor.restart("worker"),
             started_seconds_ago=lambda: time.monotonic() - supervisor.started_at("worker"),
         )
@@ -85,6 +88,12 @@ class WorkerKeeper:
         self.current_group = group
         queue.requeue_stalled(self.dead_groups)
         build.requeue_stalled(self.dead_groups)
+
+    def _last_beat_age(self) -> float | None:
+        age = heartbeat.age(self._group())
+        if age is not None and age < WORKER_ALIVE_SECONDS:
+            probe.note_worker(settings.HOME)  # for the health check of a container
+        return age
 
     def _group(self) -> str:
         return heartbeat.group(self.supervisor.process_group("worker"))

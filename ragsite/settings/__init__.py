@@ -35,7 +35,8 @@ from ragsite.settings.navigation import ADMIN_NAVIGATION  # noqa: F401
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 env = environ.Env()
-environ.Env.read_env(env.str("ENV_FILE", default=str(BASE_DIR / ".env")))
+ENV_PATH = env.str("ENV_FILE", default=str(BASE_DIR / ".env"))
+environ.Env.read_env(ENV_PATH)
 
 # -- where the service stores everything --------------------------------------
 HOME = Path(env.str("RAGSITE_HOME", default=str(BASE_DIR / "var"))).expanduser().resolve()
@@ -58,11 +59,14 @@ def _kept_secret(name: str) -> str:
 
 
 # -- the web -------------------------------------------------------------------
-SECRET_KEY = env.str("SECRET_KEY", default="") or _kept_secret("secret_key")
+SECRET_KEY = env.str("SECRET_KEY", default="")
+SECRET_KEY_IS_GENERATED = not SECRET_KEY
+SECRET_KEY = SECRET_KEY or _kept_secret("secret_key")
+PRODUCTION = env.bool("PRODUCTION", default=False)
 DEBUG = env.bool("DEBUG", default=False)
 HOST = env.str("HOST", default="127.0.0.1")
 PORT = env.int("PORT", default=8000)
-WEB_PROCESSES = env.int("WEB_PROCESSES", default=1)
+WEB_PROCESSES = web.processes(env)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")
 PASSAGE_LINK_DAYS = env.int("PASSAGE_LINK_DAYS", default=30)

@@ -23,9 +23,9 @@ FLAGS = [
 SIZES = {"wide": (1400, 900), "phone": (390, 844)}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service for each module: what one leaves behind is in nobody's way."""
+    """One service for all tests: each must bear what others left behind."""
     service = Service(tmp_path_factory.mktemp("browser"))
     try:
         service.start()

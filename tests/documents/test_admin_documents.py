@@ -11,7 +11,7 @@ from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from documents.admin.documents import paging
+from documents.admin import paging
 from documents.admin.documents.borders import pieces
 from documents.collections import membership
 from documents.collections.editing import named

@@ -133,7 +133,7 @@ def test_callers_in_different_threads_share_one_pace(db: None):
         return time.monotonic()
 
     moments = sorted(at_once(5, take))
-    assert 0.35 <= moments[-1] - moments[0] < 2
+    assert moments[-1] - moments[0] >= 0.35
 
 
 def test_tokens_count_too(db: None):
@@ -148,28 +148,26 @@ def test_who_cannot_begin_in_time_takes_no_turn(db: None):
     pace = SharedRateLimiter("slow", requests_per_minute=60)
     assert pace.wait(1, deadline=soon(), is_urgent=False)
     assert not pace.wait(1, deadline=soon(0.2), is_urgent=False)
-    started = time.monotonic()
-    assert pace.wait(1, deadline=soon(), is_urgent=False)  # and the turn is still free
-    assert time.monotonic() - started < 1.5
+    assert pace.wait(1, deadline=soon(1.5), is_urgent=False)  # and the turn is still free
 
 
 def test_a_question_does_not_queue_behind_documents(db: None):
     pace = SharedRateLimiter("urgent", requests_per_minute=6)
     assert pace.wait(1, deadline=soon(), is_urgent=False)
-    started = time.monotonic()
+    assert not pace.wait(1, deadline=soon(), is_urgent=False)
     assert pace.wait(1, deadline=soon(), is_urgent=True)
-    assert time.monotonic() - started < 0.5
 
 
 @pytest.mark.parametrize("is_urgent", [False, True])
 def test_a_provider_that_wants_to_be_left_alone_is_by_everybody(db: None, is_urgent: bool):
+    SharedRateLimiter("alone").back_off(30)
+    assert not SharedRateLimiter("alone").wait(1, deadline=soon(10), is_urgent=is_urgent)
+    assert SharedRateLimiter("another").wait(1, deadline=soon(10), is_urgent=is_urgent)
+
+
+def test_after_the_time_it_wanted_a_provider_is_asked_again(db: None):
     SharedRateLimiter("alone").back_off(0.5)
-    other = SharedRateLimiter("alone")
-    assert not other.wait(1, deadline=soon(0.1), is_urgent=is_urgent)
-    started = time.monotonic()
-    assert other.wait(1, deadline=soon(), is_urgent=is_urgent)
-    assert 0.2 < time.monotonic() - started < 1.5
-    assert SharedRateLimiter("another").wait(1, deadline=soon(0.1), is_urgent=is_urgent)
+    assert SharedRateLimiter("alone").wait(1, deadline=soon(30), is_urgent=False)
 
 
 def test_an_embedder_gets_the_pace_of_its_alias(behaving: Behaving):

@@ -117,7 +117,7 @@ def site() -> Iterator[str]:
 
 ANY_PORT = range(1, 65536)
 LOOPBACK_TOO = AddressPolicy(allowed=(ipaddress.ip_network("127.0.0.1/32"),))
-FETCHER = Fetcher(max_bytes=LIMIT, seconds=2, ports=ANY_PORT, policy=LOOPBACK_TOO)
+FETCHER = Fetcher(max_bytes=LIMIT, seconds=4, ports=ANY_PORT, policy=LOOPBACK_TOO)
 
 
 def answering(*addresses: str) -> Any:
@@ -197,10 +197,10 @@ def test_an_address_in_any_spelling_is_judged(url: str):
         ("zipped", FetchFailed, "compressed"),
         ("long-headers", FetchFailed, "as it should"),
         ("many-headers", FetchFailed, "as it should"),
-        ("drip", FetchFailed, "within 2 seconds"),
-        ("drip-headers", FetchFailed, "within 2 seconds"),
-        ("drip-hints", FetchFailed, "within 2 seconds"),
-        ("drip-moves", FetchFailed, "within 2 seconds"),
+        ("drip", FetchFailed, "within 4 seconds"),
+        ("drip-headers", FetchFailed, "within 4 seconds"),
+        ("drip-hints", FetchFailed, "within 4 seconds"),
+        ("drip-moves", FetchFailed, "within 4 seconds"),
         ("missing", FetchFailed, "status 404"),
     ],
 )

@@ -45,7 +45,7 @@ def set_after(seconds: float) -> threading.Event:
     return event
 
 
-def no_threads_left(seconds: float = 2.0) -> bool:
+def no_threads_left(seconds: float = 30.0) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if not [thread for thread in threading.enumerate() if thread.name == "deadline"]:
@@ -95,10 +95,8 @@ def test_cancelling_does_not_wait_for_a_name(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(socket, "getaddrinfo", hangs)
     api = StreamingProvider("http://slow-name.invalid", "/api/chat")
-    started = time.monotonic()
-    with pytest.raises(CallCancelled):
+    with pytest.raises(CallCancelled):  # left to the name, it would be ProviderUnavailable
         next(api.stream(BODY, deadline=soon(), cancelled=set_after(0.2)))
-    assert time.monotonic() - started < 2
     release.set()
     assert no_threads_left()
 
@@ -106,26 +104,28 @@ def test_cancelling_does_not_wait_for_a_name(monkeypatch: pytest.MonkeyPatch):
 def test_hanging_names_take_no_more_threads_than_there_are_places(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    release = threading.Event()
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: release.wait(10) and [])
+    release, hanging = threading.Event(), []
+
+    def hangs(*args: Any, **kwargs: Any) -> list[Any]:
+        hanging.append(1)
+        release.wait(60)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", hangs)
     api = StreamingProvider("http://slow-name.invalid", "/api/chat", max_calls=2)
-    for _ in range(2):
+    while len(hanging) < 2:  # a call whose time is over before it begins takes no place
         with pytest.raises(ProviderTimeout):
             next(api.stream(BODY, deadline=soon(0.1)))
-    started = time.monotonic()
-    with pytest.raises(ProviderUnavailable):
+    with pytest.raises(ProviderUnavailable):  # waited out, it would be ProviderTimeout
         next(api.stream(BODY, deadline=soon()))
-    assert time.monotonic() - started < 2
     release.set()
     assert no_threads_left()
 
 
 def test_cancelling_ends_a_handshake(silent: int):
     api = StreamingProvider(f"https://127.0.0.1:{silent}", "/api/chat")
-    started = time.monotonic()
-    with pytest.raises(CallCancelled):
-        next(api.stream(BODY, deadline=soon(), cancelled=set_after(0.2)))
-    assert time.monotonic() - started < 2
+    with pytest.raises(CallCancelled):  # at the deadline it would be ProviderTimeout
+        next(api.stream(BODY, deadline=soon(60), cancelled=set_after(0.2)))
     assert no_threads_left()
 
 
@@ -139,10 +139,8 @@ def test_the_deadline_ends_a_handshake(silent: int):
 def test_cancelling_ends_a_write_that_nobody_reads(silent: int):
     api = StreamingProvider(f"http://127.0.0.1:{silent}", "/api/chat")
     body = {"messages": ["x" * 20_000_000]}  # more than the system keeps for both ends
-    started = time.monotonic()
     with pytest.raises(CallCancelled):
-        next(api.stream(body, deadline=soon(), cancelled=set_after(0.5)))
-    assert time.monotonic() - started < 3
+        next(api.stream(body, deadline=soon(60), cancelled=set_after(0.5)))
 
 
 def test_streams_wait_for_a_place_and_can_be_cancelled_there(site: Site):

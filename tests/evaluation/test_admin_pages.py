@@ -70,8 +70,10 @@ def test_a_long_run_has_pages_and_a_fixed_number_of_statements(
             )
             for n in range(10, 10 + PER_PAGE)
         )
-    with django_assert_max_num_queries(14, using="operator"):
+    with django_assert_max_num_queries(14, using="operator") as sent:
         first = page(boss, "evaluation_evaluationrun_change", run.pk)
+    (scores,) = [each["sql"] for each in sent if '_queryscore"."fallbacks"' in each["sql"]]
+    assert scores.endswith(f"LIMIT {PER_PAGE}")  # the database sorts them, and sends one page
     assert f"{PER_PAGE + 3} queries" in first
     assert "Better ones" in first
     second = page(boss, "evaluation_evaluationrun_change", run.pk, p=2)

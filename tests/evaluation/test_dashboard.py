@@ -80,6 +80,19 @@ def test_every_figure_is_there_and_leads_to_its_list(busy: Api, boss: Client):
     assert 'id="nav-sidebar"' in shown.text
 
 
+def test_percentiles_lead_to_what_took_longer(tenant: Namespace, boss: Client):
+    ask(tenant, *[100.0] * 10, *[4000.0] * 2)
+    ask(tenant, 9000.0, ago=timedelta(days=3))  # of no interest to the period
+    shown = boss.get("/admin/").context
+    assert shown["questions"].p50 == 100
+    for name, expected in (("asked_address", 12), ("p50_address", 2), ("p95_address", 0)):
+        listed = boss.get(shown[name])
+        assert listed.context["cl"].result_count == expected, name
+    assert "Over 4.0 s" in listed.text
+    odd = boss.get("/admin/retrieval/querylog/", {"slower": "many"})
+    assert odd.context["cl"].result_count == 13
+
+
 def test_questions_are_counted_by_hour_and_by_day(busy: Api, tenant: Namespace, boss: Client):
     ask(tenant, 50, ago=timedelta(days=3))
     total = boss.get("/admin/").context["questions"]

@@ -27,8 +27,8 @@ LIGHTS = "how many lights does the harbour have?"
 
 @pytest.fixture
 def asked(api: Api, library: dict[str, Document], monkeypatch: pytest.MonkeyPatch) -> Answer:
-    """Its line waits to be written for longer than anything here takes."""
-    monkeypatch.setattr(query_log, "BATCH_SECONDS", 30.0)
+    """Its line waits to be written for longer than any request may take."""
+    monkeypatch.setattr(query_log, "BATCH_SECONDS", 600.0)
     return api.query(LIGHTS, filters={"source_types": ["md"]})
 
 
@@ -45,9 +45,7 @@ def test_a_click_within_the_second_is_taken_and_tells_what_was_chosen(
 ):
     chosen = chunk_of(asked)
     wish = {"query_id": asked.body["query_id"], "selected_chunk_ids": [chosen, chosen]}
-    started = time.perf_counter()
     answer = api.post("feedback", wish)
-    assert time.perf_counter() - started < 10  # it did not wait for the writer
     assert answer.status == 201
     said = answer.body
     assert (said["query_id"], said["query"]) == (asked.body["query_id"], LIGHTS)

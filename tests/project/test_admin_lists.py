@@ -2,6 +2,7 @@
 indexes behind the order of the long ones."""
 
 import html
+import re
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ from django.db import connections
 from django.test import Client
 from django.urls import reverse
 
-from documents.admin.documents.paging import COUNTED, BoundedPaginator
-from documents.models import AuditEvent, Fact, IngestJob, Namespace
+from documents.admin.paging import COUNTED, BoundedPaginator
+from documents.models import AuditEvent, Collection, Fact, IngestJob, Namespace
 from evaluation.models import EvaluationRun, Feedback, GoldenSet
 from ragsite.database.tenancy import operator
 from retrieval.models import QueryLog
@@ -90,11 +91,54 @@ def test_a_narrowed_list_names_the_choice(boss: Client, tenant: Namespace, other
     assert "Choose “All namespaces” above" in shown
 
 
-@pytest.mark.parametrize("model", [IngestJob, QueryLog, EvaluationRun, GoldenSet])
-def test_long_lists_do_not_count_every_row(model: Any):
-    model_admin = admin.site._registry[model]
-    assert issubclass(model_admin.paginator, BoundedPaginator)
-    assert not model_admin.show_full_result_count
+def test_no_list_counts_every_row():
+    for model, model_admin in admin.site._registry.items():
+        assert issubclass(model_admin.paginator, BoundedPaginator), model
+        assert not model_admin.show_full_result_count, model
+        assert model_admin.show_facets is admin.ShowFacets.NEVER, model
+
+
+def test_lists_and_their_pages_speak_no_code(boss: Client, tenant: Namespace, api: Api):
+    """No names of apps in the trail, no "By created at" beside the list."""
+    api.upload(("a.md", "# A\n\nText."))
+    log(tenant, "how tall is the tower")
+    for model in admin.site._registry:
+        shown = page(boss, listed(model))
+        trail = shown.partition('class="breadcrumbs"')[2].partition("</div>")[0]
+        assert trail.count("<a ") == 1, (model, trail)
+        filters = shown.partition('id="changelist-filter"')[2]
+        for word in ("By ", "Created at", "created at", "Not empty"):
+            assert word not in filters, (model, word)
+    trail = page(boss, f"{listed(Namespace)}{tenant.pk}/change/").partition('"breadcrumbs"')[2]
+    assert ">Namespaces</a>" in trail.partition("</div>")[0]
+    assert trail.partition("</div>")[0].count("<a ") == 2
+    for app in ("documents", "retrieval", "evaluation", "auth"):
+        assert boss.get(reverse("admin:app_list", args=[app])).url == reverse("admin:index")
+
+
+def test_a_moment_is_relative_and_exact_on_hover(boss: Client, tenant: Namespace, api: Api):
+    api.post("collections", {"name": "Manuals"})
+    shown = page(boss, listed(Collection))
+    assert re.search(r'field-created_at nowrap">|field-created_at">', shown)
+    assert '<time datetime="' in shown
+
+
+@pytest.mark.parametrize("state", ["held", "ended", "retracted", "proposed", "rejected", "odd"])
+def test_facts_are_filtered_by_the_state_that_is_shown(boss: Client, api: Api, state: str):
+    api.post("facts", {"subject": "Ada", "predicate": "lives in", "object": "Porto"})
+    found = boss.get(listed(Fact), {"state": state}).context["cl"].result_list
+    assert len(found) == (state in ("held", "odd"))
+
+
+def test_the_audit_log_is_filtered_by_what_was_done(boss: Client, tenant: Namespace, api: Api):
+    api.post("collections", {"name": "Manuals"})
+    shown = page(boss, listed(AuditEvent), action="collection.create", namespace_slug=tenant.slug)
+    assert "created the collection “Manuals”" in shown
+    assert "Collection: created" in shown
+    assert page(boss, listed(AuditEvent), namespace_slug="-")
+    gone = page(boss, listed(AuditEvent), namespace_slug="long-gone", action="odd.deed")
+    assert "No audit event matches" in gone
+    assert "long-gone" in gone
 
 
 @pytest.mark.parametrize("model", [IngestJob, QueryLog, AuditEvent, Feedback, Fact])

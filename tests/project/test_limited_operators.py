@@ -215,11 +215,16 @@ def test_a_row_outside_the_chosen_namespace_says_what_to_choose(
     assert all(boss.get(page).status_code == 200 for page in pages)
     boss.post(reverse("admin:choose_namespace"), {"namespace": str(other_tenant.pk)})
     for page in pages:
-        answer = boss.get(page, follow=True)
-        assert answer.redirect_chain[0][0].count("/") == 4  # the list
-        assert "Choose “All namespaces” at the top of the page to open it" in answer.text
+        answer = boss.get(page)
+        assert answer.status_code == 404
+        assert f"Switch to {tenant.slug} and open it" in answer.text
+        assert "Show all namespaces and open it" in answer.text
     nothing = boss.get(address(Document, "change", uuid.uuid4()), follow=True)
     assert "in another namespace" not in nothing.text
+    choice = {"namespace": str(tenant.pk), "next": pages[0], "stay": "1"}
+    opened = boss.post(reverse("admin:choose_namespace"), choice, follow=True)
+    assert opened.redirect_chain == [(pages[0], 302)]
+    assert opened.status_code == 200
     limited.post(reverse("admin:choose_namespace"), {"namespace": str(other_tenant.pk)})
     for page in pages:  # not even that it exists
         assert "in another namespace" not in limited.get(page, follow=True).text
@@ -230,8 +235,9 @@ def test_the_choice_never_leads_out_of_what_was_given(
 ):
     choose, listed = reverse("admin:choose_namespace"), address(Namespace, "changelist")
     for wanted in (str(tenant.pk), "", "nonsense"):
-        answer = limited.post(choose, {"namespace": wanted, "next": "//elsewhere.example/"})
-        assert answer.url == reverse("admin:index")
+        for stay in ("", "1"):
+            form = {"namespace": wanted, "next": "//elsewhere.example/", "stay": stay}
+            assert limited.post(choose, form).url == reverse("admin:index")
         assert [row.pk for row in limited.get(listed).context["cl"].result_list] == [
             other_tenant.pk
         ]

@@ -103,7 +103,6 @@ class Script:
         self.namespaces: list[uuid.UUID] = []
         self.ended = 0
         self.cancelled = 0
-        self.left_at: float | None = None
         self.before_sources: Callable[[], None] = lambda: None
         self.pieces: Callable[[threading.Event], Iterator[str]] = _whole
         self.changes: dict[str, Any] = {}
@@ -130,7 +129,6 @@ class Script:
             raise
         finally:
             self.ended += 1
-            self.left_at = time.monotonic()
 
 
 def _whole(cancelled: threading.Event) -> Iterator[str]:

@@ -32,10 +32,8 @@ def test_at_most_so_many_are_left_behind_and_then_it_works_again():
         with pytest.raises(RerankTimeout):
             runner.run(release.wait, deadline=time.monotonic() + 0.05)
     assert runner.abandoned == 2
-    started = time.monotonic()
-    with pytest.raises(RerankUnavailable):
-        runner.run(lambda: 1, deadline=started + 5)
-    assert time.monotonic() - started < 1  # refused, not waited out
+    with pytest.raises(RerankUnavailable):  # refused; waited out it would be RerankTimeout
+        runner.run(lambda: 1, deadline=time.monotonic() + 5)
     release.set()
     assert _eventually(lambda: runner.abandoned == 0)
     assert runner.run(lambda: 1, deadline=time.monotonic() + 5) == 1
@@ -58,15 +56,17 @@ def test_who_finds_all_places_taken_waits_for_one():
 
 
 def test_waiting_for_a_place_ends_at_the_deadline_too():
-    runner, release = RerankRunner(1), threading.Event()
-    thread = threading.Thread(
-        target=lambda: runner.run(release.wait, deadline=time.monotonic() + 10)
-    )
+    runner, taken, release = RerankRunner(1), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        taken.set()
+        release.wait(60)
+
+    thread = threading.Thread(target=lambda: runner.run(hold, deadline=time.monotonic() + 60))
     thread.start()
-    started = time.monotonic()
+    assert taken.wait(30)
     with pytest.raises(RerankTimeout):
-        runner.run(lambda: 1, deadline=started + 0.1)
-    assert time.monotonic() - started < 1
+        runner.run(lambda: 1, deadline=time.monotonic() + 0.1)
     release.set()
     thread.join()
 
@@ -95,20 +95,19 @@ def test_no_batch_begins_after_the_deadline():
 
 def test_what_cannot_be_done_in_time_is_given_up_before_the_time_is_over():
     done = []
-    started = time.monotonic()
+    deadline = time.monotonic() + 5
 
     def work() -> None:
-        for (number,) in batches(range(1000), size=1, deadline=started + 5):
+        for (number,) in batches(range(1000), size=1, deadline=deadline):
             done.append(number)
             time.sleep(0.05)  # fifty seconds in all
 
     with pytest.raises(RerankTimeout):
         work()
-    assert len(done) < 50
-    assert time.monotonic() - started < 4
+    assert len(done) < 50  # those of the first quarter of the time, not all that fit
 
 
-def _eventually(is_so: Callable[[], bool], seconds: float = 5.0) -> bool:
+def _eventually(is_so: Callable[[], bool], seconds: float = 30.0) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if is_so():

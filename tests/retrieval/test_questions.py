@@ -1,6 +1,5 @@
 """A question's vector: asked for once by many, kept, never another model's, never waited for."""
 
-import time
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -86,12 +85,10 @@ def test_a_provider_that_keeps_failing_is_left_alone(
         assert body["diagnostics"]["fallbacks"] == ["lexical_only: provider_timeout"]
         assert body["results"]
     Handler.forget()
-    started = time.monotonic()
     body = api.query("degrees again").body
     assert body["diagnostics"]["fallbacks"] == ["lexical_only: provider_unavailable"]
     assert body["results"]
     assert Handler.seen == []
-    assert time.monotonic() - started < 0.3 + 1
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from ..confirmation import confirm_first, fingerprint_of
 from . import actions, cells
 from .filters import AddedFilter, CollectionFilter, ErrorFilter, TagFilter, TypeFilter
 from .page import DocumentPages
-from .paging import BoundedPaginator
 from .removing import CONSEQUENCE, QUESTION, request_removal
 
 
@@ -45,9 +44,6 @@ class DocumentAdmin(DocumentPages):
     list_select_related = ("namespace",)
     list_per_page = 50
     ordering = ("-created_at", "-id")
-    paginator = BoundedPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
     search_fields = ("title", "source_uri", "=id")
     search_help_text = "Title, source or id"
     change_list_template = "admin/documents/list.html"

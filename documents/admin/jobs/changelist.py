@@ -1,6 +1,7 @@
 """The list of jobs: newest first, each with its error or the reason why it waits."""
 
 import uuid
+from types import MappingProxyType
 from typing import Any
 
 from django.contrib import admin, messages
@@ -15,7 +16,6 @@ from django.utils.safestring import SafeString
 
 from documents.accounts import audit
 from documents.admin.confirmation import confirm_first
-from documents.admin.documents.paging import BoundedPaginator
 from documents.admin.readonly import ReadOnlyAdmin
 from documents.intake import intake
 from documents.jobs import queue
@@ -61,9 +61,7 @@ class IngestJobAdmin(ReadOnlyAdmin):
     list_per_page = 50
     ordering = ("-created_at",)
     search_fields = ("=id", "=document__id", "error_message")
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER  # it would count the whole table
-    paginator = BoundedPaginator
+    filter_titles = MappingProxyType({"created_at": "queued"})
     row_noun = "job"
     when_empty = "Each upload makes one."
     actions = ("cancel", "try_again")

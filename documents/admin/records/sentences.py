@@ -42,6 +42,17 @@ _NOUNS = {
 }
 
 
+def heading(action: str) -> str:
+    """A kind of deed: `API key: created`. Unknown actions are shown as they are."""
+    if action in _WHOLE:
+        return _WHOLE[action].capitalize()
+    kind, _, verb = action.rpartition(".")
+    if verb not in _VERBS:
+        return action
+    noun = _NOUNS.get(kind, kind.replace("_", " "))
+    return f"{noun[:1].upper()}{noun[1:]}: {_VERBS[verb].rstrip(':')}"
+
+
 def deed(action: str, *, count: int = 1, label: str = "") -> str:
     """What was done, without who did it. Unknown actions are shown as they are."""
     if action in _WHOLE:

@@ -20,10 +20,17 @@ function finish(node, now) {
   row.querySelector(".field-chunks").innerHTML = now.chunks;  // a number with its link
 }
 
+/** No request leaves a tab that nobody looks at. */
+async function untilShown() {
+  while (document.hidden) {
+    await new Promise((shown) => document.addEventListener("visibilitychange", shown, { once: true }));
+  }
+}
+
 async function follow(node) {
   for (;;) {
     await new Promise((done) => setTimeout(done, EVERY_MS));
-    if (document.hidden) continue;
+    await untilShown();
     try {
       const answer = await fetch(node.dataset.live, { credentials: "same-origin" });
       if (!answer.ok) return;  // deleted, or signed out

@@ -1,6 +1,6 @@
 """The values of the dashboard, for one operator."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,7 +14,7 @@ from documents.models import Namespace
 
 from . import figures
 from .chart import drawn
-from .figures import PERIODS
+from .figures import PERIODS, QuestionCount
 
 
 def dashboard(request: HttpRequest) -> dict[str, Any]:
@@ -35,6 +35,7 @@ def dashboard(request: HttpRequest) -> dict[str, Any]:
         "period": period,
         "periods": list(PERIODS.values()),
         "questions": total,
+        **_questions(total, period.since(timezone.now())),
         "chart": drawn(asked, period) if total.count else None,
         "last": figures.last_run(visible),
         "storage": figures.storage() if visible is None else None,
@@ -52,6 +53,21 @@ def _failures(work: WorkStatus) -> list[dict[str, Any]]:
         }
         for code, count in work.failures
     ]
+
+
+def _questions(total: QuestionCount, since: datetime) -> dict[str, str]:
+    """The lists behind the number of questions and its percentiles: what took longer."""
+    listed = reverse("admin:retrieval_querylog_changelist")
+    asked = {"created_at__gte": since.isoformat(timespec="seconds")}
+
+    def slower(ms: float | None) -> str:
+        return f"{listed}?{urlencode({**asked, 'slower': int(ms or 0)})}"
+
+    return {
+        "asked_address": f"{listed}?{urlencode(asked)}",
+        "p50_address": slower(total.p50),
+        "p95_address": slower(total.p95),
+    }
 
 
 def _yesterday() -> str:

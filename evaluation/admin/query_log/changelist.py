@@ -1,6 +1,7 @@
 """The list of logged questions, and actions on them."""
 
 import uuid
+from types import MappingProxyType
 from typing import Any
 
 from django.conf import settings
@@ -14,7 +15,6 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from documents.admin.documents.paging import BoundedPaginator
 from documents.admin.readonly import ReadOnlyAdmin
 from evaluation.errors import BadGoldenSet
 from evaluation.golden import curating
@@ -47,10 +47,8 @@ class QueryLogAdmin(ChoosesSet, ReadOnlyAdmin):
     list_filter = (DifficultFilter, SlowFilter, "namespace", "created_at")
     list_select_related = ("namespace",)
     search_fields = ("query",)
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER  # it would count the whole table
     change_list_template = "admin/evaluation/query_list.html"
-    paginator = BoundedPaginator
+    filter_titles = MappingProxyType({"created_at": "asked"})
     row_noun = "question"
     when_empty = "Questions that are asked over the API, or on the page for people, appear here."
     action_form = SetChoiceForm

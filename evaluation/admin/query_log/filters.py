@@ -8,6 +8,7 @@ from django.http import HttpRequest
 
 from evaluation.admin.analytics.figures import LOW
 from evaluation.golden.feedback import disliked, without_selection
+from ragsite.platform.wording import duration
 from retrieval.models import QueryLog
 
 LOWEST = 10  # percent of the questions, by their best hit's similarity
@@ -17,7 +18,7 @@ Lines = QuerySet[QueryLog]
 
 
 class DifficultFilter(admin.SimpleListFilter):
-    title = "difficult"
+    title = "what went badly"
     parameter_name = "difficult"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -51,13 +52,19 @@ def _far(queryset: Lines) -> Lines:
 
 
 class SlowFilter(admin.SimpleListFilter):
+    """Takes any number of milliseconds, as the dashboard's percentiles do."""
+
     title = "time taken"
     parameter_name = "slower"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(str(ms), f"Over {ms / 1000:g} s") for ms in SLOW_MS]
+        chosen = {self.bound} if self.bound is not None else set()
+        return [(str(ms), f"Over {duration(ms / 1000)}") for ms in sorted({*SLOW_MS, *chosen})]
 
     def queryset(self, request: HttpRequest, queryset: Lines) -> Lines:
-        if self.value() in {str(ms) for ms in SLOW_MS}:
-            return queryset.filter(times_ms__total__gt=int(self.value() or 0))
-        return queryset
+        return queryset if self.bound is None else queryset.filter(times_ms__total__gt=self.bound)
+
+    @property
+    def bound(self) -> int | None:
+        value = str(self.used_parameters.get(self.parameter_name, ""))
+        return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else None

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, CommandParser
 from django.core.management.commands import migrate
 from django.db import connections
 
 from ragsite.database import roles
+from ragsite.production_checks import require_fit_for_production
 
 
 class Command(migrate.Command):
@@ -19,9 +21,11 @@ class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         connection = connections[options["database"]]
         try:
+            require_fit_for_production()
             roles.require_supported(connection)
-        except roles.UnsuitableDatabase as error:
+        except (ImproperlyConfigured, roles.UnsuitableDatabase) as error:
             raise CommandError(str(error)) from None
+        roles.use_public_schema(connection)
         roles.provision(connection)
         super().handle(*args, **options)
         roles.revoke_excess_rights(connection)

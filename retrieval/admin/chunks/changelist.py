@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from documents.admin.documents.paging import BoundedPaginator
 from documents.admin.parameters import uuid_or_404
 from documents.admin.visible import only_visible
 from documents.models import Chunk, TermStatistics
@@ -39,9 +38,6 @@ class ChunkAdmin(ChunkPages):
     sortable_by = ()
     search_fields = ("content",)
     search_help_text = "Words of a chunk, or its id"
-    paginator = BoundedPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
     change_list_template = "admin/chunks/list.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Chunk]:

@@ -219,7 +219,7 @@ def test_a_client_that_leaves_ends_its_answer(script: Script, http: httpx2.Clien
         "Mcp-Name": "ask",
     }
     with pytest.raises(httpx2.ReadTimeout):
-        http.post(PATH, headers=headers, json=asked, timeout=2)
+        http.post(PATH, headers=headers, json=asked, timeout=6)
     wait_until(lambda: script.cancelled == 1)
     wait_until(lambda: calls.slots.count() == 0)
 

@@ -66,9 +66,7 @@ def _switch(tenant: Tenant, outcome: Outcome, action: str) -> None:
     outcome.require(answer.is_success, f"{action}: {answer.status_code} {answer.text[:200]}")
 
 
-@fault(
-    "F16", "another model of other dimensions is built, switched to and back, under four clients"
-)
+@fault("F16", "another model of other dimensions: built, switched to and back, under four clients")
 def under_load(theatre: Theatre, outcome: Outcome) -> None:
     stage = theatre.stage
     for _ in range(outcome.trials):

@@ -1,8 +1,17 @@
 """Limits on what clients may keep open: streams, request bodies, incomplete headers."""
 
+import os
 from typing import Any
 
 import environ
+
+MAX_PROCESSES = 3  # by default: their connections fit into PostgreSQL's default of 100
+
+
+def processes(env: environ.Env) -> int:
+    """By default one for every two cores: a question uses one here and one in the database."""
+    cores = len(os.sched_getaffinity(0))
+    return env.int("WEB_PROCESSES", default=0) or max(1, min(MAX_PROCESSES, cores // 2))
 
 
 def streams(env: environ.Env) -> dict[str, Any]:

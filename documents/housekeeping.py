@@ -16,7 +16,7 @@ from ragsite.platform import metrics
 from .accounts import audit, login_throttle, namespace_removal
 from .errors import IngestError
 from .ingestion import terms
-from .intake import originals
+from .intake import idempotency, originals, unowned
 from .jobs import heartbeat
 from .memory import vectors as fact_vectors
 from .models import DocumentVersion, EmbeddingCache, IndexProfile, Namespace
@@ -37,6 +37,8 @@ def tidy() -> None:
     audit.prune()
     login_throttle.delete_stale()
     namespace_removal.requeue_stalled()
+    _remove_due_originals()
+    kept_until = unowned.kept_until()
     too_old = Now() - timedelta(days=settings.EMBEDDING_CACHE_DAYS)
     with connection.cursor() as cursor:
         cursor.execute("SELECT namespace_id FROM ragsite.namespace_ids()")
@@ -48,9 +50,10 @@ def tidy() -> None:
             tenant = namespaces.filter(pk=namespace_id, deleting_since=None).first()
         if tenant is None:  # deleted, or about to be
             continue
+        idempotency.delete_expired(namespace_id)
         terms.count(namespace_id, tenant.active_profile)
         _embed_facts(namespace_id, tenant.active_profile)
-        _remove_orphaned_originals(namespace_id)
+        _remove_orphaned_originals(namespace_id, kept_until)
         switching.sweep(namespace_id)
     deletion.sweep()
     vector_indexes.sweep()
@@ -64,7 +67,14 @@ def _embed_facts(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
         logger.warning("memory.not_embedded", extra={"code": error.code})
 
 
-def _remove_orphaned_originals(namespace_id: uuid.UUID) -> None:
+def _remove_due_originals() -> None:
+    try:
+        originals.remove_due()
+    except IngestError as error:  # next time
+        logger.warning("originals.not_removed", extra={"code": error.code})
+
+
+def _remove_orphaned_originals(namespace_id: uuid.UUID, kept_until: datetime | None) -> None:
     """Remove originals that belong to no document because a crash came before the commit."""
     today = datetime.now(UTC).date()
     for days in SWEPT_DAYS:
@@ -73,7 +83,8 @@ def _remove_orphaned_originals(namespace_id: uuid.UUID) -> None:
             continue
         with namespace(namespace_id):
             owned = DocumentVersion.objects.filter(storage_key__in=keys)
-            orphans = keys - set(owned.values_list("storage_key", flat=True))
+            unowned_keys = keys - set(owned.values_list("storage_key", flat=True))
+        orphans = [key for key in unowned_keys if not unowned.is_kept(key, kept_until)]
         for key in orphans:
             originals.remove(key)
         if orphans:

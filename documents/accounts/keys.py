@@ -1,4 +1,4 @@
-"""Creating namespaces and issuing, limiting and revoking API keys."""
+"""Creating and renaming namespaces; issuing, limiting and revoking API keys."""
 
 import hashlib
 import secrets
@@ -31,6 +31,23 @@ def create_namespace(
         details = {"profile": namespace.active_profile.name}
         audit.record("namespace.create", namespace=namespace, target=namespace, details=details)
     return namespace
+
+
+def rename_namespace(namespace: Namespace, *, slug: str = "", name: str | None = None) -> None:
+    """Give it another slug or name; its keys, links, ids and documents stay. Inside operator().
+    Raises ValidationError for a slug that is taken or malformed, and while it is being deleted."""
+    before = {"slug": namespace.slug, "name": namespace.name}
+    namespace.slug = slug or namespace.slug
+    namespace.name = namespace.name if name is None else name
+    after = {"slug": namespace.slug, "name": namespace.name}
+    if namespace.deleting_since is not None:
+        raise ValidationError("The namespace is being deleted.", code="being_deleted")
+    others = {field.name for field in Namespace._meta.fields} - set(after)
+    namespace.full_clean(exclude=others)
+    with transaction.atomic(using="operator"):
+        namespace.save(update_fields=list(after))
+        details = {"from": before["slug"], "to": after["slug"]}
+        audit.record("namespace.rename", namespace=namespace, target=namespace, details=details)
 
 
 def issue(

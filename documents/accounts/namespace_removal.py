@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -225,6 +226,21 @@ def _finish(removal: NamespaceRemoval) -> None:
             details={"rows": removal.rows, "files": removal.files},
         )
     logger.info("namespace.removed", extra={"slug": removal.slug, "files": removal.files})
+
+
+def in_words(kind: str, count: int) -> str:
+    """Return `term frequencies` for two of `termfrequency`, a key of a receipt's rows; kinds that
+    are gone stay as they are."""
+    meta = _names().get(kind)
+    if meta is None:
+        return kind
+    return str(meta.verbose_name if count == 1 else meta.verbose_name_plural)
+
+
+@cache
+def _names() -> dict[str, Any]:
+    models: list[type[Any]] = [*owned_models(), Namespace]
+    return {_kind(model): model._meta for model in models}
 
 
 def owned_models() -> list[type[models.Model]]:

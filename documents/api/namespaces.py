@@ -1,5 +1,5 @@
-"""Create, list and delete namespaces and their keys, for operator keys only. Disabled unless
-OPERATOR_API is on. Shows names and counts, never content."""
+"""Create, rename, list and delete namespaces and their keys, for operator keys only. Disabled
+unless OPERATOR_API is on. Shows names and counts, never content."""
 
 import uuid
 from typing import Any
@@ -84,6 +84,13 @@ class NewNamespaceSerializer(StrictSerializer):
         default="default",
         help_text="NAME, or NAMESPACE/NAME for a profile that belongs to a namespace.",
     )
+
+
+class NamespaceChangeSerializer(StrictSerializer):
+    slug = serializers.CharField(
+        max_length=63, required=False, help_text="Lowercase letters, digits and inner hyphens."
+    )
+    name = serializers.CharField(max_length=200, required=False, allow_blank=True)
 
 
 class NamespaceRemovalSerializer(serializers.ModelSerializer):
@@ -200,6 +207,28 @@ class NamespaceView(OperatorView):
     @extend_schema(operation_id="namespaces_get", responses=NamespaceSerializer)
     def get(self, request: Request, slug: str) -> Response:
         return Response(NamespaceSerializer(find_namespace(slug)).data)
+
+    @extend_schema(
+        operation_id="namespaces_change",
+        request=NamespaceChangeSerializer,
+        responses=NamespaceSerializer,
+    )
+    def patch(self, request: Request, slug: str) -> Response:
+        """Rename it. Its keys, links and ids stay; the old slug is free from then on."""
+        form = NamespaceChangeSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        changes = form.validated_data
+        tenant = find_namespace(slug)
+        if tenant.deleting_since is not None:
+            raise ApiError("being_deleted", "The namespace is being deleted.", http_status=409)
+        taken = Namespace.objects.exclude(pk=tenant.pk)
+        if taken.filter(slug=changes.get("slug", slug)).exists():
+            raise ApiError("slug_taken", "This slug is taken.", http_status=409)
+        try:
+            keys.rename_namespace(tenant, **changes)
+        except ModelError as error:
+            raise ValidationError(error.message_dict) from None
+        return Response(NamespaceSerializer(find_namespace(tenant.slug)).data)
 
     @extend_schema(
         operation_id="namespaces_delete",

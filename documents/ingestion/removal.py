@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 
 from documents.accounts import audit
-from documents.intake import originals
+from documents.intake import idempotency, originals
 from documents.models import (
     Chunk,
     Document,
@@ -81,6 +81,7 @@ def remove(
         # The database cascades to versions, jobs and cached embeddings; a running job stops when
         # its next write finds no row.
         Document.objects.filter(pk=document_id).delete()
+        idempotency.forget([document_id])
         Namespace.objects.filter(pk=namespace_id).update(
             revision=F("revision") + 1, chunk_count=F("chunk_count") - searchable
         )
@@ -156,6 +157,7 @@ def _remove_some(
     chunks, _ = Chunk.objects.filter(document__in=ids).delete()
     facts, _ = _facts_of(ids).delete()
     Document.objects.filter(pk__in=ids).delete()
+    idempotency.forget(ids)
     Namespace.objects.filter(pk=namespace_id).update(
         revision=F("revision") + 1, chunk_count=F("chunk_count") - searchable
     )

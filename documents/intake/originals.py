@@ -14,8 +14,11 @@ from typing import BinaryIO
 from django.conf import settings
 from django.core.files.base import File
 from django.core.files.storage import default_storage
+from django.db import DatabaseError
 
 from documents.errors import IngestError
+
+from . import put_off
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +51,20 @@ def store(content: File, *, namespace_id: uuid.UUID) -> str:
         logger.error("original.not_stored", extra={"error": str(error)})
         raise _unavailable() from error
     return key
+
+
+def store_as(key: str, content: File) -> None:
+    """Store the bytes under a key that another installation or an earlier one gave them.
+    Raises StorageFull or StorageUnavailable."""
+    try:
+        default_storage.delete(key)
+        if default_storage.save(key, content) != key:
+            raise FileExistsError(key)
+        _flush(key)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFull("There is no room left to store this file.") from error
+        raise _unavailable() from error
 
 
 def folder_of(namespace_id: uuid.UUID, day: date) -> str:
@@ -154,9 +171,31 @@ def _unavailable() -> StorageUnavailable:
 
 
 def remove(key: str) -> bool:
-    """Delete an original; False, and a log entry, if that failed."""
+    """Delete an original; False, and a log entry, if that failed. While a backup copies files, it
+    is put off until the backup has ended."""
     if not key:  # of a conversation, whose original is its turns
         return True
+    try:
+        with put_off.removal(key) as may_go:
+            return not may_go or _delete(key)
+    except DatabaseError:
+        logger.exception("original.not_removed", extra={"key": key})
+        return False
+
+
+def remove_due() -> int:
+    """Delete the originals that were put off, unless a backup is running; return how many."""
+    removed = 0
+    while True:
+        with put_off.due_removal() as key:
+            if key is None:
+                return removed
+            if not _delete(key):  # the storage does not answer
+                raise _unavailable()
+            removed += 1
+
+
+def _delete(key: str) -> bool:
     try:
         default_storage.delete(key)
     except OSError:

@@ -9,14 +9,14 @@ from .conversations import CONVERSATION_MEDIA_TYPE, Conversation, Turn
 from .documents import Document, DocumentVersion
 from .facts import Fact, FactState, FactVector
 from .indexing import Chunk, EmbeddingCache, IndexProfile
-from .jobs import IngestJob, WorkerHeartbeat
+from .jobs import IdempotentRequest, IngestJob, WorkerHeartbeat
 from .links import NamespaceLink
 from .logins import LoginThrottle
 from .memory import FactAlias, FactErasure, FactStatement, PredicateRule
 from .namespaces import ApiKey, Namespace, NamespaceUsage
-from .operators import NamespaceAccess, NamespaceRemoval, OperatorKey
+from .operators import DatabaseIdentity, NamespaceAccess, NamespaceRemoval, OperatorKey
 from .reindexing import Reindex
-from .removals import DocumentRemoval
+from .removals import DocumentRemoval, PutOffRemoval
 from .terms import ChunkTerms, TermFrequency, TermStatistics
 from .usage import EmbeddingUsage, LanguageModelUsage, ProviderPace
 
@@ -30,6 +30,7 @@ __all__ = [
     "CollectionBatch",
     "CollectionDocument",
     "Conversation",
+    "DatabaseIdentity",
     "Document",
     "DocumentRemoval",
     "DocumentVersion",
@@ -41,6 +42,7 @@ __all__ = [
     "FactState",
     "FactStatement",
     "FactVector",
+    "IdempotentRequest",
     "IndexProfile",
     "IngestJob",
     "LanguageModelUsage",
@@ -53,6 +55,7 @@ __all__ = [
     "OperatorKey",
     "PredicateRule",
     "ProviderPace",
+    "PutOffRemoval",
     "Reindex",
     "TermFrequency",
     "TermStatistics",

@@ -3,6 +3,7 @@
 import uuid
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
@@ -108,3 +109,36 @@ class WorkerHeartbeat(models.Model):
 
     def __str__(self) -> str:
         return self.worker
+
+
+class IdempotentRequest(models.Model):
+    """A request with an Idempotency-Key, and its answer, which is given again for a day.
+
+    While it has no answer, whoever holds the lease is working on it.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    namespace = models.ForeignKey(
+        Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    caller = models.UUIDField()  # the API key's id
+    key = models.CharField(max_length=255)
+    fingerprint = models.CharField(max_length=64)  # of route and body
+    status = models.PositiveSmallIntegerField(null=True)
+    answer = models.JSONField(null=True)
+    # Named in the answer: it is forgotten with any of them.
+    document_ids = ArrayField(models.UUIDField(), default=list)
+    lease_token = models.UUIDField()
+    lease_until = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["namespace", "caller", "key"], name="idempotent_request_once"
+            )
+        ]
+        indexes = [models.Index(fields=["namespace", "created_at"], name="idempotent_request_age")]
+
+    def __str__(self) -> str:
+        return self.key

@@ -90,3 +90,24 @@ class NamespaceRemoval(models.Model):
 
     def __str__(self) -> str:
         return f"{self.slug} ({self.state})"
+
+
+class DatabaseIdentity(models.Model):
+    """Which database this is, so that a restored or copied one is noticed. One row.
+
+    Files that were stored before `restored_at` and that no row names may belong to documents which
+    the restored database does not know: they are kept (documents/intake/unowned.py).
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    identity = models.CharField(max_length=200)
+    restored_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "database identities"
+        constraints = [
+            models.CheckConstraint(condition=models.Q(pk=1), name="database_identity_one_row")
+        ]
+
+    def __str__(self) -> str:
+        return self.identity

@@ -52,3 +52,29 @@ class DocumentRemoval(models.Model):
 
     def __str__(self) -> str:
         return f"{self.removed} of {self.total} deleted"
+
+
+class PutOffRemoval(models.Model):
+    """A stored file to remove when the backup that is copying files has ended.
+
+    It outlives its namespace, whose id is kept without a constraint.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    namespace = models.ForeignKey(
+        Namespace,
+        on_delete=models.DO_NOTHING,
+        null=True,
+        db_constraint=False,
+        db_index=False,
+        related_name="+",
+    )
+    storage_key = models.TextField(unique=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        verbose_name = "file to be removed after a backup"
+        verbose_name_plural = "files to be removed after a backup"
+
+    def __str__(self) -> str:
+        return self.storage_key

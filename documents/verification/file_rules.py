@@ -8,7 +8,7 @@ from itertools import islice
 
 from django.utils import timezone
 
-from documents.intake import originals
+from documents.intake import originals, put_off, unowned
 from documents.intake.originals import OriginalLost, StorageUnavailable
 from documents.models import CONVERSATION_MEDIA_TYPE
 
@@ -88,12 +88,21 @@ class ObjectsHaveRows:
     name: str = "orphans"
     what: str = "stored files belong to no version"
     mend: Mend | None = mending.DELETE_OBJECTS
+    is_from_before_restore: bool = False
 
     def broken(self, audited: AuditScope) -> Iterator[str]:
-        yield from _unowned_below(f"uploads/{audited.tenant}")
+        if self.is_from_before_restore and unowned.kept_until() is None:
+            return
+        yield from self._among(_unowned_below(f"uploads/{audited.tenant}"))
 
     def still_broken(self, audited: AuditScope, ids: list[str]) -> set[str]:
-        return set(_unowned(ids))
+        return set(self._among(iter(_unowned(ids))))
+
+    def _among(self, keys: Iterator[str]) -> Iterator[str]:
+        until = unowned.kept_until()
+        for key in keys:
+            if unowned.is_kept(key, until) == self.is_from_before_restore:
+                yield key
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +140,9 @@ def _unowned_below(folder: str) -> Iterator[str]:
 
 def _unowned(keys: list[str]) -> list[str]:
     owned = {row[0] for row in read(_OWNED, {"keys": keys})}
-    return [key for key in keys if key not in owned and _is_old(key)]
+    old = [key for key in keys if key not in owned and _is_old(key)]
+    waiting = put_off.waiting(old) if old else set()
+    return [key for key in old if key not in waiting]
 
 
 def _is_old(key: str) -> bool:
@@ -147,4 +158,13 @@ def _is_id(folder: str) -> bool:
     return True
 
 
-FILES = (OriginalsAreThere(), ObjectsHaveRows())
+# They may be originals of documents that a restored database does not know: nobody deletes them
+# unasked (`manage.py verify --forget-restore`).
+OBJECTS_FROM_BEFORE_RESTORE = ObjectsHaveRows(
+    name=unowned.KEPT_FILES,
+    what="stored files from before the database was restored belong to no version in it",
+    mend=None,
+    is_from_before_restore=True,
+)
+
+FILES = (OriginalsAreThere(), ObjectsHaveRows(), OBJECTS_FROM_BEFORE_RESTORE)

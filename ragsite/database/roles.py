@@ -27,6 +27,7 @@ OPERATORS_ONLY = {
     "auth_user_user_permissions",
     "django_admin_log",
     "django_session",
+    "documents_databaseidentity",
     "documents_requestcount",  # counted by definer functions only
     "documents_loginthrottle",
     "documents_namespaceremoval",

@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from documents.api import idempotency
 from documents.api.fields import ContentField, MetadataField
 from documents.api.ingest.requests import MAX_URI_LENGTH, InvalidItem, at_most, read_texts
 from documents.api.ingest.taking import FAILED, UNFINISHED, take
@@ -160,9 +161,11 @@ class RagIndexView(RagView):
 
     @extend_schema(
         operation_id="rag_index",
+        parameters=[idempotency.PARAMETER],
         request=RagIndexSerializer,
         responses={200: RagIndexAnswerSerializer, **_ERRORS},
     )
+    @idempotency.idempotent
     def post(self, request: Request) -> Response:
         """Index documents, and wait until they are indexed. Returns 200 even if some fail: `failed`
         lists those, with the reasons."""

@@ -16,6 +16,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from documents.api import idempotency
 from documents.api.documents import original_of
 from documents.api.ingest.uploads import RELATIVE_PATH, UploadParser
 from documents.api.views import caller_of, in_namespace
@@ -120,9 +121,11 @@ class FileListView(OpenAIView):
 
     @extend_schema(
         operation_id="openai_files_create",
+        parameters=[idempotency.PARAMETER],
         request={"multipart/form-data": FileUploadSerializer},
         responses={200: FileSerializer, **OPENAI_ERRORS},
     )
+    @idempotency.idempotent
     def post(self, request: Request) -> Response:
         """Take in a file and queue it for indexing. The same upload again is the same file."""
         submission = _read_upload(request)

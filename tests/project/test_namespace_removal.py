@@ -30,8 +30,9 @@ from .test_tenant_wall import full_tables, rows, tenant_tables  # noqa: F401  (a
 
 pytestmark = pytest.mark.usefixtures("db")
 
-# The audit log stays; a namespace's own profiles go when the last chunk is gone (retiring.sweep).
-OUTLIVES_IT = {"documents_auditevent", "documents_indexprofile"}
+# The audit log stays; a namespace's own profiles go when the last chunk is gone (retiring.sweep),
+# files whose removal waits for a backup when that has ended.
+OUTLIVES_IT = {"documents_auditevent", "documents_indexprofile", "documents_putoffremoval"}
 
 
 def rows_of(tenant: Namespace) -> dict[str, int]:
@@ -268,7 +269,8 @@ def test_the_command_asks_first_and_prints_a_receipt(
     assert rows_of(tenant) == {}
     printed = capsys.readouterr().out
     assert "Namespace tenant deleted:" in printed
-    assert "1  stored files" in printed
+    assert "1  stored file" in printed
+    assert "1  document version\n" in printed
 
 
 def test_the_command_with_yes_asks_nothing_and_can_print_json(

@@ -34,6 +34,7 @@ ROUTES = [
     ("GET", "namespaces"),
     ("POST", "namespaces"),
     ("GET", "namespaces/tenant"),
+    ("PATCH", "namespaces/tenant"),
     ("DELETE", "namespaces/tenant"),
     ("GET", "namespaces/tenant/keys"),
     ("POST", "namespaces/tenant/keys"),
@@ -213,3 +214,40 @@ def test_each_deed_is_in_the_audit_log_with_the_operator_keys_prefix(
     }
     for event in events:
         assert issued.body["key"].split("_", 2)[2] not in repr(vars(event))
+
+
+def test_a_namespace_is_renamed_and_its_keys_stay(
+    operator_api: Api, tenant: Namespace, other_tenant: Namespace, api: Api
+):
+    api.upload(("a.md", "# A"))
+    renamed = operator_api.patch("namespaces/tenant", {"slug": "legal", "name": "Legal"})
+    assert renamed.status == 200
+    assert (renamed.body["slug"], renamed.body["name"]) == ("legal", "Legal")
+    assert renamed.body["id"] == str(tenant.pk)
+    assert api.upload(("a.md", "# A")).body["namespace"] == "legal"
+    assert operator_api.get("namespaces/tenant").status == 404
+    assert operator_api.patch("namespaces/legal", {}).status == 200
+    taken = operator_api.patch("namespaces/legal", {"slug": other_tenant.slug})
+    assert (taken.status, taken.code) == (409, "slug_taken")
+    assert operator_api.patch("namespaces/legal", {"slug": "No Slug"}).status == 400
+    assert operator_api.patch("namespaces/legal", {"quota": 1}).status == 400
+    with operator():
+        keys.Namespace.objects.filter(pk=tenant.pk).update(deleting_since="2026-01-01T00:00Z")
+    closed = operator_api.patch("namespaces/legal", {"slug": "tenant"})
+    assert (closed.status, closed.code) == (409, "being_deleted")
+
+
+def test_the_command_renames_and_says_why_not(
+    tenant: Namespace, other_tenant: Namespace, capsys: pytest.CaptureFixture[str]
+):
+    call_command("namespace", "rename", "tenant", "legal", "--name", "Legal")
+    assert capsys.readouterr().out == "Namespace tenant is now legal.\n"
+    with pytest.raises(CommandError, match="already exists"):
+        call_command("namespace", "rename", "legal", other_tenant.slug)
+    with pytest.raises(CommandError, match="lowercase"):
+        call_command("namespace", "rename", "legal", "Not A Slug")
+    with operator():
+        assert AuditEvent.objects.get(action="namespace.rename").details == {
+            "from": "tenant",
+            "to": "legal",
+        }

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.base import ContentFile
 from django.db import DatabaseError, ProgrammingError, connection, connections, transaction
 
 from documents.accounts import links
@@ -12,6 +13,7 @@ from documents.collections import batches
 from documents.collections import editing as collections
 from documents.conversations.remembering import NewTurn, remember
 from documents.ingestion import bulk_removal
+from documents.intake import originals, put_off
 from documents.language_models.base import Usage
 from documents.language_models.openai import OpenAIModel
 from documents.metering.language_models import book_usage
@@ -241,10 +243,15 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
             tenant.pk, collections.CollectionDescription(name="ports")
         )
         batches.add_batch(collection, {harbour.pk: {"lights": 12}})
+    kept = {"documents": [{"content": "Kept for a day.", "source_uri": "kept"}]}
+    assert api.call("POST", "ingest", kept, **{"Idempotency-Key": "once"}).status == 202
+    assert work() == 1
     remember(tenant.pk, [NewTurn("session", "user", "The harbour has twelve lights.")])
     fill_memory(api)
     with operator():
         links.create(tenant)
+    with put_off.removals_put_off():  # as a backup does
+        assert originals.remove(originals.store(ContentFile(b"old"), namespace_id=tenant.pk))
     book_usage(OpenAIModel("http://127.0.0.1:1", model="m"), tenant.pk, Usage(1, 1))
     profiles.create("own", namespace_id=tenant.pk, embedder="hashing", ann_method="exact")
     ones = (1.0,) * len(FEATURES)

@@ -2,11 +2,10 @@
 documents/accounts/namespace_removal.py, at once or in the background."""
 
 from collections.abc import Iterable
-from functools import cache
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -106,19 +105,7 @@ class NamespaceRemovalAdmin(ReadOnlyAdmin):
     @admin.display(description="rows by kind")
     def kinds(self, removal: NamespaceRemoval) -> SafeString | str:
         rows = sorted(removal.rows.items(), key=lambda row: -row[1])
-        counted = ((_in_words(kind, count),) for kind, count in rows)
+        counted = (
+            (f"{count:,} {namespace_removal.in_words(kind, count)}",) for kind, count in rows
+        )
         return format_html_join("", "<div>{}</div>", counted) or "none yet"
-
-
-def _in_words(kind: str, count: int) -> str:
-    """`2 term frequencies` for the model `termfrequency`; kinds that are gone stay as they are."""
-    meta = _names().get(kind)
-    if meta is None:
-        return f"{count:,} {kind}"
-    return f"{count:,} {meta.verbose_name if count == 1 else meta.verbose_name_plural}"
-
-
-@cache
-def _names() -> dict[str, Any]:
-    models: list[type[Model]] = [*namespace_removal.owned_models(), Namespace]
-    return {str(model._meta.model_name): model._meta for model in models}

@@ -8,6 +8,8 @@ _WHOLE = {
     "login.lock": "was locked out after failed sign-ins",
     "logout": "signed out",
     "user.password_change": "changed their own password",
+    "backup.make": "made a backup",
+    "backup.restore": "restored a backup",
     "namespace.view_all": "looked at all namespaces",
 }
 _VERBS = {
@@ -23,9 +25,11 @@ _VERBS = {
     "import": "imported",
     "reindex": "indexed again:",
     "remove": "removed",
+    "rename": "renamed",
     "revoke": "revoked",
     "unlock": "unlocked",
 }
+_OF_ROWS = ("deleted", "export", "import")
 _NOUNS = {
     "apikey": "API key",
     "evaluationrun": "run",
@@ -60,8 +64,8 @@ def deed(action: str, *, count: int = 1, label: str = "") -> str:
     kind, _, verb = action.rpartition(".")
     if verb not in _VERBS:
         return f"{action}: {label}" if label else action
-    if action == "namespace.deleted":  # it counts the rows of one namespace
-        return f"finished deleting the namespace “{label}”, {plural(count, 'row')}"
+    if kind == "namespace" and verb in _OF_ROWS:  # they count the rows of one namespace
+        return f"{_VERBS[verb]} the namespace “{label}”, {plural(count, 'row')}"
     noun = _NOUNS.get(kind, kind.replace("_", " "))
     if count == 1 and label:
         return f"{_VERBS[verb]} the {noun} “{label}”"

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from documents.api import idempotency
 from documents.api.views import caller_of
 from documents.errors import IngestError
 from documents.intake.intake import Submission
@@ -45,8 +46,10 @@ class IngestView(APIView):
                 "TextsOrUrl", [TextsSerializer, UrlSerializer], resource_type_field_name=None
             ),
         },
+        parameters=[idempotency.PARAMETER],
         responses={200: IngestAnswerSerializer, 202: IngestAnswerSerializer},
     )
+    @idempotency.idempotent
     def post(self, request: Request) -> Response:
         """Upload documents. Returns 202 if work is queued, 200 if everything is done or part of a
         batch was rejected, 4xx if nothing was accepted."""

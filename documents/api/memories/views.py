@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from documents.api import idempotency
 from documents.api.fields import MomentField
 from documents.api.ingest.taking import HTTP_STATUS
 from documents.api.pages import ByDate
@@ -78,9 +79,11 @@ class MemoryListView(NamespacedListView):
 
     @extend_schema(
         operation_id="memories_remember",
+        parameters=[idempotency.PARAMETER],
         request=RememberSerializer,
         responses={200: RememberedSerializer, 202: RememberedSerializer},
     )
+    @idempotency.idempotent
     def post(self, request: Request) -> Response:
         """Store turns of conversations, each once. 202 while they are being indexed, 200 when all
         are searchable."""

@@ -1,4 +1,5 @@
-"""`manage.py namespace create SLUG`, `… quotas`, `… answers`, `… link`, `… delete`, `… list`."""
+"""`manage.py namespace create SLUG`, `… rename`, `… quotas`, `… answers`, `… link`, `… delete`,
+`… list`."""
 
 import json
 from typing import Any
@@ -20,7 +21,7 @@ CREATED_WITH = ("slug", "name", "profile", "language", "exist_ok")
 
 
 class Command(BaseCommand):
-    help = "Create, limit, delete or list namespaces, which separate tenants."
+    help = "Create, rename, limit, delete or list namespaces, which separate tenants."
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
@@ -55,6 +56,10 @@ class Command(BaseCommand):
             help="How relevant the best passage must be for an answer; blank: the default.",
         )
         namespace_links.add_arguments(actions)
+        rename = actions.add_parser("rename", help="Give it another slug; keys and ids stay.")
+        rename.add_argument("slug")
+        rename.add_argument("to", help="The new slug.")
+        rename.add_argument("--name", help="A new name for people, too.")
         delete = actions.add_parser(
             "delete", help="Remove a namespace and everything in it, for good."
         )
@@ -76,6 +81,8 @@ class Command(BaseCommand):
                 self._answers(find_namespace(options["slug"]), options)
             elif options["action"] == "link":
                 self._link(options)
+            elif options["action"] == "rename":
+                self._rename(find_namespace(options["slug"]), options["to"], options["name"])
             elif options["action"] == "delete":
                 self._delete(find_namespace(options["slug"]), options)
             else:
@@ -123,6 +130,14 @@ class Command(BaseCommand):
         for name, value in answer_settings.current(found).items():
             self.stdout.write(f"{name}\t{'(default)' if value in ('', None) else value}")
 
+    def _rename(self, found: Namespace, slug: str, name: str | None) -> None:
+        before = found.slug
+        try:
+            keys.rename_namespace(found, slug=slug, name=name)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        self.stdout.write(f"Namespace {before} is now {found.slug}.")
+
     def _link(self, options: dict[str, Any]) -> None:
         if options["verb"] == "create":
             namespace_links.create(find_namespace(options["slug"]), options, self.stdout.write)
@@ -149,8 +164,10 @@ class Command(BaseCommand):
             return
         self.stdout.write(f"Namespace {found.slug} deleted:")
         for kind, count in sorted(removal.rows.items()):
-            self.stdout.write(f"  {count:>9,}  {kind}")
-        self.stdout.write(f"  {removal.files:>9,}  stored files")
+            words = namespace_removal.in_words(kind, count)
+            self.stdout.write(f"  {count:>9,}  {words}")
+        files = "stored file" if removal.files == 1 else "stored files"
+        self.stdout.write(f"  {removal.files:>9,}  {files}")
         for key in removal.files_left:
             self.stderr.write(self.style.WARNING(f"Could not be removed from the storage: {key}"))
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandParser
 
+from documents.intake import unowned
 from documents.models import Namespace
 from documents.verification.auditing import verify
 from documents.verification.findings import Finding, Report
@@ -39,9 +40,17 @@ class Command(BaseCommand):
             help="Mend what can be: index again, delete what nothing owns, count again. "
             "Never deletes a document.",
         )
+        parser.add_argument(
+            "--forget-restore",
+            action="store_true",
+            help="Treat files that a restored database does not know like all others: with "
+            "--repair they are deleted.",
+        )
         parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["forget_restore"]:
+            unowned.forget_restore()
         report = verify(
             self._chosen(options["namespace"]),
             fast=options["fast"],

@@ -1,0 +1,9 @@
+"""What stops an export or an import."""
+
+
+class ArchiveFailed(Exception):
+    """The export was not made, and no file was left behind."""
+
+
+class ArchiveRefused(Exception):
+    """The archive is damaged, of another version, or does not fit here. Nothing was imported."""

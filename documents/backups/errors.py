@@ -1,0 +1,9 @@
+"""What stops a backup or a restore."""
+
+
+class BackupFailed(Exception):
+    """Nothing that looks complete is left behind; the message says what to do."""
+
+
+class RestoreRefused(Exception):
+    """Nothing was changed; the message says why and what to do."""

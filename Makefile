@@ -1,6 +1,6 @@
 # Two commands matter: `make run` and `make test`. `make help` lists the rest.
 .DEFAULT_GOAL := help
-.PHONY: help run install client test-clients test test-browser test-offline test-faults test-hostile test-small-model lint format \
+.PHONY: help run install client test-clients test test-browser test-offline faults test-hostile test-small-model lint format \
         schema clean python-ok bench bench-answer bench-answers bench-expansion bench-chunking bench-conversations \
         bench-embedding bench-extractive bench-files bench-filings bench-ingest \
         bench-quality bench-query bench-reindex bench-rendered fuzz fuzz-api lock audit sbom
@@ -40,8 +40,8 @@ test-browser: $(VENV)/.browser ## The pages in a real Chromium; pictures in var/
 	@$(BIN)/python -m tests.browser.chromium; test $$? = 3 || \
 	  $(BIN)/python -m pytest -m browser tests/browser --no-header -q
 
-test-faults: $(VENV)/.dev ## The slow fault trials: kill workers and databases while ingesting
-	$(BIN)/python -m pytest -m faults --no-header -v
+faults: $(VENV)/.dev ## Try faults on the running service and count what is lost: ONLY="F1 F4" TRIALS=50
+	@$(BIN)/python -m tests.faults.runner $(if $(ONLY),--only $(ONLY)) $(if $(TRIALS),--trials $(TRIALS)) $(ARGS)
 
 test-hostile: $(VENV)/.dev ## Answers by a model server that means harm: COUNT=10000
 	HOSTILE_ANSWERS=$(or $(COUNT),10000) $(BIN)/python -m pytest tests/retrieval/answering/test_hostile_models.py --no-header -q -s

@@ -43,10 +43,12 @@ class SearchRequest:
     token_budget: int | None = None  # None: as configured
     context_format: str = "plain"  # a name of retrieval.context.assembly.FORMATS
     explain: bool = False
-    around: int = 0  # turns shown on each side of a passage of a conversation
+    # Turns shown on each side of a passage of a conversation; None: as many as the budget holds.
+    around: int | None = 0
     said: TurnConditions | None = None  # what a passage of a conversation must hold
     for_answer: bool = False  # used to write an answer: `auto` reranks if it can
     facts: FactScope | None = None  # which facts to put among the passages; None: none
+    feedback_boost: bool = False  # feedback on similar questions moves passages
 
 
 @dataclass(slots=True)
@@ -67,12 +69,14 @@ class Candidate:
     fused_rank: int = 0
     rerank: float | None = None
     rerank_rank: int | None = None
+    boost: float | None = None  # what feedback adds to its score; None: nothing
+    votes: tuple[Mapping[str, Any], ...] = ()  # what the boost is made of, if explained
     relevance: float | None = None  # 0…1, comparable between questions; None: unknown
     dropped: str = ""  # why it is not among the hits; "" if it is
 
     @property
     def final(self) -> float:
-        return self.fused if self.rerank is None else self.rerank
+        return (self.fused if self.rerank is None else self.rerank) + (self.boost or 0.0)
 
     def score(self, stage: str) -> float | None:
         """The score of a stage, or None."""

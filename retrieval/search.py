@@ -1,5 +1,5 @@
-"""Search for cited passages: prepare → cached → candidates → fuse → rerank → diversify →
-read → assemble."""
+"""Search for cited passages: prepare → cached → candidates → fuse → rerank → boost →
+diversify → read → assemble."""
 
 import logging
 import unicodedata
@@ -29,6 +29,7 @@ from .context.highlights import highlighted
 from .context.hits import read
 from .context.notes import CONVERSATIONS_LEFT_OUT, notes_for
 from .context.rerank_passages import RankedChunk, rerank_passages, with_standing
+from .learned import boosting
 from .memory.mixing import with_facts
 from .observing import searching
 from .ranking import fusion, relevance
@@ -136,9 +137,10 @@ def _cached_or_searched(
 ) -> tuple[SearchResult, CacheState]:
     index = read_index(namespace_id)
     context = SearchContext(index, query, request, reranker, clock)
+    # What a result depends on: the content and, if it counts, the feedback.
     return search_cached(
         namespace_id,
-        index.revision,
+        f"{index.revision} {boosting.state(context)}".rstrip(),
         index.profile.pk,
         request,
         partial(_search_with_facts, context),
@@ -172,12 +174,13 @@ def _search_once(context: SearchContext, *, is_last_try: bool = False) -> Search
         fused = _fuse(context, found)
         to_rerank = rerank_passages(_to_rerank(fused), context.reranker)
         if not context.reranker.reads_passages:
-            ranked = _rerank(context, fused, to_rerank)
+            ranked = _boost(context, found, _rerank(context, fused, to_rerank))
             passages = _read(context, found, fused, ranked, count_tokens)
     if context.reranker.reads_passages:
         release_connections()  # no transaction and no connection is held while a model reads
         ranked = _rerank(context, fused, to_rerank)
         with namespace(context.namespace_id):
+            ranked = _boost(context, found, ranked)
             passages = _read(context, found, fused, ranked, count_tokens)
     if not passages.is_current and not is_last_try:
         raise _Outdated
@@ -223,6 +226,13 @@ def _rerank(context: SearchContext, fused: _Fused, to_rerank: Sequence[RerankPas
     for rank, candidate in enumerate(ranked, start=1):
         candidate.rerank_rank = rank
     return _Ranked([*ranked, *fused.candidates[len(best) :]], result)
+
+
+def _boost(context: SearchContext, found: FoundCandidates, ranked: _Ranked) -> _Ranked:
+    """Let feedback on similar questions move candidates, if the request asks for it. Inside
+    namespace()."""
+    candidates = boosting.boosted(context, ranked.candidates, found.vector)
+    return replace(ranked, candidates=candidates)
 
 
 def _read(

@@ -23,13 +23,20 @@ RESPONSES = (
     "Answer",
     "Collection",
     "Document",
+    "ErasureReceipt",
+    "Fact",
     "TurnErasure",
+    "FactSearchResult",
     "Feedback",
+    "History",
     "IngestAnswer",
     "Job",
+    "Proposals",
     "QueryAnswer",
     "Remembered",
     "Removal",
+    "Stated",
+    "StatedList",
     "Text",
     "Turn",
     "Usage",
@@ -38,16 +45,22 @@ RESPONSES = (
 REQUESTS = {
     "AnswerRequestRequest": ("AnswerOptions", ("query", "stream")),
     "ChunkingRequest": ("Chunking", ()),
+    "ErasureRequest": ("FactSelection", ()),
+    "FactSearchRequest": ("FactOptions", ("query",)),
     "FeedbackFormRequest": ("FeedbackOptions", ()),
     "FiltersRequest": ("Filters", ()),
     "ItemRequest": ("TextDocument", ()),
     "MemoryQueryRequest": ("MemoryOptions", ("query",)),
     "MessageRequest": ("Message", ()),
     "NewTurnRequest": ("NewTurn", ()),
+    "PatchedFactChangeRequest": ("FactChanges", ()),
+    "ProposingRequest": ("ProposingOptions", ("text",)),
     "QueryRequest": ("QueryOptions", ("query",)),
+    "StatementRequest": ("NewFact", ()),
     "WeightsRequest": ("Weights", ()),
 }
 FREE_FORM = {f"#/components/schemas/{name}" for name in ("JsonObject", "MetadataFilter")}
+ANYTHING = "#/components/schemas/JsonValue"
 # The server checks values; the client describes their types.
 LISTED_VALUES = re.compile(r"^\* `[^`]*` - .*$", re.MULTILINE)  # the type lists them
 CONSTRAINTS = (
@@ -70,6 +83,8 @@ def plain(node: Any, *, open_ended: bool) -> Any:
         return node
     if node.get("$ref") in FREE_FORM:
         return {"type": "object", "additionalProperties": True}
+    if node.get("$ref") == ANYTHING:
+        return {"description": node["description"]} if "description" in node else {}
     dropped = {*CONSTRAINTS, *(("enum",) if open_ended else ())}
     if node.get("additionalProperties") is False:
         dropped.add("additionalProperties")

@@ -52,9 +52,7 @@ class TrainingQuestion:
 
     @property
     def fold_key(self) -> int:
-        """By its text, so that the same question is never in training and held out at once."""
-        digest = hashlib.sha256(" ".join(self.text.casefold().split()).encode(errors="replace"))
-        return int.from_bytes(digest.digest()[:8])
+        return fold_key(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +68,12 @@ class Trained:
             and self.metrics["low"] > 0
             and self.metrics["p_value"] < SIGNIFICANCE
         )
+
+
+def fold_key(question: str) -> int:
+    """By its text, so that the same question is never in training and held out at once."""
+    digest = hashlib.sha256(" ".join(question.casefold().split()).encode(errors="replace"))
+    return int.from_bytes(digest.digest()[:8])
 
 
 def train(

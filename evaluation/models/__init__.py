@@ -1,12 +1,13 @@
 """The tables: golden sets with judgements, runs with scores, and users' feedback."""
 
-from .feedback import Feedback, SelectedPassage
+from .feedback import Feedback, FeedbackVector, SelectedPassage
 from .golden import GoldenQuery, GoldenSet, Judgement
 from .runs import EvaluationRun, QueryScore
 
 __all__ = [
     "EvaluationRun",
     "Feedback",
+    "FeedbackVector",
     "GoldenQuery",
     "GoldenSet",
     "Judgement",

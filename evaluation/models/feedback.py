@@ -6,8 +6,9 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
+from pgvector.django import HalfVectorField
 
-from documents.models import Document, Namespace
+from documents.models import Document, IndexProfile, Namespace
 from retrieval.models import QueryLog
 
 
@@ -93,3 +94,37 @@ class SelectedPassage(models.Model):
 
     def __str__(self) -> str:
         return self.quote[:100]
+
+
+class FeedbackVector(models.Model):
+    """The vector of a feedback's question under one index profile: it finds similar questions."""
+
+    id = models.BigAutoField(primary_key=True)
+    namespace = models.ForeignKey(
+        Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    feedback = models.ForeignKey(
+        Feedback,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        related_name="vectors",
+    )
+    profile = models.ForeignKey(
+        IndexProfile, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    embedding = HalfVectorField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["namespace", "profile", "feedback"], name="feedback_vector_once"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["namespace", "feedback"], name="feedback_vector_of_feedback"),
+            models.Index(fields=["profile"], name="feedback_vector_of_profile"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.feedback_id)

@@ -14,7 +14,10 @@ class ScoresSerializer(serializers.Serializer):
     lexical = serializers.FloatField(allow_null=True, help_text="BM25.")
     fused = serializers.FloatField()
     rerank = serializers.FloatField(allow_null=True)
-    final = serializers.FloatField()
+    boost = serializers.FloatField(
+        allow_null=True, help_text="What feedback adds (`feedback_boost`); null: nothing."
+    )
+    final = serializers.FloatField(help_text="`rerank`, else `fused`, plus `boost`.")
 
 
 class RanksSerializer(serializers.Serializer):

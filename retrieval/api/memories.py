@@ -18,7 +18,6 @@ from .filters import DateRangeField
 from .serializers import QueryAnswerSerializer, QuerySerializer, answer_of, search_request
 
 MAX_NAME = 200
-AROUND = 4
 CONDITIONS = ("session", "user", "roles", "speakers", "date_range")
 
 
@@ -40,10 +39,12 @@ class MemoryQuerySerializer(QuerySerializer):
     roles = _names("Only passages in which one of these roles speaks.")
     speakers = _names("Only passages in which one of these speaks, by name.")
     around = serializers.IntegerField(
-        default=AROUND,
+        default=None,
+        allow_null=True,
         min_value=0,
         max_value=50,
-        help_text="Turns to show before and after the turns that were found, of the same day.",
+        help_text="Turns to show before and after the turns that were found, of the same day. Left "
+        "out: as many as the token budget has room for.",
     )
     date_range = DateRangeField(
         required=False, help_text="Only passages with a turn from this time: [from, to]."

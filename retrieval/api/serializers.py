@@ -152,6 +152,10 @@ class QuerySerializer(StrictSerializer):
         help_text="Put facts from memory among the passages: true, or an object that says which "
         "(subjects, predicates, tags, user, as_of, known_at). `filters` are for passages alone.",
     )
+    feedback_boost = serializers.BooleanField(
+        default=False,
+        help_text="Let feedback on similar questions move passages a little (docs/feedback.md).",
+    )
     explain = serializers.BooleanField(
         default=False,
         help_text="List every candidate with its scores and the reason if it was dropped.",
@@ -203,6 +207,16 @@ class TermSerializer(serializers.Serializer):
     score = serializers.FloatField(help_text="The word's contribution to the BM25 score.")
 
 
+class VoteSerializer(serializers.Serializer):
+    """A piece of feedback that moves the candidate."""
+
+    feedback_id = serializers.UUIDField()
+    similarity = serializers.FloatField(help_text="Of its question to this one; 1: the same.")
+    age_days = serializers.FloatField()
+    value = serializers.FloatField(help_text="1: useful, 0.5: selected, -1: not useful.")
+    strength = serializers.FloatField(help_text="What it counts here.")
+
+
 class CandidateSerializer(serializers.Serializer):
     chunk_id = serializers.UUIDField()
     document_id = serializers.UUIDField()
@@ -212,6 +226,7 @@ class CandidateSerializer(serializers.Serializer):
     support = serializers.FloatField(
         allow_null=True, help_text="Mean score of the most similar candidates; null if not used."
     )
+    votes = VoteSerializer(many=True, help_text="What `scores.boost` is made of.")
     ranks = RanksSerializer()
     terms = TermSerializer(many=True)
     dropped = serializers.CharField(
@@ -356,6 +371,7 @@ def _candidate(explanation: Explanation) -> dict[str, Any]:
         **_judged(candidate),
         "normalised": {"vector": candidate.similarity_normal, "lexical": candidate.lexical_normal},
         "support": candidate.support,
+        "votes": candidate.votes,
         "terms": [{"term": match.term, "score": match.score} for match in explanation.terms],
         "dropped": candidate.dropped,
     }
@@ -369,6 +385,7 @@ def _judged(c: Candidate) -> dict[str, Any]:
             "lexical": c.lexical,
             "fused": c.fused,
             "rerank": c.rerank,
+            "boost": c.boost,
             "final": c.final,
         },
         "ranks": {

@@ -65,6 +65,7 @@ def _candidate(data: Mapping[str, Any]) -> Candidate:
             "chunk_id": uuid.UUID(data["chunk_id"]),
             "document_id": uuid.UUID(data["document_id"]),
             "packed": b"",
+            "votes": tuple(data["votes"]),
         }
     )
 

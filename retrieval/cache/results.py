@@ -47,7 +47,7 @@ def bypassed() -> Iterator[None]:
 
 def search_cached(
     namespace_id: uuid.UUID,
-    revision: int,
+    revision: int | str,
     profile_id: Any,
     request: SearchRequest,
     compute: Callable[[], SearchResult],

@@ -3,7 +3,7 @@
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.conf import settings
 
@@ -19,6 +19,9 @@ from .hits import widen
 from .surroundings import merging_for, widen_by_turns
 
 SPARE = 10  # candidates to consider beyond k
+AROUND = (0, 1, 2, 3, 4, 6, 8, 12, 20, 50)  # turns to show on each side, if the request leaves it
+UNLIMITED = 10_000_000  # tokens
+MARGIN = 1.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,35 +31,89 @@ class Selection:
     rows: dict[uuid.UUID, StoredChunk]  # of all candidates that were considered
 
 
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What every attempt at choosing passages works with."""
+
+    candidates: Sequence[Candidate]
+    vectors: Mapping[uuid.UUID, Vector]
+    request: SearchRequest
+    count_tokens: CountTokens
+    rows: dict[uuid.UUID, StoredChunk] = field(default_factory=dict)
+    overheads: dict[uuid.UUID, int] = field(default_factory=dict)
+
+    @property
+    def form(self) -> ContextFormat:
+        return FORMATS[self.request.context_format]
+
+    def fetch(self, candidates: Sequence[Candidate]) -> None:
+        new = fetch_rows([c.chunk_id for c in candidates if c.chunk_id not in self.rows])
+        self.rows.update(new)
+        self.overheads.update(_overheads(new, self.form, self.count_tokens))
+
+
 def select(
     candidates: Sequence[Candidate],
     vectors: Mapping[uuid.UUID, Vector],
     request: SearchRequest,
     count_tokens: CountTokens,
 ) -> Selection:
+    """Choose the passages to show. Inside namespace()."""
+    question = _Question(candidates, vectors, request, count_tokens)
+    room = token_budget(request) - question.form.frame_tokens(count_tokens)
+    if request.around is not None:
+        return _select(question, room, around=request.around)
+    return _widest(question, room)
+
+
+def _widest(question: _Question, room: int) -> Selection:
+    """Show as many turns around each passage of a conversation as the budget has room for. More of
+    them is better, so this is a binary search."""
+    low, high = 0, len(AROUND)
+    while low < high:
+        middle = (low + high) // 2
+        selection = _select(question, UNLIMITED, around=AROUND[middle])
+        if _estimated_tokens(selection, question.overheads) <= room:
+            low = middle + 1
+        else:
+            high = middle
+    if not low:
+        return _select(question, room, around=0)
+    return _select(question, UNLIMITED, around=AROUND[low - 1])
+
+
+def _estimated_tokens(selection: Selection, overheads: Mapping[uuid.UUID, int]) -> float:
+    """Estimate the tokens of widened passages from those of their chunks, a little too high."""
+    total = 0.0
+    for pick in selection.picks:
+        row = selection.rows[pick.candidate.chunk_id]
+        per_character = row.tokens / max(1, row.end - row.start)
+        length = pick.end - pick.start
+        total += MARGIN * length * per_character + overheads[pick.candidate.chunk_id]
+    return total
+
+
+def _select(question: _Question, room: int, *, around: int) -> Selection:
     """Consider the first few candidates, and more if those do not yield k passages; with MMR all of
-    them, because any may come next. Inside namespace()."""
+    them, because any may come next."""
+    request, candidates, rows = question.request, question.candidates, question.rows
     looked_at = len(candidates) if request.mmr_lambda < 1 else _likely(candidates, request)
-    form = FORMATS[request.context_format]
-    room = token_budget(request) - form.frame_tokens(count_tokens)
-    rows: dict[uuid.UUID, StoredChunk] = {}
-    overheads: dict[uuid.UUID, int] = {}
     while True:
         likely = candidates[:looked_at]
-        new = fetch_rows([c.chunk_id for c in likely if c.chunk_id not in rows])
-        rows |= new
+        question.fetch(likely)
+        for candidate in likely:
+            candidate.dropped = ""  # by an earlier attempt
         likely = _said(likely, rows, request)
-        overheads |= _overheads(new, form, count_tokens)
         picks, dropped = diversify(
             likely,
             rows,
-            has_duplicate=NearDuplicates(likely, rows, vectors).any_among,
-            vectors=vectors,
+            has_duplicate=NearDuplicates(likely, rows, question.vectors).any_among,
+            vectors=question.vectors,
             k=request.k,
             max_per_document=request.max_per_document,
             mmr_lambda=request.mmr_lambda,
-            budget=Budget(room, overheads),
-            merging=merging_for(request.around),
+            budget=Budget(room, question.overheads),
+            merging=merging_for(around),
         )
         is_spent = any(candidate.dropped == "token_budget" for candidate in dropped)
         if len(picks) == request.k or is_spent or looked_at >= len(candidates):
@@ -64,8 +121,8 @@ def select(
         looked_at *= 3
     if request.expand == "section":
         widen(picks, rows)
-    if request.around:
-        widen_by_turns(picks, rows, request.around)
+    if around:
+        widen_by_turns(picks, rows, around)
     return Selection(picks, dropped, rows)
 
 

@@ -1,1 +1,2 @@
-"""The trained models of the reranker `learned`, one for each namespace, behind the tenant wall."""
+"""What a namespace has learned: the trained models of the reranker `learned`, and the boost from
+feedback on similar questions."""

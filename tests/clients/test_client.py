@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from ragsite_client import (
+    ApiError,
     AsyncClient,
     Client,
     Delta,
     Finished,
     InvalidRequest,
+    NewFact,
     NewTurn,
     NotAuthenticated,
     NotFound,
@@ -200,3 +202,60 @@ def test_the_asynchronous_client_does_the_same(service: Service, kiln: str):
                 await client.document_text(result.document_id)
 
     asyncio.run(use())
+
+
+def test_facts_are_stated_found_corrected_and_erased(client: Client):
+    rome: NewFact = {
+        "subject": "Ada",
+        "predicate": "lives in",
+        "object": "Rome",
+        "user": "u-9",
+        "valid_from": "2024-01-01",
+        "statement_id": "f-1",
+    }
+    stated = client.state_fact(rome)
+    assert (stated.outcome, stated.fact.object) == ("created", "Rome")
+    assert client.state_fact(rome).outcome == "known"
+    moved: NewFact = {**rome, "object": "Oslo", "valid_from": "2025-01-01", "statement_id": "f-2"}
+    likes: NewFact = {"subject": "Ada", "predicate": "likes", "object": {"tea": 2}, "user": "u-9"}
+    oslo, tea = client.state_facts([moved, likes])
+    assert [str(each) for each in oslo.closed] == [str(stated.fact.id)]
+    (found,) = client.search_facts("Where does Ada live?", user="u-9", k=1).results
+    assert found.object == "Oslo"
+    assert found.score == pytest.approx(found.relevance * found.certainty, abs=0.01)
+    assert len(client.search_facts(user="u-9").results) == 2
+    assert client.search_facts().results
+    assert [each.object for each in client.fact_history("Ada", predicate="lives in")] == [
+        "Rome",
+        "Oslo",
+    ]
+    held = list(client.facts(subject="Ada", as_of="2024-06-01"))
+    assert [each.object for each in held] == ["Rome"]
+    assert client.confirm_fact(str(tea.fact.id), source_uri="chat:1").outcome == "confirmed"
+    assert client.change_fact(str(tea.fact.id), certainty=0.4, tags=["taste"]).certainty == 0.4
+    assert client.fact(str(tea.fact.id)).tags == ["taste"]
+    assert client.retract_fact(str(tea.fact.id)).retracted_at
+    receipt = client.erase_facts(user="u-9")
+    assert receipt.facts == 3
+    assert list(client.facts(subject="Ada")) == []
+
+
+def test_facts_in_asynchronous_code(client: Client, service: Service):
+    fact: NewFact = {"subject": "Bo", "predicate": "speaks", "object": "Danish", "user": "u-8"}
+
+    async def tell() -> list[str]:
+        async with AsyncClient(service.url, service.key) as other:
+            await other.state_fact(fact)
+            assert (await other.search_facts("What does Bo speak?", user="u-8")).results
+            listed = [each.text async for each in other.facts(user="u-8")]
+            await other.erase_facts(subject="Bo")
+            return listed
+
+    (text,) = asyncio.run(tell())
+    assert "Bo speaks Danish" in text
+
+
+def test_without_a_language_model_proposals_are_refused(client: Client):
+    with pytest.raises(ApiError) as refused:
+        client.propose_facts("Ada lives in Oslo.")
+    assert refused.value.code == "model_not_configured"

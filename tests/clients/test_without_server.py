@@ -15,6 +15,7 @@ from ragsite_client import (
     Delta,
     Failed,
     InvalidRequest,
+    NewFact,
     RagsiteError,
     RateLimited,
     StreamBroken,
@@ -43,7 +44,7 @@ HIT = {
     "fact": None,
     "content": "Heat",
     "relevance": 1,
-    "scores": {"vector": 0.5, "lexical": 1, "fused": 1, "rerank": None, "final": 1},
+    "scores": {"vector": 0.5, "lexical": 1, "fused": 1, "rerank": None, "boost": None, "final": 1},
     "ranks": {"vector": 1, "lexical": 1, "fused": 1, "rerank": None},
     "highlights": [],
     "merged_chunk_ids": [],
@@ -126,6 +127,7 @@ def test_other_refusals_are_raised(answers: list[Any], tries: int):
     assert raised.value.request_id == "r-1"  # type: ignore[attr-defined]
 
 
+FACT: NewFact = {"subject": "Ada", "predicate": "lives in", "object": "Oslo"}
 ACTS: dict[str, Callable[[Client], Any]] = {
     "query": lambda client: client.query("q"),
     "document": lambda client: client.document("d"),
@@ -134,8 +136,14 @@ ACTS: dict[str, Callable[[Client], Any]] = {
     "answer": lambda client: client.answer("q"),
     "delete": lambda client: client.delete_document("d"),
     "feedback": lambda client: client.feedback(query_id="q", useful=True),
+    "state": lambda client: client.state_fact(FACT),
+    "state by id": lambda client: client.state_fact({**FACT, "statement_id": "1"}),
+    "find facts": lambda client: client.search_facts("q"),
+    "retract": lambda client: client.retract_fact("f"),
+    "propose": lambda client: client.propose_facts("text"),
+    "erase": lambda client: client.erase_facts(subject="Ada"),
 }
-HARMLESS = {"query", "document", "ingest", "upload"}
+HARMLESS = {"query", "document", "ingest", "upload", "state by id", "find facts"}
 
 
 @pytest.mark.parametrize("act", sorted(ACTS))

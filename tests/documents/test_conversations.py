@@ -348,3 +348,35 @@ def test_turns_around_a_passage_are_shown_once(api: Api, work: Callable[[], int]
     many = recall(api, "remark", k=5, around=50)
     seen = [turn["turn"] for hit in many for turn in hit["chunk_metadata"]["turns"]]
     assert len(set(seen)) == 40
+
+
+def test_turns_fill_the_token_budget(api: Api, work: Callable[[], int]) -> None:
+    """Without `around`: as many turns as the budget has room for, up to whole sessions."""
+    for session in ("s1", "s2", "s3"):
+        words = "the beacon was lit" if session == "s2" else "a remark on the weather"
+        say(api, *(spoken(n, f"{words}, number {n}", session=session) for n in range(30)))
+    work()
+    question = {"query": "when was the beacon lit?", "k": 3}
+
+    def found(budget: int, **fields: Any) -> dict[str, Any]:
+        body = {**question, "token_budget": budget, **fields}
+        answer = api.post("memories/search", body)
+        assert answer.status == 200, answer.body
+        return dict(answer.body)
+
+    def turns_in(answer: dict[str, Any]) -> int:
+        return sum(len(hit["chunk_metadata"]["turns"]) for hit in answer["results"])
+
+    sizes = []
+    for budget in (400, 900, 100_000):
+        answer = found(budget)
+        assert answer["context"]["tokens"] <= budget
+        assert all(drop["reason"] != "token_budget" for drop in answer["diagnostics"]["dropped"])
+        sizes.append(turns_in(answer))
+    assert sizes[0] < sizes[1] < sizes[2] == 90  # in the end each session as a whole
+    assert len(found(100_000)["results"]) == 3
+    narrow = found(100_000, around=0)
+    assert turns_in(narrow) < sizes[2]
+    assert found(100_000, around=None)["results"] == found(100_000)["results"]
+    # Too small even for the passages alone: the best that fit.
+    assert 1 <= len(found(120)["results"]) < 3

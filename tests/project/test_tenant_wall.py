@@ -20,6 +20,7 @@ from documents.metering.language_models import book_usage
 from documents.models import Document, IndexProfile, Namespace, NamespaceAccess, Reindex
 from documents.profiles import profiles
 from evaluation.golden.curating import add_query, judge
+from evaluation.learning import votes
 from evaluation.models import GoldenSet
 from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import measure_now
@@ -229,6 +230,7 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
     chosen = [answer["results"][0]["chunk_id"]]
     said = {"query_id": answer["query_id"], "selected_chunk_ids": chosen, "useful": True}
     assert api.post("feedback", said).status == 201
+    assert votes.embed_questions(tenant.pk) == 1
     removed = api.upload(("gone.md", "# Gone")).body["results"][0]["document_id"]
     bulk_removal.request(tenant.pk, [uuid.UUID(removed)])
     with operator():

@@ -217,7 +217,7 @@ def test_explain_shows_raw_and_normalised_scores_ranks_words_filters_and_fate(li
     assert {term["term"] for term in told["terms"]} >= {"lamp", "boat", "bread"}
     assert all(term["weight"] > 0 for term in told["terms"])
     best = told["candidates"][0]
-    assert set(best["scores"]) == {"vector", "lexical", "fused", "rerank", "final"}
+    assert set(best["scores"]) == {"vector", "lexical", "fused", "rerank", "boost", "final"}
     normal = best["normalised"]
     assert best["scores"]["fused"] == pytest.approx((normal["vector"] + normal["lexical"]) / 2)
     assert best["ranks"]["fused"] == 1

@@ -64,7 +64,7 @@ def test_the_answer_has_every_field_of_the_contract(library: Api):
         "diagnostics",
     }
     hit = body["results"][0]
-    assert set(hit["scores"]) == {"vector", "lexical", "fused", "rerank", "final"}
+    assert set(hit["scores"]) == {"vector", "lexical", "fused", "rerank", "boost", "final"}
     assert set(hit["ranks"]) == {"vector", "lexical", "fused", "rerank"}
     diagnostics = body["diagnostics"]
     assert {"profile", "mode", "ann_k", "lexical_k", "reranker", "fallbacks", "cache"} < set(

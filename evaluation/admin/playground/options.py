@@ -37,6 +37,7 @@ class ConfigurationForm(forms.Form):
     rerank = forms.ChoiceField(required=False)
     fast = forms.BooleanField(required=False, label="Fast: auto never reranks")
     include_facts = forms.BooleanField(required=False, label="Facts among the passages")
+    feedback_boost = forms.BooleanField(required=False, label="Boost from feedback")
     min_relevance = forms.FloatField(required=False, label="Lowest relevance")
     max_per_document = forms.IntegerField(required=False, label="Most per document")
     mmr_lambda = forms.FloatField(required=False, label="MMR lambda")

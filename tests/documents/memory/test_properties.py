@@ -306,7 +306,7 @@ def test_writers_at_once_leave_what_their_statements_say(tenant: Namespace):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(300)
+        thread.join(1800)
     assert not failures
     model = Model()
     with namespace(tenant.pk):

@@ -2,9 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterator
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from ragsite.platform.backends import load_backend
 from tests.client import Api
@@ -104,3 +107,47 @@ def test_without_a_model_it_is_refused_and_so_is_what_is_no_text(api: Api):
     assert api.post("facts/propose", {"text": TEXT}).code == "model_not_configured"
     for body in ({}, {"text": "x", "document_id": "x"}):
         assert api.post("facts/propose", body).code == "invalid_request"
+
+
+def proposed_by(*arguments: str) -> dict[str, Any]:
+    out = StringIO()
+    call_command("propose_facts", *arguments, "--namespace=tenant", "--json", stdout=out)
+    return json.loads(out.getvalue())
+
+
+def test_the_command_proposes_from_a_file_and_from_documents(
+    api: Api, work: Callable[[], int], reader: Callable[[str], None], tmp_path: Path
+):
+    reader(json.dumps(LISTED))
+    path = tmp_path / "people.txt"
+    path.write_text(TEXT)
+    of_file = proposed_by(str(path), "--user=u-1")
+    assert of_file["dropped"] == 3
+    (one,) = of_file["results"]
+    assert (one["outcome"], one["fact"]["source_uri"]) == ("proposed", "people.txt")
+    assert one["fact"]["user"] == "u-1"
+    document_id = api.upload(("people.md", TEXT)).body["results"][0]["document_id"]
+    work()
+    (other,) = proposed_by("--document=upload:people.md")["results"]
+    assert other["fact"]["provenance"]["document_id"] == document_id
+    (known,) = proposed_by(f"--document={document_id}")["results"]
+    assert (known["outcome"], known["fact"]["id"]) == ("known", other["fact"]["id"])
+    assert len(api.get("facts?status=proposed").body["results"]) == 2
+    out = StringIO()
+    call_command("propose_facts", str(path), "--namespace=tenant", stdout=out)
+    assert "Ann lives in Rome" in out.getvalue()
+    assert "3 left out" in out.getvalue()
+
+
+def test_the_command_says_what_is_wrong(api: Api, tmp_path: Path):
+    path = tmp_path / "people.txt"
+    path.write_text(TEXT)
+    for arguments, message in (
+        ([], "either"),
+        ([str(path), "--document=x"], "either"),
+        (["--document=upload:nothing.md"], "no document"),
+        ([str(tmp_path / "missing.txt")], "cannot be read"),
+        ([str(path)], "language model"),
+    ):
+        with pytest.raises(CommandError, match=message):
+            call_command("propose_facts", *arguments, "--namespace=tenant", stdout=StringIO())

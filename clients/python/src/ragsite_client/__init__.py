@@ -23,14 +23,17 @@ from .models import (
     Answer,
     AnswerCitation,
     Document,
+    Fact,
+    FactSearchResult,
     Hit,
     IngestAnswer,
     Job,
     QueryAnswer,
     Remembered,
+    Stated,
     Turn,
 )
-from .options import NewTurn
+from .options import NewFact, NewTurn
 from .streams import AnswerStream, AsyncAnswerStream
 
 __all__ = [
@@ -47,12 +50,15 @@ __all__ = [
     "ConnectionFailed",
     "Delta",
     "Document",
+    "Fact",
+    "FactSearchResult",
     "Failed",
     "Finished",
     "Hit",
     "IngestAnswer",
     "InvalidRequest",
     "Job",
+    "NewFact",
     "NewTurn",
     "NotAuthenticated",
     "NotFound",
@@ -63,6 +69,7 @@ __all__ = [
     "Remembered",
     "ServerError",
     "Sources",
+    "Stated",
     "StreamBroken",
     "TimedOut",
     "Turn",

@@ -12,18 +12,25 @@ from .errors import UnexpectedResponse, error_of
 from .models import (
     Answer,
     Document,
+    ErasureReceipt,
+    Fact,
+    FactSearchResult,
     Feedback,
+    History,
     IngestAnswer,
     Job,
+    Proposals,
     QueryAnswer,
     Remembered,
     Removal,
+    Stated,
+    StatedList,
     Text,
     Turn,
     TurnErasure,
     Usage,
 )
-from .options import NewTurn, TextDocument
+from .options import NewFact, NewTurn, TextDocument
 from .settings import Settings
 from .uploads import Upload
 
@@ -202,3 +209,76 @@ def delete_turn(turn_id: str) -> Call[TurnErasure]:
 def delete_session(session: str, user: str | None) -> Call[TurnErasure]:
     params = {"session": session} if user is None else {"session": session, "user": user}
     return Call("DELETE", "memories", TurnErasure.model_validate, params=params)
+
+
+def state_facts(facts: Sequence[NewFact]) -> Call[StatedList]:
+    """Repeatable if each has an id: without one, the same again would confirm it."""
+    return Call(
+        *("POST", "facts", StatedList.model_validate),
+        json={"facts": list(facts)},
+        is_repeatable=all(fact.get("statement_id") for fact in facts),
+    )
+
+
+def facts(filters: dict[str, str | None], cursor: str) -> Call[Page[Fact]]:
+    params = {name: value for name, value in filters.items() if value is not None}
+    if cursor:
+        params["cursor"] = cursor
+    return Call("GET", "facts", _page_of(Fact), params=params, is_repeatable=True)
+
+
+def fact(fact_id: str) -> Call[Fact]:
+    return Call("GET", _path("facts", fact_id), Fact.model_validate, is_repeatable=True)
+
+
+def fact_history(subject: str, further: dict[str, str | None]) -> Call[list[Fact]]:
+    given = {name: value for name, value in further.items() if value is not None}
+    return Call(
+        *("GET", "facts/history", lambda data: History.model_validate(data).results),
+        params={"subject": subject, **given},
+        is_repeatable=True,
+    )
+
+
+def search_facts(text: str | None, options: Any) -> Call[FactSearchResult]:
+    body = {**({} if text is None else {"query": text}), **options}
+    return Call(
+        *("POST", "facts/search", FactSearchResult.model_validate), json=body, is_repeatable=True
+    )
+
+
+def change_fact(fact_id: str, changes: Any) -> Call[Fact]:
+    """Repeatable: it sets values."""
+    path = _path("facts", fact_id)
+    return Call("PATCH", path, Fact.model_validate, json=dict(changes), is_repeatable=True)
+
+
+def confirm_fact(fact_id: str, certainty: float, source_uri: str) -> Call[Stated]:
+    body = {"certainty": certainty, "source_uri": source_uri}
+    return Call("POST", _path("facts", fact_id, "confirm"), Stated.model_validate, json=body)
+
+
+def retract_fact(fact_id: str) -> Call[Fact]:
+    return Call("POST", _path("facts", fact_id, "retract"), Fact.model_validate)
+
+
+def approve_fact(fact_id: str) -> Call[Stated]:
+    return Call("POST", _path("facts", fact_id, "approve"), Stated.model_validate)
+
+
+def reject_fact(fact_id: str) -> Call[Fact]:
+    return Call("POST", _path("facts", fact_id, "reject"), Fact.model_validate)
+
+
+def propose_facts(text: str | None, options: Any) -> Call[Proposals]:
+    """Never repeated by itself: a language model may have been paid."""
+    body = {**({} if text is None else {"text": text}), **options}
+    return Call(
+        *("POST", "facts/propose", Proposals.model_validate),
+        json=body,
+        extra_seconds=ANSWER_SECONDS,
+    )
+
+
+def erase_facts(selection: Any) -> Call[ErasureReceipt]:
+    return Call("POST", "facts/erase", ErasureReceipt.model_validate, json=dict(selection))

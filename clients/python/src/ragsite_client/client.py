@@ -15,12 +15,17 @@ from .ingestion import IngestOptions, brought_up_to_date, server_wait, unfinishe
 from .models import (
     Answer,
     Document,
+    ErasureReceipt,
+    Fact,
+    FactSearchResult,
     Feedback,
     IngestAnswer,
     Job,
+    Proposals,
     QueryAnswer,
     Remembered,
     Removal,
+    Stated,
     Text,
     Turn,
     TurnErasure,
@@ -28,9 +33,14 @@ from .models import (
 )
 from .options import (
     AnswerOptions,
+    FactChanges,
+    FactOptions,
+    FactSelection,
     FeedbackOptions,
     MemoryOptions,
+    NewFact,
     NewTurn,
+    ProposingOptions,
     QueryOptions,
     TextDocument,
 )
@@ -212,6 +222,77 @@ class Client:
 
     def delete_session(self, session: str, *, user: str | None = None) -> TurnErasure:
         return self._run(calls.delete_session(session, user))
+
+    def state_fact(self, fact: NewFact) -> Stated:
+        """State what holds. The same again confirms it; a `statement_id` makes it harmless to
+        repeat."""
+        return self.state_facts([fact])[0]
+
+    def state_facts(self, facts: Sequence[NewFact]) -> list[Stated]:
+        """All are stored, or none; what became of each, in their order."""
+        return self._run(calls.state_facts(facts)).results
+
+    def search_facts(
+        self, query: str | None = None, **options: Unpack[FactOptions]
+    ) -> FactSearchResult:
+        """Facts by relevance × certainty × decay; without a query all in the scope."""
+        return self._run(calls.search_facts(query, options))
+
+    def facts(
+        self,
+        *,
+        subject: str | None = None,
+        predicate: str | None = None,
+        user: str | None = None,
+        tag: str | None = None,
+        status: str | None = None,
+        as_of: str | None = None,
+        known_at: str | None = None,
+    ) -> Iterator[Fact]:
+        """All facts, fetched page by page. `as_of`: only what holds then, such as `now`."""
+        filters = {"subject": subject, "predicate": predicate, "user": user, "tag": tag}
+        filters |= {"status": status, "as_of": as_of, "known_at": known_at, "limit": "200"}
+        cursor, is_first = "", True
+        while cursor or is_first:
+            page = self._run(calls.facts(filters, cursor))
+            yield from page.results
+            cursor, is_first = page.cursor, False
+
+    def fact(self, fact_id: str) -> Fact:
+        return self._run(calls.fact(fact_id))
+
+    def fact_history(
+        self, subject: str, *, predicate: str | None = None, user: str | None = None
+    ) -> list[Fact]:
+        """All that was ever held about a subject, in order of validity."""
+        return self._run(calls.fact_history(subject, {"predicate": predicate, "user": user}))
+
+    def change_fact(self, fact_id: str, **changes: Unpack[FactChanges]) -> Fact:
+        """Correct certainty, tags, source or validity by hand."""
+        return self._run(calls.change_fact(fact_id, changes))
+
+    def confirm_fact(self, fact_id: str, *, certainty: float = 1.0, source_uri: str = "") -> Stated:
+        return self._run(calls.confirm_fact(fact_id, certainty, source_uri))
+
+    def retract_fact(self, fact_id: str) -> Fact:
+        """It was wrong: it is found no more, and stays in the history."""
+        return self._run(calls.retract_fact(fact_id))
+
+    def propose_facts(
+        self, text: str | None = None, **options: Unpack[ProposingOptions]
+    ) -> Proposals:
+        """Let a language model read facts in a text or a `document_id`; they wait for approval."""
+        return self._run(calls.propose_facts(text, options))
+
+    def approve_fact(self, fact_id: str) -> Stated:
+        return self._run(calls.approve_fact(fact_id))
+
+    def reject_fact(self, fact_id: str) -> Fact:
+        return self._run(calls.reject_fact(fact_id))
+
+    def erase_facts(self, **selection: Unpack[FactSelection]) -> ErasureReceipt:
+        """Forget for good, by exactly one of `ids`, `subject`, `user` or `source_uri`."""
+        return self._run(calls.erase_facts(selection))
 
     def feedback(self, **fields: Unpack[FeedbackOptions]) -> Feedback:
         """Of a `query_id`: `useful`, `selected_chunk_ids` or `comment`."""

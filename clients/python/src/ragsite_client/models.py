@@ -1,11 +1,11 @@
 """What the API answers. Fields that a newer server adds are kept."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 79c813de9380eaaf.
+# Made by generate.py, not by hand. Schema 32ed0fbc1023a272.
 
-from pydantic import BaseModel, ConfigDict, RootModel
+from pydantic import BaseModel, ConfigDict
 from datetime import datetime
-from typing import Any, Optional, Union
+from typing import Any
 
 
 class AnswerSentence(BaseModel):
@@ -96,6 +96,24 @@ class Dropped(BaseModel):
     reason: str
 
 
+class ErasureReceipt(BaseModel):
+    """
+    How much was erased; nothing of what it was.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    selected_by: str
+    facts: int
+    statements: int
+    vectors: int
+    past_states: int
+    queries: int
+    created_at: datetime
+
+
 class FactScore(BaseModel):
     model_config = ConfigDict(
         extra="allow",
@@ -142,14 +160,6 @@ class Heading(BaseModel):
     title: str
     start: int
     end: int
-
-
-class JsonValue(
-    RootModel[
-        Union[bool | float | None, str, list[Optional["JsonValue"]], dict[str, Any]]
-    ]
-):
-    root: Union[bool | float | None, str, list[Optional["JsonValue"]], dict[str, Any]]
 
 
 class LanguageModelUsage(BaseModel):
@@ -270,7 +280,14 @@ class Scores(BaseModel):
     """
     fused: float
     rerank: float | None
+    boost: float | None
+    """
+    What feedback adds (`feedback_boost`); null: nothing.
+    """
     final: float
+    """
+    `rerank`, else `fused`, plus `boost`.
+    """
 
 
 class Span(BaseModel):
@@ -296,6 +313,30 @@ class StatedValue(BaseModel):
     document_id: str | None
     span: Span
     as_of: datetime | None
+
+
+class StatementShape(BaseModel):
+    """
+    A provenance: who stated the fact, when, and where it is written.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    kind: str
+    """
+    client, passage, turn, confirmation, correction; row, of a table's row.
+    """
+    stated_at: datetime
+    certainty: float
+    valid_from: datetime | None
+    valid_to: datetime | None
+    source_uri: str
+    document_id: str | None
+    version: int | None
+    span: Span | None
+    conversation_id: str | None
+    turn_id: str | None
 
 
 class Term(BaseModel):
@@ -415,6 +456,30 @@ class Verification(BaseModel):
     verifier: str
 
 
+class Vote(BaseModel):
+    """
+    A piece of feedback that moves the candidate.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    feedback_id: str
+    similarity: float
+    """
+    Of its question to this one; 1: the same.
+    """
+    age_days: float
+    value: float
+    """
+    1: useful, 0.5: selected, -1: not useful.
+    """
+    strength: float
+    """
+    What it counts here.
+    """
+
+
 class Candidate(BaseModel):
     model_config = ConfigDict(
         extra="allow",
@@ -430,6 +495,10 @@ class Candidate(BaseModel):
     support: float | None
     """
     Mean score of the most similar candidates; null if not used.
+    """
+    votes: list[Vote]
+    """
+    What `scores.boost` is made of.
     """
     ranks: Ranks
     terms: list[Term]
@@ -581,6 +650,20 @@ class Job(BaseModel):
     finished_at: datetime | None
 
 
+class Provenance(BaseModel):
+    """
+    Position of the source: `text[start:end]` of that version's text.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    document_id: str
+    version: int
+    span: Span
+    source_uri: str
+
+
 class Result(BaseModel):
     model_config = ConfigDict(
         extra="allow",
@@ -669,6 +752,56 @@ class AnswerDiagnostics(BaseModel):
     """
 
 
+class Fact(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    text: str
+    """
+    The fact as a sentence.
+    """
+    subject: str
+    predicate: str
+    object: Any
+    certainty: float
+    tags: list[str]
+    user: str
+    """
+    Whose memory it is; blank: nobody's in particular.
+    """
+    status: str
+    """
+    approved, proposed or rejected.
+    """
+    source: str
+    """
+    stated, row or model.
+    """
+    source_uri: str
+    valid_from: datetime | None
+    """
+    Null: since ever.
+    """
+    valid_to: datetime | None
+    """
+    From then on it holds no more; null: open.
+    """
+    recorded_at: datetime
+    retracted_at: datetime | None
+    superseded_by: str | None
+    """
+    Of a fact that merged into another or was corrected by it.
+    """
+    last_verified_at: datetime
+    confirmations: int
+    provenance: Provenance | None
+    """
+    The first place in a document where it is written.
+    """
+    provenances: list[StatementShape]
+
+
 class FactNote(BaseModel):
     """
     A fact from memory among the passages: what it says, and how far it can be trusted.
@@ -680,7 +813,7 @@ class FactNote(BaseModel):
     id: str
     subject: str
     predicate: str
-    object: JsonValue | None
+    object: Any
     user: str
     certainty: float
     decay: float
@@ -719,6 +852,73 @@ class Feedback(BaseModel):
     comment: str
     request_id: str
     created_at: datetime
+
+
+class FoundFact(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    text: str
+    """
+    The fact as a sentence.
+    """
+    subject: str
+    predicate: str
+    object: Any
+    certainty: float
+    tags: list[str]
+    user: str
+    """
+    Whose memory it is; blank: nobody's in particular.
+    """
+    status: str
+    """
+    approved, proposed or rejected.
+    """
+    source: str
+    """
+    stated, row or model.
+    """
+    source_uri: str
+    valid_from: datetime | None
+    """
+    Null: since ever.
+    """
+    valid_to: datetime | None
+    """
+    From then on it holds no more; null: open.
+    """
+    recorded_at: datetime
+    retracted_at: datetime | None
+    superseded_by: str | None
+    """
+    Of a fact that merged into another or was corrected by it.
+    """
+    last_verified_at: datetime
+    confirmations: int
+    provenance: Provenance | None
+    """
+    The first place in a document where it is written.
+    """
+    provenances: list[StatementShape]
+    score: float
+    relevance: float
+    same_in_tables: list[str]
+    """
+    Facts of tables' rows that say the same.
+    """
+    explanation: FactScore | None = None
+    """
+    With `explain`.
+    """
+
+
+class History(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    results: list[Fact]
 
 
 class Hit(BaseModel):
@@ -891,6 +1091,32 @@ class Source(BaseModel):
     """
 
 
+class Stated(BaseModel):
+    """
+    What became of a statement.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    outcome: str
+    """
+    `confirmed`: it was held already and is more certain now. `known`: this very statement was made before.
+    """
+    closed: list[str]
+    """
+    Facts that ended because of it.
+    """
+    fact: Fact
+
+
+class StatedList(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    results: list[Stated]
+
+
 class AnswerCitation(BaseModel):
     """
     `cited_text` equals the text of the document's version (`GET /documents/{id}/text`) from
@@ -997,6 +1223,26 @@ class Citation(BaseModel):
     """
 
 
+class FactSearchResult(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    query: str
+    results: list[FoundFact]
+    fallbacks: list[str]
+
+
+class Proposals(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    results: list[Stated]
+    dropped: int
+    """
+    What the model listed without an exact quote from the text.
+    """
+
+
 class QueryAnswer(BaseModel):
     model_config = ConfigDict(
         extra="allow",
@@ -1066,6 +1312,3 @@ class Answer(BaseModel):
     With `verify`.
     """
     diagnostics: AnswerDiagnostics
-
-
-JsonValue.model_rebuild()

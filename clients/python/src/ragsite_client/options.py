@@ -1,7 +1,7 @@
 """What the API is asked, as typed dictionaries."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 8abec4cde335924a.
+# Made by generate.py, not by hand. Schema 8e7ee0d938817af5.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -41,6 +41,19 @@ class Chunking(TypedDict):
     """
     How much of the previous chunk is repeated, in the same unit; less than half the size.
     """
+
+
+class FactSelection(TypedDict):
+    ids: NotRequired[list[str]]
+    subject: NotRequired[str]
+    """
+    All that is stated about it, and all that names it as its object.
+    """
+    user: NotRequired[str]
+    """
+    Everything in this user's memory.
+    """
+    source_uri: NotRequired[str]
 
 
 class Tags(TypedDict):
@@ -149,9 +162,111 @@ class NewTurn(TypedDict):
     """
 
 
+class FactChanges(TypedDict):
+    certainty: NotRequired[float]
+    tags: NotRequired[list[str]]
+    source_uri: NotRequired[str]
+    valid_from: NotRequired[str | None]
+    """
+    null: since ever.
+    """
+    valid_to: NotRequired[str | None]
+    """
+    null: open again.
+    """
+
+
+class ProposingOptions(TypedDict):
+    document_id: NotRequired[str]
+    """
+    Its first 20,000 characters are read.
+    """
+    model: NotRequired[str]
+    """
+    A language model's alias; default as in /answer.
+    """
+    user: NotRequired[str]
+    source_uri: NotRequired[str]
+    """
+    Of a text. A document has its own.
+    """
+
+
+class NewFact(TypedDict):
+    subject: str
+    predicate: str
+    """
+    Such as `works at` or `works_at`.
+    """
+    object: Any
+    """
+    Any JSON value.
+    """
+    certainty: NotRequired[float]
+    user: NotRequired[str]
+    """
+    Whose memory it belongs to.
+    """
+    tags: NotRequired[list[str]]
+    source_uri: NotRequired[str]
+    """
+    Where it comes from.
+    """
+    valid_from: NotRequired[str | None]
+    """
+    Since when it holds. Left out: since now; null: since ever.
+    """
+    valid_to: NotRequired[str | None]
+    """
+    Until when it holds; null: open.
+    """
+    turn_id: NotRequired[str | None]
+    """
+    The turn of a conversation (`/memories`) that says it. `user` and `valid_from`, where they are left out, are the turn's.
+    """
+    statement_id: NotRequired[str]
+    """
+    Your own id of this statement: sent again, it changes nothing.
+    """
+
+
 class Weights(TypedDict):
     semantic: float
     lexical: float
+
+
+class FactOptions(TypedDict):
+    subjects: NotRequired[list[str]]
+    """
+    Any of these, in any of their forms.
+    """
+    predicates: NotRequired[list[str]]
+    """
+    Any of these, likewise.
+    """
+    tags: NotRequired[list[str]]
+    """
+    All of these.
+    """
+    user: NotRequired[str | None]
+    """
+    This user's and those of nobody in particular; left out: everybody's.
+    """
+    as_of: NotRequired[str | None]
+    """
+    What held at this moment; left out: now.
+    """
+    known_at: NotRequired[str | None]
+    """
+    As it was known at this moment; without `as_of` also what held then.
+    """
+    k: NotRequired[int]
+    mode: NotRequired[Literal["hybrid", "semantic", "lexical"]]
+    min_relevance: NotRequired[float]
+    explain: NotRequired[bool]
+    """
+    Say what each score is made of.
+    """
 
 
 class FeedbackOptions(TypedDict):
@@ -233,6 +348,10 @@ class MemoryOptions(TypedDict):
     """
     Put facts from memory among the passages: true, or an object that says which (subjects, predicates, tags, user, as_of, known_at). `filters` are for passages alone.
     """
+    feedback_boost: NotRequired[bool]
+    """
+    Let feedback on similar questions move passages a little (docs/feedback.md).
+    """
     explain: NotRequired[bool]
     """
     List every candidate with its scores and the reason if it was dropped.
@@ -253,9 +372,9 @@ class MemoryOptions(TypedDict):
     """
     Only passages in which one of these speaks, by name.
     """
-    around: NotRequired[int]
+    around: NotRequired[int | None]
     """
-    Turns to show before and after the turns that were found, of the same day.
+    Turns to show before and after the turns that were found, of the same day. Left out: as many as the token budget has room for.
     """
     date_range: NotRequired[list[str | None]]
     """
@@ -327,6 +446,10 @@ class QueryOptions(TypedDict):
     """
     Put facts from memory among the passages: true, or an object that says which (subjects, predicates, tags, user, as_of, known_at). `filters` are for passages alone.
     """
+    feedback_boost: NotRequired[bool]
+    """
+    Let feedback on similar questions move passages a little (docs/feedback.md).
+    """
     explain: NotRequired[bool]
     """
     List every candidate with its scores and the reason if it was dropped.
@@ -391,6 +514,10 @@ class AnswerOptions(TypedDict):
     include_facts: NotRequired[bool | IncludeFacts]
     """
     Put facts from memory among the passages: true, or an object that says which (subjects, predicates, tags, user, as_of, known_at). `filters` are for passages alone.
+    """
+    feedback_boost: NotRequired[bool]
+    """
+    Let feedback on similar questions move passages a little (docs/feedback.md).
     """
     explain: NotRequired[bool]
     """

@@ -6,9 +6,10 @@ from types import MappingProxyType
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.widgets import AdminSplitDateTime
+from django.contrib.admin.widgets import AdminSplitDateTime, RelatedFieldWidgetWrapper
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import DateTimeField, Model
+from django.db.models import DateTimeField, ForeignKey, Model
+from django.forms.formsets import DELETION_FIELD_NAME
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
 
@@ -52,9 +53,13 @@ class Titled:
         return super().change_view(request, object_id, form_url, context)  # type: ignore[misc]
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """A moment has two inputs, and Django labels neither."""
+        """A moment has two inputs, and Django labels neither. Choices are plain selects."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)  # type: ignore[misc]
-        if field is not None and isinstance(field.widget, AdminSplitDateTime):
+        if field is None:
+            return None
+        if isinstance(db_field, ForeignKey) and isinstance(field.widget, RelatedFieldWidgetWrapper):
+            field.widget = field.widget.widget  # without buttons that open other forms in windows
+        if isinstance(field.widget, AdminSplitDateTime):
             for part, name in zip(field.widget.widgets, ("date", "time"), strict=True):
                 part.attrs["aria-label"] = f"{capfirst(db_field.verbose_name)}, {name}"
         return field
@@ -86,3 +91,15 @@ class NamedCells:
         if field is not None:
             field.widget.attrs.setdefault("aria-label", capfirst(db_field.verbose_name))
         return field
+
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        """The box that deletes a row is named, too."""
+        formset: Any = super().get_formset(request, obj, **kwargs)  # type: ignore[misc]
+
+        class Named(formset):  # type: ignore[misc]
+            def add_fields(self, form: Any, index: int | None) -> None:
+                super().add_fields(form, index)
+                if box := form.fields.get(DELETION_FIELD_NAME):
+                    box.widget.attrs["aria-label"] = "Delete this row"
+
+        return Named

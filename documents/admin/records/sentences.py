@@ -11,9 +11,11 @@ _WHOLE = {
     "backup.make": "made a backup",
     "backup.restore": "restored a backup",
     "namespace.view_all": "looked at all namespaces",
+    "verify.repair": "repaired what an audit had found",
 }
 _VERBS = {
     "add": "added",
+    "approve": "approved",
     "assign": "assigned",
     "cancel": "cancelled",
     "change": "changed",
@@ -21,12 +23,19 @@ _VERBS = {
     "delete": "deleted",
     "delete_many": "deleted",
     "deleted": "finished deleting",
+    "erase": "erased",
     "export": "exported",
     "import": "imported",
+    "install": "installed",
+    "move_in": "took over",
+    "move_out": "moved away",
     "reindex": "indexed again:",
+    "reject": "rejected",
     "remove": "removed",
     "rename": "renamed",
+    "retract": "retracted",
     "revoke": "revoked",
+    "set": "set",
     "unlock": "unlocked",
 }
 _OF_ROWS = ("deleted", "export", "import")

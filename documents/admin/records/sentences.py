@@ -26,6 +26,7 @@ _VERBS = {
     "erase": "erased",
     "export": "exported",
     "import": "imported",
+    "ingest": "took in",
     "install": "installed",
     "move_in": "took over",
     "move_out": "moved away",
@@ -39,6 +40,7 @@ _VERBS = {
     "unlock": "unlocked",
 }
 _OF_ROWS = ("deleted", "export", "import")
+_INTO = {"add": "to", "remove": "from"}
 _NOUNS = {
     "apikey": "API key",
     "evaluationrun": "run",
@@ -75,6 +77,8 @@ def deed(action: str, *, count: int = 1, label: str = "") -> str:
         return f"{action}: {label}" if label else action
     if kind == "namespace" and verb in _OF_ROWS:  # they count the rows of one namespace
         return f"{_VERBS[verb]} the namespace “{label}”, {plural(count, 'row')}"
+    if kind == "collection" and verb in _INTO:
+        return f"{_VERBS[verb]} documents {_INTO[verb]} the collection “{label}”"
     noun = _NOUNS.get(kind, kind.replace("_", " "))
     if count == 1 and label:
         return f"{_VERBS[verb]} the {noun} “{label}”"

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from documents.models import Document, Namespace, NamespaceUsage
 from documents.pages.frame import frame
+from documents.pages.library.listing import SHOWN_FIELDS, row_of
 from documents.pages.links import SharedVia, base_url_of, passage_url
 from documents.pages.people import (
     chosen_namespace,
@@ -50,21 +51,13 @@ def _first_look(chosen: Namespace) -> dict[str, Any]:
     """What there is to ask about: how many documents, and the titles of some new ones."""
     with namespace(chosen.pk):
         usage = NamespaceUsage.objects.filter(namespace=chosen).first()
-        newest = Document.objects.only("namespace_id", "title", "source_uri", "live_version")
+        newest = Document.objects.only(*SHOWN_FIELDS)
         newest = newest.order_by("-created_at", "-id")[:LOOKED_AT]
         readable = [document for document in newest if document.live_version][:SHOWN]
     return {
         "document_count": usage.documents if usage else 0,
-        "newest": [{"title": str(document), "url": _address_of(document)} for document in readable],
+        "newest": [{"title": str(each), "url": row_of(each)["url"]} for each in readable],
     }
-
-
-def _address_of(document: Document) -> str:
-    return passage_url(
-        namespace_id=document.namespace_id,
-        document_id=document.pk,
-        version=document.live_version,
-    )
 
 
 @json_view

@@ -111,7 +111,7 @@ class NamedCells:
         """The box that deletes a row is named, too."""
         formset: Any = super().get_formset(request, obj, **kwargs)  # type: ignore[misc]
 
-        class Named(formset):  # type: ignore[misc]
+        class Named(formset):
             def add_fields(self, form: Any, index: int | None) -> None:
                 super().add_fields(form, index)
                 if box := form.fields.get(DELETION_FIELD_NAME):

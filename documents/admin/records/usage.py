@@ -31,15 +31,21 @@ def _month(row: Any) -> str:
     return f"{row.month:%B %Y}"
 
 
-TOKENS, COST = _number("tokens"), _number("cost", decimals=4)
+_COST = _number("cost", decimals=4)
+EMBEDDING: Any = (_month, "namespace", "model_identity", _number("tokens"), _COST)
+LANGUAGE_MODELS: Any = (
+    *EMBEDDING[:3],
+    _number("calls"),
+    _number("prompt_tokens"),
+    _number("completion_tokens"),
+    _COST,
+)
 
 
 @admin.register(EmbeddingUsage)
 class EmbeddingUsageAdmin(ReadOnlyAdmin):
-    list_display = (_month, "namespace", "model_identity", TOKENS, COST)
+    list_display = fields = readonly_fields = EMBEDDING
     list_filter = ("month", "namespace")
-    fields = list_display
-    readonly_fields = list_display
     list_select_related = ("namespace",)
     row_noun = "row"
     when_empty = WHEN_EMPTY
@@ -47,18 +53,8 @@ class EmbeddingUsageAdmin(ReadOnlyAdmin):
 
 @admin.register(LanguageModelUsage)
 class LanguageModelUsageAdmin(ReadOnlyAdmin):
-    list_display = (
-        _month,
-        "namespace",
-        "model_identity",
-        _number("calls"),
-        _number("prompt_tokens"),
-        _number("completion_tokens"),
-        COST,
-    )
+    list_display = fields = readonly_fields = LANGUAGE_MODELS
     list_filter = ("month", "namespace")
-    fields = list_display
-    readonly_fields = list_display
     list_select_related = ("namespace",)
     row_noun = "row"
     when_empty = WHEN_EMPTY

@@ -4,9 +4,9 @@ import uuid
 from datetime import datetime
 from typing import Any
 
-from documents.api.facts.requests import moment_in
 from documents.api.facts.shapes import fact_shapes
 from documents.memory import correcting
+from documents.memory.rules.moments import moment_in
 from documents.memory.rules.scope import FactScope
 from documents.memory.statements import UNSET, StatedFact
 from documents.memory.writing import remember

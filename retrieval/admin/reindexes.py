@@ -20,7 +20,7 @@ from documents.errors import IngestError
 from documents.models import Reindex
 from documents.reindex import switching
 from ragsite.web.markup import badge, progress_bar, when
-from retrieval import parity
+from retrieval.inspection import parity
 
 from . import reindex_page
 from .reindex_page import progress_of, time_left

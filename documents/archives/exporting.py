@@ -16,7 +16,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from documents.accounts import audit
 from documents.errors import IngestError
 from documents.intake import originals
-from documents.intake.put_off import BackupRunning, removals_put_off
+from documents.intake.deferred_removals import BackupRunning, removals_deferred
 from documents.models import IndexProfile, Namespace
 from documents.verification.checks import Progress
 from ragsite.database.tenancy import operator
@@ -56,7 +56,7 @@ def export_namespace(
     if tenant.deleting_since is not None:
         raise ArchiveFailed("The namespace is being deleted.")
     try:
-        with removals_put_off(), _snapshot(tenant.pk) as connection, writing(path) as archive:
+        with removals_deferred(), _snapshot(tenant.pk) as connection, writing(path) as archive:
             counts = _write(archive, connection, tenant, release, progress)
     except BackupRunning:
         raise ArchiveFailed("A backup or another export is being made: wait for it.") from None

@@ -56,13 +56,13 @@ def passage_page(request: HttpRequest, token: str, key: str = "") -> HttpRespons
         opening = open_document(request, token, key)
         context = _shown(opening, request.GET)
     except NotOpened as error:
-        return sorry(request, error.status, is_public=bool(key))
+        return refusal_page(request, error.status, is_public=bool(key))
     except RateLimited as error:
-        return sorry(request, error.status_code, is_public=True)
+        return refusal_page(request, error.status_code, is_public=True)
     return _page(request, "pages/passage.html", context)
 
 
-def sorry(request: HttpRequest, status: int, *, is_public: bool = False) -> HttpResponse:
+def refusal_page(request: HttpRequest, status: int, *, is_public: bool = False) -> HttpResponse:
     """A page that says why nothing is shown."""
     context = {
         "is_expired": status == GONE,

@@ -8,7 +8,7 @@ from itertools import islice
 
 from django.utils import timezone
 
-from documents.intake import originals, put_off, unowned
+from documents.intake import deferred_removals, originals, unowned
 from documents.intake.originals import OriginalLost, StorageUnavailable
 from documents.models import CONVERSATION_MEDIA_TYPE
 
@@ -141,7 +141,7 @@ def _unowned_below(folder: str) -> Iterator[str]:
 def _unowned(keys: list[str]) -> list[str]:
     owned = {row[0] for row in read(_OWNED, {"keys": keys})}
     old = [key for key in keys if key not in owned and _is_old(key)]
-    waiting = put_off.waiting(old) if old else set()
+    waiting = deferred_removals.waiting(old) if old else set()
     return [key for key in old if key not in waiting]
 
 

@@ -73,7 +73,7 @@ def export_namespace(
 
 @contextmanager
 def _snapshot(namespace_id: UUID) -> Iterator[BaseDatabaseWrapper]:
-    """Begin a transaction of the application role, which sees this namespace and no other."""
+    """Begin a transaction as the application role, which sees only this namespace."""
     connection = connections.create_connection("default")
     try:
         connection.set_autocommit(False)
@@ -146,7 +146,7 @@ def _described(profile: IndexProfile) -> dict[str, Any]:
 
 
 def _rows(connection: BaseDatabaseWrapper, table: ArchivedTable, profile: UUID) -> Iterator[bytes]:
-    """Yield a line of JSON for each row. Of passages and words, those of the active profile."""
+    """Yield one line of JSON per row; of passages and words only those of the active profile."""
     columns = ", ".join(f'"{column.name}"' for column in table.columns)
     condition, parameters = "", []
     if table.profile_column:

@@ -150,7 +150,7 @@ def _copy(item: dict[str, Any], path: Path) -> int | None:
 
 
 def _finish(folder: Path, target: Path, made: Manifest) -> None:
-    """Bring everything to the disk, then write the manifest, then rename."""
+    """Flush everything to disk, then write the manifest, then rename the folder."""
     os.sync()
     made.write(folder)
     if target.exists():

@@ -63,7 +63,7 @@ def passage_page(request: HttpRequest, token: str, key: str = "") -> HttpRespons
 
 
 def refusal_page(request: HttpRequest, status: int, *, is_public: bool = False) -> HttpResponse:
-    """A page that says why nothing is shown."""
+    """Return the page that says why nothing is shown."""
     context = {
         "is_expired": status == GONE,
         "is_busy": status not in (GONE, NOT_FOUND),
@@ -121,7 +121,7 @@ def shared_name(via: NamespaceLink | None) -> str:
 def _picture(
     version: DocumentVersion, pages: list[dict[str, Any]], page: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """Which page is shown as a picture, and its neighbours."""
+    """Return which page is shown as a picture, and its neighbours."""
     if page is None or not drawing.has_pictures(version):
         return {"shown_page": None}
     shown = int(page["number"])

@@ -1,4 +1,4 @@
-"""Every setting, read once from the environment or `.env`; `.env.example` explains each."""
+"""Every setting, read once from the environment (.env.example explains each). Imports no app."""
 
 import hashlib
 import hmac

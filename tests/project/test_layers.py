@@ -100,6 +100,16 @@ def test_pure_rooms_lead_to_nothing_of_the_framework(room: str) -> None:
     assert not leading_out
 
 
+def test_production_imports_no_benchmark() -> None:
+    assert not [
+        f"{module}: {name}"
+        for module in modules()
+        if not in_room(module, "evaluation.benchmarks")
+        for name in imports_of(module)
+        if in_room(name, "evaluation.benchmarks")
+    ]
+
+
 def test_there_are_no_circles() -> None:
     circles = [
         module
@@ -122,6 +132,14 @@ def test_no_folder_is_a_corridor() -> None:
 def test_every_room_says_what_it_is_for_and_may_import() -> None:
     silent = [package for package in packages() if "import" not in docstring_of(package).lower()]
     assert set(silent) <= {"documents.models"}  # which names the tables instead
+
+
+def test_every_room_is_on_the_map() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    in_every_app = ("admin", "models", "templatetags")
+    rooms = [package for package in packages() if package.count(".") == 1]
+    missing = [room for room in rooms if f"`{room.replace('.', '/')}/`" not in page]
+    assert not [room for room in missing if not room.endswith(in_every_app)]
 
 
 def test_pure_rooms_are_checked_as_by_mypy_strict() -> None:

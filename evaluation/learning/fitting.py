@@ -1,4 +1,4 @@
-"""Pairwise logistic regression by Newton's method. Plain numbers; knows no database.
+"""Pairwise logistic regression by Newton's method, without database.
 
 Each pair says that one passage answers a question better than another. It counts by what swapping
 the two would change in the discount of nDCG, as in LambdaRank: an error near the top matters more.
@@ -61,7 +61,7 @@ def _shares(group: PairedRows) -> _Matrix:
 
 
 def fused_order() -> _Matrix:
-    """The weights that keep the order as it is."""
+    """Return the weights that keep the fused order."""
     weights = np.zeros(len(FEATURES))
     weights[FEATURES.index("fused")] = 1.0
     return weights

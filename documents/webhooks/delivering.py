@@ -25,10 +25,10 @@ from documents.jobs.claims import Claim, LeaseLost
 from documents.models import WebhookDelivery, WebhookEndpoint
 from ragsite.database.tenancy import namespace
 from ragsite.platform import metrics
-from ragsite.platform.sealing import Unreadable
+from ragsite.platform.sealing import SealBroken
 
 from . import endpoints, events, signing
-from .sending import Outcome
+from .sending import SendOutcome
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ SLICE_SECONDS = 5.0  # per task; then other work gets its turn
 # Before the second, third … attempt: three days in all, as Standard Webhooks advises.
 DELAYS = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
 MAX_PAUSE = 600  # seconds that a failing endpoint as a whole is left alone
-UNREADABLE = Outcome(
+UNREADABLE = SendOutcome(
     error_code="secret_unreadable",
     error_message="The secret was sealed with another SECRET_KEY. Rotate the webhook's secret.",
 )
@@ -57,7 +57,7 @@ class DeliveryClaim(Claim):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class OutgoingEvent:
     """A claimed delivery, with all that sending it takes."""
 
     claim: DeliveryClaim
@@ -109,12 +109,12 @@ def _due() -> list[tuple[uuid.UUID, uuid.UUID]]:
         return cursor.fetchall()
 
 
-def _claim_due() -> list[Message]:
+def _claim_due() -> list[OutgoingEvent]:
     claimed = (_claim(delivery_id, namespace_id) for delivery_id, namespace_id in _due())
     return [message for message in claimed if message is not None]
 
 
-def _claim(delivery_id: uuid.UUID, namespace_id: uuid.UUID) -> Message | None:
+def _claim(delivery_id: uuid.UUID, namespace_id: uuid.UUID) -> OutgoingEvent | None:
     with namespace(namespace_id):
         rows = WebhookDelivery.objects.filter(pk=delivery_id, state=State.PENDING)
         # Counted before it is sent, as with jobs.
@@ -125,10 +125,10 @@ def _claim(delivery_id: uuid.UUID, namespace_id: uuid.UUID) -> Message | None:
         delivery = both.get(pk=delivery_id)
     try:
         secrets = tuple(endpoints.signing_secrets(delivery.endpoint))
-    except Unreadable:
+    except SealBroken:
         secrets = ()
     event = delivery.event
-    return Message(
+    return OutgoingEvent(
         claim,
         delivery.endpoint_id,
         delivery.endpoint.url,
@@ -139,7 +139,7 @@ def _claim(delivery_id: uuid.UUID, namespace_id: uuid.UUID) -> Message | None:
     )
 
 
-def _send(message: Message) -> Outcome:
+def _send(message: OutgoingEvent) -> SendOutcome:
     """In a thread of its own, without the database."""
     if not message.secrets:
         return UNREADABLE
@@ -148,7 +148,7 @@ def _send(message: Message) -> Outcome:
     return endpoints.sender().post(message.url, message.body, headers)
 
 
-def _record(message: Message, outcome: Outcome) -> None:
+def _record(message: OutgoingEvent, outcome: SendOutcome) -> None:
     with namespace(message.claim.namespace_id):
         fields: dict[str, Any] = {
             "response_status": outcome.status,
@@ -182,7 +182,7 @@ def _record(message: Message, outcome: Outcome) -> None:
     )
 
 
-def _put_off(claim: DeliveryClaim, outcome: Outcome, fields: dict[str, Any]) -> str:
+def _put_off(claim: DeliveryClaim, outcome: SendOutcome, fields: dict[str, Any]) -> str:
     """Try again later, or give up after the last attempt."""
     retries = claim.held().values_list("retries", flat=True).first()
     if retries is None:
@@ -202,7 +202,7 @@ def _note_success(endpoint: WebhookEndpoint) -> None:
     )
 
 
-def _note_failure(endpoint: WebhookEndpoint, outcome: Outcome) -> None:
+def _note_failure(endpoint: WebhookEndpoint, outcome: SendOutcome) -> None:
     """Pause the endpoint, or disable it: it said 410, or has failed for WEBHOOK_DISABLE_DAYS."""
     since = endpoint.failing_since or timezone.now()
     patience = timedelta(days=settings.WEBHOOKS["disable_days"])

@@ -198,7 +198,7 @@ def abandon_pending(endpoint_id: uuid.UUID) -> int:
 
 
 def signing_secrets(endpoint: WebhookEndpoint) -> list[str]:
-    """The secrets that sign now. Raises Unreadable after a change of SECRET_KEY."""
+    """The secrets that sign now. Raises SealBroken after a change of SECRET_KEY."""
     sealed = [endpoint.secret]
     until = endpoint.previous_secret_until
     if endpoint.previous_secret and until is not None and until > timezone.now():

@@ -19,7 +19,7 @@ MAX_RETRY_AFTER = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SendOutcome:
     """What came of an attempt: a status, or an error where there was no answer."""
 
     status: int | None = None
@@ -57,11 +57,13 @@ class Sender:
             raise FetchRefused("Webhooks are sent to https addresses only.")
         return checked
 
-    def post(self, url: str, body: bytes, headers: Mapping[bytes | str, bytes | str]) -> Outcome:
+    def post(
+        self, url: str, body: bytes, headers: Mapping[bytes | str, bytes | str]
+    ) -> SendOutcome:
         started = time.monotonic()
         outcome = self._attempt(url, body, headers, started + self.seconds)
         took = round((time.monotonic() - started) * 1000, 1)
-        return Outcome(
+        return SendOutcome(
             outcome.status,
             outcome.body,
             outcome.error_code,
@@ -72,7 +74,7 @@ class Sender:
 
     def _attempt(
         self, url: str, body: bytes, headers: Mapping[bytes | str, bytes | str], deadline: float
-    ) -> Outcome:
+    ) -> SendOutcome:
         backend = GuardedBackend(self.policy, deadline, self.resolver)
         try:
             target = self.check(url)
@@ -81,13 +83,13 @@ class Sender:
             ) as pool:
                 return self._send(pool, target, body, headers, deadline)
         except IngestError as error:  # refused, or the name does not resolve
-            return Outcome(error_code=error.code, error_message=str(error))
+            return SendOutcome(error_code=error.code, error_message=str(error))
         except httpcore2.TimeoutException:
             sentence = f"No answer within {self.seconds:g} seconds."
-            return Outcome(error_code="timeout", error_message=sentence)
+            return SendOutcome(error_code="timeout", error_message=sentence)
         except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
             sentence = f"The connection failed ({type(error).__name__})."
-            return Outcome(error_code="connection_failed", error_message=sentence)
+            return SendOutcome(error_code="connection_failed", error_message=sentence)
 
     def _send(
         self,
@@ -96,7 +98,7 @@ class Sender:
         body: bytes,
         headers: Mapping[bytes | str, bytes | str],
         deadline: float,
-    ) -> Outcome:
+    ) -> SendOutcome:
         sent: dict[bytes | str, bytes | str] = {
             "Host": url.netloc.decode(),
             "User-Agent": "Ragsite-Webhooks",
@@ -113,7 +115,7 @@ class Sender:
             "POST", request, headers=sent, content=body, extensions=timeouts
         ) as response:
             fields = {name.lower(): value.decode("latin-1") for name, value in response.headers}
-            return Outcome(
+            return SendOutcome(
                 response.status,
                 _beginning(response),
                 retry_after=_seconds(fields.get(b"retry-after", "")),

@@ -8,7 +8,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 
 
-class Unreadable(Exception):
+class SealBroken(Exception):
     """It was sealed with another SECRET_KEY, or changed since."""
 
 
@@ -18,11 +18,11 @@ def seal(secret: str, *, purpose: str) -> str:
 
 
 def unseal(sealed: str, *, purpose: str) -> str:
-    """Raises Unreadable."""
+    """Raises SealBroken."""
     try:
         return _box(purpose).decrypt(sealed.encode()).decode()
     except InvalidToken:
-        raise Unreadable(purpose) from None
+        raise SealBroken(purpose) from None
 
 
 def _box(purpose: str) -> Fernet:

@@ -208,7 +208,7 @@ def test_the_admin_shows_the_secret_once_and_what_was_delivered(
 
 def receiver_of_the_guide() -> str:
     guide = (ROOT / "docs" / "webhooks.md").read_text()
-    (program,) = re.findall(r"```python\n(# receiver\.py.*?)```", guide, re.DOTALL)
+    (program,) = re.findall(r"```python\n(# A receiver.*?)```", guide, re.DOTALL)
     return program
 
 

@@ -17,6 +17,7 @@ from .namespaces import ApiKey, Namespace, NamespaceUsage
 from .operators import DatabaseIdentity, NamespaceAccess, NamespaceRemoval, OperatorKey
 from .reindexing import Reindex
 from .removals import DocumentRemoval, PutOffRemoval
+from .stores import StoreChange
 from .terms import ChunkTerms, TermFrequency, TermStatistics
 from .usage import EmbeddingUsage, LanguageModelUsage, ProviderPace
 
@@ -57,6 +58,7 @@ __all__ = [
     "ProviderPace",
     "PutOffRemoval",
     "Reindex",
+    "StoreChange",
     "TermFrequency",
     "TermStatistics",
     "Turn",

@@ -14,6 +14,8 @@ from documents.profiles.ann_methods import MAX_DIMENSIONS, ann_errors
 # Fixed, because the migration that makes the default profile also makes its vector index.
 DEFAULT_PROFILE_ID = uuid.UUID("5f0b7d5e-6c1a-5b8e-9d5c-2f4d3c1b0a01")
 
+PGVECTOR = "pgvector"  # the store that is this database
+
 # Of the code that reads files and cuts texts: rises when the same file would give other chunks.
 INGESTION_VERSION = 2
 
@@ -94,6 +96,20 @@ class IndexProfile(models.Model):
         help_text='Of hnsw: {"m": 16, "ef_construction": 64}. Of ivfflat: {"lists": …, '
         '"probes": …}, chosen by the number of rows where not named.',
     )
+    store = models.CharField(
+        max_length=50,
+        default=PGVECTOR,
+        db_default=PGVECTOR,
+        help_text="Where searches find chunks: pgvector (this database), or an alias in "
+        "settings.STORES, such as qdrant.",
+    )
+    store_options = models.JSONField(
+        default=dict,
+        db_default=models.Value({}, models.JSONField()),
+        blank=True,
+        help_text='Of qdrant: {"quantization": "int8", "shards": 1, "replicas": 1, "m": 16, '
+        '"ef_construct": 100, "on_disk": "none"}.',
+    )
     # What its vector index was built with, as far as a query has to know (ivfflat: lists).
     index_facts = models.JSONField(default=dict, editable=False)
     ingestion_version = models.PositiveIntegerField(default=INGESTION_VERSION)
@@ -109,6 +125,10 @@ class IndexProfile(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_stored_outside(self) -> bool:
+        return self.store != PGVECTOR
 
     def clean(self) -> None:
         wrong = chunking_errors(

@@ -28,6 +28,7 @@ from ragsite.settings import (
     rerank,
     security,
     storage,
+    stores,
     web,
 )
 from ragsite.settings.api import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
@@ -336,6 +337,10 @@ SEARCH = {
     "exact_scan_rows": env.int("SEARCH_EXACT_SCAN_ROWS", default=20_000),
     "token_budget": env.int("SEARCH_TOKEN_BUDGET", default=4000),
 }
+# -- search stores outside of the database (docs/stores.md) ----------------------------
+STORES = stores.stores(env)
+STORE_PREFIX = env.str("STORE_PREFIX", default="ragsite_")
+STORE_SEARCH = stores.searching(env)
 # Days that questions are kept for curating golden sets (retrieval/query_log.py); 0: none are.
 QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
 QUERY_LOG_PRIVACY = query_log.privacy(env)

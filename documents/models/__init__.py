@@ -8,7 +8,7 @@ from .collections import Collection, CollectionBatch, CollectionDocument
 from .conversations import CONVERSATION_MEDIA_TYPE, Conversation, Turn
 from .documents import Document, DocumentVersion
 from .facts import Fact, FactState, FactVector
-from .indexing import Chunk, EmbeddingCache, IndexProfile
+from .indexing import Chunk, EmbeddingCache, IndexProfile, StoreChange
 from .jobs import IdempotentRequest, IngestJob, WorkerHeartbeat
 from .links import NamespaceLink
 from .logins import LoginThrottle
@@ -17,7 +17,6 @@ from .namespaces import ApiKey, Namespace, NamespaceUsage
 from .operators import DatabaseIdentity, NamespaceAccess, NamespaceRemoval, OperatorKey
 from .reindexing import Reindex
 from .removals import DocumentRemoval, PutOffRemoval
-from .stores import StoreChange
 from .terms import ChunkTerms, TermFrequency, TermStatistics
 from .usage import EmbeddingUsage, LanguageModelUsage, ProviderPace
 

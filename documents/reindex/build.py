@@ -31,6 +31,8 @@ from documents.stores import feeding
 from ragsite.database.tenancy import namespace
 from ragsite.platform.logs import request_id
 
+from . import copying
+
 logger = logging.getLogger(__name__)
 
 State, Stage = Reindex.State, Reindex.Stage
@@ -173,8 +175,11 @@ def _index_one(
     if version is None:
         return True  # deleted or replaced in the meantime
     is_done = True
+    source = reindex.replaces if profile.pk == reindex.profile_id else reindex.profile
     try:
-        is_done = _index_version(lease, profile, version)
+        is_done = _copy_version(lease, version, source, profile) or _index_version(
+            lease, profile, version
+        )
     except BadFile as error:  # a retry will not help: the operator decides
         _note_failure(lease.claim, version, error.code, str(error))
     except (EmbeddingFailed, CostCap, profiles.ProfileMismatch, LeaseLost, TimeoutException):
@@ -190,6 +195,17 @@ def _index_one(
     time.sleep(pause)
     lease.write(seconds_worked=F("seconds_worked") + worked + pause, attempts=0)
     return is_done
+
+
+def _copy_version(
+    lease: BuildLease, version: DocumentVersion, source: IndexProfile, profile: IndexProfile
+) -> bool:
+    """Copy the chunks of the other profile, if they would be the same; False if not."""
+    if not profile.model_identity:
+        profiles.embedder_of(profile)  # records it
+    return copying.is_same(source, profile) and copying.copy_chunks(
+        lease, version, source=source, target=profile
+    )
 
 
 def _index_version(lease: BuildLease, profile: IndexProfile, version: DocumentVersion) -> bool:

@@ -4,6 +4,7 @@ A store is told chunks and answers with their ids. `within` adds the namespace t
 so that an engine never decides whose chunks it returns.
 """
 
+import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from documents.errors import IngestError
+from documents.providers.deadline import DeadlineExceeded, DeadlineRunner, NoCapacity
 
 Vector: TypeAlias = NDArray[np.float32]
 Words: TypeAlias = Mapping[int, float]  # a sparse vector: the place of each word, and its weight
@@ -70,7 +72,7 @@ class Between:
     high: float | None = None
 
 
-Condition: TypeAlias = AnyOf | AllOf | NoneOf | Between
+StoreCondition: TypeAlias = AnyOf | AllOf | NoneOf | Between
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +95,17 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class StoreQuestion:
     """What to look for. A leg without a vector or words is not searched."""
 
     vector: Sequence[float] | None
     words: Words | None
     limit: int  # of each leg
-    conditions: tuple[Condition, ...] = ()  # all of them must hold
+    conditions: tuple[StoreCondition, ...] = ()  # all of them must hold
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoreFound:
     """Ids with scores, best first: cosine similarity, and BM25."""
 
     dense: Sequence[tuple[uuid.UUID, float]] = ()
@@ -111,15 +113,21 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class StoreHealth:
     is_up: bool
     version: str = ""
     problem: str = ""
 
 
-def within(namespace_id: uuid.UUID, conditions: Sequence[Condition] = ()) -> tuple[Condition, ...]:
+def within(
+    namespace_id: uuid.UUID, conditions: Sequence[StoreCondition] = ()
+) -> tuple[StoreCondition, ...]:
     """The wall: every search, count and deletion goes through here."""
     return (AnyOf(NAMESPACE, (str(namespace_id),)), *conditions)
+
+
+# Searches at the same time, those given up on included.
+_searches = DeadlineRunner(capacity=64)
 
 
 class SearchStore(ABC):
@@ -153,12 +161,19 @@ class SearchStore(ABC):
         self,
         collection: StoreCollection,
         namespace_id: uuid.UUID,
-        question: Question,
+        question: StoreQuestion,
         *,
         seconds: float,
-    ) -> Found:
-        inside = within(namespace_id, question.conditions)
-        return self._search(collection, replace(question, conditions=inside), seconds=seconds)
+    ) -> StoreFound:
+        """Raises StoreFailed by the end of these seconds, whatever the engine's client does."""
+        asked = replace(question, conditions=within(namespace_id, question.conditions))
+        try:
+            return _searches.run(
+                lambda: self._search(collection, asked, seconds=seconds),
+                deadline=time.monotonic() + seconds,
+            )
+        except (DeadlineExceeded, NoCapacity) as error:
+            raise StoreFailed("The store did not answer in time.") from error
 
     def count(
         self,
@@ -172,7 +187,7 @@ class SearchStore(ABC):
         """Yield the ids of all of the namespace's points, in any order."""
         return self._held(collection, within(namespace_id))
 
-    def accepts(self, condition: Condition) -> bool:
+    def accepts(self, condition: StoreCondition) -> bool:
         """Whether the engine can check this condition; others are checked afterwards."""
         return True
 
@@ -185,30 +200,32 @@ class SearchStore(ABC):
         """Delete the collection, if it is there."""
 
     @abstractmethod
-    def health(self) -> Health:
+    def health(self) -> StoreHealth:
         """Never raises."""
 
     @abstractmethod
     def _upsert(self, collection: StoreCollection, points: Sequence[Point]) -> None: ...
 
     @abstractmethod
-    def _delete(self, collection: StoreCollection, conditions: Sequence[Condition]) -> None: ...
+    def _delete(
+        self, collection: StoreCollection, conditions: Sequence[StoreCondition]
+    ) -> None: ...
 
     @abstractmethod
     def _search(
-        self, collection: StoreCollection, question: Question, *, seconds: float
-    ) -> Found: ...
+        self, collection: StoreCollection, question: StoreQuestion, *, seconds: float
+    ) -> StoreFound: ...
 
     @abstractmethod
-    def _count(self, collection: StoreCollection, conditions: Sequence[Condition]) -> int: ...
+    def _count(self, collection: StoreCollection, conditions: Sequence[StoreCondition]) -> int: ...
 
     @abstractmethod
     def _held(
-        self, collection: StoreCollection, conditions: Sequence[Condition]
+        self, collection: StoreCollection, conditions: Sequence[StoreCondition]
     ) -> Iterator[uuid.UUID]: ...
 
 
-def _of(documents: Sequence[uuid.UUID] | None) -> tuple[Condition, ...]:
+def _of(documents: Sequence[uuid.UUID] | None) -> tuple[StoreCondition, ...]:
     return () if documents is None else (AnyOf(DOCUMENT, tuple(map(str, documents))),)
 
 

@@ -6,7 +6,7 @@ Safe to kill: a document stays in the outbox until the store has confirmed all o
 import logging
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from django.conf import settings
 from django_q.tasks import async_task
@@ -21,7 +21,7 @@ from .outbox import ClaimLost, FeedClaim
 
 logger = logging.getLogger(__name__)
 
-Progress = Callable[[int], None]  # documents told so far
+ToldCallback = Callable[[int], None]  # documents told so far
 TASK_SECONDS = 20.0  # per task; then other work gets its turn
 
 
@@ -47,7 +47,7 @@ def catch_up(
     namespace_id: uuid.UUID,
     profile: IndexProfile,
     *,
-    progress: Progress = lambda told: None,
+    progress: ToldCallback = lambda told: None,
     until: float | None = None,
 ) -> bool:
     """Tell one profile's store everything of a namespace; False if something is left for later.
@@ -72,6 +72,18 @@ def rebuild(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
     store, collection = registry.store_of(profile), registry.collection_of(profile)
     store.prepare(collection)
     store.delete(collection, namespace_id, None)
+
+
+def rebuild_all(namespaces: Iterable[uuid.UUID]) -> None:
+    """Rebuild what every store holds of these namespaces, as far as it answers."""
+    with operator():
+        outside = [p for p in IndexProfile.objects.all() if p.is_stored_outside]
+    for namespace_id in namespaces:
+        for profile in outside:
+            try:
+                rebuild(namespace_id, profile)
+            except IngestError as error:  # it is told everything later, and verify finds the rest
+                logger.warning("store.not_emptied", extra={"code": error.code})
 
 
 def forget(profile: IndexProfile) -> None:

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
@@ -95,7 +96,11 @@ class FeedClaim:
 
     def done(self) -> None:
         """Raises ClaimLost: what was told may have been replaced by something older."""
-        told = {"ids": list(self.ids), "changes": list(self.changes), "token": self.token}
+        told: dict[str, Any] = {
+            "ids": list(self.ids),
+            "changes": list(self.changes),
+            "token": self.token,
+        }
         with namespace(self.namespace_id), connection.cursor() as cursor:
             cursor.execute(
                 "SELECT count(*) FROM documents_storechange WHERE lease_token = %(token)s", told
@@ -148,17 +153,15 @@ def due(at_most: int = 16) -> list[tuple[uuid.UUID, uuid.UUID]]:
 
 def claim(namespace_id: uuid.UUID, profile_id: uuid.UUID) -> FeedClaim | None:
     token = uuid.uuid4()
+    wanted: dict[str, Any] = {
+        "namespace": namespace_id,
+        "profile": profile_id,
+        "token": token,
+        "lease": _lease(),
+        "batch": BATCH,
+    }
     with namespace(namespace_id), connection.cursor() as cursor:
-        cursor.execute(
-            _CLAIM,
-            {
-                "namespace": namespace_id,
-                "profile": profile_id,
-                "token": token,
-                "lease": _lease(),
-                "batch": BATCH,
-            },
-        )
+        cursor.execute(_CLAIM, wanted)
         rows = cursor.fetchall()
     if not rows:
         return None
@@ -171,7 +174,7 @@ def note(
 ) -> None:
     """Have the store told of these documents; None: of all that have chunks. Inside
     namespace()."""
-    key = {"namespace": namespace_id, "profile": profile_id}
+    key: dict[str, Any] = {"namespace": namespace_id, "profile": profile_id}
     with current_connection().cursor() as cursor:
         if documents is None:
             cursor.execute(_NOTE_ALL, key)
@@ -182,7 +185,7 @@ def note(
 def pending(namespace_id: uuid.UUID, profile_id: uuid.UUID, *, at_most: int) -> set[uuid.UUID]:
     """Return documents for which the store cannot be trusted, `at_most` of them. Inside
     namespace()."""
-    key = {"namespace": namespace_id, "profile": profile_id, "limit": at_most}
+    key: dict[str, Any] = {"namespace": namespace_id, "profile": profile_id, "limit": at_most}
     with current_connection().cursor() as cursor:
         cursor.execute(_PENDING, key)
         return {row[0] for row in cursor.fetchall()}
@@ -195,6 +198,13 @@ def retry_now(profile: IndexProfile | None = None) -> None:
         if profile is not None:
             rows = rows.filter(profile=profile)
         rows.update(run_after=Now())
+
+
+def waiting_namespaces(profile: IndexProfile) -> list[uuid.UUID]:
+    """Return namespaces with something to tell; they may be deleted ones."""
+    with operator():
+        rows = StoreChange.objects.filter(profile=profile).order_by()
+        return list(rows.values_list("namespace_id", flat=True).distinct())
 
 
 def backlogs() -> list[Backlog]:

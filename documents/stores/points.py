@@ -1,8 +1,10 @@
 """Chunks as a store is told them, read from the tables. Inside namespace()."""
 
+import json
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -63,7 +65,7 @@ def page_of(
 def _fields(
     document_id: uuid.UUID,
     tags: list[str],
-    metadata: dict[str, Any],
+    metadata: str,
     source_type: str,
     language: str,
     dated_at: datetime,
@@ -72,7 +74,7 @@ def _fields(
     return {
         DOCUMENT: str(document_id),
         "tags": tags,
-        "facets": facets_of(metadata),
+        "facets": facets_of(json.loads(metadata, parse_float=Decimal)),
         "source_type": source_type,
         "language": language,
         "dated_at": dated_at.timestamp(),

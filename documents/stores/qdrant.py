@@ -19,16 +19,16 @@ from .base import (
     AllOf,
     AnyOf,
     Between,
-    Condition,
-    Found,
-    Health,
     NoneOf,
     Point,
-    Question,
     SearchStore,
     StoreCollection,
+    StoreCondition,
     StoreFailed,
+    StoreFound,
+    StoreHealth,
     StoreMisfit,
+    StoreQuestion,
 )
 
 DENSE, WORDS = "dense", "words"
@@ -136,12 +136,12 @@ class QdrantStore(SearchStore):
             if self._client.collection_exists(collection.name):
                 self._client.delete_collection(collection.name, timeout=int(self._write_seconds))
 
-    def health(self) -> Health:
+    def health(self) -> StoreHealth:
         try:
             with self._answering():
-                return Health(is_up=True, version=str(self._client.info().version))
+                return StoreHealth(is_up=True, version=str(self._client.info().version))
         except StoreFailed as error:
-            return Health(is_up=False, problem=str(error))
+            return StoreHealth(is_up=False, problem=str(error))
 
     def _upsert(self, collection: StoreCollection, points: Sequence[Point]) -> None:
         with self._answering():
@@ -160,12 +160,14 @@ class QdrantStore(SearchStore):
     def _sparse(self, words: Mapping[int, float]) -> Any:
         return self._models.SparseVector(indices=list(words), values=list(words.values()))
 
-    def _delete(self, collection: StoreCollection, conditions: Sequence[Condition]) -> None:
+    def _delete(self, collection: StoreCollection, conditions: Sequence[StoreCondition]) -> None:
         selector = self._models.FilterSelector(filter=self._filter(conditions))
         with self._answering():
             self._client.delete(collection.name, points_selector=selector, wait=True)
 
-    def _search(self, collection: StoreCollection, question: Question, *, seconds: float) -> Found:
+    def _search(
+        self, collection: StoreCollection, question: StoreQuestion, *, seconds: float
+    ) -> StoreFound:
         """Both legs in one call."""
         models, where = self._models, self._filter(question.conditions)
         shared = {"filter": where, "limit": question.limit, "with_payload": False}
@@ -180,7 +182,7 @@ class QdrantStore(SearchStore):
             sparse = self._sparse(question.words)
             asked.append(models.QueryRequest(query=sparse, using=WORDS, **shared))
         if not asked:
-            return Found()
+            return StoreFound()
         with self._answering():
             answers = self._client.query_batch_points(
                 collection.name, requests=asked, timeout=_whole(seconds)
@@ -190,9 +192,9 @@ class QdrantStore(SearchStore):
             for answer in answers
         )
         dense = next(legs) if question.vector is not None else []
-        return Found(dense, next(legs, []))
+        return StoreFound(dense, next(legs, []))
 
-    def _count(self, collection: StoreCollection, conditions: Sequence[Condition]) -> int:
+    def _count(self, collection: StoreCollection, conditions: Sequence[StoreCondition]) -> int:
         with self._answering():
             counted = self._client.count(
                 collection.name, count_filter=self._filter(conditions), exact=True
@@ -200,7 +202,7 @@ class QdrantStore(SearchStore):
         return int(counted.count)
 
     def _held(
-        self, collection: StoreCollection, conditions: Sequence[Condition]
+        self, collection: StoreCollection, conditions: Sequence[StoreCondition]
     ) -> Iterator[uuid.UUID]:
         place: Any = None
         while True:
@@ -217,7 +219,7 @@ class QdrantStore(SearchStore):
             if place is None:
                 return
 
-    def _filter(self, conditions: Sequence[Condition]) -> Any:
+    def _filter(self, conditions: Sequence[StoreCondition]) -> Any:
         models = self._models
         must, must_not = [], []
         for condition in conditions:

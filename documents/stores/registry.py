@@ -33,7 +33,7 @@ def load(alias: str) -> SearchStore:
 
 
 def collection_of(profile: IndexProfile) -> StoreCollection:
-    name = f"{settings.STORE_PREFIX}{profile.pk.hex}"
+    name = f"{settings.STORE_SEARCH['prefix']}{profile.pk.hex}"
     return StoreCollection(name, profile.dimensions, profile.store_options)
 
 

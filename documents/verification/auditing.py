@@ -18,6 +18,7 @@ from .file_rules import FILES, FoldersHaveNamespaces
 from .findings import MAX_EXAMPLES, Finding, Report
 from .link_rules import lease_checks, link_checks
 from .span_rules import SpansAreExact
+from .store_rules import StoreHoldsTheChunks
 
 # Work in flight may look like a fault for a moment: what is found is looked at again after this.
 PAUSE_SECONDS = 2.0
@@ -68,6 +69,7 @@ def _namespace_checks() -> Iterator[Check]:
     yield SpansAreExact()
     yield from FACTS
     yield from COUNTS
+    yield StoreHoldsTheChunks()
 
 
 def _server_checks() -> Iterator[Check]:

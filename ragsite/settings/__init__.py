@@ -337,10 +337,7 @@ SEARCH = {
     "exact_scan_rows": env.int("SEARCH_EXACT_SCAN_ROWS", default=20_000),
     "token_budget": env.int("SEARCH_TOKEN_BUDGET", default=4000),
 }
-# -- search stores outside of the database (docs/stores.md) ----------------------------
-STORES = stores.stores(env)
-STORE_PREFIX = env.str("STORE_PREFIX", default="ragsite_")
-STORE_SEARCH = stores.searching(env)
+STORES, STORE_SEARCH = stores.stores(env), stores.searching(env)  # docs/stores.md
 # Days that questions are kept for curating golden sets (retrieval/query_log.py); 0: none are.
 QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
 QUERY_LOG_PRIVACY = query_log.privacy(env)

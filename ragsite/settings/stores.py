@@ -22,8 +22,10 @@ def stores(env: environ.Env) -> dict[str, Any]:
 
 
 def searching(env: environ.Env) -> dict[str, Any]:
-    """Return how long a search waits for a store, and how many changes it makes up for."""
+    """Return how long a search waits for a store, how many changes it makes up for, and what names
+    of collections begin with."""
     return {
+        "prefix": env.str("STORE_PREFIX", default="ragsite_"),
         "seconds": env.float("STORE_SEARCH_SECONDS", default=1.0),
         "pending": env.int("STORE_MAX_PENDING", default=500),
     }

@@ -17,7 +17,14 @@ from django.conf import settings
 
 from documents.ingestion.embedding import as_text
 from documents.stores import outbox, registry
-from documents.stores.base import AnyOf, Condition, Found, Question, StoreFailed, StoreMisfit
+from documents.stores.base import (
+    AnyOf,
+    StoreCondition,
+    StoreFailed,
+    StoreFound,
+    StoreMisfit,
+    StoreQuestion,
+)
 from ragsite.database.tenancy import current_connection, id_array, namespace
 from ragsite.web.threads import release_connections
 from retrieval.requests import Candidate
@@ -58,7 +65,7 @@ class Understood:
 
     scope: SearchScope
     query: LexicalQuery | None
-    conditions: Sequence[Condition]
+    conditions: Sequence[StoreCondition]
     is_whole: bool  # the conditions are all of the filter
     pending: frozenset[uuid.UUID]
 
@@ -68,7 +75,7 @@ class Asked:
     """What the store has answered; not yet read back."""
 
     understood: Understood
-    found: Found
+    found: StoreFound
     depth: int
     has_words: bool  # the store has searched the words, too
 
@@ -129,9 +136,9 @@ def _ask(
     if breaker.is_open:
         raise _Instead("store_unavailable")
     if any(isinstance(one, AnyOf) and not one.values for one in accepted):
-        return Asked(understood, Found(), depth, has_words)  # nothing can pass
+        return Asked(understood, StoreFound(), depth, has_words)  # nothing can pass
     release_connections()
-    question = Question(vector, words, depth, tuple(accepted))
+    question = StoreQuestion(vector, words, depth, tuple(accepted))
     try:
         with context.clock("store"):
             found = store.search(

@@ -5,11 +5,11 @@ What an engine cannot check is left out: its results are checked again in Postgr
 
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 from documents.collections.selecting import usable_collections
-from documents.stores.base import DOCUMENT, AllOf, AnyOf, Between, NoneOf
-from documents.stores.base import Condition as StoreCondition
+from documents.stores.base import DOCUMENT, AllOf, AnyOf, Between, NoneOf, StoreCondition
 from documents.stores.facets import facet
 from ragsite.database.tenancy import current_connection
 from retrieval.filters import All, Condition, Filters, Not, OneOf, Some
@@ -85,5 +85,5 @@ def _on_metadata(condition: Condition | None) -> tuple[list[StoreCondition], boo
 
 
 def _facets(condition: OneOf) -> tuple[str, ...]:
-    values: list[Any] = [json.loads(value) for value in condition.values]
+    values: list[Any] = [json.loads(value, parse_float=Decimal) for value in condition.values]
     return tuple(facet(condition.path, value) for value in values)

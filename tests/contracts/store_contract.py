@@ -16,7 +16,7 @@ from documents.ingestion import removal
 from documents.models import Chunk, IndexProfile, Namespace, StoreChange
 from documents.reindex import switching
 from documents.stores import feeding, outbox, registry
-from documents.stores.base import Found, SearchStore
+from documents.stores.base import SearchStore, StoreFound
 from ragsite.database.tenancy import namespace, operator
 from ragsite.platform import metrics
 from retrieval.candidates import store_filters
@@ -113,7 +113,8 @@ def assert_same(
     found: dict[tuple[Any, ...], float], expected: dict[tuple[Any, ...], float]
 ) -> None:
     """The same places with the same scores; of those that score like the last, any."""
-    assert sorted(found.values()) == pytest.approx(sorted(expected.values()), abs=1e-4)
+    scores = sorted(found.values()), sorted(expected.values())
+    assert scores[0] == pytest.approx(scores[1], abs=1e-4), scores
     worst = min(expected.values(), default=0.0) + 1e-4
     sure = {place: score for place, score in expected.items() if score > worst}
     assert {place: found.get(place) for place in sure} == pytest.approx(sure, abs=1e-4)
@@ -214,9 +215,9 @@ class OutsideStoreContract(StoreContract):
             (leaked,) = Chunk.objects.filter(profile=moved.profile).values_list("pk", flat=True)
         honest = moved.store._search
 
-        def leaking(*args: Any, **kwargs: Any) -> Found:
+        def leaking(*args: Any, **kwargs: Any) -> StoreFound:
             found = honest(*args, **kwargs)
-            return Found([(leaked, 1.0), *found.dense], [(leaked, 99.0), *found.words])
+            return StoreFound([(leaked, 1.0), *found.dense], [(leaked, 99.0), *found.words])
 
         monkeypatch.setattr(moved.store, "_search", leaking)
         body = moved.answer("granite tower secret door", explain=True)

@@ -36,23 +36,6 @@ THINGS = (
     *("gulls", "terns", "cod", "ropes", "kelp", "anchors", "whales", "buoys"),
     *("crabs", "nets", "mussels", "sails", "herring", "oars", "dolphins", "barrels"),
 )
-    "gulls",
-    "terns",
-    "cod",
-    "ropes",
-    "kelp",
-    "anchors",
-    "whales",
-    "buoys",
-    "crabs",
-    "nets",
-    "mussels",
-    "sails",
-    "herring",
-    "oars",
-    "dolphins",
-    "barrels",
-]
 
 
 def documents() -> Iterator[tuple[str, str]]:

@@ -52,6 +52,23 @@ def qdrant(folder: Path) -> Iterator[str]:
         yield address
 
 
+def missing_chroma() -> str:
+    if find_spec("chromadb") is None:
+        return "chromadb is not installed (requirements/chroma.txt)"
+    return ""
+
+
+@contextmanager
+def chroma(folder: Path) -> Iterator[str]:
+    """Yield the address of a server that is started here."""
+    (port,) = free_ports(1)
+    program = str(Path(sys.executable).parent / "chroma")
+    command = [program, "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)]
+    with running(command, folder, {"ANONYMIZED_TELEMETRY": "False"}) as process:
+        wait_until_ready(f"http://127.0.0.1:{port}/api/v2/heartbeat", process)
+        yield f"http://127.0.0.1:{port}"
+
+
 @contextmanager
 def running(
     command: list[str], folder: Path, environment: dict[str, str]

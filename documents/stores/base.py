@@ -85,7 +85,7 @@ class StoreCollection:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class StoredPoint:
     """A chunk as a store holds it: no text."""
 
     id: uuid.UUID
@@ -140,7 +140,7 @@ class SearchStore(ABC):
     options: ClassVar[Mapping[str, tuple[int, int] | tuple[str, ...]]] = {}  # of a collection
 
     def upsert(
-        self, collection: StoreCollection, namespace_id: uuid.UUID, points: Sequence[Point]
+        self, collection: StoreCollection, namespace_id: uuid.UUID, points: Sequence[StoredPoint]
     ) -> None:
         """Add these points; one with the same id is replaced."""
         if points:
@@ -204,7 +204,7 @@ class SearchStore(ABC):
         """Never raises."""
 
     @abstractmethod
-    def _upsert(self, collection: StoreCollection, points: Sequence[Point]) -> None: ...
+    def _upsert(self, collection: StoreCollection, points: Sequence[StoredPoint]) -> None: ...
 
     @abstractmethod
     def _delete(

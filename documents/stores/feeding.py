@@ -130,6 +130,6 @@ def _tell(claim: FeedClaim) -> None:
         claim.renew()
 
 
-def _page(claim: FeedClaim, after: uuid.UUID | None) -> Sequence[points.Point]:
+def _page(claim: FeedClaim, after: uuid.UUID | None) -> Sequence[points.StoredPoint]:
     with namespace(claim.namespace_id):
         return points.page_of(claim.profile_id, claim.documents, after=after)

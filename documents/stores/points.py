@@ -11,7 +11,7 @@ import numpy as np
 
 from ragsite.database.tenancy import current_connection
 
-from .base import DOCUMENT, Fields, Point, Words
+from .base import DOCUMENT, Fields, StoredPoint, Words
 from .facets import facets_of
 
 PAGE = 256  # points a call
@@ -41,7 +41,7 @@ def page_of(
     *,
     after: uuid.UUID | None,
     limit: int = PAGE,
-) -> list[Point]:
+) -> list[StoredPoint]:
     """Return the next points of these documents, in the order of their ids."""
     with current_connection().cursor() as cursor:
         cursor.execute(_DOCUMENTS, {"documents": list(documents)})
@@ -57,7 +57,9 @@ def page_of(
         )
         rows = cursor.fetchall()
     return [
-        Point(chunk_id, _vector(packed), _words(impacts), {**fields[document_id], "kind": kind})
+        StoredPoint(
+            chunk_id, _vector(packed), _words(impacts), {**fields[document_id], "kind": kind}
+        )
         for chunk_id, document_id, kind, packed, impacts in rows
     ]
 

@@ -20,10 +20,10 @@ from .base import (
     AnyOf,
     Between,
     NoneOf,
-    Point,
     SearchStore,
     StoreCollection,
     StoreCondition,
+    StoredPoint,
     StoreFailed,
     StoreFound,
     StoreHealth,
@@ -143,13 +143,13 @@ class QdrantStore(SearchStore):
         except StoreFailed as error:
             return StoreHealth(is_up=False, problem=str(error))
 
-    def _upsert(self, collection: StoreCollection, points: Sequence[Point]) -> None:
+    def _upsert(self, collection: StoreCollection, points: Sequence[StoredPoint]) -> None:
         with self._answering():
             self._client.upsert(
                 collection.name, points=[self._point(point) for point in points], wait=True
             )
 
-    def _point(self, point: Point) -> Any:
+    def _point(self, point: StoredPoint) -> Any:
         words = self._sparse(point.words)
         return self._models.PointStruct(
             id=str(point.id),

@@ -18,6 +18,17 @@ def stores(env: environ.Env) -> dict[str, Any]:
                 "write_seconds": env.float("STORE_WRITE_SECONDS", default=30.0),
             },
         }
+    url, path = env.str("CHROMA_URL", default=""), env.str("CHROMA_PATH", default="")
+    if url or path:
+        found["chroma"] = {
+            "BACKEND": "documents.stores.chroma.ChromaStore",
+            "OPTIONS": {
+                "url": url,
+                "path": "" if url else path,
+                "token": env.str("CHROMA_TOKEN", default=""),
+                "write_seconds": env.float("STORE_WRITE_SECONDS", default=30.0),
+            },
+        }
     return {**found, **env.json("STORES", default={})}
 
 

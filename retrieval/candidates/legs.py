@@ -46,7 +46,7 @@ class StartedLegs:
     lexical_task: "_LexicalTask | None" = None
     vector: Sequence[float] | None = None  # None: not needed, or the embedder failed
     fallbacks: tuple[str, ...] = ()
-    asked: outside.Asked | None = None  # what the profile's store has answered
+    asked: outside.StoreAnswer | None = None  # what the profile's store has answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def find_candidates(context: SearchContext, started: StartedLegs) -> FoundCandid
 
 
 def _found_by_store(
-    context: SearchContext, started: StartedLegs, asked: outside.Asked
+    context: SearchContext, started: StartedLegs, asked: outside.StoreAnswer
 ) -> tuple[FoundCandidates | None, str]:
     """What the store has found, and what it does not carry from the tables. Inside namespace()."""
     vector, query = started.vector, asked.understood.query

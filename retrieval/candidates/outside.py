@@ -71,7 +71,7 @@ class Understood:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StoreAnswer:
     """What the store has answered; not yet read back."""
 
     understood: Understood
@@ -106,7 +106,7 @@ def understand(context: SearchContext, *, needs_words: bool) -> Understood:
 
 def ask(
     context: SearchContext, understood: Understood, vector: Sequence[float] | None, *, limit: int
-) -> tuple[Asked | None, str]:
+) -> tuple[StoreAnswer | None, str]:
     """Ask the profile's store; None and the fallback if it cannot be used. Outside of
     transactions."""
     try:
@@ -117,7 +117,7 @@ def ask(
 
 def _ask(
     context: SearchContext, understood: Understood, vector: Sequence[float] | None, limit: int
-) -> Asked:
+) -> StoreAnswer:
     profile, query = context.index.profile, understood.query
     _require_told(understood.pending)
     try:
@@ -136,7 +136,7 @@ def _ask(
     if breaker.is_open:
         raise _Instead("store_unavailable")
     if any(isinstance(one, AnyOf) and not one.values for one in accepted):
-        return Asked(understood, StoreFound(), depth, has_words)  # nothing can pass
+        return StoreAnswer(understood, StoreFound(), depth, has_words)  # nothing can pass
     release_connections()
     question = StoreQuestion(vector, words, depth, tuple(accepted))
     try:
@@ -152,11 +152,11 @@ def _ask(
         logger.warning("store.fallback", extra={"code": error.code}, exc_info=True)
         raise _Instead(error.code) from error
     breaker.worked()
-    return Asked(understood, found, depth, has_words)
+    return StoreAnswer(understood, found, depth, has_words)
 
 
 def read_back(
-    context: SearchContext, asked: Asked, vector: Sequence[float] | None, *, limit: int
+    context: SearchContext, asked: StoreAnswer, vector: Sequence[float] | None, *, limit: int
 ) -> tuple[ReadBack | None, str]:
     """Return what the store has found as candidates; None and the fallback if it was not enough.
     Inside namespace()."""
@@ -168,7 +168,7 @@ def read_back(
 
 
 def _read_back(
-    context: SearchContext, asked: Asked, vector: Sequence[float] | None, limit: int
+    context: SearchContext, asked: StoreAnswer, vector: Sequence[float] | None, limit: int
 ) -> ReadBack:
     understood = asked.understood
     pending = understood.pending | _pending(context)
@@ -202,7 +202,7 @@ class _Told:
     def __init__(
         self,
         context: SearchContext,
-        asked: Asked,
+        asked: StoreAnswer,
         vector: Sequence[float] | None,
         pending: frozenset[uuid.UUID],
     ) -> None:
@@ -254,7 +254,7 @@ def _rows(
 
 def _search_pending(
     context: SearchContext,
-    asked: Asked,
+    asked: StoreAnswer,
     vector: Sequence[float] | None,
     pending: frozenset[uuid.UUID],
     limit: int,

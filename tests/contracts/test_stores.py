@@ -1,6 +1,8 @@
 """Every search store keeps the same contract, against its real server where there is one."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from documents.models import IndexProfile, Namespace
 from documents.profiles import profiles
 from documents.stores import feeding, registry
+from documents.stores.base import StoreMisfit
 from ragsite.database.tenancy import operator
 from ragsite.platform.backends import load_backend
 
@@ -81,6 +84,27 @@ def qdrant_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+@contextmanager
+def configured(
+    settings: Any, alias: str, backend: str, **options: Any
+) -> Iterator[Callable[[IndexProfile], IndexProfile]]:
+    """Yield what makes a profile in this store, and forget the profile in the end."""
+    settings.STORES = {alias: {"BACKEND": f"documents.stores.{backend}", "OPTIONS": options}}
+    load_backend.cache_clear()
+    registry.breaker.cache_clear()
+    made: list[IndexProfile] = []
+
+    def make(like: IndexProfile) -> IndexProfile:
+        made.append(profiles.create(f"in-{alias}", like=like, store=alias))
+        return made[-1]
+
+    yield make
+    for profile in made:
+        feeding.forget(profile)
+    load_backend.cache_clear()
+    registry.breaker.cache_clear()
+
+
 class TestQdrant(OutsideStoreContract):
     @pytest.fixture
     def door(self, qdrant_address: str) -> Iterator[store_servers.Door]:
@@ -92,17 +116,11 @@ class TestQdrant(OutsideStoreContract):
     def store_profile(
         self, door: store_servers.Door, hashing_profile: IndexProfile, settings: Any, tmp_path: Path
     ) -> Iterator[IndexProfile]:
-        options = {"url": door.address, "write_seconds": 5.0}
-        backend = "documents.stores.qdrant.QdrantStore"
-        settings.STORES = {"qdrant": {"BACKEND": backend, "OPTIONS": options}}
-        load_backend.cache_clear()
-        registry.breaker.cache_clear()
-        profile = profiles.create("in-qdrant", like=hashing_profile, store="qdrant")
-        yield profile
-        door.become("open")
-        feeding.forget(profile)
-        load_backend.cache_clear()
-        registry.breaker.cache_clear()
+        backend = "qdrant.QdrantStore"
+        address = {"url": door.address, "write_seconds": 5.0}
+        with configured(settings, "qdrant", backend, **address) as make:
+            yield make(hashing_profile)
+            door.become("open")
 
     def test_word_scores_are_those_of_the_tables(self, moved: Moved):
         """Not only the order: the store's own inner product is our BM25."""
@@ -121,17 +139,11 @@ class TestQdrant(OutsideStoreContract):
         assert {key: theirs[key] for key in ours} == pytest.approx(ours, rel=1e-4)
 
     def test_a_collection_of_another_size_is_refused(self, moved: Moved):
-        from dataclasses import replace
-
-        from documents.stores.base import StoreMisfit
-
         wider = replace(registry.collection_of(moved.profile), dimensions=8)
         with pytest.raises(StoreMisfit, match="256 dimensions, and 8 are needed"):
             moved.store.prepare(wider)
 
     def test_options_are_checked(self, moved: Moved):
-        from documents.stores.base import StoreMisfit
-
         for wrong, sentence in (
             ({"quantization": "int4"}, "int8, none"),
             ({"shards": 0}, "from 1 to 1000"),
@@ -143,3 +155,40 @@ class TestQdrant(OutsideStoreContract):
             profiles.create("wrong", like=moved.profile, store="chrome")
         with operator():
             assert not IndexProfile.objects.filter(name="wrong").exists()
+
+
+@pytest.fixture(scope="session")
+def chroma_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    if reason := store_servers.missing_chroma():
+        pytest.skip(f"No Chroma: {reason}.")
+    with store_servers.chroma(tmp_path_factory.mktemp("chroma")) as address:
+        yield address
+
+
+class TestChroma(OutsideStoreContract):
+    @pytest.fixture
+    def door(self, chroma_address: str) -> Iterator[store_servers.Door]:
+        door = store_servers.Door(chroma_address)
+        yield door
+        door.close()
+
+    @pytest.fixture
+    def store_profile(
+        self, door: store_servers.Door, hashing_profile: IndexProfile, settings: Any
+    ) -> Iterator[IndexProfile]:
+        backend = "chroma.ChromaStore"
+        address = {"url": door.address, "write_seconds": 5.0}
+        with configured(settings, "chroma", backend, **address) as make:
+            yield make(hashing_profile)
+            door.become("open")
+
+
+class TestEmbeddedChroma(StoreContract):
+    @pytest.fixture
+    def store_profile(
+        self, hashing_profile: IndexProfile, settings: Any, tmp_path: Path
+    ) -> Iterator[IndexProfile]:
+        if reason := store_servers.missing_chroma():
+            pytest.skip(f"No Chroma: {reason}.")
+        with configured(settings, "chroma", "chroma.ChromaStore", path=str(tmp_path)) as make:
+            yield make(hashing_profile)

@@ -57,7 +57,7 @@ class Command(BaseCommand):
         create.add_argument("--probes", type=int, help="Of ivfflat (default: by the lists).")
         create.add_argument("--num-leaves", type=int, help="Of scann (default: by the rows).")
         create.add_argument(
-            "--store", help="Where searches find chunks: pgvector (default), qdrant, chroma …"
+            "--store", help="Where searches find chunks: pgvector (default), qdrant, chroma."
         )
         create.add_argument("--quantization", help="Of qdrant: int8 (default) or none.")
         create.add_argument("--shards", type=int, help="Of qdrant, in a cluster.")

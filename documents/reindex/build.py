@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
@@ -26,8 +27,10 @@ from documents.jobs.claims import Claim, LeaseLost
 from documents.jobs.leases import BuildLease
 from documents.memory import vectors as fact_vectors
 from documents.models import Chunk, Document, DocumentVersion, IndexProfile, Namespace, Reindex
+from documents.models.webhooks import EventType
 from documents.profiles import chunking_overrides, profiles, vector_indexes
 from documents.stores import feeding
+from documents.webhooks import events
 from ragsite.database.tenancy import namespace
 from ragsite.platform.logs import request_id
 
@@ -177,9 +180,8 @@ def _index_one(
     is_done = True
     source = reindex.replaces if profile.pk == reindex.profile_id else reindex.profile
     try:
-        is_done = _copy_version(lease, version, source, profile) or _index_version(
-            lease, profile, version
-        )
+        is_done = copying.copy_version(lease, version, source=source, target=profile)
+        is_done = is_done or _index_version(lease, profile, version)
     except BadFile as error:  # a retry will not help: the operator decides
         _note_failure(lease.claim, version, error.code, str(error))
     except (EmbeddingFailed, CostCap, profiles.ProfileMismatch, LeaseLost, TimeoutException):
@@ -195,17 +197,6 @@ def _index_one(
     time.sleep(pause)
     lease.write(seconds_worked=F("seconds_worked") + worked + pause, attempts=0)
     return is_done
-
-
-def _copy_version(
-    lease: BuildLease, version: DocumentVersion, source: IndexProfile, profile: IndexProfile
-) -> bool:
-    """Copy the chunks of the other profile, if they would be the same; False if not."""
-    if not profile.model_identity:
-        profiles.embedder_of(profile)  # records it
-    return copying.is_same(source, profile) and copying.copy_chunks(
-        lease, version, source=source, target=profile
-    )
 
 
 def _index_version(lease: BuildLease, profile: IndexProfile, version: DocumentVersion) -> bool:
@@ -283,6 +274,8 @@ def _complete(claim: BuildClaim, lease: BuildLease, until: float) -> bool:
             error_message="",
             **({"state": State.BUILT, "built_at": Now()} if is_first else {}),
         )
+        if is_first:
+            _tell_finished(reindex)
     return True
 
 
@@ -298,6 +291,22 @@ def _stores_know_all(claim: BuildClaim, lease: BuildLease, reindex: Reindex, unt
             lease.write(run_after=Now() + timedelta(seconds=RETRY_SECONDS))
             return False
     return True
+
+
+def _tell_finished(reindex: Reindex) -> None:
+    """Everything is indexed under the new profile, which can now be switched to."""
+
+    def describe() -> dict[str, Any]:
+        return {
+            "reindex_id": str(reindex.pk),
+            "profile": reindex.profile.name,
+            "replaces": reindex.replaces.name,
+            "state": str(State.BUILT),
+            "documents_count": reindex.documents_built,
+            "failed_count": len(reindex.failures),
+        }
+
+    events.emit(EventType.REINDEX_FINISHED, describe)
 
 
 def describe_documents(namespace_id: uuid.UUID) -> None:

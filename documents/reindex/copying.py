@@ -10,6 +10,7 @@ from django.db.models import F
 from documents.ingestion.publishing import lock_active_profile
 from documents.jobs.leases import BuildLease
 from documents.models import Chunk, Document, DocumentVersion, IndexProfile, Namespace
+from documents.profiles import profiles
 from ragsite.database.tenancy import namespace
 
 # Everything that decides what chunks and vectors hold.
@@ -42,6 +43,15 @@ _WORDS = """
     FROM documents_chunkterms terms
     JOIN unnest(%(old)s::uuid[], %(new)s::uuid[]) fresh (old, new) ON fresh.old = terms.chunk_id
 """
+
+
+def copy_version(
+    lease: BuildLease, version: DocumentVersion, *, source: IndexProfile, target: IndexProfile
+) -> bool:
+    """Copy the chunks of the other profile, if they would be the same; False if not."""
+    if not target.model_identity:
+        profiles.embedder_of(target)  # records it
+    return is_same(source, target) and copy_chunks(lease, version, source=source, target=target)
 
 
 def is_same(one: IndexProfile, other: IndexProfile) -> bool:

@@ -1,6 +1,6 @@
 """The changes that stores have not been told yet: claimed, ended, counted, asked for.
 
-Rows are written by triggers (documents/sql/0029_note_chunks_for_stores.sql), in the transaction
+Rows are written by triggers (documents/sql/0030_note_chunks_for_stores.sql), in the transaction
 that changes the chunks. One worker at a time holds a document, so that an older state never
 replaces a newer one.
 """

@@ -1,4 +1,4 @@
-"""Every setting, read once from the environment or `.env`; `.env.example` explains each."""
+"""Every setting, read once from the environment (.env.example explains each). Imports no app."""
 
 import hashlib
 import hmac
@@ -260,21 +260,13 @@ TRACES = observability.traces(env)
 
 # -- fetching pages ---------------------------------------------------------------
 FETCHING = outbound.fetching(env)
+WEBHOOKS = outbound.webhooks(env)
 
 # -- reading files: the limits of one file (documents/extractors/sandbox_worker.py) ---------
 EXTRACTION = extraction.extraction(env)
 
 # -- OCR: pictures of text, with separate limits (documents/ocr/) -----------------
-OCR = {
-    "BACKEND": env.str("OCR_BACKEND", default="documents.ocr.rapid.RapidOcr"),
-    "OPTIONS": env.json("OCR_OPTIONS", default={}),
-}
-OCR_LIMITS = {
-    "memory_bytes": env.int("OCR_MEMORY_MB", default=3072) * 2**20,
-    "cpu_seconds": env.int("OCR_CPU_SECONDS", default=900),
-    "wall_seconds": env.float("OCR_WALL_SECONDS", default=1800.0),
-    "max_pages": env.int("OCR_MAX_PAGES", default=200),
-}
+OCR, OCR_LIMITS = extraction.ocr(env), extraction.ocr_limits(env)
 
 # -- jobs: kept in our own table; django-q2 only wakes workers (documents/jobs/queue.py) -----
 JOB_WORKERS = env.int("JOB_WORKERS", default=2)
@@ -324,8 +316,8 @@ REINDEX = {
 # How two profiles are compared: by the first of these that has data.
 PARITY_REPORTS = [
     "evaluation.experiments.parity.on_golden_set",
-    "retrieval.parity.on_logged_questions",
-    "retrieval.parity.on_sampled_passages",
+    "retrieval.inspection.parity.on_logged_questions",
+    "retrieval.inspection.parity.on_sampled_passages",
 ]
 
 # -- search --------------------------------------------------------------------------

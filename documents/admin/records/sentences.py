@@ -21,12 +21,16 @@ _VERBS = {
     "delete": "deleted",
     "delete_many": "deleted",
     "deleted": "finished deleting",
+    "disable": "disabled",
     "export": "exported",
     "import": "imported",
+    "redeliver": "sent again events of",
     "reindex": "indexed again:",
     "remove": "removed",
     "rename": "renamed",
     "revoke": "revoked",
+    "rotate": "changed the secret of",
+    "test": "sent a test to",
     "unlock": "unlocked",
 }
 _OF_ROWS = ("deleted", "export", "import")

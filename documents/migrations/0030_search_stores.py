@@ -56,7 +56,7 @@ def keep_triggers_from_writing(apps: object, schema_editor: object) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("documents", "0028_idempotent_requests")]
+    dependencies = [("documents", "0029_webhooks")]
 
     operations = [
         migrations.AddField(
@@ -134,9 +134,9 @@ class Migration(migrations.Migration):
         ),
         IsolateTenants("documents_storechange", definer_reads=True),
         migrations.RunPython(let_triggers_write, keep_triggers_from_writing),
-        SqlFunction("documents", "0029_note_chunks_for_stores.sql"),
-        SqlFunction("documents", "0029_note_documents_for_stores.sql"),
-        SqlFunction("documents", "0029_store_changes_due.sql"),
+        SqlFunction("documents", "0030_note_chunks_for_stores.sql"),
+        SqlFunction("documents", "0030_note_documents_for_stores.sql"),
+        SqlFunction("documents", "0030_store_changes_due.sql"),
         migrations.RunSQL(CHUNKS, NO_CHUNKS),
         migrations.RunSQL(DOCUMENTS, NO_DOCUMENTS),
     ]

@@ -4,12 +4,14 @@ The same documents are in two namespaces: one is indexed in the tables, the othe
 must answer alike, and the store must have been the one that answered.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from django.core.cache import caches
+from django.core.management import call_command
 
 from documents.accounts import namespace_removal
 from documents.ingestion import removal
@@ -17,6 +19,8 @@ from documents.models import Chunk, IndexProfile, Namespace, StoreChange
 from documents.reindex import switching
 from documents.stores import feeding, outbox, registry
 from documents.stores.base import SearchStore, StoreFound
+from documents.verification import auditing
+from documents.verification.auditing import verify
 from ragsite.database.tenancy import namespace, operator
 from ragsite.platform import metrics
 from retrieval.candidates import store_filters
@@ -305,6 +309,34 @@ class OutsideStoreContract(StoreContract):
         body = moved.api.query("granite tower and its keepers").body
         assert body["diagnostics"]["fallbacks"] == ["postgres_search: store_behind"]
         assert_same(places(body), places(moved.twin.query("granite tower and its keepers").body))
+
+    def test_verify_finds_what_a_store_has_lost_and_mends_it(
+        self, moved: Moved, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(auditing, "PAUSE_SECONDS", 0.0)
+        assert [f.what for f in verify([moved.tenant]).findings if f.check == "search_store"] == []
+        collection = registry.collection_of(moved.profile)
+        with namespace(moved.tenant.pk):
+            lost = next(iter(Chunk.objects.filter(profile=moved.profile)[:1])).document_id
+        moved.store.delete(collection, moved.tenant.pk, [lost])
+        (finding,) = [
+            f for f in verify([moved.tenant], repair=True).repaired if f.check == "search_store"
+        ]
+        assert finding.examples == (str(lost),)
+        feeding.work()
+        assert moved.count() == moved.rows()
+
+    def test_sync_store_tells_what_waits_and_says_how_it_is(
+        self, moved: Moved, capsys: pytest.CaptureFixture[str]
+    ):
+        call_command("sync_store", "--rebuild", "--namespace", moved.tenant.slug)
+        assert "0 documents waiting" in capsys.readouterr().out
+        call_command("sync_store", "--status", "--json")
+        (status,) = json.loads(capsys.readouterr().out)
+        assert status["held"] == status["chunks"] == moved.rows()
+        assert status["waiting"] == 0
+        assert status["problem"] == ""
+        assert status["version"]
 
     def test_a_deleted_namespace_is_forgotten(self, moved: Moved):
         with operator():

@@ -4,10 +4,12 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django.conf import settings
+
 from ragsite.database.tenancy import current_connection
 from retrieval.filter_sql import compile_filters, indexed
 from retrieval.filters import Filters
-from retrieval.search_context import SearchedIndex
+from retrieval.search_context import SearchContext, SearchedIndex
 
 # With up to this many chunks, scanning each is faster than the vector index, which has to step over
 # every tenant's rows that do not pass: for a hundred candidates, over a hundred times the table's
@@ -85,6 +87,14 @@ class SearchScope:
             f"JOIN documents_document document ON document.id = {row}.document_id "
             f"AND document.namespace_id = %(tenant)s AND {self.condition}"
         )
+
+
+def scope_of(context: SearchContext) -> SearchScope:
+    """Inside namespace()."""
+    filters = context.filters
+    if filters.is_empty:
+        return SearchScope(chunks=context.index.chunk_count)
+    return resolve(filters, context.index, few=settings.SEARCH["exact_scan_rows"])
 
 
 def resolve(filters: Filters, index: SearchedIndex, *, few: int) -> SearchScope:

@@ -42,6 +42,7 @@ class Service:
     port: int = field(default_factory=free_port)
     extra: dict[str, str] = field(default_factory=dict)
     python: str = sys.executable
+    code: Path = ROOT  # which Ragsite: of another release, or this one
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -67,7 +68,7 @@ class Service:
         with (self.home / "up.log").open("ab") as log:
             self.process = subprocess.Popen(
                 [self.python, "manage.py", "up", *options],
-                cwd=ROOT,
+                cwd=self.code,
                 env=self.environment,
                 stdout=log,
                 stderr=log,
@@ -118,7 +119,7 @@ class Service:
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [self.python, "manage.py", *arguments],
-            cwd=ROOT,
+            cwd=self.code,
             env=self.environment,
             capture_output=True,
             text=True,

@@ -64,6 +64,11 @@ class Service:
         return str(json.loads((self.home / "credentials.json").read_text())["api_key"])
 
     def start(self, *options: str) -> None:
+        self.spawn(*options)
+        until(self.is_up, seconds=120)
+
+    def spawn(self, *options: str) -> None:
+        """Start it without waiting until it serves."""
         self.home.mkdir(parents=True, exist_ok=True)
         with (self.home / "up.log").open("ab") as log:
             self.process = subprocess.Popen(
@@ -74,7 +79,6 @@ class Service:
                 stderr=log,
                 start_new_session=True,
             )
-        until(self.is_up, seconds=120)
 
     def is_up(self) -> bool:
         assert self.process is not None

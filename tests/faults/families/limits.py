@@ -18,10 +18,10 @@ MEMORY_MB = 300
 WRONG_KEYS = 20  # a minute
 
 
-def _greedy(megabytes: int) -> bytes:
+def _greedy(kilobytes: int) -> bytes:
     """HTML whose tree takes many times its size."""
     rows = b"<p>a <b>b</b> <i>c</i></p>\n"
-    return b"<html><body>" + rows * (megabytes * 2**20 // len(rows)) + b"</body></html>"
+    return b"<html><body>" + rows * (kilobytes * 2**10 // len(rows)) + b"</body></html>"
 
 
 def _readers(stage: Stage) -> list[psutil.Process]:
@@ -52,7 +52,9 @@ def readers(theatre: Theatre, outcome: Outcome) -> None:
         tenant.wait_for(tenant.upload("base"))
         workers = {process.pid for process in stage.service.workers()}
         for trial in range(outcome.trials):
-            too_large = _send(tenant, f"greedy-{trial}.html", _greedy(9) + str(trial).encode())
+            too_large = _send(
+                tenant, f"greedy-{trial}.html", _greedy(9 * 1024) + str(trial).encode()
+            )
             stage.ledger.expect(too_large, "failed")
             good = tenant.upload(f"beside-{trial}")
             outcome.require(tenant.wait_for(good) == "ready", "a good document beside it failed")
@@ -68,7 +70,7 @@ def readers(theatre: Theatre, outcome: Outcome) -> None:
 
 def _kill_readers(stage: Stage, tenant: Tenant, outcome: Outcome, trial: int) -> None:
     """Kill whatever reads a file, while it reads; the document is tried again."""
-    document_id = _send(tenant, f"long-{trial}.html", _greedy(1) + str(trial).encode())
+    document_id = _send(tenant, f"long-{trial}.html", _greedy(100) + str(trial).encode())
     killed = 0
     with suppress(AssertionError):
         until(lambda: len(_readers(stage)) > 1, seconds=20, every=0.01)

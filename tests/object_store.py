@@ -145,7 +145,8 @@ class FaultyProxy(BaseHTTPRequestHandler):
                 self.send_header(name, value)
         self.send_header("Content-Length", length if self.command == "HEAD" else str(len(body)))
         self.end_headers()
-        self.wfile.write(body[: len(body) // 2] if cut else body)
+        if self.command != "HEAD":
+            self.wfile.write(body[: len(body) // 2] if cut else body)
         if cut:
             self.close_connection = True
 

@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, CommandParser
 from django.core.management.commands import migrate
 from django.db import OperationalError, connections
-from psycopg.errors import LockNotAvailable
+from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 from ragsite.database import roles
 from ragsite.production_checks import require_fit_for_production
@@ -38,13 +38,13 @@ class Command(migrate.Command):
         roles.revoke_excess_rights(self.connection)
 
     def _migrate_between_others(self, *args: Any, **options: Any) -> None:
-        """Give up a migration that must wait for a table, and try it again a little later: each is
-        one transaction, and those before it are done."""
+        """Give up a migration that must wait for a table or deadlocks with others, and try it again
+        a little later: each is one transaction, and those before it are done."""
         for number in range(1, TRIES + 1):
             try:
                 super().handle(*args, **options)
             except OperationalError as error:
-                if not isinstance(error.__cause__, LockNotAvailable):
+                if not isinstance(error.__cause__, LockNotAvailable | DeadlockDetected):
                     raise
                 if number == TRIES:
                     raise CommandError(

@@ -61,7 +61,8 @@ def bucket(theatre: Theatre, outcome: Outcome) -> None:
         tenant.wait()
         for trial in range(outcome.trials):
             kind = KINDS[trial % len(KINDS)]
-            FaultyProxy.faults[:] = [kind] * chance.randrange(1, 12)
+            # A file that stays missing is lost; one that is seen late is not.
+            FaultyProxy.faults[:] = [kind] * chance.randrange(1, 3 if kind == "404" else 12)
             name = f"log-{trial}"
             with suppress(httpx2.TransportError):
                 answer = tenant.send(name, text_of(name, sections=2))

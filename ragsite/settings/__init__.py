@@ -239,10 +239,7 @@ STORAGES = {
 }
 FILE_UPLOAD_TEMP_DIR = str(HOME / "tmp")
 make_folder(Path(FILE_UPLOAD_TEMP_DIR))
-FILE_UPLOAD_HANDLERS = [
-    "django.core.files.uploadhandler.MemoryFileUploadHandler",
-    "ragsite.web.uploads.TidyUploadHandler",
-]
+FILE_UPLOAD_HANDLERS = storage.UPLOAD_HANDLERS
 FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 INGEST_MAX_BYTES = env.int("INGEST_MAX_BYTES", default=50 * 1024 * 1024)
 INGEST_MAX_BYTES_BY_TYPE = limits.max_bytes_by_type(env)

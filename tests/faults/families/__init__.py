@@ -1,21 +1,31 @@
 """All families of faults. Importing this registers them."""
 
 from . import (
+    clocks,
     concurrency,
+    copies,
     database,
     disk,
+    limits,
+    migrating,
     processes,
     providers,
     reindexing,
     rotation,
+    storage,
 )
 
 __all__ = [
+    "clocks",
     "concurrency",
+    "copies",
     "database",
     "disk",
+    "limits",
+    "migrating",
     "processes",
     "providers",
     "reindexing",
     "rotation",
+    "storage",
 ]

@@ -213,12 +213,18 @@ DATABASES = {
 if replica := env.str("DATABASE_REPLICA_URL", default=""):
     # A streaming replica with the same roles: serves searches, never writes.
     server = env.db_url_config(replica)
+    # Which of several hosts to take is said in the replica's own address.
+    choosing = {"target_session_attrs", "load_balance_hosts"}
+    kept = {k: v for k, v in DATABASES["default"]["OPTIONS"].items() if k not in choosing}
     DATABASES["replica"] = {
         **DATABASES["default"],
         "HOST": unquote(server["HOST"]),  # %2Fvar%2Frun: a socket's folder
         "PORT": server["PORT"],
         "NAME": server["NAME"],
+        "OPTIONS": {**kept, **server.get("OPTIONS", {})},
     }
+# A replica that has not replayed what the primary had written this long ago is not read from.
+DATABASE_REPLICA_MAX_LAG = env.float("DATABASE_REPLICA_MAX_LAG_SECONDS", default=5.0)
 DATABASE_ROUTERS = ["ragsite.database.tenancy.RoleRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

@@ -101,8 +101,8 @@ def _methods(rows: int, dimensions: int, k: int) -> Iterator[IndexMethod]:
     bits = ann_methods.indexed("bit", dimensions)
     by_bits = f"USING hnsw (({bits}) bit_hamming_ops) WITH (m = 16, ef_construction = 64)"
     for factor in (4, ann_methods.DEFAULT_RESCORE):
-        width = {"hnsw.ef_search": str(min(1000, k * factor))}
-        yield IndexMethod(f"bit, {factor} times rescored", by_bits, width, factor)
+        settings = {"hnsw.ef_search": str(min(1000, k * factor))}
+        yield IndexMethod(f"bit, {factor} times rescored", by_bits, settings, factor)
     # As pgvector recommends: rows / 1000 lists, and probes in the square root of that.
     lists = max(10, min(rows // 1000, round(math.sqrt(rows))))
     ivfflat = f"USING ivfflat (embedding halfvec_cosine_ops) WITH (lists = {lists})"

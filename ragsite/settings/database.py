@@ -68,6 +68,7 @@ class Connections:
                     "DATABASE_URL must be a PostgreSQL address: "
                     "postgres://USER:PASSWORD@HOST:PORT/NAME"
                 )
+            database["HOST"] = unquote(database["HOST"])  # %2Fvar%2Frun: a socket's folder
         return {**database, "ENGINE": "ragsite.postgres", "CONN_HEALTH_CHECKS": True}
 
     def _role(self, kind: str, own_url: str) -> dict[str, Any]:
@@ -109,7 +110,7 @@ class Connections:
         }
         return {
             **database,
-            "HOST": unquote(server["HOST"]),  # %2Fvar%2Frun: a socket's folder
+            "HOST": unquote(server["HOST"]),
             "PORT": server["PORT"],
             "NAME": server["NAME"],
             "OPTIONS": {**kept, **server.get("OPTIONS", {})},

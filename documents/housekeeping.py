@@ -25,7 +25,7 @@ from .reindex import switching
 
 logger = logging.getLogger(__name__)
 
-# How many days ago originals were stored. Younger ones may be about to be recorded.
+# Age of originals in days. Younger ones may be about to be recorded.
 SWEPT_DAYS = range(2, 10)
 
 
@@ -60,7 +60,7 @@ def tidy() -> None:
 
 
 def _embed_facts(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
-    """Give facts their vectors that were stated while the model did not answer."""
+    """Embed facts that were stated while the model did not answer."""
     try:
         fact_vectors.fill(namespace_id, profile)
     except IngestError as error:  # next time

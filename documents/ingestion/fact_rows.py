@@ -61,8 +61,8 @@ def _ids(version: DocumentVersion) -> Iterator[uuid.UUID]:
 
 
 def _insert(document: Document, version: DocumentVersion, batch: Sequence[NumberedFact]) -> None:
-    """Rows meet other facts under the same names. They are not merged with them: a table is
-    replaced as a whole."""
+    """Rows have the same keys as other facts, but are not merged with them: a table is replaced as
+    a whole."""
     naming = naming_for(
         version.namespace_id,
         names=[name for _, fact in batch for name in (fact.subject, fact.object)],

@@ -1,4 +1,4 @@
-"""Checking a tool's arguments against its schema, with errors that a model can act on."""
+"""Check a tool's arguments against its schema, with errors that a model can act on."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,7 +45,7 @@ def checked(tool: Tool, arguments: Any) -> dict[str, Any]:
 
 
 def _whole(schema: Any, value: Any) -> Any:
-    """JSON Schema takes 5.0 for an integer, Python does not."""
+    """JSON Schema treats 5.0 as an integer, Python does not."""
     return int(value) if schema.get("type") == "integer" else value
 
 

@@ -13,7 +13,7 @@ from documents.collections import batches
 from documents.collections import editing as collections
 from documents.conversations.remembering import NewTurn, remember
 from documents.ingestion import bulk_removal
-from documents.intake import originals, put_off
+from documents.intake import deferred_removals, originals
 from documents.language_models.base import Usage
 from documents.language_models.openai import OpenAIModel
 from documents.metering.language_models import book_usage
@@ -250,7 +250,7 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
     fill_memory(api)
     with operator():
         links.create(tenant)
-    with put_off.removals_put_off():  # as a backup does
+    with deferred_removals.removals_deferred():  # as a backup does
         assert originals.remove(originals.store(ContentFile(b"old"), namespace_id=tenant.pk))
     book_usage(OpenAIModel("http://127.0.0.1:1", model="m"), tenant.pk, Usage(1, 1))
     profiles.create("own", namespace_id=tenant.pk, embedder="hashing", ann_method="exact")

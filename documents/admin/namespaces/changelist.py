@@ -1,4 +1,4 @@
-"""The list of namespaces, and the page of each: what it holds, then its settings."""
+"""The list of namespaces, and the page of each: its contents, then its settings."""
 
 from typing import Any
 

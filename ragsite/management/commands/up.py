@@ -94,7 +94,7 @@ class Command(BaseCommand):
             chores += [
                 (30, lifecycle.wake_for_waiting_runs),
                 (30, bulk_removal.wake_workers),
-                (3600, query_log.forget_the_old),
+                (3600, query_log.delete_old_rows),
                 (300, votes.embed_everywhere),
             ]
         if only is None:

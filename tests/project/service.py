@@ -63,6 +63,15 @@ class Service:
         return str(json.loads((self.home / "credentials.json").read_text())["api_key"])
 
     def start(self, *options: str) -> None:
+        self._spawn(*options)
+        until(self.is_up, seconds=120)
+
+    def start_workers(self) -> None:
+        """Workers alone, as on a host of their own."""
+        self._spawn("--only", "worker")
+        until(self.workers, seconds=120)
+
+    def _spawn(self, *options: str) -> None:
         self.home.mkdir(parents=True, exist_ok=True)
         with (self.home / "up.log").open("ab") as log:
             self.process = subprocess.Popen(
@@ -73,7 +82,6 @@ class Service:
                 stderr=log,
                 start_new_session=True,
             )
-        until(self.is_up, seconds=120)
 
     def is_up(self) -> bool:
         assert self.process is not None

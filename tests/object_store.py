@@ -105,12 +105,13 @@ def _wait_until_writable(address: str, server: "subprocess.Popen[bytes]") -> Non
 
 class FaultyProxy(BaseHTTPRequestHandler):
     """Passes requests on, but fails the next ones as `faults` says, in order: "500", "503", "404",
-    "cut" (half of the body) or "drop" (no response)."""
+    "cut" (half of the body), "flip" (a bit of what is sent) or "drop" (no response)."""
 
     protocol_version = "HTTP/1.1"
     target: ClassVar[str] = ""
     faults: ClassVar[list[str]] = []
     seen: ClassVar[list[str]] = []
+    statuses: ClassVar[list[int]] = []
 
     def _serve(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -124,9 +125,12 @@ class FaultyProxy(BaseHTTPRequestHandler):
             code = "NoSuchKey" if fault == "404" else "SlowDown"
             self._reply(int(fault), {}, f"<Error><Code>{code}</Code></Error>".encode())
             return
+        if fault == "flip" and body:
+            body = bytes([body[0] ^ 1]) + body[1:]
         upstream = HTTPConnection(self.target, timeout=60)
         upstream.request(self.command, self.path, body=body, headers=dict(self.headers))
         response = upstream.getresponse()
+        self.statuses.append(response.status)
         self._reply(
             response.status, dict(response.getheaders()), response.read(), cut=fault == "cut"
         )

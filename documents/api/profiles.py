@@ -83,7 +83,8 @@ class NewProfileSerializer(StrictSerializer):
     ann_options = serializers.DictField(
         child=serializers.IntegerField(),
         required=False,
-        help_text="hnsw: m, ef_construction; ivfflat: lists, probes; scann: num_leaves.",
+        help_text="hnsw: m, ef_construction; bit: these and rescore; ivfflat: lists, probes; "
+        "scann: num_leaves.",
     )
     store = serializers.CharField(
         max_length=50,

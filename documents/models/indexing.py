@@ -35,10 +35,12 @@ class IndexProfile(models.Model):
 
     class Ann(models.TextChoices):
         HNSW = "hnsw"
+        BIT = "bit"
         IVFFLAT = "ivfflat"
         EXACT = "exact"
-        DISKANN = "diskann"
         SCANN = "scann"
+        VCHORDRQ = "vchordrq"
+        DISKANN = "diskann"  # withdrawn
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.SlugField()
@@ -86,15 +88,16 @@ class IndexProfile(models.Model):
         max_length=10,
         choices=Ann,
         default=Ann.HNSW,
-        help_text="How near vectors are found: hnsw, ivfflat, or exact (no index); diskann and "
-        "scann where the server has their extension.",
+        help_text="How near vectors are found: hnsw, bit (hnsw over one bit for each number, for "
+        "less memory), ivfflat, or exact (no index); scann and vchordrq, both untested, where the "
+        "server has their extension. diskann is withdrawn.",
     )
     ann_options = models.JSONField(
         "ANN options",
         default=dict,
         blank=True,
-        help_text='Of hnsw: {"m": 16, "ef_construction": 64}. Of ivfflat: {"lists": …, '
-        '"probes": …}, chosen by the number of rows where not named.',
+        help_text='Of hnsw: {"m": 16, "ef_construction": 64}; of bit also {"rescore": 8}. Of '
+        'ivfflat: {"lists": …, "probes": …}, chosen by the number of rows where not named.',
     )
     store = models.CharField(
         max_length=50,

@@ -51,6 +51,7 @@ def use_bucket(settings: Any) -> Callable[..., None]:
     def use(endpoint: str, **options: Any) -> None:
         FaultyProxy.faults.clear()
         FaultyProxy.seen.clear()
+        FaultyProxy.statuses.clear()
         merged = {
             "bucket_name": BUCKET,
             "endpoint_url": endpoint,
@@ -162,6 +163,33 @@ def test_a_large_file_goes_in_parts_and_comes_back_whole(tenant: Namespace, buck
     digest = hashlib.sha256(data).hexdigest()
     with originals.opened(key, sha256=digest) as file:
         assert originals.digest_of(file) == digest
+
+
+def test_bytes_that_change_on_their_way_are_refused_by_the_server(
+    api: Api, tenant: Namespace, proxy: str, use_bucket: Callable[..., None]
+):
+    use_bucket(proxy)
+    FaultyProxy.faults[:] = ["flip"] * 8  # more often than is tried
+    refused = api.upload(("a.md", TEXT))
+    assert (refused.status, refused.code) == (503, "storage_unavailable")
+    assert FaultyProxy.statuses[0] == 400
+    assert kept_keys(tenant) == []
+    FaultyProxy.faults.clear()
+    assert api.upload(("a.md", TEXT)).status == 202
+
+
+def test_a_large_file_of_which_a_part_changed_is_given_up_and_leaves_no_parts(
+    tenant: Namespace, store: str, proxy: str, use_bucket: Callable[..., None]
+):
+    use_bucket(proxy)
+    data = hashlib.sha256(b"seed").digest() * (20 * 2**20 // 32)
+    FaultyProxy.faults[:] = ["", "", "flip", "flip", "flip", "flip"]  # begun, one part sent
+    with pytest.raises(originals.StorageUnavailable):
+        originals.store(ContentFile(data), namespace_id=tenant.pk)
+    assert FaultyProxy.seen[:3] == ["POST", "PUT", "PUT"]
+    assert FaultyProxy.seen[-1] == "DELETE"
+    client = default_storage.connection.meta.client
+    assert not client.list_multipart_uploads(Bucket=BUCKET).get("Uploads")
 
 
 @pytest.mark.parametrize("faults", [["500"], ["503", "503"], ["drop"]])

@@ -67,6 +67,11 @@ class Service:
         self.spawn(*options)
         until(self.is_up, seconds=120)
 
+    def start_workers(self) -> None:
+        """Workers alone, as on a host of their own."""
+        self.spawn("--only", "worker")
+        until(self.workers, seconds=120)
+
     def spawn(self, *options: str) -> None:
         """Start it without waiting until it serves."""
         self.home.mkdir(parents=True, exist_ok=True)

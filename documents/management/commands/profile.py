@@ -12,7 +12,7 @@ from documents.chunking.methods import SIZES
 from documents.errors import IngestError
 from documents.models import IndexProfile
 from documents.profiles import deletion, profiles
-from documents.profiles.ann_methods import METHODS
+from documents.profiles.ann_methods import METHODS, WITHDRAWN, remark
 from ragsite.database.tenancy import operator
 
 from .api_key import find_namespace
@@ -48,11 +48,17 @@ class Command(BaseCommand):
         create.add_argument("--dimensions", type=int, help="Checked against the embedder's own.")
         create.add_argument(
             "--ann",
-            choices=IndexProfile.Ann.values,
-            help="How near vectors are found (default: hnsw; exact: no index).",
+            choices=[name for name in IndexProfile.Ann.values if name not in WITHDRAWN],
+            help="How near vectors are found (default: hnsw; bit: less memory; exact: no index; "
+            "scann and vchordrq: untested).",
         )
-        create.add_argument("--m", type=int, help="Of hnsw (default 16).")
-        create.add_argument("--ef-construction", type=int, help="Of hnsw (default 64).")
+        create.add_argument("--m", type=int, help="Of hnsw and bit (default 16).")
+        create.add_argument("--ef-construction", type=int, help="Of hnsw and bit (default 64).")
+        create.add_argument(
+            "--rescore",
+            type=int,
+            help="Of bit: how many times more candidates are compared in full (default 8).",
+        )
         create.add_argument("--lists", type=int, help="Of ivfflat (default: by the rows).")
         create.add_argument("--probes", type=int, help="Of ivfflat (default: by the lists).")
         create.add_argument("--num-leaves", type=int, help="Of scann (default: by the rows).")
@@ -114,6 +120,10 @@ class Command(BaseCommand):
         except IngestError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"Profile {profile.name} created.")
+        if note := remark(profile.ann_method):
+            self.stderr.write(
+                f"{profile.ann_method}: {note}. Compare its results before you rely on it."
+            )
 
     def _list(self, options: dict[str, Any]) -> None:
         with operator():
@@ -123,6 +133,8 @@ class Command(BaseCommand):
                 vectors = f"{profile.dimensions} {profile.ann_method}"
                 if profile.is_stored_outside:
                     vectors += f" in {profile.store}"
+                if note := remark(profile.ann_method):
+                    vectors += f" ({note})"
                 header = "\twith headers" if profile.contextual_header else ""
                 self.stdout.write(
                     f"{owner}{profile.name}\t{profile.chunker} {sizes}\t{profile.embedder} "

@@ -259,6 +259,7 @@ TRACES = observability.traces(env)
 
 # -- fetching pages ---------------------------------------------------------------
 FETCHING = outbound.fetching(env)
+WEBHOOKS = outbound.webhooks(env)
 
 # -- reading files: the limits of one file (documents/extractors/sandbox_worker.py) ---------
 EXTRACTION = extraction.extraction(env)

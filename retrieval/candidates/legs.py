@@ -18,7 +18,7 @@ from retrieval.search_context import SearchContext
 from . import dense, lexical, side_thread
 from .lexical import LexicalQuery
 from .query_embedding import embed_question
-from .scope import SearchScope, resolve
+from .scope import SearchScope, resolve, whole
 from .scoring import NOTHING, Scored, compare, score, union
 
 logger = logging.getLogger(__name__)
@@ -154,12 +154,23 @@ def _candidates_for(request: SearchRequest) -> int:
     return max(settings.SEARCH["candidates"], request.k)
 
 
+def _ef_search(request: SearchRequest) -> int:
+    return max(settings.SEARCH["ef_search"], _candidates_for(request))
+
+
+def database_settings(context: SearchContext) -> dict[str, str]:
+    """Return settings that the vector leg needs unless there is a filter: made with the
+    transaction, they cost no round trip."""
+    return dense.scan_settings(context.index.profile, _ef_search(context.request))
+
+
 def _scope(context: SearchContext) -> SearchScope:
     """Inside namespace()."""
     filters = context.filters
+    few = settings.SEARCH["exact_scan_rows"]
     if filters.is_empty:
-        return SearchScope(chunks=context.index.chunk_count)
-    return resolve(filters, context.index, few=settings.SEARCH["exact_scan_rows"])
+        return whole(context.index, few=few)
+    return resolve(filters, context.index, few=few)
 
 
 def _lexical_hits(
@@ -244,6 +255,6 @@ def _dense_hits(
             scope=scope,
             limit=limit,
             exact_up_to=settings.SEARCH["exact_scan_rows"],
-            ef_search=max(settings.SEARCH["ef_search"], limit),
+            ef_search=_ef_search(context.request),
             question=query,
         )

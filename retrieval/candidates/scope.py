@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field, replace
+from math import sqrt
 from typing import Any
 
 from ragsite.database.tenancy import current_connection
@@ -85,6 +86,12 @@ class SearchScope:
             f"JOIN documents_document document ON document.id = {row}.document_id "
             f"AND document.namespace_id = %(tenant)s AND {self.condition}"
         )
+
+
+def whole(index: SearchedIndex, *, few: int) -> SearchScope:
+    """Return the scope without a filter, by the same rule as `_BOUND` for one that leaves much."""
+    bound = min(few, sqrt(1600 * max(index.table_rows, index.chunk_count)))
+    return SearchScope(chunks=index.chunk_count, through_index=index.chunk_count > bound)
 
 
 def resolve(filters: Filters, index: SearchedIndex, *, few: int) -> SearchScope:

@@ -18,7 +18,7 @@ from retrieval.search_context import SearchContext
 from . import dense, lexical, side_thread
 from .lexical import LexicalQuery
 from .query_embedding import embed_question
-from .scope import SearchScope, resolve, whole
+from .scope import SearchScope, resolve
 from .scoring import NOTHING, Scored, compare, score, union
 
 logger = logging.getLogger(__name__)
@@ -166,11 +166,7 @@ def database_settings(context: SearchContext) -> dict[str, str]:
 
 def _scope(context: SearchContext) -> SearchScope:
     """Inside namespace()."""
-    filters = context.filters
-    few = settings.SEARCH["exact_scan_rows"]
-    if filters.is_empty:
-        return whole(context.index, few=few)
-    return resolve(filters, context.index, few=few)
+    return resolve(context.filters, context.index, few=settings.SEARCH["exact_scan_rows"])
 
 
 def _lexical_hits(

@@ -290,7 +290,8 @@ def _guessed(correction: spelling.Correction, total: int, times: int) -> Term:
 def _expanded(prefix: str, namespace_id: uuid.UUID, profile_id: uuid.UUID, total: int) -> Term:
     """Return all words that start with a prefix, as one term."""
     start = prepare(prefix).running.replace(" ", "")
-    forms = query_planned(_EXPAND, {"namespace": namespace_id, "profile": profile_id, "prefix": start})
+    whose = {"namespace": namespace_id, "profile": profile_id}
+    forms = query_planned(_EXPAND, {**whose, "prefix": start})
     term = _term(forms, total)
     return Term((start,), term.dimensions, term.chunks, term.weight, is_prefix=True)
 

@@ -96,6 +96,8 @@ def whole(index: SearchedIndex, *, few: int) -> SearchScope:
 
 def resolve(filters: Filters, index: SearchedIndex, *, few: int) -> SearchScope:
     """Return the scope that the filters define. Inside namespace()."""
+    if filters.is_empty:
+        return whole(index, few=few)
     scope = SearchScope(chunks=index.chunk_count, parameters={"tenant": index.namespace_id})
     condition, parameters = compile_filters(filters)
     if condition:

@@ -121,8 +121,12 @@ def _like(texts: Sequence[str], words: Sequence[str], chance: random.Random) -> 
 
 def load(corpus: Corpus) -> None:
     """Load the corpus into empty tables."""
-    with _without_indexes("documents_chunk", "documents_chunkterms", rows=len(corpus.ids)):
+    with without_indexes(rows=len(corpus.ids)):
         insert(corpus)
+    vacuum()
+
+
+def vacuum() -> None:
     with connections["owner"].cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
 
@@ -236,14 +240,14 @@ def _chunks(page: CorpusDocument, vectors: Iterator[np.ndarray], corpus: Corpus)
 
 
 @contextmanager
-def _without_indexes(*tables: str, rows: int) -> Iterator[None]:
+def without_indexes(*, rows: int) -> Iterator[None]:
     """Drop the indexes that are slow for each inserted row, HNSW and GIN, and build them
     afterwards."""
     with connections["owner"].cursor() as cursor:
         cursor.execute(
             "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = ANY (%s) "
             "AND indexdef ~ 'USING (hnsw|gin)'",
-            [list(tables)],
+            [["documents_chunk", "documents_chunkterms"]],
         )
         indexes = cursor.fetchall()
         for name, _ in indexes:

@@ -4,7 +4,7 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
@@ -38,10 +38,22 @@ class Client:
         )
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
 
+    def ask(self, body: Any) -> Outcome:
+        return self.post("/api/v1/query", json.dumps(body).encode())
+
     def post(self, path: str, body: bytes, *, number: int = 0) -> Outcome:
+        return self._send("POST", path, body, number)
+
+    def get(self, path: str) -> Outcome:
+        return self._send("GET", path, None, 0)
+
+    def delete(self, path: str) -> Outcome:
+        return self._send("DELETE", path, None, 0)
+
+    def _send(self, method: str, path: str, body: bytes | None, number: int) -> Outcome:
         started = time.perf_counter()
         try:
-            self._connection.request("POST", path, body, self._headers)
+            self._connection.request(method, path, body, self._headers)
             response = self._connection.getresponse()
             status, content = response.status, response.read()
         except (OSError, http.client.HTTPException):
@@ -51,39 +63,33 @@ class Client:
 
 
 def ask_all(
-    url: str, key: str, bodies: Sequence[Any], *, clients: int, path: str = "/api/v1/query"
+    url: str, key: str, bodies: Sequence[Any], *, clients: int
 ) -> tuple[float, list[Outcome]]:
-    """Send every body once, in order, each client its next when it has an answer. Return the
-    seconds for all of them, and the outcomes."""
-    packed = [json.dumps(body).encode() for body in bodies]
+    """Send every question once, in order; each client asks its next when it has an answer. Return
+    the seconds for all of them, and the outcomes."""
+    return ask_each(url, [(key, body) for body in bodies], clients=clients)
+
+
+def ask_each(
+    url: str, asked: Sequence[tuple[str, Any]], *, clients: int
+) -> tuple[float, list[Outcome]]:
+    """The same for questions with a key each."""
+    packed = [(key, json.dumps(body).encode()) for key, body in asked]
     numbers, lock = count(), threading.Lock()
 
     def take() -> int:
         with lock:
             return next(numbers)
 
-    def work(client: Client) -> list[Outcome]:
-        found = []
+    def work(_: int) -> list[Outcome]:
+        found, known = [], {key: Client(url, key) for key, _ in asked}
         while (number := take()) < len(packed):
-            found.append(client.post(path, packed[number], number=number))
+            key, body = packed[number]
+            found.append(known[key].post("/api/v1/query", body, number=number))
         return found
 
     started = time.perf_counter()
     with ThreadPoolExecutor(clients) as threads:
-        each = list(threads.map(work, [Client(url, key) for _ in range(clients)]))
+        each = list(threads.map(work, range(clients)))
     seconds = time.perf_counter() - started
     return seconds, sorted((o for some in each for o in some), key=lambda o: o.number)
-
-
-def ask_until(
-    is_over: Callable[[], bool], url: str, key: str, bodies: Sequence[Any], *, pause: float = 0
-) -> list[Outcome]:
-    """Ask with one client, again from the first when all were asked, until `is_over`."""
-    client, packed = Client(url, key), [json.dumps(body).encode() for body in bodies]
-    outcomes: list[Outcome] = []
-    while not is_over():
-        number = len(outcomes)
-        outcomes.append(client.post("/api/v1/query", packed[number % len(packed)], number=number))
-        if pause:
-            time.sleep(pause)
-    return outcomes

@@ -119,6 +119,25 @@ def running_server(key: str, *, code: Path | None = None) -> Iterator[Server]:
         process.wait(30)
 
 
+@contextmanager
+def running_worker() -> Iterator[int]:
+    """The worker process as `make run` starts it; yields its process id."""
+    from ragsite.service.programs import worker
+
+    program = worker()
+    environment = {**os.environ, **program.env}
+    process = subprocess.Popen(program.argv, env=environment)  # noqa: S603
+    try:
+        yield process.pid
+    finally:
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
 def _wait_for(server: Server, process: "subprocess.Popen[bytes]") -> None:
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and process.poll() is None:

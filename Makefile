@@ -3,7 +3,7 @@
 .PHONY: help run install client test-clients test test-browser test-offline faults test-hostile test-small-model lint format \
         schema clean python-ok bench bench-answer bench-answers bench-expansion bench-chunking bench-conversations \
         bench-embedding bench-extractive bench-files bench-filings bench-ingest \
-        bench-quality bench-query bench-reindex bench-rendered bench-throughput load soak fuzz fuzz-api lock audit sbom
+        bench-quality bench-query bench-reindex bench-rendered bench-scale bench-throughput load soak fuzz fuzz-api lock audit sbom
 
 PYTHON ?= python3
 VENV   := .venv
@@ -123,6 +123,9 @@ bench-query: $(VENV)/.bench ## A query's speed against its floor: DATA=passages.
 
 bench-throughput: $(VENV)/.base ## Answers a second and CPU per question, to the floor: DATA=folder of BEIR sets, SET=scifact
 	$(BIN)/python -m evaluation.benchmarks.load.throughput --data "$(DATA)" --set $(or $(SET),scifact) $(ARGS)
+
+bench-scale: $(VENV)/.bench ## What 10k, 100k, 1M chunks cost, by index and engine: SIZES="10000 100000", ARGS="--write"
+	$(BIN)/python -m evaluation.benchmarks.scale.growth --sizes $(or $(SIZES),10000 100000) $(ARGS)
 
 load: $(VENV)/.base ## 20 namespaces under many clients: latency, recall, memory, fairness: CHUNKS=100000
 	$(BIN)/python -m evaluation.benchmarks.load.load --chunks $(or $(CHUNKS),100000) $(ARGS)

@@ -20,7 +20,10 @@ class DatabaseOperations(operations.DatabaseOperations):
         return super().last_executed_query(cursor, sql, params) or sql
 
 
-class _UnpreparedCursor(base.ServerBindingCursor):  # type: ignore[misc,valid-type]
+ServerBindingCursor: Any = base.ServerBindingCursor
+
+
+class _UnpreparedCursor(ServerBindingCursor):  # type: ignore[misc]
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         return super().execute(query, params, **{**options, "prepare": False})
 
@@ -65,9 +68,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """
         self.close_if_health_check_failed()
         self.ensure_connection()
-        server_binding: Any = base.ServerBindingCursor
         with self.wrap_database_errors:
-            cursor = server_binding(self.connection)
+            cursor = ServerBindingCursor(self.connection)
         return self._binary(cursor)
 
     def binary_cursor(self) -> CursorWrapper:

@@ -19,6 +19,7 @@ PURE_ROOMS = (
     "documents.ocr",
     "documents.providers",
     "documents.text",
+    "evaluation.capacity",
     "evaluation.measures",
     "retrieval.answering.checks",
     "retrieval.answering.question",

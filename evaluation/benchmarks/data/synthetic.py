@@ -26,7 +26,7 @@ def pages(number: int, owner: uuid.UUID, *, seed: str) -> Iterator[CorpusDocumen
     """Yield documents with `number` passages in all."""
     for first in range(0, number, PASSAGES):
         chance = random.Random(f"{seed} {first}")  # noqa: S311
-        subject = chance.sample(_words(), SUBJECT_WORDS)
+        subject = chance.sample(words(), SUBJECT_WORDS)
         count = min(PASSAGES, number - first)
         texts = tuple(_passage(subject, chance) for _ in range(count))
         title = " ".join(subject[:4])
@@ -34,8 +34,7 @@ def pages(number: int, owner: uuid.UUID, *, seed: str) -> Iterator[CorpusDocumen
 
 
 def _passage(subject: Sequence[str], chance: random.Random) -> str:
-    words, weights = _words(), _weights()
-    common = iter(chance.choices(words, cum_weights=weights, k=WORDS))
+    common = iter(chance.choices(words(), cum_weights=_weights(), k=WORDS))
     chosen = (
         chance.choice(subject) if chance.random() < OF_SUBJECT else next(common)
         for _ in range(WORDS)
@@ -44,7 +43,7 @@ def _passage(subject: Sequence[str], chance: random.Random) -> str:
 
 
 @cache
-def _words() -> list[str]:
+def words() -> list[str]:
     """Whole words of the tokenizer, in an order that has nothing to do with their spelling."""
     tokenizer = json.loads(Path(SentenceTransformersEmbedder().files.tokenizer).read_text())
     whole = sorted(w for w in tokenizer["model"]["vocab"] if w.isascii() and w.isalpha())
@@ -54,4 +53,4 @@ def _words() -> list[str]:
 
 @cache
 def _weights() -> list[float]:
-    return list(accumulate(1 / (rank + 10) for rank in range(len(_words()))))
+    return list(accumulate(1 / (rank + 10) for rank in range(len(words()))))

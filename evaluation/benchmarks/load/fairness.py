@@ -82,7 +82,8 @@ def _hammer(
     *,
     until_refused: bool = False,
 ) -> list[int]:
-    client, statuses = Client(url, key), []
+    client = Client(url, key)
+    statuses: list[int] = []
     while not over.is_set():
         question = questions[len(statuses) % len(questions)]
         status = client.ask({"query": question, "k": 10}).status
@@ -95,7 +96,8 @@ def _hammer(
 
 
 def _ask_slowly(url: str, tenant: Tenant, seconds: float) -> list[float]:
-    client, times = Client(url, tenant.key), []
+    client = Client(url, tenant.key)
+    times: list[float] = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         question = tenant.questions[len(times) % len(tenant.questions)]

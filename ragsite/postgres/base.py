@@ -23,7 +23,7 @@ class DatabaseOperations(operations.DatabaseOperations):
 ServerBindingCursor: Any = base.ServerBindingCursor
 
 
-class _UnpreparedCursor(ServerBindingCursor):  # type: ignore[misc]
+class _UnpreparedCursor(ServerBindingCursor):
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         return super().execute(query, params, **{**options, "prepare": False})
 

@@ -201,7 +201,7 @@ def main() -> None:
     machine = stage.machine(("Django", "pgvector"))
     say(machine)
     with operator():
-        embedder = profiles.embedder_of(IndexProfile.objects.get(name="default"))
+        embedder: Any = profiles.embedder_of(IndexProfile.objects.get(name="default"))
         tenant = keys.create_namespace("scale", language="en")
     bench, sizes = None, []
     for chunks in sorted(options.sizes):

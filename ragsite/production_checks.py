@@ -29,7 +29,7 @@ KNOWN_PASSWORDS = {
     "secret",
 }
 
-Rule = Callable[[], Iterable[CheckMessage]]
+SettingsCheck = Callable[[], Iterable[CheckMessage]]
 
 
 @register()
@@ -189,7 +189,7 @@ def _metrics() -> Iterable[CheckMessage]:
         )
 
 
-_RULES: tuple[Rule, ...] = (
+_RULES: tuple[SettingsCheck, ...] = (
     _debug,
     _secret_key,
     _hosts,

@@ -30,6 +30,7 @@ INCLUDED = {
     "documents_termstatistics",
     "documents_turn",
     "evaluation_feedback",
+    "evaluation_feedbackvector",
     "evaluation_goldenquery",
     "evaluation_goldenset",
     "evaluation_judgement",

@@ -43,6 +43,8 @@ _CHECKS = {
     "vectors of another size than their profile": (
         "SELECT 1 FROM documents_chunk WHERE vector_dims(embedding) <> %(dimensions)s "
         "UNION ALL SELECT 1 FROM documents_factvector "
+        "WHERE vector_dims(embedding) <> %(dimensions)s "
+        "UNION ALL SELECT 1 FROM evaluation_feedbackvector "
         "WHERE vector_dims(embedding) <> %(dimensions)s LIMIT 1"
     ),
     "passages without their words": (

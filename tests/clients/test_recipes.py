@@ -73,7 +73,11 @@ def test_every_recipe_prints_what_is_shown(service: Service, library: Path):
 
 
 def test_the_clients_readme_works(service: Service, library: Path):
-    ((code, _),) = programs(ROOT / "clients" / "python" / "README.md")
-    printed = run(code, library, service)
+    (documents, _), (memory, _) = programs(ROOT / "clients" / "python" / "README.md")
+    printed = run(f"{documents}\n{memory}", library, service)
     assert printed.startswith("notes/kiln 0 ")
-    assert "Heat to 1240 degrees for nine hours." in printed.splitlines()[-1]
+    *documents_part, said, held = printed.strip().splitlines()
+    assert "Heat to 1240 degrees for nine hours." in documents_part[-1]
+    assert "We moved to Utrecht." in said
+    assert "Ada" in held
+    assert "Utrecht" in held

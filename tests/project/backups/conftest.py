@@ -14,6 +14,7 @@ from documents.models import (
 )
 from documents.verification import auditing
 from evaluation.golden.curating import add_query, judge
+from evaluation.learning.votes import embed_questions
 from evaluation.models import GoldenSet
 from ragsite.database.tenancy import namespace, operator
 from retrieval.learned import learned_models
@@ -73,6 +74,7 @@ def full(tenant: Namespace, api: Api, work: Callable[[], int]) -> Namespace:
     chosen = [answer["results"][0]["chunk_id"]]
     said = {"query_id": answer["query_id"], "selected_chunk_ids": chosen, "useful": True}
     assert api.post("feedback", said).status == 201
+    embed_questions(tenant.pk)
     made = api.post("collections", {"name": "ports"}).body
     api.post(f"collections/{made['id']}/documents", {"document_ids": [str(harbour.pk)]})
     ones = (1.0,) * len(FEATURES)

@@ -248,6 +248,7 @@ def other_storage(settings: Any) -> Iterator[None]:
         **settings.STORAGES,
         "default": {"BACKEND": "tests.documents.test_originals.RemoteStorage"},
     }
+    RemoteStorage.held.clear()
     yield
 
 

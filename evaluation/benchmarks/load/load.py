@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from evaluation.benchmarks.load import fairness
-from evaluation.benchmarks.load.clients import Client, Outcome, ask_each
+from evaluation.benchmarks.load.clients import Client, TimedReply, ask_each
 from evaluation.benchmarks.load.processes import ProcessTree, postgres_tree
 from evaluation.benchmarks.load.tenants import CLASSES, Tenant, load_tenants
 from evaluation.benchmarks.service import asking, stage
@@ -74,7 +74,7 @@ def many_clients(url: str, tenants: Sequence[Tenant], *, requests: int) -> list[
     return failed
 
 
-def _p50_p95(outcomes: Sequence[Outcome]) -> str:
+def _p50_p95(outcomes: Sequence[TimedReply]) -> str:
     return asking.both([outcome.seconds for outcome in outcomes]) if outcomes else "–"
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from documents.embedders.base import Embedder
 from documents.embedders.sentence_transformers import SentenceTransformersEmbedder
 from evaluation.benchmarks.data.beir import BeirCollection
-from evaluation.benchmarks.load.clients import Outcome, ask_all
+from evaluation.benchmarks.load.clients import TimedReply, ask_all
 from evaluation.benchmarks.load.processes import ProcessTree, postgres_tree
 from evaluation.benchmarks.service import asking, stage
 from evaluation.benchmarks.service.asking import both
@@ -45,7 +45,7 @@ _NEAREST = """
 
 
 @dataclass
-class Side:
+class ServerFigures:
     """What was measured of one server with one number of clients, or of the floor."""
 
     seconds: float = 0.0
@@ -54,7 +54,7 @@ class Side:
     times: list[float] = field(default_factory=list)
     errors: int = 0
 
-    def row(self, name: str, floor: "Side | None") -> str:
+    def row(self, name: str, floor: "ServerFigures | None") -> str:
         asked = len(self.times)
         web, postgres = 1000 * self.web / asked, 1000 * self.postgres / asked
         ratio = "1.00" if floor is None else f"{self.cpu / floor.cpu:.2f}"
@@ -89,7 +89,9 @@ class Bench:
             [self.service.namespace_id],
         )
 
-    def ask(self, server: asking.Server, questions: Sequence[str], clients: int, to: Side) -> Any:
+    def ask(
+        self, server: asking.Server, questions: Sequence[str], clients: int, to: ServerFigures
+    ) -> Any:
         self.forget()
         web = ProcessTree(server.process)
         before = web.cpu_seconds(), self.database.cpu_seconds()
@@ -102,7 +104,7 @@ class Bench:
         to.errors += sum(outcome.status != 200 for outcome in outcomes)
         return outcomes
 
-    def floor(self, questions: Sequence[str], to: Side) -> None:
+    def floor(self, questions: Sequence[str], to: ServerFigures) -> None:
         """Embed each question, and run the two statements, one after the other."""
         prepared = [self._wordy_statement(question) for question in questions]
         before = self.database.cpu_seconds()
@@ -165,7 +167,7 @@ class Bench:
             cursor.fetchall()
 
 
-def ndcg(collection: BeirCollection, outcomes: Sequence[Outcome]) -> float:
+def ndcg(collection: BeirCollection, outcomes: Sequence[TimedReply]) -> float:
     """nDCG@10 of the documents of these ten passages."""
     gains = []
     for (name, _), outcome in zip(collection.queries.items(), outcomes, strict=True):
@@ -183,10 +185,13 @@ def _discounted(grades: Sequence[int]) -> float:
 
 def measure(bench: Bench, servers: Mapping[str, asking.Server], *, rounds: int, each: int) -> None:
     questions = list(bench.collection.queries.values())
-    floor, sides = Side(), {(name, n): Side() for n in CLIENTS for name in servers}
+    floor, sides = (
+        ServerFigures(),
+        {(name, n): ServerFigures() for n in CLIENTS for name in servers},
+    )
     for server in servers.values():  # whatever is loaded by the first questions
-        bench.ask(server, questions[:20], 4, Side())
-    bench.floor(questions[:20], Side())
+        bench.ask(server, questions[:20], 4, ServerFigures())
+    bench.floor(questions[:20], ServerFigures())
     for number in range(rounds):
         start = number * each % len(questions)
         some = (questions * 2)[start : start + each]
@@ -207,7 +212,7 @@ def measure(bench: Bench, servers: Mapping[str, asking.Server], *, rounds: int, 
             cheaper = sides[ours, clients].cpu / sides[theirs, clients].cpu
             say(f"\n{clients}: answers a second × {faster:.2f}, CPU × {cheaper:.2f}")
     for name, server in servers.items():
-        outcomes = bench.ask(server, questions, 4, Side())
+        outcomes = bench.ask(server, questions, 4, ServerFigures())
         stages = asking.stages([outcome.answer() for outcome in outcomes])
         say(f"\n{name}: nDCG@10 {ndcg(bench.collection, outcomes):.4f}; stages with 4: {stages}")
 

@@ -28,7 +28,7 @@ NOISE = 0.5  # length of what is added to a repeated vector of length 1
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class IndexFigures:
     build_seconds: float
     bytes_per_vector: float  # of the index; 0 where the engine does not say
     times: Sequence[float]
@@ -178,7 +178,7 @@ def installed() -> Iterator[Engine]:
         yield Chroma()
 
 
-def compare(matrix: np.ndarray, questions: np.ndarray) -> dict[str, Measured]:
+def compare(matrix: np.ndarray, questions: np.ndarray) -> dict[str, IndexFigures]:
     """Measure every engine that is there, question by question in turns where they can be open
     together; pgvector's share a table, so its indexes are built one after the other."""
     exact = [set(np.argsort(-(matrix @ vector))[:TOP].tolist()) for vector in questions]
@@ -206,7 +206,7 @@ def compare(matrix: np.ndarray, questions: np.ndarray) -> dict[str, Measured]:
 
 def _asked(
     engine: Engine, questions: np.ndarray, exact: Sequence[set[int]], seconds: float, rows: int
-) -> Measured:
+) -> IndexFigures:
     for vector in questions:
         engine.search(vector)
     times, shares = [], []
@@ -215,7 +215,7 @@ def _asked(
         rows_found = engine.search(vector)
         times.append(time.perf_counter() - started)
         shares.append(len(nearest & set(rows_found)) / TOP)
-    return Measured(seconds, engine.index_bytes() / rows, times, float(np.mean(shares)))
+    return IndexFigures(seconds, engine.index_bytes() / rows, times, float(np.mean(shares)))
 
 
 @contextmanager

@@ -60,7 +60,7 @@ class Size:
     postgres_ms: float  # CPU of a question without a filter
     web_ms: float
     recall: float
-    indexes: dict[str, engines.Measured]
+    indexes: dict[str, engines.IndexFigures]
 
 
 def grow(tenant: Any, bench: LegBench | None, chunks: int, embedder: Any) -> tuple[Any, ...]:

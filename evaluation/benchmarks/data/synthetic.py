@@ -1,8 +1,8 @@
 """Texts made of the bundled model's own vocabulary: as many as wanted, always the same, no file.
 
-Every document has a subject, a few dozen words that return in its passages and in no others; the
-rest are common words, by Zipf's law. So questions made of a passage have an answer, and vectors
-form clusters. They are no prose: quality is not measured on them.
+A few documents share a subject: some dozen words that return in their passages and hardly in
+others. The rest are common words, by Zipf's law. So questions made of a passage have answers, and
+vectors form clusters. They are no prose: quality is not measured on them.
 """
 
 import json
@@ -17,6 +17,7 @@ from documents.embedders.sentence_transformers import SentenceTransformersEmbedd
 from evaluation.benchmarks.data.corpus import CorpusDocument
 
 PASSAGES = 6  # of a document
+DOCUMENTS = 5  # about a subject
 WORDS = 60  # of a passage
 SUBJECT_WORDS = 40
 OF_SUBJECT = 0.5  # fraction of the words
@@ -25,11 +26,12 @@ OF_SUBJECT = 0.5  # fraction of the words
 def pages(number: int, owner: uuid.UUID, *, seed: str) -> Iterator[CorpusDocument]:
     """Yield documents with `number` passages in all."""
     for first in range(0, number, PASSAGES):
-        chance = random.Random(f"{seed} {first}")  # noqa: S311
-        subject = chance.sample(words(), SUBJECT_WORDS)
+        of_subject = random.Random(f"{seed} {first // (PASSAGES * DOCUMENTS)}")  # noqa: S311
+        subject = of_subject.sample(words(), SUBJECT_WORDS)
+        chance = random.Random(f"{seed} document {first}")  # noqa: S311
         count = min(PASSAGES, number - first)
         texts = tuple(_passage(subject, chance) for _ in range(count))
-        title = " ".join(subject[:4])
+        title = " ".join(chance.sample(subject, 4))
         yield CorpusDocument(f"{seed}/{first}", title, texts, owner)
 
 

@@ -13,7 +13,7 @@ from evaluation.benchmarks.service.asking import middle
 from evaluation.benchmarks.service.client import say
 
 NOISY_CLIENTS = 8
-LIMIT = 300  # questions a minute, of the noisy tenant's key
+LIMIT = 60  # questions a minute, of the noisy tenant's key
 AFTER_REFUSAL = 0.1  # seconds until a refused client asks again
 PAUSE = 0.1  # seconds between questions of the tenant that is watched
 BATCH = 100  # documents of an upload

@@ -13,7 +13,7 @@ import os
 import platform
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -189,6 +189,7 @@ def main() -> None:
         "indexes. They are repeated with noise until there are as many as chunks.",
     )
     parser.add_argument("--write", action="store_true", help="Write the coefficients.")
+    parser.add_argument("--note", default="", help="Written with the coefficients.")
     parser.add_argument("--picture", type=Path, help="Draw it; needs requirements/bench.txt.")
     options = parser.parse_args()
     os.environ |= {"RAGSITE_PG_FSYNC": "off", "EMBEDDING_THREADS": "1"}
@@ -224,7 +225,7 @@ def main() -> None:
         )
         say(f"\nPostgres CPU of a question: {found.postgres_ms}")
         if options.write:
-            writing.write(found)
+            writing.write(replace(found, notes=[options.note] if options.note else []))
         if options.picture:
             writing.draw(sizes, options.picture)
 

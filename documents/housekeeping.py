@@ -22,10 +22,11 @@ from .memory import vectors as fact_vectors
 from .models import DocumentVersion, EmbeddingCache, IndexProfile, Namespace
 from .profiles import deletion, vector_indexes
 from .reindex import switching
+from .webhooks import delivering
 
 logger = logging.getLogger(__name__)
 
-# How many days ago originals were stored. Younger ones may be about to be recorded.
+# Age of originals in days. Younger ones may be about to be recorded.
 SWEPT_DAYS = range(2, 10)
 
 
@@ -51,6 +52,7 @@ def tidy() -> None:
         if tenant is None:  # deleted, or about to be
             continue
         idempotency.delete_expired(namespace_id)
+        delivering.prune(namespace_id)
         terms.count(namespace_id, tenant.active_profile)
         _embed_facts(namespace_id, tenant.active_profile)
         _remove_orphaned_originals(namespace_id, kept_until)
@@ -60,7 +62,7 @@ def tidy() -> None:
 
 
 def _embed_facts(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
-    """Give facts their vectors that were stated while the model did not answer."""
+    """Embed facts that were stated while the model did not answer."""
     try:
         fact_vectors.fill(namespace_id, profile)
     except IngestError as error:  # next time

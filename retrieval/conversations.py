@@ -38,8 +38,8 @@ def conversation_request(asked: ConversationQuery) -> SearchRequest:
         date_to=turns.until,
         metadata=parse_metadata(wanted) if wanted else None,
     )
-    said = turns if turns != NO_CONDITIONS else None
-    return replace(asked.request, filters=filters, said=said)
+    conditions = turns if turns != NO_CONDITIONS else None
+    return replace(asked.request, filters=filters, turn_conditions=conditions)
 
 
 def _metadata(asked: ConversationQuery) -> dict[str, Any]:

@@ -86,8 +86,8 @@ class _Sql:
             yield f"({self.alias}.{template.format(self.parameter(list(values)))})"
 
     def member(self, filters: Filters) -> str:
-        """Under IS TRUE, because the planner would make a join of a bare IN, and then might not go
-        through the vector index in its order. As it is, members are read once and hashed."""
+        """With IS TRUE, because the planner would turn a plain IN into a join, and might then not
+        use the vector index in order. This way members are read once and hashed."""
         conditions = []
         if filters.collections:
             wanted = usable_collections(self.parameter(list(filters.collections)))
@@ -121,7 +121,8 @@ class _Sql:
                 return f"COALESCE({exists}, false)"
 
     def at(self, path: Path, column: str) -> str:
-        """What stands there. Not by #>, which would take the key "0" for a place in a list."""
+        """Return the value at the path. Not by #>, which would use the key "0" as an index of a
+        list."""
         keys = "".join(f" -> {self.parameter(key)}::text" for key in path)
         return f"({column}{keys})"
 

@@ -100,8 +100,8 @@ class Filters:
 
     @property
     def asks_for_conversations(self) -> bool:
-        """Whether they are named: by their kind, their documents, a collection, a session or user
-        in the metadata, or in so many words."""
+        """Whether conversations are requested: by kind, by document, by collection, by session or
+        user in the metadata, or explicitly."""
         return bool(
             self.include_conversations
             or CONVERSATION in self.source_types
@@ -127,7 +127,7 @@ def _names(condition: Condition | None, keys: frozenset[str]) -> bool:
 
 
 class InvalidFilter(ValueError):
-    """Says what is wrong and where, by the keys and list positions that lead to it."""
+    """The message says what is wrong; `at` has the keys and list positions that lead to it."""
 
     def __init__(self, at: Path, message: str) -> None:
         super().__init__(message)

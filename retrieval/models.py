@@ -9,9 +9,8 @@ from documents.models import Namespace
 
 
 class QueryLog(models.Model):
-    """A question, figures about its answer and where its hits stand, but no text of any document.
-
-    Kept for QUERY_LOG_DAYS; with 0 nothing is written.
+    """A question, figures about its results and their positions, but no document text. Kept for
+    QUERY_LOG_DAYS; with 0 nothing is written.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

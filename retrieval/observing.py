@@ -1,5 +1,5 @@
-"""What is logged, counted and traced of a search: figures and names, nothing of what was asked or
-found."""
+"""What is logged, counted and traced of a search: figures and names, never the question or the
+results."""
 
 import logging
 import uuid

@@ -43,9 +43,9 @@ HASH_PREFIX = "sha256:"
 _HASHED = re.compile(r"sha256:[0-9a-f]{64}")
 MAX_RETURNED = 50  # hits whose places are kept
 
-# In columns of their own, or of no use when the question is asked again: facts have no place.
+# Stored in columns of their own, or not needed to ask the question again.
 _NOT_KEPT = {"query", "filters", "k", "mode", "fusion", "explain", "highlight", "facts"}
-# Options beside the question that a row keeps where they are not the default.
+# Options that a row stores if they differ from the default.
 _DEFAULTS: dict[str, Any] = {
     field.name: field.default for field in fields(SearchRequest) if field.name not in _NOT_KEPT
 }
@@ -122,7 +122,7 @@ def _row(
     filters: Any,
 ) -> LogRow:
     diagnostics = result.diagnostics
-    question, filters = kept_of(namespace_id, text(request.query), storable(filters or {}))
+    question, filters = loggable(namespace_id, text(request.query), storable(filters or {}))
     return {
         "id": _new_id(),
         "namespace_id": namespace_id,
@@ -154,8 +154,8 @@ def _is_sampled() -> bool:
     return share >= 1 or random.random() < share  # noqa: S311 (nothing is secret about it)
 
 
-def kept_of(namespace_id: uuid.UUID, question: str, filters: Any) -> tuple[str, Any]:
-    """Return what is kept of a question and its filters, as QUERY_LOG_TEXT says."""
+def loggable(namespace_id: uuid.UUID, question: str, filters: Any) -> tuple[str, Any]:
+    """Return the question and its filters as QUERY_LOG_TEXT allows them to be stored."""
     privacy = settings.QUERY_LOG_PRIVACY
     if is_hashed(question):
         return question, filters
@@ -168,7 +168,7 @@ def kept_of(namespace_id: uuid.UUID, question: str, filters: Any) -> tuple[str, 
 
 
 def _hashed(namespace_id: uuid.UUID, question: str) -> str:
-    """Equal questions of a namespace have the same hash. It is keyed, because questions can be
+    """Equal questions in a namespace have equal hashes. The hash is keyed, because questions can be
     guessed."""
     key = hashlib.sha256(f"query log {namespace_id} {settings.SECRET_KEY}".encode()).digest()
     folded = " ".join(question.casefold().split())
@@ -191,7 +191,8 @@ def _redacted_values(value: Any, redact: Callable[[str], str]) -> Any:
 
 
 def _marker() -> dict[str, str]:
-    """What was done to the row's text; {} for all of it. A row is rewritten when this changes."""
+    """Return how the row's text was reduced; {} if it is complete. Rows are rewritten when this
+    changes."""
     privacy = settings.QUERY_LOG_PRIVACY
     if privacy["text"] == "full":
         return {}
@@ -203,7 +204,7 @@ def _marker() -> dict[str, str]:
 
 
 def _place(hit: Hit) -> dict[str, Any]:
-    """Where a hit stands. Its text and title are looked up when somebody reads the log."""
+    """Return the position of a hit. Its text and title are looked up when the log is read."""
     return {
         "document": hit.candidate.document_id,
         "chunk": hit.candidate.chunk_id,
@@ -214,7 +215,7 @@ def _place(hit: Hit) -> dict[str, Any]:
 
 
 def _changed(request: SearchRequest) -> dict[str, Any]:
-    """The options that differ from the defaults, so that the question can be asked again alike."""
+    """Return the options that differ from the defaults, so that the question can be asked again."""
     return {
         name: value
         for name, default in _DEFAULTS.items()
@@ -271,7 +272,7 @@ def _writer() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, "query-log")
 
 
-def forget_the_old() -> None:
+def delete_old_rows() -> None:
     """Delete rows older than QUERY_LOG_DAYS, and apply today's QUERY_LOG_TEXT to the rest; called
     by housekeeping."""
     with connection.cursor() as cursor:
@@ -286,7 +287,7 @@ def forget_the_old() -> None:
 
 
 def _rewrite(namespace_id: uuid.UUID) -> None:
-    """Reduce rows that were written under other rules, in batches."""
+    """Reduce rows that were written under less strict rules, in batches."""
     marker = _marker()
     written_otherwise = ~Q(options__kept=marker["kept"]) | Q(options__kept__isnull=True)
     rows = QueryLog.objects.filter(written_otherwise).only("query", "filters", "options")
@@ -294,7 +295,7 @@ def _rewrite(namespace_id: uuid.UUID) -> None:
         with namespace(namespace_id):
             batch = list(rows[:REWRITE_BATCH])
             for row in batch:
-                row.query, row.filters = kept_of(namespace_id, row.query, row.filters)
+                row.query, row.filters = loggable(namespace_id, row.query, row.filters)
                 row.options = {**row.options, **marker}
             QueryLog.objects.bulk_update(batch, ["query", "filters", "options"])
         if len(batch) < REWRITE_BATCH:

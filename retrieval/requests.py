@@ -45,7 +45,7 @@ class SearchRequest:
     explain: bool = False
     # Turns shown on each side of a passage of a conversation; None: as many as the budget holds.
     around: int | None = 0
-    said: TurnConditions | None = None  # what a passage of a conversation must hold
+    turn_conditions: TurnConditions | None = None  # what a passage of a conversation must hold
     for_answer: bool = False  # used to write an answer: `auto` reranks if it can
     facts: FactScope | None = None  # which facts to put among the passages; None: none
     feedback_boost: bool = False  # feedback on similar questions moves passages

@@ -52,7 +52,7 @@ class ChosenReranker:
 
     @property
     def reads_standing(self) -> bool:
-        """Whether it needs what the stages before know of each passage."""
+        """Whether it needs the ranks and scores of the earlier stages."""
         return self.name == "learned"
 
 

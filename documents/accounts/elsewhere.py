@@ -1,5 +1,5 @@
-"""For operators who look at one namespace and open a row of another: where it is, and buttons that
-switch to it."""
+"""For operators who have chosen one namespace and open a row of another: say where the row is, with
+buttons that switch."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -19,8 +19,7 @@ AdminView = Callable[..., HttpResponse]
 
 
 def with_hint(view: AdminView) -> AdminView:
-    """The view; instead of "not found" it answers with where the row is. Only for rows that the
-    operator may see."""
+    """Wrap a view: instead of "not found" it says where the row is, if the operator may see it."""
     model_admin = getattr(view, "__self__", None)
 
     @wraps(view)

@@ -37,7 +37,7 @@ BATCH_ROWS = 2000
 BATCH_FILES = 200
 SMALL_ROWS = 5000  # chunks and documents that are deleted while the caller waits
 LEASE = timedelta(minutes=5)
-TASK_SECONDS = 240.0  # of one task; the rest is left to the next task
+TASK_SECONDS = 240.0  # per task; the next task continues
 
 RemovalCallback = Callable[[NamespaceRemoval], None]
 Removed = tuple[Counter[str], int, list[str]]  # rows by kind, files, storage keys that remain

@@ -1,4 +1,4 @@
-"""The admin's menu: what this user may open, grouped as settings.ADMIN_NAVIGATION says."""
+"""The admin's menu: the pages that this user may open, grouped by settings.ADMIN_NAVIGATION."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,8 +11,8 @@ Item = dict[str, Any]
 
 
 def grouped(apps: Iterable[Item]) -> list[Item]:
-    """Django's list of apps with their models, in our groups; pages of our own come as models do,
-    with a name and an address."""
+    """Return Django's list of models in our groups; our own pages are entries like models, with a
+    name and an address."""
     allowed = {model["model"]._meta.label: model for app in apps for model in app["models"]}
     groups = []
     for name, entries in settings.ADMIN_NAVIGATION:

@@ -42,7 +42,7 @@ class OperatorSite(AdminSite):
         choose = self.admin_view(choose_namespace)
         return [
             path("namespace/", choose, name="choose_namespace"),
-            # Not behind admin_view: people who are not staff sign out, too.
+            # Not wrapped in admin_view, because people who are not staff sign out here, too.
             path("logout/", self.logout, name="logout"),
             *super().get_urls(),
         ]
@@ -74,11 +74,11 @@ class OperatorSite(AdminSite):
     def app_index(
         self, request: HttpRequest, app_label: str, extra_context: dict[str, Any] | None = None
     ) -> Any:
-        """How the code is divided is nothing to operators: they have the menu."""
+        """Redirect to the menu: operators do not need Django's division into apps."""
         return HttpResponseRedirect(reverse("admin:index"))
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """People who are not staff are signed in, too; their pages begin at `/`."""
+        """Sign in people who are not staff, too; their pages start at `/`."""
         response = super().login(request, extra_context)
         is_signed_in = request.method == "POST" and response.status_code == 302
         if is_signed_in and not self.has_permission(request):

@@ -1,4 +1,4 @@
-"""Which namespaces a user may see: the one place that the admin and the pages for people ask."""
+"""Which namespaces a user may see, for the admin and for the pages for people."""
 
 import uuid
 from typing import Any

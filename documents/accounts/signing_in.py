@@ -20,7 +20,7 @@ LOCKED = (
 
 
 class ThrottledBackend(ModelBackend):
-    """Checks a password only if there were not too many failures before."""
+    """Checks a password unless there were too many failures before."""
 
     def authenticate(
         self,

@@ -19,7 +19,7 @@ from .people import allowed_namespaces
 SESSION_KEY = "namespace"
 _CACHE = "_allowed_namespaces"
 _PATHS: dict[type[Model], str] = {Namespace: "pk", NamespaceRemoval: "removed_namespace"}
-# Rows of these that belong to no namespace are for everybody.
+# Rows of these models that belong to no namespace are visible to everybody.
 _SHARED: tuple[type[Model], ...] = (IndexProfile,)
 
 Ids = frozenset[uuid.UUID]

@@ -21,7 +21,8 @@ Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
 
 def confirm_first(question: str, *, noun: str, consequence: str) -> Callable[[Action], Action]:
     """Decorate an admin action, below @admin.action. `{rows}` in the question becomes the count
-    with the noun. Only the rows that were shown are confirmed: a changed selection asks again."""
+    with the noun. Only the rows that were shown are confirmed; a changed selection needs another
+    confirmation."""
 
     def decorate(action: Action) -> Action:
         @wraps(action)

@@ -78,7 +78,7 @@ class LimitedToNamespaces(LimitedFields):
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         is_limited = allowed_to(request) is not None
         if is_limited and (self.model is Namespace or not self._is_open(request)):
-            return False  # nobody adds a namespace that they would not see
+            return False  # nobody adds a namespace that they could not see
         return super().has_add_permission(request)  # type: ignore[misc]
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -88,5 +88,6 @@ class LimitedToNamespaces(LimitedFields):
         return self._is_open(request) and super().has_delete_permission(request, obj)  # type: ignore[misc]
 
     def _is_open(self, request: HttpRequest) -> bool:
-        """What belongs to the whole installation is closed to operators who are limited."""
+        """Rows of the whole installation are closed to operators who are limited to some
+        namespaces."""
         return bool(namespace_path(self.model)) or allowed_to(request) is None

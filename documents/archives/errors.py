@@ -1,4 +1,4 @@
-"""What stops an export or an import."""
+"""Errors that stop an export or an import."""
 
 
 class ArchiveFailed(Exception):

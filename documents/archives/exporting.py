@@ -16,7 +16,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from documents.accounts import audit
 from documents.errors import IngestError
 from documents.intake import originals
-from documents.intake.put_off import BackupRunning, removals_put_off
+from documents.intake.deferred_removals import BackupRunning, removals_deferred
 from documents.models import IndexProfile, Namespace
 from documents.verification.checks import Progress
 from ragsite.database.tenancy import operator
@@ -56,7 +56,7 @@ def export_namespace(
     if tenant.deleting_since is not None:
         raise ArchiveFailed("The namespace is being deleted.")
     try:
-        with removals_put_off(), _snapshot(tenant.pk) as connection, writing(path) as archive:
+        with removals_deferred(), _snapshot(tenant.pk) as connection, writing(path) as archive:
             counts = _write(archive, connection, tenant, release, progress)
     except BackupRunning:
         raise ArchiveFailed("A backup or another export is being made: wait for it.") from None
@@ -73,7 +73,7 @@ def export_namespace(
 
 @contextmanager
 def _snapshot(namespace_id: UUID) -> Iterator[BaseDatabaseWrapper]:
-    """Begin a transaction of the application role, which sees this namespace and no other."""
+    """Begin a transaction as the application role, which sees only this namespace."""
     connection = connections.create_connection("default")
     try:
         connection.set_autocommit(False)
@@ -146,7 +146,7 @@ def _described(profile: IndexProfile) -> dict[str, Any]:
 
 
 def _rows(connection: BaseDatabaseWrapper, table: ArchivedTable, profile: UUID) -> Iterator[bytes]:
-    """Yield a line of JSON for each row. Of passages and words, those of the active profile."""
+    """Yield one line of JSON per row; of passages and words only those of the active profile."""
     columns = ", ".join(f'"{column.name}"' for column in table.columns)
     condition, parameters = "", []
     if table.profile_column:

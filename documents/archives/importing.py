@@ -67,7 +67,7 @@ _COUNT = """
 
 @dataclass(slots=True)
 class Imported:
-    """What was imported. `renumbered`: its ids are other ones than in the archive."""
+    """The outcome of an import. `renumbered`: its ids differ from those in the archive."""
 
     namespace: Namespace
     counts: dict[str, int] = field(default_factory=dict)
@@ -169,7 +169,7 @@ def _profile(described: Any, namespace_id: uuid.UUID) -> IndexProfile:
 
 
 def _id(was: Any, *, new_ids: bool) -> tuple[uuid.UUID, bool]:
-    """Return the namespace's id here, and whether all ids are other ones."""
+    """Return the namespace's id on this server, and whether all ids are renumbered."""
     try:
         known = uuid.UUID(str(was))
     except ValueError:
@@ -255,8 +255,8 @@ def _require_whole(done: Imported) -> None:
 
 
 def _renumber_turns(place: ImportPlace) -> None:
-    """Give turns the ids that follow from what they are in this namespace, by which a turn that is
-    sent again is recognized."""
+    """Give turns the ids that are derived from their content in this namespace, so that a turn that
+    is sent again is recognized."""
     turns = Turn.objects.select_related("conversation")
     ids = list(turns.values_list("pk", flat=True))
     for start in range(0, len(ids), PAGE):
@@ -282,7 +282,7 @@ def _turn_id(turn: Turn, place: ImportPlace) -> uuid.UUID:
 
 
 def _queue_unfinished(namespace_id: uuid.UUID) -> int:
-    """Queue what was not indexed yet when it was exported."""
+    """Queue documents that were not indexed yet when they were exported."""
     with namespace(namespace_id):
         waiting = Document.objects.filter(status__in=UNFINISHED)
         ids = list(waiting.values_list("pk", flat=True))
@@ -292,6 +292,6 @@ def _queue_unfinished(namespace_id: uuid.UUID) -> int:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the first line, which has no row of the archive in it."""
+    """Return the first line of the message; the others may quote rows of the archive."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

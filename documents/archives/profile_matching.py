@@ -1,4 +1,4 @@
-"""The index profile under which an archive's passages are searchable here: found, or made anew."""
+"""Find or create the index profile under which an archive's passages are searchable here."""
 
 import uuid
 from typing import Any
@@ -14,7 +14,7 @@ from ragsite.database.tenancy import operator
 
 from .errors import ArchiveRefused
 
-# What decides how passages and vectors look. The embedder's alias is a name of that server.
+# The fields that determine passages and vectors. The embedder's alias is specific to a server.
 _SAME = (
     "chunker",
     "chunker_options",
@@ -51,7 +51,8 @@ def find_or_create(described: dict[str, Any], *, namespace_id: uuid.UUID) -> Ind
 
 
 def create_own(described: dict[str, Any], *, namespace_id: uuid.UUID) -> str | None:
-    """Create another profile of the namespace; return why it cannot be, or None."""
+    """Create another profile of the namespace; return None, or the reason why that is
+    impossible."""
     try:
         find_or_create(described, namespace_id=namespace_id)
     except ArchiveRefused as error:
@@ -78,8 +79,8 @@ def _embedder(identity: str, alias: str) -> str:
 def _create(
     name: str, alias: str, key: uuid.UUID, wanted: dict[str, Any], namespace_id: uuid.UUID
 ) -> IndexProfile:
-    """Create a profile of the namespace, which does not exist yet: were it never to, the profile
-    would be deleted like those of deleted namespaces."""
+    """Create a profile for the namespace, which does not exist yet. If the import fails, the
+    profile is deleted like those of deleted namespaces."""
     profile = IndexProfile(name=name, namespace_id=namespace_id, embedder=alias, **wanted)
     try:
         profiles.require_fitting(profile, profiles.load_embedder(alias))

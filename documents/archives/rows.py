@@ -1,4 +1,5 @@
-"""Rows of an archive into tables: PostgreSQL reads them itself, so vectors and words stay exact.
+"""Insert rows of an archive into tables. PostgreSQL parses them itself, so vectors and words stay
+exact.
 
 Whatever an archive says, its rows belong to the new namespace: namespace, profile and storage key
 are written by us, and row-level security applies.
@@ -20,10 +21,9 @@ MAX_ROWS, MAX_BYTES = 500, 4 * 1024 * 1024  # of one statement
 
 @dataclass(frozen=True, slots=True)
 class ImportPlace:
-    """Where rows go: the namespace, its profile, and the folder of its originals.
-
-    With `renumbered`, each id becomes another one that follows from the namespace and itself, so
-    that links stay. Its last 32 bits stay, because facts of a table are in their order by them.
+    """The destination of rows: the namespace, its profile, and the folder of its originals. With
+    `renumbered`, each id is replaced by one derived from it and the namespace, so that links stay
+    intact. Its last 32 bits stay, because they order the facts of a table.
     """
 
     namespace_id: UUID
@@ -32,7 +32,7 @@ class ImportPlace:
     renumbered: bool
 
     def id_of(self, expression: str) -> str:
-        """Return the SQL of an id of the archive as it is here."""
+        """Return the SQL that converts an id of the archive to the id here."""
         if not self.renumbered:
             return expression
         return (
@@ -56,7 +56,7 @@ def insert(
 
 
 def link(table: ArchivedTable, lines: Iterable[bytes], place: ImportPlace) -> None:
-    """Set the columns by which rows refer to other rows of their table. Inside namespace()."""
+    """Set the columns in which rows refer to other rows of their table. Inside namespace()."""
     for column in table.links:
         statement = (
             f'UPDATE {table.name} t SET "{column.name}" = {place.id_of("r.target")} '  # noqa: S608

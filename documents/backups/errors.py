@@ -1,4 +1,4 @@
-"""What stops a backup or a restore."""
+"""Errors that stop a backup or a restore."""
 
 
 class BackupFailed(Exception):

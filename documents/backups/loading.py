@@ -18,7 +18,7 @@ from .manifest import DUMP, Manifest
 from .role_names import renamed
 from .snapshot import own_tables, role_names
 
-# `migrate` makes these, with the names and rights that they have here.
+# `migrate` creates these, with this server's names and rights.
 _LEFT_OUT = re.compile(
     r"^\d+; \d+ \d+ (SCHEMA|EXTENSION|DEFAULT ACL|ACL - SCHEMA|COMMENT - (SCHEMA|EXTENSION))\b"
 )
@@ -32,7 +32,7 @@ CREATE SCHEMA ragsite;
 GRANT USAGE ON SCHEMA ragsite TO {app}, {operator}, {definer};
 GRANT CREATE ON SCHEMA ragsite TO {definer};
 """
-# Work that was under way is free for the workers here; its old ones are gone.
+# Release work in progress, because the workers that held it are gone.
 _AFTER = """
 SET row_security = on;
 {counts}
@@ -135,7 +135,7 @@ def _run(
 
 
 def role_names_of(manifest: Manifest) -> list[str]:
-    """Return the names here of the manifest's roles, in its order."""
+    """Return this server's names of the manifest's roles, in the same order."""
     here = role_names()
     return [here[kind] for kind in manifest.roles]
 
@@ -158,7 +158,7 @@ def _statements(dump: Path, found: programs.Programs, errors: IO[bytes]) -> Iter
 
 
 def _contents(dump: Path, found: programs.Programs) -> list[str]:
-    """Return what is in the dump without what `migrate` makes."""
+    """Return the contents of the dump, without what `migrate` creates."""
     listed = subprocess.run(  # noqa: S603
         [found.path("pg_restore"), "-l", dump], capture_output=True, text=True, check=False
     )

@@ -16,7 +16,7 @@ from django.db import Error as DatabaseError
 from documents.accounts import audit
 from documents.errors import IngestError
 from documents.intake import originals
-from documents.intake.put_off import BackupRunning, removals_put_off
+from documents.intake.deferred_removals import BackupRunning, removals_deferred
 from documents.verification.checks import Progress
 
 from . import manifest, programs
@@ -37,7 +37,7 @@ def back_up(target: Path, *, progress: Progress = lambda line: None) -> Manifest
         raise BackupFailed(f"{target} exists already. Each backup is a new folder.")
     try:
         with _draft(target) as folder:
-            with removals_put_off():
+            with removals_deferred():
                 made = _fill(folder, progress)
             _finish(folder, target, made)
     except BackupRunning as error:
@@ -150,7 +150,7 @@ def _copy(item: dict[str, Any], path: Path) -> int | None:
 
 
 def _finish(folder: Path, target: Path, made: Manifest) -> None:
-    """Bring everything to the disk, then write the manifest, then rename."""
+    """Flush everything to disk, then write the manifest, then rename the folder."""
     os.sync()
     made.write(folder)
     if target.exists():

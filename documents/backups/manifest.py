@@ -1,4 +1,4 @@
-"""The manifest of a backup: what is in it, with counts and checksums. It is written last."""
+"""The manifest of a backup: its contents, with counts and checksums. It is written last."""
 
 import hashlib
 import json
@@ -39,7 +39,7 @@ class Manifest:
     ragsite: str
     postgres: str
     pgvector: str
-    roles: dict[str, str]  # owner, app, operator and definer, as they are called there
+    roles: dict[str, str]  # names of owner, app, operator and definer on that server
     migrations: dict[str, list[str]]
     rows: dict[str, int]
     originals: int
@@ -50,7 +50,7 @@ class Manifest:
     format: int = FORMAT
 
     def write(self, folder: Path) -> None:
-        """Write it so that it is either there and whole or not there."""
+        """Write it atomically: it is either complete or missing."""
         draft = folder / f"{NAME}.new"
         with draft.open("w") as file:
             json.dump({"kind": "ragsite backup", **asdict(self)}, file, indent=1, sort_keys=True)
@@ -146,7 +146,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _is_key(key: object) -> bool:
-    """Whether it is a storage key, and nothing that leads out of the storage."""
+    """Whether this is a storage key, and not a path that leads out of the storage."""
     if not isinstance(key, str) or "\\" in key or "\0" in key:
         return False
     parts = key.split("/")

@@ -20,7 +20,7 @@ from .errors import BackupFailed
 
 NAMES = ("pg_dump", "pg_restore", "psql")
 _VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
-# What Django and psycopg add to a connection's parameters.
+# Connection parameters that Django and psycopg add.
 _NOT_LIBPQ = {"context", "cursor_factory", "prepare_threshold", "password", "row_factory"}
 
 
@@ -53,15 +53,15 @@ def find(server_major: int) -> Programs:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment for the programs: the password, which others could see in a command
-    line, and nothing that would lead them to another database."""
+    """Return the environment for the programs: with the password, which would be visible in a
+    command line, and without variables that select another database."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PG")}
     password = connections["owner"].get_connection_params().get("password")
     return {**kept, "LC_ALL": "C", **({"PGPASSWORD": str(password)} if password else {})}
 
 
 def address() -> str:
-    """Return how the owner's database is reached, without the password."""
+    """Return the connection parameters of the owner's database, without the password."""
     parameters: dict[str, Any] = connections["owner"].get_connection_params()
     known = {k: v for k, v in parameters.items() if k not in _NOT_LIBPQ and v is not None}
     return make_conninfo(**known)

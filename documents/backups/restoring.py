@@ -57,7 +57,7 @@ def restore(
 
 
 def _require_whole(source: Path, found: Manifest) -> None:
-    """Compare everything in the backup with its checksum before anything is touched."""
+    """Compare everything in the backup with its checksum, before anything is changed."""
     for name, part in ((manifest.DUMP, found.dump), (manifest.LIST, found.listed)):
         try:
             is_same = manifest.digest(source / name) == part
@@ -145,7 +145,7 @@ def _bring(path: Path, key: str, sha256: str) -> None:
 
 
 def _start_anew() -> None:
-    """Offer the work that was under way, and forget what was cached of the earlier contents."""
+    """Wake workers for unfinished work, and clear the caches of the earlier contents."""
     queue.requeue_stalled()
     with operator():
         for namespace_id in Namespace.objects.values_list("pk", flat=True):

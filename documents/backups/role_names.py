@@ -1,4 +1,4 @@
-"""Give the roles of a dump the names that they have here.
+"""Replace the role names in a dump by those of this server.
 
 Owners, grants and policies name roles. Only statements that do so are changed, outside of the data.
 """
@@ -15,7 +15,7 @@ _STATEMENTS = (
     re.compile(rb"^(CREATE POLICY .*? TO )" + _ROLE + rb"( (?:USING|WITH CHECK) .*)$", re.DOTALL),
 )
 _COPY = re.compile(rb"^COPY .* FROM stdin;\s*$")
-# A parameter that PostgreSQL 16 and older do not know, and that means nothing for a restore.
+# A parameter that PostgreSQL 16 and older do not know and that a restore does not need.
 _UNKNOWN = b"SET transaction_timeout "
 
 

@@ -1,4 +1,4 @@
-"""One moment of the database: what is dumped, counted and listed is all of the same moment."""
+"""A snapshot of the database: the dump, the counts and the list of originals are consistent."""
 
 import json
 import subprocess
@@ -15,8 +15,8 @@ from ragsite.database.isolation import role
 from . import programs
 from .errors import BackupFailed
 
-# Rows that mean nothing elsewhere or later: sessions and wake-ups, and what workers say of
-# themselves. Whoever was logged in logs in again; workers find their work in the tables.
+# Rows without meaning elsewhere or later: sessions, wake-ups and heartbeats. Users log in again,
+# and workers find their work in the tables.
 LEFT_OUT = {
     "django_session",
     "django_q_ormq",
@@ -37,7 +37,7 @@ _ORIGINALS = """
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A transaction that sees the database as it was when it began."""
+    """A transaction that sees the database as of its start."""
 
     connection: BaseDatabaseWrapper
     id: str
@@ -141,7 +141,7 @@ def own_tables() -> set[str]:
 
 
 def role_names() -> dict[str, str]:
-    """Return how the four roles are called in this database."""
+    """Return the names of the four roles in this database."""
     with connections["owner"].cursor() as cursor:
         cursor.execute("SELECT current_user")
         (owner,) = cursor.fetchone()

@@ -39,7 +39,7 @@ def add_batch(
 
 
 def cancel(batch: CollectionBatch) -> None:
-    """Take out of the collection what is not indexed yet. The documents' own indexing goes on."""
+    """Remove documents that are not indexed yet from the collection. Their indexing continues."""
     if batch.cancelled_at is not None:
         return
     waiting = Document.objects.filter(pk__in=batch.document_ids, status__in=UNFINISHED)
@@ -53,8 +53,8 @@ def cancel(batch: CollectionBatch) -> None:
 
 
 def statuses(batch: CollectionBatch) -> Counter[str]:
-    """How many of the batch's documents have which status. What has been taken out of the
-    collection counts as cancelled if the batch was, and no more at all if it was not."""
+    """Count the batch's documents by status. Documents that were removed from the collection count
+    as cancelled if the batch was cancelled, and are not counted otherwise."""
     members = CollectionDocument.objects.filter(
         collection=batch.collection_id, document__in=batch.document_ids
     )

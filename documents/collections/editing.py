@@ -1,4 +1,4 @@
-"""Create, find, change and delete collections. Every function runs inside namespace()."""
+"""Create, find, change and delete collections. Call every function inside namespace()."""
 
 import uuid
 from collections.abc import Mapping
@@ -136,7 +136,7 @@ def is_expired(collection: Collection) -> bool:
 
 
 def mark_active(collection: Collection) -> None:
-    """Remember that it was used now, which puts off its expiry. An expired one stays expired."""
+    """Record that it is in use, which postpones its expiry. An expired collection stays expired."""
     if is_expired(collection):
         return
     before = Now() - ACTIVITY_STEP

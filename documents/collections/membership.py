@@ -1,4 +1,4 @@
-"""Put documents into collections and take them out. Every function runs inside namespace()."""
+"""Add documents to collections and remove them. Call every function inside namespace()."""
 
 import uuid
 from collections import Counter
@@ -85,7 +85,8 @@ def set_attributes(member: CollectionDocument, attributes: Attributes) -> None:
 
 
 def remove(collection: Collection, document_ids: Iterable[uuid.UUID]) -> int:
-    """Take documents out; they stay in the namespace. Return how many were in it."""
+    """Remove documents from the collection; they stay in the namespace. Return how many were
+    removed."""
     members = CollectionDocument.objects.filter(
         collection=collection, document__in=list(document_ids)
     )
@@ -103,7 +104,7 @@ def members_of(collection: Collection, status: Sequence[str] = ()) -> QuerySet[C
 
 
 def contents_of(collections: Iterable[Collection]) -> dict[uuid.UUID, Contents]:
-    """What is in each of a page of collections, in one statement."""
+    """Return the contents of each collection of a page, in one statement."""
     found: dict[uuid.UUID, Contents] = {one.pk: Contents() for one in collections}
     rows = (
         CollectionDocument.objects.filter(collection__in=list(found))

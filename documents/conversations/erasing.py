@@ -28,7 +28,7 @@ from ragsite.database.tenancy import namespace
 from .remembering import index_again
 from .transcripts import turns_of
 
-# Words that no other chunk has and the rest of the conversation has not, either.
+# Words that neither another chunk nor the rest of the conversation contains.
 _FORGET_WORDS = """
     DELETE FROM documents_termfrequency frequency
     WHERE frequency.namespace_id = %(namespace)s
@@ -79,7 +79,7 @@ def erase_turn(namespace_id: uuid.UUID, turn_id: uuid.UUID) -> ErasureReceipt:
 def erase_conversations(
     namespace_id: uuid.UUID, *, session: str, user: str | None = None
 ) -> ErasureReceipt:
-    """Delete a session: of this user, or of everybody."""
+    """Delete a session: this user's, or everybody's."""
     with namespace(namespace_id):
         found = Conversation.objects.filter(session=session)
         if user is not None:
@@ -104,7 +104,7 @@ def _remove(namespace_id: uuid.UUID, documents: list[Document], contents: list[s
 
 
 def _withdraw(document: Document) -> int:
-    """Delete all that was read from the document so far; return how many chunks that was."""
+    """Delete everything derived from the document so far; return the number of chunks."""
     open_jobs = IngestJob.objects.filter(document=document, state__in=queue.OPEN_STATES)
     for job_id in open_jobs.values_list("pk", flat=True):
         queue.cancel(job_id)
@@ -121,7 +121,7 @@ def _withdraw(document: Document) -> int:
 
 
 def _forget_words(document: Document, forgotten: Iterable[str], kept: Iterable[str]) -> None:
-    """Delete the counts of words that nothing holds any more. Inside namespace()."""
+    """Delete the counts of words that no longer occur. Inside namespace()."""
     with connection.cursor() as cursor:
         cursor.execute(
             _FORGET_WORDS,

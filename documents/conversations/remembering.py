@@ -31,14 +31,14 @@ from .transcripts import ConversationKey, cleaned, title_of, transcript, turns_o
 
 Status = Literal["added", "updated", "duplicate"]
 
-# A turn without an id and a date that is sent again this soon is a retry, not a repetition.
+# A turn without id and date that is sent again within this time is a retry, not a repetition.
 RETRY_WINDOW = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
 class NewTurn:
-    """A turn as a client sends it. `id` is the client's own; without it, what was said when by
-    whom makes the turn what it is."""
+    """A turn as sent by a client. `id` is the client's own; without it, a turn is identified by its
+    content, moment and speaker."""
 
     session: str
     role: str
@@ -100,7 +100,7 @@ def remember(namespace_id: uuid.UUID, turns: Sequence[NewTurn]) -> list[TurnRece
 
 
 def _index_or_remove(conversation: Conversation) -> IngestJob | None:
-    """A conversation that its last turn has left for another day is removed."""
+    """Remove a conversation whose last turn has moved to another day."""
     if Turn.objects.filter(conversation=conversation).exists():
         return index_again(conversation)
     remove(conversation.namespace_id, conversation.document_id)
@@ -138,7 +138,7 @@ def source_uri_of(place: ConversationKey) -> str:
 
 
 def turn_id(namespace_id: uuid.UUID, turn: NewTurn, at: datetime) -> uuid.UUID:
-    """Return the turn's id: the same for the same turn, and another one in every namespace."""
+    """Return the turn's id: the same for the same turn, and different in every namespace."""
     what = [turn.id] if turn.id else [turn.role, turn.speaker, at.isoformat(), turn.content]
     return uuid.uuid5(namespace_id, json.dumps(["turn", turn.user, turn.session, *what]))
 
@@ -166,7 +166,7 @@ def _dated(namespace_id: uuid.UUID, turns: Iterable[NewTurn]) -> list[_Dated]:
 
 
 def _earlier_moment(turn: NewTurn, now: datetime) -> datetime | None:
-    """Return when the same words came without a date a moment ago, if they did."""
+    """Return the moment at which the same words were sent without a date shortly before, if any."""
     same = Turn.objects.filter(
         conversation__session=turn.session,
         conversation__user=turn.user,
@@ -221,7 +221,7 @@ def _conversation(namespace_id: uuid.UUID, place: ConversationKey) -> Conversati
 def _store(
     one: _Dated, conversation: Conversation, known: dict[uuid.UUID, Turn]
 ) -> tuple[Status, set[uuid.UUID]]:
-    """Return what became of a turn, and the conversations that it changed."""
+    """Store a turn; return the outcome, and the conversations that it changed."""
     before = known.get(one.id)
     values = {
         "conversation_id": conversation.pk,

@@ -65,12 +65,12 @@ def transcript(place: ConversationKey, turns: Sequence[Turn]) -> Extracted:
 
 
 def name_of(turn: Turn) -> str:
-    """Return who speaks: by name, else by role."""
+    """Return the speaker's name, or else the role."""
     return turn.speaker or turn.role.capitalize()
 
 
 def title_of(day: date) -> str:
-    """The words of a date, because questions name months and weekdays."""
+    """Return a title with the date in words, because questions name months and weekdays."""
     return f"Conversation, {day:%A}, {day.day} {day:%B} {day.year}"
 
 
@@ -81,8 +81,8 @@ def content_span(turn: Turn, start: int) -> tuple[int, int]:
 
 
 def cleaned(content: str) -> str:
-    """Return the text as it is stored: nothing but line ends and what a database cannot hold
-    changes."""
+    """Return the text as it is stored: only line ends and characters that the database rejects
+    change."""
     return clean(content)
 
 

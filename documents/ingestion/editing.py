@@ -28,7 +28,7 @@ RESERVED = f"A source_uri that begins with {CONVERSATION}: is a conversation: PO
 
 
 def is_reserved(source_uri: str) -> bool:
-    """Whether only conversations may be known by this."""
+    """Whether this source is reserved for conversations."""
     return source_uri.startswith(f"{CONVERSATION}:")
 
 

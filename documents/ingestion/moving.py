@@ -1,4 +1,4 @@
-"""Move a document to another namespace: indexed anew there, then deleted here.
+"""Move a document to another namespace: it is indexed there, then deleted here.
 
 The two namespaces share nothing, so nothing is moved in place: the original is stored again under
 the other namespace and its content read, cut and embedded by that namespace's profile.
@@ -132,8 +132,8 @@ def _copy(document: Document, version: DocumentVersion, to: uuid.UUID) -> Receip
             chunking=ChunkingOptions(**given["chunking"]) if given.get("chunking") else None,
             on_duplicate="keep",
             encoding=version.encoding,
-            # Of nobody else: a document of this source that has just been uploaded is refused
-            # instead of replaced.
+            # As an addition only: if a document of this source has just been uploaded, the move is
+            # refused instead of replacing it.
             origin=f"move:{uuid.uuid4()}",
         )
         try:
@@ -145,7 +145,7 @@ def _copy(document: Document, version: DocumentVersion, to: uuid.UUID) -> Receip
 
 
 def _keep_edits(to: uuid.UUID, document_id: uuid.UUID, before: Document) -> None:
-    """What was changed by hand stays as it is, whatever the file itself says."""
+    """Keep what was changed by hand, whatever the file itself contains."""
     edits = {name: before.given[name] for name in ("fixed", "dated_at") if before.given.get(name)}
     with namespace(to):
         document = Document.objects.select_for_update().get(pk=document_id)

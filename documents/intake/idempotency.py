@@ -1,8 +1,8 @@
-"""Requests that are sent twice and done once: those with an Idempotency-Key.
+"""Requests with an Idempotency-Key: sent twice, carried out once.
 
-The first one claims the key, works, and leaves its answer for a day. A second one with the same
-body gets that answer; while the first is at work, and with another body, it is refused. An error
-leaves nothing, so the request can be sent again.
+The first one claims the key, does the work, and stores its answer for a day. Another one with the
+same body gets that answer; one with another body, or while the first is running, is refused. An
+error stores nothing, so the request can be sent again.
 """
 
 import json
@@ -20,23 +20,23 @@ from documents.models import IdempotentRequest
 from ragsite.database.tenancy import namespace
 
 KEPT = timedelta(hours=24)
-_MARGIN = timedelta(minutes=5)  # beyond the longest wait: then the first request is given up
+_MARGIN = timedelta(minutes=5)  # longer than any wait; then the first request counts as lost
 _ID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
 
 Requests = IdempotentRequest.objects
 
 
 class KeyReused(Exception):
-    """The key came with another body before."""
+    """The key was used before with another body."""
 
 
 class InProgress(Exception):
-    """The first request with this key is still at work."""
+    """The first request with this key is still running."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestClaim:
-    """The right to do what was asked, and to leave the answer."""
+    """The right to carry out the request and to store its answer."""
 
     namespace_id: uuid.UUID
     row: int
@@ -68,7 +68,7 @@ def begin(
         )
         Requests.bulk_create([new], ignore_conflicts=True)
         found = own.select_for_update().first()
-        if found is None:  # the first request has failed this very moment
+        if found is None:  # the first request has just failed
             raise InProgress
         if found.fingerprint != fingerprint:
             raise KeyReused
@@ -83,7 +83,7 @@ def begin(
 
 
 def finish(claim: RequestClaim, *, status: int, body: Any) -> None:
-    """Leave the answer for whoever asks again."""
+    """Store the answer for repeated requests."""
     named = {uuid.UUID(found) for found in _ID.findall(json.dumps(body))}
     with namespace(claim.namespace_id):
         Requests.filter(pk=claim.row, lease_token=claim.token).update(
@@ -92,7 +92,7 @@ def finish(claim: RequestClaim, *, status: int, body: Any) -> None:
 
 
 def give_up(claim: RequestClaim) -> None:
-    """Leave nothing: the request failed and may be sent again."""
+    """Release the key: the request failed and may be sent again."""
     with namespace(claim.namespace_id):
         Requests.filter(pk=claim.row, lease_token=claim.token).delete()
 

@@ -18,7 +18,7 @@ from storages.backends.s3 import S3File, S3Storage
 
 CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 5, 30, 4
 PART_BYTES = 8 * 1024 * 1024  # larger files are sent in parts
-MEMORY_BYTES = 1024 * 1024  # what is read beyond that waits on disk
+MEMORY_BYTES = 1024 * 1024  # anything beyond that is spooled to disk
 _FAILURES = (BotoCoreError, Boto3Error, ClientError, HTTPClientError)
 
 T = TypeVar("T")
@@ -30,7 +30,8 @@ class ObjectStorageFailed(OSError):
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Raise what callers of any storage expect: FileNotFoundError and other kinds of OSError."""
+    """Translate errors to those that callers expect of any storage: FileNotFoundError and other
+    OSErrors."""
     try:
         yield
     except _FAILURES as error:

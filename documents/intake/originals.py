@@ -18,7 +18,7 @@ from django.db import DatabaseError
 
 from documents.errors import IngestError
 
-from . import put_off
+from . import deferred_removals
 
 logger = logging.getLogger(__name__)
 
@@ -172,11 +172,11 @@ def _unavailable() -> StorageUnavailable:
 
 def remove(key: str) -> bool:
     """Delete an original; False, and a log entry, if that failed. While a backup copies files, it
-    is put off until the backup has ended."""
+    is deferred until the backup has ended."""
     if not key:  # of a conversation, whose original is its turns
         return True
     try:
-        with put_off.removal(key) as may_go:
+        with deferred_removals.removing(key) as may_go:
             return not may_go or _delete(key)
     except DatabaseError:
         logger.exception("original.not_removed", extra={"key": key})
@@ -184,10 +184,10 @@ def remove(key: str) -> bool:
 
 
 def remove_due() -> int:
-    """Delete the originals that were put off, unless a backup is running; return how many."""
+    """Delete originals whose removal was deferred, unless a backup is running; return how many."""
     removed = 0
     while True:
-        with put_off.due_removal() as key:
+        with deferred_removals.due_removal() as key:
             if key is None:
                 return removed
             if not _delete(key):  # the storage does not answer

@@ -1,9 +1,9 @@
 """Which stored files without a document may be deleted.
 
-A crash between storing a file and recording it leaves a file that nothing owns. But after an older
+A crash between storing a file and recording it leaves a file without an owner. But after an older
 database has been restored over newer files, the originals of younger documents look the same. So
-the database remembers which one it is; when it finds itself elsewhere, on another server or on
-another timeline, files stored until then are kept for a person to decide.
+the database stores its own identity; when it is found on another server or timeline, all files
+stored until then are kept for a person to decide.
 """
 
 import logging
@@ -42,7 +42,7 @@ def kept_until() -> datetime | None:
 
 
 def note_restore() -> None:
-    """Keep all files that are stored now and that no row names. After a restore."""
+    """Keep all stored files that no row names. Call this after a restore."""
     with operator(), transaction.atomic(using="operator"):
         DatabaseIdentity.objects.update_or_create(pk=1, defaults={"identity": _identity()})
         _note(_identity())

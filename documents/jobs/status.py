@@ -16,7 +16,7 @@ from documents.models import Document, DocumentRemoval, IngestJob, NamespaceUsag
 SILENT_AFTER = 60.0  # seconds, as in /readyz
 COUNTED = 10_000  # rows; more are shown as "10,000+"
 WORKERS_SHOWN = 10
-GONE_AFTER = 600.0  # seconds: a group of workers that was silent for longer was stopped
+GONE_AFTER = 600.0  # seconds; a group of workers that is silent for longer has been stopped
 
 # Each count ends early and reads one index (document_not_ready, job_waiting, job_leased).
 _COUNT = "(SELECT count(*) FROM (SELECT FROM {table} WHERE {condition} {visible} LIMIT %(most)s) x)"
@@ -106,7 +106,7 @@ def _counts(visible: Collection[uuid.UUID] | None) -> dict[str, int]:
 def _documents(
     counts: dict[str, int], visible: Collection[uuid.UUID] | None
 ) -> dict[str, BoundedCount]:
-    """Those that are ready are all but the others: nothing counts them."""
+    """Ready documents are not counted: they are the total without the others."""
     usage = NamespaceUsage.objects.all()
     if visible is not None:
         usage = usage.filter(namespace__in=visible)

@@ -1,7 +1,7 @@
 """The tables: whose (namespaces), what (documents, collections), what holds (facts) and what that
 follows from (memory), how indexed (indexing, terms, reindexing), what work (jobs), what it costs
-(usage), who did what (audit), which logins are locked (logins), who may ask without one (links),
-what is being deleted (removals), what belongs to the whole installation (operators)."""
+(usage), who did what (audit), what is being deleted (removals), who is told what happened
+(webhooks), what belongs to the whole installation (operators)."""
 
 from .audit import AuditEvent
 from .collections import Collection, CollectionBatch, CollectionDocument
@@ -10,15 +10,20 @@ from .documents import Document, DocumentVersion
 from .facts import Fact, FactState, FactVector
 from .indexing import Chunk, EmbeddingCache, IndexProfile
 from .jobs import IdempotentRequest, IngestJob, WorkerHeartbeat
-from .links import NamespaceLink
-from .logins import LoginThrottle
 from .memory import FactAlias, FactErasure, FactStatement, PredicateRule
-from .namespaces import ApiKey, Namespace, NamespaceUsage
-from .operators import DatabaseIdentity, NamespaceAccess, NamespaceRemoval, OperatorKey
+from .namespaces import ApiKey, Namespace, NamespaceLink, NamespaceUsage
+from .operators import (
+    DatabaseIdentity,
+    LoginThrottle,
+    NamespaceAccess,
+    NamespaceRemoval,
+    OperatorKey,
+)
 from .reindexing import Reindex
 from .removals import DocumentRemoval, PutOffRemoval
 from .terms import ChunkTerms, TermFrequency, TermStatistics
 from .usage import EmbeddingUsage, LanguageModelUsage, ProviderPace
+from .webhooks import WebhookDelivery, WebhookEndpoint, WebhookEvent
 
 __all__ = [
     "CONVERSATION_MEDIA_TYPE",
@@ -60,5 +65,8 @@ __all__ = [
     "TermFrequency",
     "TermStatistics",
     "Turn",
+    "WebhookDelivery",
+    "WebhookEndpoint",
+    "WebhookEvent",
     "WorkerHeartbeat",
 ]

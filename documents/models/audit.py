@@ -1,4 +1,4 @@
-"""Who did what, to how many: rows that are only ever added, and pruned when they are old."""
+"""The audit log: rows that are only added, and deleted when they are old."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""What: documents, and each content a document has had."""
+"""Documents, and each content that a document has had."""
 
 import uuid
 
@@ -30,7 +30,8 @@ class Document(models.Model):
     )
     source_type = models.CharField(max_length=20)
     source_uri = models.TextField()
-    # Which folder `manage.py ingest` found it in: a sync removes only what came from its own.
+    # The folder in which `manage.py ingest` found it: a sync removes only documents of its own
+    # folder.
     origin = models.TextField(blank=True, default="", db_default="")
     title = models.TextField(blank=True)
     content_sha256 = models.CharField(max_length=64)
@@ -42,7 +43,7 @@ class Document(models.Model):
     given = models.JSONField(default=dict, blank=True, editable=False)
     # ISO 639-1: decides how its words are reduced to stems; blank if unknown.
     language = models.CharField(max_length=8, blank=True)
-    # What date filters mean: the date the document gives itself, else when it was first taken in.
+    # The date for date filters: the document's own, else that of its first upload.
     dated_at = models.DateTimeField(db_default=Now())
 
     status = models.CharField(max_length=12, choices=Status, default=Status.QUEUED)

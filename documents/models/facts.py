@@ -1,4 +1,4 @@
-"""Facts: what holds of a subject, from when to when, and how sure we are."""
+"""Facts: what holds of a subject, in which period, and how certain it is."""
 
 import uuid
 from typing import Any

@@ -1,4 +1,4 @@
-"""What work: the job table, which is the truth about it, and the workers' heartbeat."""
+"""Ingest jobs, whose rows are the truth about the work, and the workers' heartbeat."""
 
 import uuid
 
@@ -102,7 +102,7 @@ class IngestJob(models.Model):
 
 
 class WorkerHeartbeat(models.Model):
-    """When a group of worker processes last showed a sign of life."""
+    """The last heartbeat of a group of worker processes."""
 
     worker = models.CharField(max_length=100, primary_key=True)
     beaten_at = models.DateTimeField()
@@ -112,9 +112,8 @@ class WorkerHeartbeat(models.Model):
 
 
 class IdempotentRequest(models.Model):
-    """A request with an Idempotency-Key, and its answer, which is given again for a day.
-
-    While it has no answer, whoever holds the lease is working on it.
+    """A request with an Idempotency-Key, and its answer, which is kept for a day. Without an
+    answer, the holder of the lease is working on it.
     """
 
     id = models.BigAutoField(primary_key=True)

@@ -1,4 +1,5 @@
-"""What facts follow from: statements, aliases and the rules of predicates; receipts of erasure."""
+"""What facts are derived from (statements, aliases, rules of predicates), and receipts of
+erasures."""
 
 import uuid
 

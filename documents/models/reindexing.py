@@ -1,4 +1,4 @@
-"""How indexed next: a namespace on its way from one profile to another."""
+"""Reindexes: a namespace's move from one profile to another."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""Deleting many documents at once: what was asked for, and how far it is."""
+"""Deletions of many documents: the request and its progress."""
 
 import uuid
 
@@ -23,7 +23,7 @@ class DocumentRemoval(models.Model):
         Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
     )
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
-    # What is left to do: each id goes when its document has gone.
+    # The remaining ids; each is dropped when its document has been deleted.
     document_ids = ArrayField(models.UUIDField())
     total = models.PositiveIntegerField()
     removed = models.PositiveIntegerField(default=0)

@@ -1,4 +1,4 @@
-"""The words of chunks: what the lexical leg searches, and how common each word is."""
+"""The words of chunks, which the lexical leg searches, and how common each word is."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -79,8 +79,8 @@ class TermStatistics(models.Model):
 
 
 class TermFrequency(models.Model):
-    """In how many chunks of a namespace a word stands. Per namespace: shared counts would reveal
-    to one tenant which words another uses."""
+    """The number of a namespace's chunks that contain a word. Per namespace, because shared counts
+    would reveal to one tenant which words another uses."""
 
     id = models.BigAutoField(primary_key=True)
     namespace = models.ForeignKey(

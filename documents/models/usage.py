@@ -1,4 +1,4 @@
-"""What models cost, by namespace and month, and when a provider may be called next."""
+"""The cost of models by namespace and month, and when a provider may be called next."""
 
 from django.db import models
 

@@ -1,2 +1,5 @@
-"""Pages for people: a signed link in, the cited passage inside its document out. Built on the
-models and on nothing of the API."""
+"""Pages for people: a signed link in, the cited passage inside its document out.
+
+May import models, accounts, intake, ingestion, extractors and what the API's documents module
+shares.
+"""

@@ -20,7 +20,7 @@ from ragsite.database.tenancy import namespace
 from ragsite.platform.errors import ApiError
 from ragsite.web.threads import release_connections
 
-# Somebody is waiting, so a page that takes longer than this is not shown.
+# A person is waiting, so a page that takes longer than this is not shown.
 LIMITS = {"cpu_seconds": 15, "wall_seconds": 20.0, "output_bytes": 32 * 2**20}
 SIDES = {"normal": 1500, "large": 2800}  # pixels
 MAX_PASSAGE = 8000  # characters looked for on one page
@@ -73,7 +73,7 @@ def marks(
 def _boxes_of_chunks(
     version: DocumentVersion, page: int, start: int, end: int
 ) -> list[list[float]]:
-    """Return where OCR found the chunks that hold the passage; they know no single words."""
+    """Return where OCR found the passage's chunks; the positions of single words are not stored."""
     chunks = Chunk.objects.filter(
         version=version, page_start=page, start__lt=end, end__gt=start
     ).values_list("metadata", flat=True)

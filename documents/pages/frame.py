@@ -1,4 +1,4 @@
-"""What the bar at the top of every page shows."""
+"""The contents of the bar at the top of every page."""
 
 from typing import Any
 

@@ -15,7 +15,7 @@ _SECONDS_PER_DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class LinkedDocument:
-    """What a link opens: one version of one document, and no other."""
+    """What a link opens: one version of one document."""
 
     namespace_id: uuid.UUID
     document_id: uuid.UUID

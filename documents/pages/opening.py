@@ -1,4 +1,4 @@
-"""Who opens a document's page, and through which link: the checks of all views of the viewer."""
+"""Who may open a document's page, and through which link: the checks of all views of the viewer."""
 
 import uuid
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from ragsite.database.tenancy import namespace
 from .links import InvalidLink, LinkedDocument, read_token
 from .people import namespaces_of, signed_in
 
-# The link is the key to what it opens: it must not reach other sites, caches or search engines.
+# The link is a credential: it must not reach other sites, caches or search engines.
 HEADERS = {
     "Cache-Control": "private, no-store",
     "Referrer-Policy": "no-referrer",
@@ -27,7 +27,7 @@ GONE, NOT_FOUND = 410, 404
 
 
 class NotOpened(Exception):
-    """The link opens nothing: NOT_FOUND, or GONE if it did once."""
+    """The link opens nothing: NOT_FOUND, or GONE if it once did."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -36,7 +36,7 @@ class NotOpened(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A link that holds, to one version of one document."""
+    """A valid link to one version of one document."""
 
     linked: LinkedDocument
     path: str  # of the document's page; its pictures lie below

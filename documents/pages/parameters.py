@@ -1,4 +1,4 @@
-"""Numbers in addresses; what is malformed counts as left out."""
+"""Numbers in query strings; malformed ones are ignored."""
 
 from django.http import QueryDict
 

@@ -56,14 +56,14 @@ def passage_page(request: HttpRequest, token: str, key: str = "") -> HttpRespons
         opening = open_document(request, token, key)
         context = _shown(opening, request.GET)
     except NotOpened as error:
-        return sorry(request, error.status, is_public=bool(key))
+        return refusal_page(request, error.status, is_public=bool(key))
     except RateLimited as error:
-        return sorry(request, error.status_code, is_public=True)
+        return refusal_page(request, error.status_code, is_public=True)
     return _page(request, "pages/passage.html", context)
 
 
-def sorry(request: HttpRequest, status: int, *, is_public: bool = False) -> HttpResponse:
-    """A page that says why nothing is shown."""
+def refusal_page(request: HttpRequest, status: int, *, is_public: bool = False) -> HttpResponse:
+    """Return the page that says why nothing is shown."""
     context = {
         "is_expired": status == GONE,
         "is_busy": status not in (GONE, NOT_FOUND),
@@ -121,7 +121,7 @@ def shared_name(via: NamespaceLink | None) -> str:
 def _picture(
     version: DocumentVersion, pages: list[dict[str, Any]], page: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """Which page is shown as a picture, and its neighbours."""
+    """Return which page is shown as a picture, and its neighbours."""
     if page is None or not drawing.has_pictures(version):
         return {"shown_page": None}
     shown = int(page["number"])

@@ -15,7 +15,7 @@ from .opening import GONE, HEADERS, NotOpened, Opening, open_document
 from .parameters import number
 from .people import refused
 
-# Only in the browser of whoever has the link, and not for long: the link may be revoked.
+# Cached only in the browser, and only briefly, because the link may be revoked.
 PICTURE_HEADERS = {**HEADERS, "Cache-Control": "private, max-age=600"}
 MAX_PAGE = 100_000
 OpenedView = Callable[[HttpRequest, Opening], HttpResponseBase]

@@ -204,7 +204,7 @@ def checked_headers(headers: Mapping[str, str]) -> Headers:
 
 
 def traced() -> Headers:
-    """Return the header that lets a provider's log be read beside ours."""
+    """Return the header by which a provider's log can be matched with ours."""
     request_id = observing.request_id()
     return {"X-Request-ID": request_id} if request_id else {}
 

@@ -1,5 +1,5 @@
-"""What the service wants of every call to a provider. It puts its own functions here when it
-starts (documents/apps.py); this room knows nothing of it."""
+"""Hooks around every call to a provider. The service sets its own functions at start
+(documents/apps.py), so that this package needs no framework."""
 
 from collections.abc import Callable
 

@@ -221,7 +221,7 @@ def _uninterrupted(runner: DeadlineRunner, call: CallState, work: Any) -> httpco
 
 
 class _CallStream(httpcore2.NetworkStream):
-    """Every read and write is of the call that the thread is at: connections outlive calls."""
+    """Reads and writes belong to the thread's current call, because connections outlive calls."""
 
     def __init__(self, stream: httpcore2.NetworkStream, runner: DeadlineRunner) -> None:
         self._stream = stream
@@ -260,7 +260,7 @@ class _CallStream(httpcore2.NetworkStream):
     ) -> httpcore2.NetworkStream:
         call: CallState = _local.call
         plain: socket.socket = self._stream.get_extra_info("socket")
-        with plain.dup() as handle:  # the handshake takes the socket itself away
+        with plain.dup() as handle:  # the handshake takes over the socket
             try:
                 secured = _uninterrupted(
                     self._runner,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
@@ -26,7 +27,9 @@ from documents.jobs.claims import Claim, LeaseLost
 from documents.jobs.leases import BuildLease
 from documents.memory import vectors as fact_vectors
 from documents.models import Chunk, Document, DocumentVersion, IndexProfile, Namespace, Reindex
+from documents.models.webhooks import EventType
 from documents.profiles import chunking_overrides, profiles, vector_indexes
+from documents.webhooks import events
 from ragsite.database.tenancy import namespace
 from ragsite.platform.logs import request_id
 
@@ -264,7 +267,25 @@ def _complete(claim: BuildClaim, lease: BuildLease) -> bool:
             error_message="",
             **({"state": State.BUILT, "built_at": Now()} if is_first else {}),
         )
+        if is_first:
+            _tell_finished(reindex)
     return True
+
+
+def _tell_finished(reindex: Reindex) -> None:
+    """Everything is indexed under the new profile, which can now be switched to."""
+
+    def describe() -> dict[str, Any]:
+        return {
+            "reindex_id": str(reindex.pk),
+            "profile": reindex.profile.name,
+            "replaces": reindex.replaces.name,
+            "state": str(State.BUILT),
+            "documents_count": reindex.documents_built,
+            "failed_count": len(reindex.failures),
+        }
+
+    events.emit(EventType.REINDEX_FINISHED, describe)
 
 
 def describe_documents(namespace_id: uuid.UUID) -> None:

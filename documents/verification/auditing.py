@@ -1,4 +1,4 @@
-"""The pipeline: run every check, look again before reporting, repair where that was asked for."""
+"""The pipeline: run every check, confirm what it found, and repair it if requested."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from .findings import MAX_EXAMPLES, Finding, Report
 from .link_rules import lease_checks, link_checks
 from .span_rules import SpansAreExact
 
-# Work in flight may look like a fault for a moment: what is found is looked at again after this.
+# Work in progress may briefly look like a fault, so findings are checked again after this time.
 PAUSE_SECONDS = 2.0
 
 
@@ -30,10 +30,9 @@ def verify(
     repair: bool = False,
     progress: Progress = lambda line: None,
 ) -> Report:
-    """Audit these namespaces; None: all of them, and what belongs to none.
-
-    `fast` compares the size of originals, not their checksums. `repair` mends what can be, and
-    never deletes a document. Safe while the service runs.
+    """Audit these namespaces; None: all of them, and what belongs to none. `fast` compares the
+    sizes of originals instead of their checksums. `repair` repairs what it can, and never deletes a
+    document. Safe while the service runs.
     """
     report = Report()
     everything = namespaces is None
@@ -57,7 +56,7 @@ def _all_namespaces() -> list[Namespace]:
 
 
 def _namespace_checks() -> Iterator[Check]:
-    """Yield all rules; what repairs may change is counted last."""
+    """Yield all checks; those of counts come last, because repairs may change counts."""
     yield from link_checks()
     yield from lease_checks(of_namespace=True)
     yield from STATES
@@ -121,7 +120,7 @@ def _pause() -> None:
 
 
 class _Tally:
-    """How many, and a few of them."""
+    """The number of findings, and examples."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,5 @@
-"""What a check is: it finds the ids that break its rule, page by page, and may mend them."""
+"""The interface of checks: each finds the ids that break its rule, page by page, and may repair
+them."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from django.db import connections, transaction
 from documents.models import IndexProfile
 
 PAGE = 1000
-# Longer than an operator's statements usually get: a check reads all of a namespace at once.
+# Longer than the usual timeout of operators: a check reads a whole namespace at once.
 STATEMENT_SECONDS = 900
 
 _NEXT = """
@@ -24,7 +25,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class AuditScope:
-    """What is audited now: one namespace with its active profile, or (without one) the server."""
+    """What is being audited: one namespace with its active profile or, without one, the server."""
 
     namespace_id: uuid.UUID | None
     slug: str
@@ -68,7 +69,7 @@ class Check(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mend:
-    """How to repair ids that break a rule. `apply` returns how many it could do something about."""
+    """How to repair ids that break a rule. `apply` returns the number of repaired ids."""
 
     apply: Callable[[AuditScope, list[str]], int]
     done: str  # what it did, as in: 3 queued for another attempt
@@ -112,7 +113,7 @@ def parameters_of(audited: AuditScope) -> dict[str, Any]:
 
 
 def read(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Read as the operator, who sees every namespace, in a transaction that cannot write."""
+    """Read as the operator role, which sees every namespace, in a read-only transaction."""
     with transaction.atomic(using="operator"), connections["operator"].cursor() as cursor:
         cursor.execute("SET TRANSACTION READ ONLY")
         cursor.execute(f"SET LOCAL statement_timeout = '{STATEMENT_SECONDS}s'")

@@ -1,4 +1,4 @@
-"""Rules about what is counted: passages, documents, bytes and words."""
+"""Rules about counters: passages, documents, bytes and words."""
 
 from . import mending
 from .checks import QueryCheck

@@ -1,4 +1,4 @@
-"""Rules about documents: that they end, have one live version, and whole, exact passages.
+"""Rules about documents: processing ends, one version is live, its passages are complete and exact.
 
 Rules about passages name their document, because a document is what can be indexed again.
 """

@@ -1,4 +1,4 @@
-"""Rules about facts: that they follow from their statements, and have vectors."""
+"""Rules about facts: they follow from their statements, and have vectors."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from .checks import AuditScope, Mend, QueryCheck
 
 @dataclass(frozen=True, slots=True)
 class FactsFollow:
-    """Facts are what documents/memory/rules makes of their statements."""
+    """Facts equal what documents/memory/rules derives from their statements."""
 
     name: str = "facts"
     what: str = "subjects have facts that do not follow from their statements"
@@ -26,7 +26,7 @@ class FactsFollow:
 
 FACTS = (
     FactsFollow(),
-    # One that was stated while the model did not answer gets its vector within the hour.
+    # A fact that was stated while the model did not answer gets its vector within an hour.
     QueryCheck(
         "vectors",
         "facts have had no vector for hours",

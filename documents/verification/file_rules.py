@@ -1,4 +1,4 @@
-"""Rules about stored originals: each is there, has its bytes, and has a row that owns it."""
+"""Rules about stored originals: each exists, has the recorded bytes, and belongs to a row."""
 
 import uuid
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ from itertools import islice
 
 from django.utils import timezone
 
-from documents.intake import originals, put_off, unowned
+from documents.intake import deferred_removals, originals, unowned
 from documents.intake.originals import OriginalLost, StorageUnavailable
 from documents.models import CONVERSATION_MEDIA_TYPE
 
 from . import mending
 from .checks import PAGE, AuditScope, Mend, read
 
-# An upload stores its file before its row. Housekeeping leaves younger ones alone, too.
+# An upload stores its file before its row, so younger files are skipped, as in housekeeping.
 GRACE = timedelta(days=1)
 PROGRESS_EVERY = 500  # files
 
@@ -24,7 +24,7 @@ _VERSIONS = """
     FROM documents_documentversion
     WHERE namespace_id = %(namespace)s {which} ORDER BY id LIMIT %(page)s
 """
-# Of any namespace: a wrong answer would cost somebody's original.
+# In any namespace: a wrong answer would delete somebody's original.
 _OWNED = "SELECT storage_key FROM documents_documentversion WHERE storage_key = ANY (%(keys)s)"
 _NAMESPACES = """
     SELECT id::text FROM documents_namespace
@@ -83,7 +83,7 @@ class OriginalsAreThere:
 
 @dataclass(frozen=True, slots=True)
 class ObjectsHaveRows:
-    """Every stored file belongs to a version, unless it is so young that its row may follow."""
+    """Every stored file belongs to a version, except young ones, whose row may still follow."""
 
     name: str = "orphans"
     what: str = "stored files belong to no version"
@@ -141,7 +141,7 @@ def _unowned_below(folder: str) -> Iterator[str]:
 def _unowned(keys: list[str]) -> list[str]:
     owned = {row[0] for row in read(_OWNED, {"keys": keys})}
     old = [key for key in keys if key not in owned and _is_old(key)]
-    waiting = put_off.waiting(old) if old else set()
+    waiting = deferred_removals.waiting(old) if old else set()
     return [key for key in old if key not in waiting]
 
 
@@ -158,8 +158,8 @@ def _is_id(folder: str) -> bool:
     return True
 
 
-# They may be originals of documents that a restored database does not know: nobody deletes them
-# unasked (`manage.py verify --forget-restore`).
+# They may be originals of documents that a restored database does not know, so they are deleted
+# only on request (`manage.py verify --forget-restore`).
 OBJECTS_FROM_BEFORE_RESTORE = ObjectsHaveRows(
     name=unowned.KEPT_FILES,
     what="stored files from before the database was restored belong to no version in it",

@@ -1,4 +1,4 @@
-"""What an audit reports: findings, without content, and whether they could be repaired."""
+"""The report of an audit: findings, without content, and whether they were repaired."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,7 +8,7 @@ MAX_EXAMPLES = 10
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One rule that does not hold in a namespace. `namespace` is blank for the whole server."""
+    """One rule that is broken in a namespace. `namespace` is blank for the whole server."""
 
     check: str
     namespace: str
@@ -16,7 +16,7 @@ class Finding:
     count: int
     examples: tuple[str, ...]  # ids or storage keys, never content
     can_repair: bool
-    repair: str = ""  # what --repair has done about it, and what is left to do
+    repair: str = ""  # what --repair did, and what remains to be done
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -32,7 +32,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Report:
-    """The outcome of an audit. `repaired` are findings that were there before and are gone."""
+    """The outcome of an audit. `repaired` are findings that the repair has removed."""
 
     namespaces: int = 0
     checks: int = 0

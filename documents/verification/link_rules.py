@@ -1,6 +1,5 @@
-"""Rules about every table: links lead to rows of the same namespace, and leases are renewed.
-
-They are made from the models, so a new table is audited from its first day.
+"""Rules about every table: foreign keys lead to rows of the same namespace, and leases are renewed.
+They are derived from the models, so new tables are audited automatically.
 """
 
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from ragsite.database.tenancy import namespace
 from . import mending
 from .checks import AuditScope, Mend, QueryCheck
 
-# What can be made again or means nothing without its target. Nothing that a user wrote is deleted.
+# Rows that can be recreated or are meaningless without their target; nothing that a user wrote.
 DERIVED = {
     "documents_chunk",
     "documents_chunkterms",
@@ -25,14 +24,14 @@ DERIVED = {
     "documents_factvector",
     "documents_ingestjob",
 }
-# Work that this app can offer to another worker. The rest is offered by the running service.
+# Work that this app can requeue. The running service requeues the rest.
 TAKEN_OVER = {
     "documents_documentremoval",
     "documents_ingestjob",
     "documents_namespaceremoval",
     "documents_reindex",
 }
-# A worker that is alive renews its lease; a dead one's work is given away within seconds.
+# A living worker renews its lease; a dead worker's work is requeued within seconds.
 OVERDUE = "interval '1 minute'"
 
 _LINKED = """
@@ -44,7 +43,7 @@ _LEASED = """
     SELECT {key} AS id FROM {table}
     WHERE lease_until < now() - {overdue} AND state = ANY ('{{{states}}}') {of_namespace}
 """
-# In which states a worker holds a row of a table with leases.
+# The states in which a worker holds a row, by table.
 _HELD_STATES = ("running", "building", "built", "switched")
 
 

@@ -1,6 +1,5 @@
-"""Repairs: queue documents again, delete rows that nothing owns, count again.
-
-Each takes the ids that a check has found. None deletes a document, a version or a turn.
+"""Repairs: queue documents again, delete rows without an owner, recount. Each takes the ids that a
+check has found. None deletes a document, a version or a turn.
 """
 
 import uuid
@@ -66,9 +65,8 @@ def _index_again(audited: AuditScope, ids: list[str]) -> int:
 
 
 def _can_be_read_again(namespace_id: uuid.UUID, document_id: uuid.UUID) -> bool:
-    """Whether indexing the newest version again would mend what is searchable.
-
-    Without its original it would end in a failure, and searches would keep what they have.
+    """Whether indexing the newest version again would repair what is searchable. Without its
+    original, it would only fail.
     """
     with namespace(namespace_id):
         document = Document.objects.get(pk=document_id)
@@ -86,7 +84,8 @@ def _can_be_read_again(namespace_id: uuid.UUID, document_id: uuid.UUID) -> bool:
 
 
 def _retry(audited: AuditScope, ids: list[str]) -> int:
-    """Queue the newest version whatever it lacks: the next attempt ends in a state."""
+    """Queue the newest version even if its original is missing: the next attempt ends in a final
+    state."""
     for document_id in ids:
         with suppress(Document.DoesNotExist, DocumentVersion.DoesNotExist):
             intake.resubmit(audited.tenant, uuid.UUID(document_id))

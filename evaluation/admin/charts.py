@@ -1,6 +1,6 @@
 """Charts as inline SVG that takes its colours from the page, so that they suit light and dark.
 
-Here only places are computed; templates/admin/evaluation/chart.html draws them. Files for people
+Only positions are computed here; templates/admin/evaluation/chart.html draws them. Files for people
 (`manage.py evaluation_report`) have their own, evaluation/reports/charts.py.
 """
 
@@ -22,7 +22,7 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A point or a bar, with what it says when pointed at."""
+    """A point or a bar, with its tooltip."""
 
     x: float
     y: float

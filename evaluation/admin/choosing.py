@@ -33,7 +33,7 @@ class ChoosesSet:
 
 
 def chosen_set(request: HttpRequest) -> GoldenSet | None:
-    """The chosen set; None, with a warning to the user, if none was chosen."""
+    """Return the chosen set; None, with a warning to the user, if none was chosen."""
     chosen = request.POST.get("golden_set")
     sets = only_visible(request, GoldenSet.objects.all())
     golden_set: GoldenSet | None = sets.filter(pk=uuid_or_404(chosen)).first() if chosen else None

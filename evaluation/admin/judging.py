@@ -36,7 +36,7 @@ GRADES = (
 
 @dataclass(frozen=True, slots=True)
 class Judgeable:
-    """A hit, its own judgement, and other judgements on its document."""
+    """A hit, its judgement, and other judgements on its document."""
 
     hit: Hit
     judgement: Judgement | None

@@ -1,4 +1,4 @@
-"""What a namespace's page shows of searching and measuring (documents/admin/namespaces/hub.py)."""
+"""Panels about search and evaluation on a namespace's page (documents/admin/namespaces/hub.py)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the page of one run shows: figures, charts, its worst queries first, its configuration."""
+"""The contents of a run's page: figures, charts, the worst queries first, the configuration."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Starting a run from the admin: a form with the options; the workers do the run."""
+"""Start a run from the admin: a form with the options; workers carry it out."""
 
 import uuid
 from collections.abc import Callable

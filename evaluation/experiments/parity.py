@@ -13,7 +13,7 @@ from evaluation.runs.asking import PreparedQuery
 from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import prepare
 from ragsite.database.tenancy import namespace
-from retrieval.parity import report_on
+from retrieval.inspection.parity import report_on
 from retrieval.search import search_under
 
 MEASURES = ("ndcg@10", "recall@10", "hit@1")

@@ -1,7 +1,6 @@
-"""What the learned boost does to questions whose own feedback it does not see.
-
-Every question belongs to one of five parts, by its text. Its passages are boosted by the feedback
-of the other four alone, so neither its own feedback nor that of the same question helps it.
+"""Measure the effect of the learned boost on questions whose own feedback it does not see. Every
+question belongs to one of five parts, by its text. Its passages are boosted only by the feedback of
+the other four parts, so neither its own feedback nor that of the same question helps it.
 """
 
 import uuid
@@ -38,7 +37,7 @@ class HeldOutQuestion:
 
 @dataclass(frozen=True, slots=True)
 class BoostEffect:
-    """The measure of one set without and with the boost."""
+    """The measures of one set without and with the boost."""
 
     name: str
     measure: str
@@ -55,7 +54,7 @@ class BoostEffect:
 
     @property
     def loses(self) -> bool:
-        """Whether it loses more than chance explains."""
+        """Whether it is significantly worse with the boost."""
         return self.gain < 0 and self.high < 0 and self.p_value < SIGNIFICANCE
 
     def as_data(self) -> dict[str, Any]:

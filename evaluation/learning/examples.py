@@ -1,4 +1,4 @@
-"""Training examples: the texts that answer a question, and those that only look as if they do.
+"""Training examples: the texts that answer a question, and similar ones that do not.
 
 Inside namespace(). The order never depends on the database, so that the same data gives the same
 file.
@@ -155,8 +155,8 @@ def _selected(selected: SelectedPassage, grade: int) -> ExamplePassage:
 def _skipped(
     row: Feedback, returned: Mapping[uuid.UUID, list[ExamplePassage]]
 ) -> list[ExamplePassage]:
-    """Return the results above the last one that was selected, which whoever selected it saw and
-    passed over."""
+    """Return the unselected results above the last selected one, which the user has seen and
+    skipped."""
     shown = returned.get(row.query_log_id, []) if row.query_log_id else []
     chosen = {str(chunk_id) for chunk_id in row.selected_chunk_ids}
     places = [number for number, passage in enumerate(shown) if passage.chunk_id in chosen]

@@ -15,7 +15,7 @@ def json_lines(examples: Iterable[Example], shape: str) -> Iterator[str]:
 
 
 def _questions(example: Example) -> Iterator[dict[str, Any]]:
-    """One line for each question, with everything that is known of its texts."""
+    """Yield one line per question, with all details of its texts."""
     yield {
         "question": example.question,
         "source": example.source,

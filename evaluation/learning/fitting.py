@@ -1,4 +1,4 @@
-"""Pairwise logistic regression by Newton's method. Plain numbers; knows no database.
+"""Pairwise logistic regression by Newton's method, without database.
 
 Each pair says that one passage answers a question better than another. It counts by what swapping
 the two would change in the discount of nDCG, as in LambdaRank: an error near the top matters more.
@@ -17,7 +17,7 @@ _Matrix = NDArray[np.float64]
 
 STEPS = 50
 TOLERANCE = 1e-9
-SMALLEST_SCALE = 1e-6  # a feature that never varies says nothing
+MIN_SCALE = 1e-6  # a feature that never varies says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def fit(groups: Sequence[PairedRows], *, penalty: float) -> LinearModel:
         raise ValueError("No question has two passages of which one is better.")
     table = np.concatenate([np.asarray(group.rows, dtype=float) for group in used])
     means, scales = table.mean(axis=0), table.std(axis=0)
-    varies = scales > SMALLEST_SCALE
+    varies = scales > MIN_SCALE
     scales = np.where(varies, scales, 1.0)
     gaps = np.concatenate([_gaps(group, scales) for group in used]) * varies
     shares = np.concatenate([_shares(group) for group in used]) / len(used)
@@ -61,7 +61,7 @@ def _shares(group: PairedRows) -> _Matrix:
 
 
 def fused_order() -> _Matrix:
-    """The weights that keep the order as it is."""
+    """Return the weights that keep the fused order."""
     weights = np.zeros(len(FEATURES))
     weights[FEATURES.index("fused")] = 1.0
     return weights

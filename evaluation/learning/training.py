@@ -36,7 +36,7 @@ from .fitting import PairedRows, fit
 MEASURE = "ndcg@10"
 FOLDS, INNER_FOLDS = 5, 3
 PENALTIES = (0.003, 0.03, 0.3, 3.0)
-MIN_QUESTIONS = 20  # with fewer, no difference could be told from chance
+MIN_QUESTIONS = 20  # with fewer, no difference would be significant
 SIGNIFICANCE = 0.05
 
 
@@ -71,7 +71,7 @@ class Trained:
 
 
 def fold_key(question: str) -> int:
-    """By its text, so that the same question is never in training and held out at once."""
+    """Derived from the text, so that the same question is never both trained on and held out."""
     digest = hashlib.sha256(" ".join(question.casefold().split()).encode(errors="replace"))
     return int.from_bytes(digest.digest()[:8])
 
@@ -244,7 +244,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _hash(questions: Sequence[TrainingQuestion]) -> str:
-    """Of what was judged, not of the features, which change with every day."""
+    """Hash what was judged, not the features, which change daily."""
     judged = [
         [question.text, sorted(asdict(replace(j, name="")).items()), question.is_measured]
         for question in questions

@@ -64,7 +64,7 @@ _without: ContextVar[tuple[uuid.UUID, ...]] = ContextVar("without", default=())
 
 @contextmanager
 def without(feedback_ids: Collection[uuid.UUID]) -> Iterator[None]:
-    """For measurements: searches in the block do not see these pieces of feedback."""
+    """For measurements: hide these pieces of feedback from searches in the block."""
     token = _without.set(tuple(feedback_ids))
     try:
         yield

@@ -1,4 +1,4 @@
-"""POST /ask/feedback: thumbs up or down, and a comment, on an answer of the page."""
+"""POST /ask/feedback: thumbs up or down, and a comment, on an answer of the ask page."""
 
 from typing import Any
 

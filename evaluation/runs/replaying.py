@@ -1,4 +1,4 @@
-"""Ask logged questions again, with the options of then, and compare what is returned."""
+"""Ask logged questions again with their original options, and compare the results."""
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,8 +21,8 @@ from retrieval.search import search
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One question, then and now. `kept` is the share of then's passages that are returned now;
-    None if it is not known what was returned."""
+    """One question, then and now. `kept` is the fraction of the original passages that are still
+    returned; None if the original results are unknown."""
 
     query_id: uuid.UUID
     query: str
@@ -51,8 +51,8 @@ def replay(
     rerank: str = "",
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Replay:
-    """Ask the newest `limit` questions again, each text once, without caches. `rerank` replaces
-    the reranker of then."""
+    """Ask the newest `limit` questions again, each text once, without caches. `rerank` replaces the
+    original reranker."""
     lines = _lines(namespace_id, since, until, limit)
     replayed: list[Replayed] = []
     problems: dict[str, str] = {}
@@ -127,7 +127,7 @@ def _same_place(place: Mapping[str, Any], hit: Hit) -> bool:
 
 
 def summary_of(replayed: Replay) -> dict[str, Any]:
-    """Return the means over the questions whose results of then are known."""
+    """Return the means over the questions whose original results are known."""
     known = [each for each in replayed.questions if each.kept is not None]
     rated = [
         (each.relevance_then, each.relevance_now)

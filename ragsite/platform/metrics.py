@@ -49,6 +49,12 @@ LANGUAGE_MODEL_TOKENS = Counter(
 LANGUAGE_MODEL_COST = Counter(
     "ragsite_language_model_cost", "Cost of language models, in the operator's currency."
 )
+WEBHOOK_DELIVERIES = Counter(
+    "ragsite_webhook_deliveries", "Attempts to deliver an event, by how they ended.", ["result"]
+)
+WEBHOOK_SECONDS = Histogram(
+    "ragsite_webhook_seconds", "Time of attempts to deliver an event.", buckets=_FAST
+)
 PROVIDER_ERRORS = Counter("ragsite_provider_errors", "Failed calls of model providers.", ["code"])
 
 

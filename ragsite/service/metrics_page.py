@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from django.conf import settings
 from django.db import Error as DatabaseError
-from django.db.models import Count, Min
+from django.db.models import Count, Min, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -14,7 +14,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from documents.jobs import heartbeat
 from documents.jobs.queue import OPEN_STATES
-from documents.models import IngestJob
+from documents.models import IngestJob, WebhookDelivery
 from ragsite.database.tenancy import operator
 from ragsite.platform import metrics
 
@@ -65,8 +65,28 @@ class QueueCollector:
         yield GaugeMetricFamily(
             "ragsite_oldest_queued_job_seconds", "Age of the oldest waiting job.", value=age
         )
+        yield from self._webhooks()
         silent = heartbeat.youngest_age()
         if silent is not None:
             yield GaugeMetricFamily(
                 "ragsite_worker_silent_seconds", "Since a worker last reported.", value=silent
             )
+
+    def _webhooks(self) -> Iterator[GaugeMetricFamily]:
+        """How many events wait, and how long the oldest that is due and may be sent."""
+        now = timezone.now()
+        is_due = Q(run_after__lte=now, endpoint__status="enabled") & (
+            Q(endpoint__paused_until=None) | Q(endpoint__paused_until__lte=now)
+        )
+        with operator():
+            pending = WebhookDelivery.objects.filter(state="pending").order_by()
+            count, oldest = pending.aggregate(
+                count=Count("pk"), oldest=Min("run_after", filter=is_due)
+            ).values()
+        yield GaugeMetricFamily(
+            "ragsite_webhooks_pending", "Events that are not delivered yet.", value=count
+        )
+        age = (now - oldest).total_seconds() if oldest else 0.0
+        yield GaugeMetricFamily(
+            "ragsite_oldest_webhook_seconds", "Age of the oldest event that is due.", value=age
+        )

@@ -1,4 +1,4 @@
-"""Every setting, read once from the environment or `.env`; `.env.example` explains each."""
+"""Every setting, read once from the environment (.env.example explains each). Imports no app."""
 
 import hashlib
 import hmac
@@ -259,6 +259,7 @@ TRACES = observability.traces(env)
 
 # -- fetching pages ---------------------------------------------------------------
 FETCHING = outbound.fetching(env)
+WEBHOOKS = outbound.webhooks(env)
 
 # -- reading files: the limits of one file (documents/extractors/sandbox_worker.py) ---------
 EXTRACTION = extraction.extraction(env)
@@ -323,8 +324,8 @@ REINDEX = {
 # How two profiles are compared: by the first of these that has data.
 PARITY_REPORTS = [
     "evaluation.experiments.parity.on_golden_set",
-    "retrieval.parity.on_logged_questions",
-    "retrieval.parity.on_sampled_passages",
+    "retrieval.inspection.parity.on_logged_questions",
+    "retrieval.inspection.parity.on_sampled_passages",
 ]
 
 # -- search --------------------------------------------------------------------------

@@ -1,1 +1,4 @@
-"""Template tags: `{% load operator_kit %}`."""
+"""Template tags: `{% load operator_kit %}`.
+
+In: values of templates. Out: HTML. May import ragsite.platform and ragsite.web.
+"""

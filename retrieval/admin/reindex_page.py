@@ -1,4 +1,4 @@
-"""The page of one reindex: how far it is, the comparison, and what can be done next."""
+"""The page of one reindex: its progress, the comparison, and the possible next steps."""
 
 import uuid
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ FAILURES_SHOWN = 100
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A button. One that `asks` goes to the list's action, which shows a question first."""
+    """A button. If `asks` is set, it leads to the list's action, which asks for confirmation."""
 
     action: str
     label: str
@@ -62,14 +62,14 @@ def progress_of(reindex: Reindex) -> ReindexProgress:
 
 
 def time_left(reindex: Reindex, progress: ReindexProgress) -> str:
-    """How long the rest will take, or the stage where that is not known."""
+    """Return the estimated time left, or the stage if that is unknown."""
     if not progress.seconds_left:
         return str(reindex.stage)
     return f"about {duration(progress.seconds_left)}"
 
 
 def steps_of(reindex: Reindex, progress: ReindexProgress | None) -> tuple[Step, ...]:
-    """What is possible in its state, in the order in which it is usually done."""
+    """Return the steps that are possible in its state, in their usual order."""
     if reindex.state == State.BUILDING:
         return (CANCEL,)
     if reindex.state == State.BUILT:
@@ -104,7 +104,7 @@ def _percent(share: float | None) -> str:
 
 
 def _failures(reindex: Reindex) -> list[dict[str, Any]]:
-    """What could not be indexed, with the names of the documents."""
+    """Return what could not be indexed, with the documents' names."""
     rows = list(reindex.failures.values())[:FAILURES_SHOWN]
     ids = [uuid.UUID(row["document_id"]) for row in rows]
     documents = Document.objects.only("title", "source_uri").in_bulk(ids)

@@ -20,7 +20,7 @@ from documents.errors import IngestError
 from documents.models import Reindex
 from documents.reindex import switching
 from ragsite.web.markup import badge, progress_bar, when
-from retrieval import parity
+from retrieval.inspection import parity
 
 from . import reindex_page
 from .reindex_page import progress_of, time_left
@@ -82,8 +82,8 @@ class ReindexAdmin(ReadOnlyAdmin):
     def _act_and_return(
         self, request: HttpRequest, reindex: Reindex, may_operate: bool
     ) -> HttpResponse:
-        """A step that can be undone, from the reindex's own page. The others ask first, and come
-        as actions of the list."""
+        """Run a step that can be undone, from the reindex's own page. The others are actions of the
+        list and ask for confirmation."""
         steps = {"compare": self.compare, "switch": self.switch, "roll_back": self.roll_back}
         step = steps.get(request.POST.get("action", ""))
         if step is None or not may_operate:
@@ -97,7 +97,7 @@ class ReindexAdmin(ReadOnlyAdmin):
 
     @admin.display(description="progress")
     def bar(self, reindex: Reindex) -> SafeString | str:
-        """Of one that has ended the chunks are gone or are those of every search."""
+        """Once a reindex has ended, its chunks are deleted or in use by all searches."""
         if reindex.state not in Reindex.OPEN:
             return ""
         progress = progress_of(reindex)

@@ -22,7 +22,7 @@ from documents.reindex import estimate as estimating
 from documents.reindex import switching
 from ragsite.database.tenancy import namespace
 from ragsite.platform.errors import ApiError
-from retrieval import parity
+from retrieval.inspection import parity
 
 CONFLICTS = {"no_reindex": 404}
 NEED_A_PROFILE = ("estimate", "build")

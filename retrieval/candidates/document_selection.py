@@ -9,9 +9,9 @@ from retrieval.filters import Filters
 
 
 def documents_passing(filters: Filters) -> list[uuid.UUID]:
-    """Their ids, sorted; all documents for an empty filter. Inside namespace()."""
+    """Return their ids, sorted; those of all documents for an empty filter. Inside namespace()."""
     condition, parameters = compile_filters(filters)
-    # Only our own text is in the statement; what somebody wrote is among the parameters.
+    # The statement contains only our own text; anything a user wrote is a parameter.
     statement = f"SELECT id FROM documents_document document WHERE {condition or 'true'}"  # noqa: S608
     with connection.cursor() as cursor:
         cursor.execute(f"{statement} ORDER BY id", parameters)

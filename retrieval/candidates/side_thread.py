@@ -36,8 +36,9 @@ def start(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Future[T]
     return future
 
 
-def use_none() -> None:
-    """From now on all work is done here and now, in a process that is to keep no connection."""
+def disable() -> None:
+    """From now on run all work in the calling thread, for processes that must not keep
+    connections."""
     while _free().acquire(blocking=False):
         pass
 

@@ -1,4 +1,5 @@
-"""What a reranker is given: the texts of the best candidates, or more if it needs more."""
+"""The input of a reranker: the texts of the best candidates, and their standing if it needs
+that."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ DAY_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class RankedChunk:
-    """A candidate with its place, as the learned reranker is given it."""
+    """A candidate with its standing, as passed to the learned reranker."""
 
     source_uri: str
     start: int
@@ -41,7 +42,7 @@ def rerank_passages(
 
 
 def with_standing(candidates: Sequence[Candidate]) -> list[RankedChunk]:
-    """Return the candidates with their places; chunks deleted meanwhile are left out. Inside
+    """Return the candidates with their standing, without chunks that have been deleted. Inside
     namespace()."""
     rows, now = fetch_rows([candidate.chunk_id for candidate in candidates]), timezone.now()
     return [

@@ -107,7 +107,7 @@ def _select(question: _Question, room: int, *, around: int) -> Selection:
         question.fetch(likely)
         for candidate in likely:
             candidate.dropped = ""  # by an earlier attempt
-        likely = _said(likely, rows, request)
+        likely = _holding(likely, rows, request)
         picks, dropped = diversify(
             likely,
             rows,
@@ -130,18 +130,18 @@ def _select(question: _Question, room: int, *, around: int) -> Selection:
     return Selection(picks, dropped, rows)
 
 
-def _said(
+def _holding(
     candidates: Sequence[Candidate],
     rows: Mapping[uuid.UUID, StoredChunk],
     request: SearchRequest,
 ) -> Sequence[Candidate]:
     """Leave out passages without a turn that was asked for."""
-    if request.said is None:
+    if request.turn_conditions is None:
         return candidates
     kept = []
     for candidate in candidates:
         row = rows.get(candidate.chunk_id)
-        if row and request.said.hold_for_any(row.own_metadata.get("turns", ())):
+        if row and request.turn_conditions.hold_for_any(row.own_metadata.get("turns", ())):
             kept.append(candidate)
         else:
             candidate.dropped = "turns"

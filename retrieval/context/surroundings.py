@@ -11,8 +11,8 @@ from retrieval.turns import StoredTurn
 
 
 def merging_for(around: int) -> Merging:
-    """A chunk that the turns around an earlier passage reach becomes part of that passage: shown
-    beside it, it would add little that is new."""
+    """A chunk within reach of the turns around an earlier passage becomes part of that passage:
+    shown separately, it would add little."""
     if not around:
         return NEIGHBOURS_ONLY
     reach = 1 + around // STRIDE
@@ -20,8 +20,8 @@ def merging_for(around: int) -> Merging:
 
 
 def widen_by_turns(picks: Sequence[Pick], rows: Mapping[uuid.UUID, StoredChunk], by: int) -> None:
-    """Widen each pick by so many turns on each side, up to the next passage that is shown: no turn
-    is shown twice for being near. Better passages come first. Inside namespace()."""
+    """Widen each pick by this many turns on each side, but not into another passage, so that no
+    turn is shown twice. Better passages come first. Inside namespace()."""
     by_version: dict[uuid.UUID, list[Pick]] = {}
     for pick in picks:
         by_version.setdefault(rows[pick.candidate.chunk_id].version_id, []).append(pick)

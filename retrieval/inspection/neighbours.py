@@ -28,13 +28,14 @@ class Neighbour:
 
 
 def nearest(namespace_id: uuid.UUID, chunk_id: uuid.UUID, *, limit: int = 10) -> list[Neighbour]:
-    """Nearest first, under the chunk's own profile. Raises Chunk.DoesNotExist."""
+    """Return the nearest chunks under the chunk's own profile, nearest first. Raises
+    Chunk.DoesNotExist."""
     index = read_index(namespace_id)
     with namespace(namespace_id):
         chunk = Chunk.objects.select_related("profile").get(pk=chunk_id)
         chunks = index.chunk_count
         if chunk.profile_id != index.profile.pk:
-            chunks = settings.SEARCH["exact_scan_rows"] + 1  # not known: go through the index
+            chunks = settings.SEARCH["exact_scan_rows"] + 1  # unknown: use the index
         found, _ = dense.find(
             list(chunk.embedding),
             namespace_id=namespace_id,

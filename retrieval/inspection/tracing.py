@@ -1,4 +1,4 @@
-"""Why was this chunk found, or not? One chunk on its way through a search, stage by stage."""
+"""Why a search found a chunk or did not: follow the chunk through every stage."""
 
 import uuid
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from retrieval.search import prepare, search
 from retrieval.search_context import SearchContext, read_index
 from retrieval.timing import Clock
 
-COMPARED = 100_000  # chunks; in larger namespaces the place among all of them is not counted
+COMPARED = 100_000  # chunks; in larger namespaces the rank among all chunks is not computed
 EPSILON = 1e-4  # scores are rounded on their way here
 
 Verdict = Literal["in", "out", "skipped"]
@@ -54,7 +54,7 @@ _WORDIER = """
 
 @dataclass(frozen=True, slots=True)
 class StageTrace:
-    """What one stage made of the chunk. `cut` is the score of the last one that stayed."""
+    """The verdict of one stage. `cut` is the score of the last candidate that it kept."""
 
     name: str
     verdict: Verdict
@@ -148,7 +148,7 @@ def _position(chunk_id: uuid.UUID, result: SearchResult) -> int | None:
 
 
 def _repeated(namespace_id: uuid.UUID, own: Candidate, result: SearchResult) -> int | None:
-    """The number of the passage that shows what this duplicate says."""
+    """Return the number of the passage that this chunk duplicates."""
     shown = {hit.candidate.chunk_id: number for number, hit in enumerate(result.hits, start=1)}
     everyone = [own, *(hit.candidate for hit in result.hits)]
     with namespace(namespace_id):
@@ -182,7 +182,7 @@ def _lowest(key: str, everyone: Sequence[Candidate]) -> float | None:
 def _ranking(
     own: Candidate, everyone: Sequence[Candidate], result: SearchResult
 ) -> list[StageTrace]:
-    """The fused order, and the reranker's."""
+    """Trace fusion and reranking."""
     if own.dropped == "query_syntax":
         return [StageTrace("fused", "out", note=SENTENCES["query_syntax"])]
     ranked = [each for each in everyone if each.fused_rank]
@@ -204,7 +204,7 @@ def _ranking(
 def _choosing(
     own: Candidate, position: int | None, result: SearchResult, request: SearchRequest
 ) -> list[StageTrace]:
-    """Thresholds, diversity and the token budget; none after the stage that dropped the chunk."""
+    """Trace thresholds, diversity and the token budget, up to the stage that dropped the chunk."""
     if own.dropped == "query_syntax":
         return []
     if own.dropped == "min_relevance" or own.dropped.startswith("threshold"):
@@ -221,7 +221,8 @@ def _choosing(
 
 
 def _of_stranger(own: Candidate, context: SearchContext, result: SearchResult) -> ChunkTrace:
-    """A chunk that no leg found: its own scores, and how far each was from the last candidate's."""
+    """Trace a chunk that no leg found: its scores, and how far each is from the last
+    candidate's."""
     started = start_legs(context)
     with namespace(context.namespace_id):
         found = find_candidates(context, started)
@@ -282,7 +283,7 @@ def _last_candidate(count: int) -> str:
 def _place(
     statement: str, context: SearchContext, *, score: float, **parameters: str
 ) -> int | None:
-    """The rank among all chunks, by comparing each; None where that are too many."""
+    """Return the rank among all chunks, by comparing with each; None if there are too many."""
     if context.index.chunk_count > COMPARED:
         return None
     of_index = {"namespace": context.namespace_id, "profile": context.index.profile.pk}

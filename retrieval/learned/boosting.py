@@ -17,13 +17,13 @@ from retrieval.search_context import SearchContext
 
 MAX_BOOST = 0.2  # of the range of the candidates' scores
 HALF_LIFE_DAYS = 90.0
-MIN_SIMILARITY = 0.6  # cosine of two questions; below it, feedback says nothing about this one
-DOCUMENT_SHARE = 0.3  # what a vote for a passage says for the rest of its document
+MIN_SIMILARITY = 0.6  # cosine of two questions; feedback on less similar ones is ignored
+DOCUMENT_SHARE = 0.3  # weight of a vote for the rest of the passage's document
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What one piece of feedback says about one passage."""
+    """One piece of feedback on one passage."""
 
     feedback_id: uuid.UUID
     similarity: float  # of its question to this one; 1: the same
@@ -40,7 +40,7 @@ class Vote:
 
 
 class VoteSource(Protocol):
-    """Where feedback is kept: in an app above this one, which calls `use`."""
+    """Provides the votes. The app above this one stores feedback, and calls `use`."""
 
     def similar(
         self,
@@ -49,8 +49,8 @@ class VoteSource(Protocol):
         question: str,
         vector: Sequence[float] | None,
     ) -> Sequence[Vote]:
-        """Return the votes of questions like this one, at least as much as MIN_SIMILARITY. Without
-        a vector, those of the same question. Inside namespace()."""
+        """Return the votes of questions with at least MIN_SIMILARITY to this one. Without a vector,
+        those of the same question. Inside namespace()."""
 
     def state(self, namespace_id: uuid.UUID) -> str:
         """Return a text that changes whenever `similar` may return something else."""
@@ -64,7 +64,7 @@ def use(source: VoteSource) -> None:
 
 
 def state(context: SearchContext) -> str:
-    """Return what cached results of this search depend on, beside the namespace's content."""
+    """Return what cached results depend on besides the namespace's content."""
     if not context.request.feedback_boost or not _sources:
         return ""
     return _sources[0].state(context.namespace_id)
@@ -103,8 +103,8 @@ def reordered(
     *,
     keep_votes: bool = False,
 ) -> list[Candidate]:
-    """Add each candidate's boost to its score. Candidates that a reranker scored stay before the
-    others, whose scores mean something else."""
+    """Add each candidate's boost to its score. Candidates that a reranker scored stay ahead of the
+    others, whose scores are not comparable."""
     parts = [
         [c for c in candidates if c.rerank is not None],
         [c for c in candidates if c.rerank is None],
@@ -119,7 +119,7 @@ def reordered(
                 candidate.boost = share * spread
             if keep_votes:
                 candidate.votes = tuple(_shown(vote, strength) for vote, strength in votes)
-        # Stable: what was equal keeps its order.
+        # A stable sort: equal candidates keep their order.
         order += sorted(part, key=lambda candidate: -candidate.final)
     return order
 
@@ -132,7 +132,7 @@ def boost_of(strengths: Sequence[float]) -> float:
 
 
 def _counted(votes: Sequence[Vote], chunk_id: uuid.UUID, content: str) -> list[tuple[Vote, float]]:
-    """Return the votes that concern a passage, with what each counts for it."""
+    """Return the votes that affect a passage, with the weight of each."""
     found = []
     for vote in votes:
         is_same = vote.chunk_id == chunk_id or vote.quote in content or content in vote.quote

@@ -1,4 +1,4 @@
-"""A client's request on its way through the server, and the threads that its work is done in."""
+"""A client's request on its way through the server, and the threads that do its work."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,21 +27,21 @@ slots = Slots(per_owner=settings.MCP["per_namespace"], total=settings.MCP["at_on
 
 
 async def nothing_more() -> Message:
-    """Nothing tells that the client has left: its request is cancelled then."""
+    """Never returns: a client that disconnects is noticed because its request is cancelled."""
     await asyncio.Event().wait()
     raise AssertionError
 
 
 @dataclass(slots=True)
 class ToolCall:
-    """Who asks, from where, and how to learn that they have left."""
+    """The caller, its address, and a way to notice that it has disconnected."""
 
     caller: Caller
     actor: Actor
     request_id: str
     base_url: str
     receive: Receive = nothing_more
-    admission: Admission | None = None  # what is left of the limit that matters
+    admission: Admission | None = None  # what remains of the rate limit that applies
 
     @property
     def context(self) -> ToolContext:
@@ -55,7 +55,7 @@ CallOf = Callable[[Any], Awaitable[ToolCall]]  # from the SDK's context of a req
 
 
 class CallThreads:
-    """Runs a call's work in a thread, as many at once as MCP_CALLS_AT_ONCE allows."""
+    """Runs calls in threads, at most MCP_CALLS_AT_ONCE at the same time."""
 
     def __init__(
         self, threads: RequestThreads, *, when_done: Callable[[], None] = lambda: None
@@ -63,7 +63,8 @@ class CallThreads:
         self.threads, self.when_done = threads, when_done
 
     async def run(self, call: ToolCall, work: Callable[[], T]) -> T:
-        """Raises ApiError where there is no room. A client that leaves ends an answer."""
+        """Raises ApiError if too many calls are running. A client that disconnects ends its
+        answer."""
         owner = call.caller.namespace_id
         _take_slot(owner)
 
@@ -78,7 +79,7 @@ class CallThreads:
         with watched(watch):
             try:
                 working = self.threads.submit(copy_context().run, step)
-                # Not before it has ended: it goes on when its call is cancelled.
+                # Only when the thread has ended: it continues after its call is cancelled.
                 working.add_done_callback(lambda _: slots.give_back(owner))
                 return await asyncio.wrap_future(working)
             except asyncio.CancelledError:

@@ -1,7 +1,7 @@
 """/mcp: the protocol over streamable HTTP, stateless, every response plain JSON.
 
 Raw ASGI, beside Django. Keys, hosts, methods and limits are checked here, before the SDK sees the
-request; it answers what it is given, from either era of the protocol.
+request. The SDK answers requests of both generations of the protocol.
 """
 
 import logging
@@ -32,6 +32,8 @@ from .server import McpServer
 logger = logging.getLogger(__name__)
 
 PATH = "/mcp"
+# Many a client is configured with a slash at its end, and none follows a redirect of a POST.
+PATHS = (PATH, f"{PATH}/")
 METHOD = "POST"
 RATE_CLASS = "read"  # of the request; a tool call counts as `agent`, too
 RETRY_AFTER = 5  # seconds
@@ -46,7 +48,7 @@ class McpDoor:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """For as long as the web server runs: the SDK's tasks live in here."""
+        """Enclose the web server's lifetime: the SDK's tasks run inside this block."""
         manager = StreamableHTTPSessionManager(
             self.server.sdk,
             json_response=True,
@@ -109,7 +111,7 @@ class McpDoor:
 
 
 class _Exchange:
-    """A request's response: its headers, its refusal, and its line in the log."""
+    """The response to one request: its headers, a possible refusal, and its log line."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self.scope, self._send = scope, send
@@ -126,7 +128,7 @@ class _Exchange:
         await self._send(message)
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
-        """As the other routes have them; the limit is that of the tool, if one was called."""
+        """Return the same headers as other routes; the limit is the tool's, if one was called."""
         found = {"x-request-id": self.request_id, "x-content-type-options": "nosniff"}
         called = self.call.admission if self.call else None
         if admission := called or self.admission:
@@ -155,13 +157,14 @@ class _Exchange:
 
 
 async def _call_of(ctx: Any) -> ToolCall:
-    """From the scope, which the SDK hands through in both eras."""
+    """Return the call from the scope, which the SDK passes on in both generations of the
+    protocol."""
     call: ToolCall = ctx.request.scope[_CALL]
     return call
 
 
 async def _whole_body(receive: Receive) -> bytes | None:
-    """None if the client left before its end. BodyGuard limits it."""
+    """Return None if the client disconnected before the end. BodyGuard limits the size."""
     body = bytearray()
     while True:
         message = await receive()
@@ -173,7 +176,7 @@ async def _whole_body(receive: Receive) -> bytes | None:
 
 
 def _replay(body: bytes) -> Receive:
-    """The body again, for the SDK. Who listens for the client's leaving is the ToolCall's watch."""
+    """Replay the body for the SDK. The ToolCall's watch is what notices a disconnect."""
     parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:
@@ -183,7 +186,7 @@ def _replay(body: bytes) -> Receive:
 
 
 def _base_url(scope: Scope) -> str:
-    """The address that the request came to; its host has been checked."""
+    """Return the address that the request was sent to; its host has been checked."""
     forwarded = header_of(scope, b"x-forwarded-proto") if settings.BEHIND_TLS else ""
     is_secure = forwarded.partition(",")[0].strip() == "https"
     scheme = "https" if is_secure else scope.get("scheme", "http")

@@ -29,7 +29,7 @@ _URI = re.compile(re.escape(URI) + r"([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a
 
 
 def list_resources(context: ToolContext, cursor: str | None) -> types.ListResourcesResult:
-    """A page of the documents that can be read, newest first. Raises ApiError."""
+    """Return a page of readable documents, newest first. Raises ApiError."""
     _require_read(context)
     with namespace(context.namespace_id):
         readable = Document.objects.filter(live_version__isnull=False)
@@ -43,7 +43,7 @@ def list_resources(context: ToolContext, cursor: str | None) -> types.ListResour
 
 
 def read_resource(context: ToolContext, uri: str) -> types.ReadResourceResult:
-    """Raises ApiError; the same for another namespace's document and for one that nobody has."""
+    """Raises ApiError, the same for another namespace's document as for an unknown one."""
     _require_read(context)
     match = _URI.fullmatch(uri)
     if match is None:

@@ -1,4 +1,4 @@
-"""Results of tools and errors, as MCP has them."""
+"""Tool results and errors in MCP's format."""
 
 from typing import Any
 
@@ -12,14 +12,15 @@ ERROR_META = "ragsite.error"  # code and request_id of an error, for programs
 
 
 def tool_result(result: Result) -> types.CallToolResult:
-    """One text item of JSON, which is what ChatGPT reads, and the same as structured content."""
+    """Return the result twice: as one text item of JSON, which ChatGPT reads, and as structured
+    content."""
     text = types.TextContent(type="text", text=orjson.dumps(result).decode())
     return types.CallToolResult(content=[text], structured_content=result)
 
 
 def tool_error(error: Exception) -> types.CallToolResult:
-    """What went wrong as a sentence that a model can act on. An unknown tool is no tool's error:
-    that is raised."""
+    """Return the error as a sentence that a model can act on. An unknown tool is a protocol error,
+    and is raised."""
     told = envelope_of(error)["error"]
     if told["code"] == "unknown_tool":
         raise MCPError(types.INVALID_PARAMS, told["message"], told["details"])
@@ -32,7 +33,7 @@ def tool_error(error: Exception) -> types.CallToolResult:
 
 
 def protocol_error(error: Exception) -> MCPError:
-    """For requests that are not tool calls."""
+    """The error of a request that is not a tool call."""
     told = envelope_of(error)["error"]
     is_ours = getattr(error, "status_code", 500) >= 500
     code = types.INTERNAL_ERROR if is_ours else types.INVALID_PARAMS
@@ -41,7 +42,5 @@ def protocol_error(error: Exception) -> MCPError:
 
 def _sentences(error: InvalidArguments) -> str:
     wrong: list[dict[str, Any]] = error.details["errors"]
-    return " ".join(
-        f"Argument `{one['path']}`: {one['message']}." if one["path"] else f"{one['message']}."
-        for one in wrong
-    )
+    told = [(one["path"], one["message"].removesuffix(".")) for one in wrong]
+    return " ".join(f"Argument `{path}`: {why}." if path else f"{why}." for path, why in told)

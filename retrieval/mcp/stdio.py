@@ -1,4 +1,4 @@
-"""The protocol over standard input and output, for one client that starts us as its child."""
+"""The protocol over standard input and output, for a client that starts us as a child process."""
 
 import uuid
 from collections.abc import Callable
@@ -21,15 +21,15 @@ CallerOf = Callable[[], tuple[Caller, Actor]]
 
 
 def serve(caller_of: CallerOf) -> None:
-    """Until the client closes our input. `caller_of` is asked for each request, so that a key that
-    has been revoked does nothing more; it raises ApiError then."""
+    """Serve until the client closes our input. `caller_of` is called for each request and raises
+    ApiError, so that a revoked key stops working."""
     connections.close_all()  # the command's own
-    side_thread.use_none()
+    side_thread.disable()
     anyio.run(_serve, caller_of)
 
 
 async def _serve(caller_of: CallerOf) -> None:
-    # Between calls no connection is kept: a client leaves us running for days.
+    # No connection is kept between calls, because a client may leave us running for days.
     threads = RequestThreads()
 
     def ask() -> tuple[Caller, Actor]:

@@ -10,7 +10,7 @@ from retrieval.tools.document_changes import DELETE_DOCUMENT, INDEX_DOCUMENT
 from retrieval.tools.documents import LIST_DOCUMENTS
 from retrieval.tools.memory import FORGET, RECALL, REMEMBER
 
-# The same tools as at /api/v1/tools, whose descriptions name others that are not offered here.
+# The descriptions at /api/v1/tools name tools that are not offered here.
 _LIST_DOCUMENTS = replace(
     LIST_DOCUMENTS,
     description="List the documents of the knowledge base, newest first, a page at a time. Use it "
@@ -54,7 +54,7 @@ def definition(tool: Tool) -> types.Tool:
             title=tool.title,
             read_only_hint=tool.is_read_only,
             destructive_hint=tool.is_destructive,
-            # The same content again, or gone already: nothing changes. A fact gets more certain.
+            # Repeating a call changes nothing, except that a repeated fact becomes more certain.
             idempotent_hint=tool is not REMEMBER,
             open_world_hint=tool.name in REACHES_OUT,
         ),

@@ -46,8 +46,8 @@ def supported_options(
 ) -> dict[str, Any]:
     """Return the known options that have a value.
 
-    `neutral`: options of OpenAI's that have no meaning here, with the values that ask for nothing;
-    null always does. Every other option or value is refused by name.
+    `neutral`: OpenAI options that have no meaning here, with the values that request nothing; null
+    always does. Every other option or value is refused by name.
     """
     if not isinstance(data, dict):
         raise ApiError("invalid_value", "Send a JSON object.")
@@ -108,8 +108,8 @@ def answer_request(
     instructions: str = "",
     options: Mapping[str, Any],
 ) -> AnswerRequest:
-    """The last turn is the question, those before it are the conversation, and what the system
-    says are wishes: they come after the rules of every answer, and cannot change them.
+    """The last turn is the question and the earlier ones are the conversation. System messages are
+    preferences: they follow the rules of every answer and cannot override them.
 
     `options`: further fields of POST /answer, under the names they have there.
     """
@@ -145,8 +145,8 @@ def _joined(wishes: Sequence[str], turns: Sequence[InputTurn], param: str) -> st
 
 
 def _latest(turns: Sequence[InputTurn]) -> list[dict[str, str]]:
-    """The turns before the question, as many as there is room for. A chat that goes on for long
-    stays possible: the pipeline looks only at the latest few."""
+    """Return the turns before the question, as many as fit. Long chats remain possible, because the
+    pipeline only uses the latest few."""
     kept: list[dict[str, str]] = []
     room = MAX_CONVERSATION
     for turn in reversed(turns[-MAX_MESSAGES:]):

@@ -1,4 +1,5 @@
-"""Citations as OpenAI's clients show them: numbers in the text, and annotations that say where.
+"""Citations as OpenAI's clients show them: numbers in the text, and annotations with their
+positions.
 
 The pipeline writes `[cite:ID]`; readers of a chat see `[1]`, `[2]`. A number belongs to one cited
 span of one document, in the order of first appearance. All offsets count code points.
@@ -8,7 +9,7 @@ import re
 import uuid
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from documents.pages.links import passage_url
@@ -16,17 +17,24 @@ from retrieval.answering.requests import CheckedText, Citation
 from retrieval.requests import Hit
 
 _MARKER = re.compile(r"\[cite:([^\]\s]+)\]")
+# Markers behind the last cell of a table's row, and the bar that closes this cell.
+_BEHIND_ROW = re.compile(
+    r"(?m)(?P<row>^[ \t]*\|[^\n]*?)(?P<bar>[ \t]*\|)(?P<markers>(?:[ \t]*\[cite:[^\]\s]+\])+)"
+    r"(?=[ \t]*$)"
+)
 _NUMBER = re.compile(r"[ \t]?\[\d{1,3}\]")
 
 
 def without_numbers(text: str) -> str:
-    """Return an earlier answer without its numbers: they mean nothing in the next one."""
+    """Return an earlier answer without its citation numbers, which have no meaning in the next
+    one."""
     return _NUMBER.sub("", text)
 
 
 @dataclass(frozen=True, slots=True)
 class CitationTarget:
-    """What a number opens. Titles differ, because Open WebUI tells its sources apart by them."""
+    """What a number links to. Titles are distinct, because Open WebUI identifies sources by
+    them."""
 
     number: int
     url: str
@@ -44,7 +52,7 @@ class NumberedCitation:
 
     @property
     def place(self) -> dict[str, Any]:
-        """Our own fields of every annotation: the exact quote, and where it stands."""
+        """The fields we add to every annotation: the exact quote and its position."""
         hit = self.citation.evidence.hit
         return {
             "quote": self.citation.cited_text,
@@ -59,7 +67,7 @@ class NumberedCitation:
 
 
 class CitationNumbers:
-    """Feed it the pieces of one answer, in order."""
+    """Replaces the markers of one answer by numbers; takes its pieces in order."""
 
     def __init__(self, namespace_id: uuid.UUID, *, base_url: str) -> None:
         self._namespace_id, self._base_url = namespace_id, base_url
@@ -67,10 +75,11 @@ class CitationNumbers:
         self._titles: set[str] = set()
         self._read = self._written = 0  # characters
         self._ends: list[tuple[int, int]] = [(0, 0)]  # of each marker: in the answer, in our text
-        self._last = 0  # the number that stands directly before, if one does
+        self._last = 0  # the number directly before, if there is one
 
     def feed(self, checked: CheckedText) -> tuple[str, tuple[NumberedCitation, ...]]:
         """Return the text with numbers for markers, and the citation of each."""
+        checked = _inside_cells(checked, begins=self._read)
         parts: list[str] = []
         placed: list[tuple[CitationTarget, Citation, int, int]] = []
         for text, citation in _pieces(checked):
@@ -104,7 +113,7 @@ class CitationNumbers:
         self._last = number
 
     def _moved(self, position: int) -> int:
-        """Where a place of the pipeline's text is in ours."""
+        """Convert a position in the pipeline's text to one in ours."""
         before, now = self._ends[bisect_right(self._ends, (position, self._written)) - 1]
         return min(now + position - before, self._written)
 
@@ -141,8 +150,22 @@ def title_of(hit: Hit) -> str:
     return f"{named}, page {hit.page}" if hit.page is not None else named
 
 
+def _inside_cells(checked: CheckedText, *, begins: int) -> CheckedText:
+    """Move the markers behind a table's row into its last cell: what stands behind the last bar
+    is a cell too many, and readers of Markdown leave it out. No other offset changes."""
+    citations = checked.citations
+    for row in _BEHIND_ROW.finditer(checked.text):
+        last, end = begins + row.end("row"), begins + row.end()
+        citations = tuple(
+            replace(one, answer_end=last) if last < one.answer_end <= end else one
+            for one in citations
+        )
+    moved = _BEHIND_ROW.sub(r"\g<row>\g<markers>\g<bar>", checked.text)
+    return replace(checked, text=moved, citations=citations)
+
+
 def _pieces(checked: CheckedText) -> Iterator[tuple[str, Citation | None]]:
-    """Text, and the citation whose marker stands behind it. Every marker has one."""
+    """Yield text with the citation whose marker follows it. Every marker has a citation."""
     waiting = list(checked.citations)
     position = 0
     for marker in _MARKER.finditer(checked.text):

@@ -142,7 +142,7 @@ def _embedder(profile: IndexProfile, fields: dict[str, Any]) -> Embedder:
 def _embed(
     namespace_id: uuid.UUID, embedder: Embedder, texts: list[str], *, is_query: bool
 ) -> tuple[list[list[float]], int]:
-    """Return the vectors and the number of tokens read. No connection is held meanwhile."""
+    """Return the vectors and the number of tokens. No database connection is held meanwhile."""
     try:
         counts = embedder.count_tokens(texts)
         _require_sizes(counts, limit=embedder.max_tokens * embedder.max_windows)

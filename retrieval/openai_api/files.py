@@ -1,7 +1,7 @@
 """/v1/files: a document of the namespace as a file of OpenAI's API.
 
-A file that is created here is taken in as by POST /api/v1/ingest, under a source of purpose, digest
-and name: the same upload again, as when a client retries, is the same file.
+A file created here is ingested as by POST /api/v1/ingest, with a source made of purpose, digest and
+name, so that uploading it again, as in a retry, gives the same file.
 """
 
 from typing import Any
@@ -40,7 +40,7 @@ from .views import (
 )
 
 PURPOSES = ("assistants", "user_data")
-OTHER_DOORS_PURPOSE = "user_data"  # of documents that came in elsewhere
+OTHER_DOORS_PURPOSE = "user_data"  # of documents ingested by other means
 MAX_PAGE = 10_000
 NO_FILE = "Send one file, with its name, as multipart/form-data."
 _SOURCE = "openai:"
@@ -217,7 +217,7 @@ def shown(document: Document) -> dict[str, Any]:
 
 
 def file_name_of(document: Document) -> str:
-    """A text or a web page has no file's name: the last part of its source stands in."""
+    """For texts and web pages, which have no file name, return the last part of the source."""
     name = getattr(document, "file_name", "") or document.source_uri.rstrip("/").rpartition("/")[2]
     return str(name)
 
@@ -279,7 +279,7 @@ def _read_upload(request: Request) -> intake.Submission:
 
 
 def _media_type(file: UploadedFile) -> str:
-    """Raises ApiError for a zip: it holds several files, and one id is one file here."""
+    """Raises ApiError for a zip archive: it contains several files, but one id is one file here."""
     media_type = file.content_type or ""
     if is_archive(file.name or "", media_type):
         message = "A zip holds several files: send them one by one, or to POST /api/v1/ingest."
@@ -288,7 +288,7 @@ def _media_type(file: UploadedFile) -> str:
 
 
 def _source_uri(file: UploadedFile, purpose: str) -> str:
-    """Raises ApiError for a file over the largest size, before reading all of it."""
+    """Raises ApiError for a file that is too large, before reading all of it."""
     if (file.size or 0) > settings.INGEST_MAX_BYTES:
         message = f"A file may have {settings.INGEST_MAX_BYTES:,} bytes at most."
         raise ApiError("too_large", message, http_status=413, details={"param": "file"})

@@ -15,7 +15,7 @@ def shown_id(prefix: str, pk: uuid.UUID) -> str:
 
 
 def read_id(prefix: str, value: str, param: str) -> uuid.UUID:
-    """Raise the same not_found for what is no id as for an id nobody has."""
+    """Raise the same not_found for a malformed id as for an unknown one."""
     digits = value.removeprefix(prefix)
     if not value.startswith(prefix) or not _DIGITS.fullmatch(digits):
         raise missing(prefix, param)

@@ -56,7 +56,7 @@ def page_of(
         rows = rows.filter(_beyond(find(after, "after"), later=ascending))
     if before:
         rows = rows.filter(_beyond(find(before, "before"), later=not ascending))
-    # The page before an id ends right before it: it is read backwards.
+    # The page before an id ends directly before it, so it is read backwards.
     backwards = bool(before) and not after
     order = ("created_at", "id") if ascending is not backwards else ("-created_at", "-id")
     found = list(rows.order_by(*order)[: limit + 1])

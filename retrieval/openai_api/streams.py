@@ -1,4 +1,4 @@
-"""Answers as streams of server-sent events, and their errors when no HTTP status is left."""
+"""Answers as streams of server-sent events, and errors after the HTTP status has been sent."""
 
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -19,7 +19,7 @@ def stream_of(run: AnswerRun, blocks: AsyncGenerator[bytes]) -> HttpResponseBase
 
 
 def error_of(run: AnswerRun, error: Exception) -> dict[str, Any]:
-    """Return OpenAI's envelope of what ended the run."""
+    """Return the error that ended the run in OpenAI's envelope."""
     error = run.failed(error)
     with request_id(run.trace):
         described = envelope_of(error)["error"]

@@ -25,13 +25,13 @@ class OpenAIErrorSerializer(serializers.Serializer):
     error = OpenAIErrorDetailSerializer()
 
 
-# For `@extend_schema(responses={200: …, **OPENAI_ERRORS})`. Other codes are added to the schema
-# by ragsite/web/openapi.py; 400 is there for every method, because all refuse unknown options.
+# For `@extend_schema(responses={200: …, **OPENAI_ERRORS})`. ragsite/web/openapi.py adds the other
+# codes to the schema; every method has 400, because all refuse unknown options.
 OPENAI_ERRORS = {400: OpenAIErrorSerializer}
 
 
 class OpenAIView(APIView):
-    """Its errors come in OpenAI's envelope; a field that is not valid is 400, as it is there."""
+    """Errors have OpenAI's envelope; an invalid field is 400, as at OpenAI."""
 
     content_negotiation_class = IgnoreAcceptHeader  # its clients accept files and events only
 
@@ -54,18 +54,18 @@ class OpenAIView(APIView):
 
 
 def invalid_parameter(param: str, message: str) -> ApiError:
-    """For a parameter that has a meaning here, with a value that has none."""
+    """The error for a supported parameter with an invalid value."""
     return ApiError("invalid_value", message, details={"param": param})
 
 
 def unsupported_parameter(param: str, reason: str = "") -> ApiError:
-    """For an option of OpenAI's that this service does not have."""
+    """The error for an OpenAI option that this service does not support."""
     message = f"{param} is not supported here. {reason}".strip()
     return ApiError("unsupported_parameter", message, details={"param": param})
 
 
 def not_found(param: str, what: str) -> ApiError:
-    """The same for another namespace's and for one that nobody has."""
+    """The same error for an object of another namespace and for an unknown one."""
     return ApiError(
         "not_found",
         f"There is no such {what} in this namespace.",

@@ -14,7 +14,7 @@ from rest_framework.exceptions import MethodNotAllowed
 from documents.api.serializers import StrictSerializer
 from documents.pages.links import SharedVia, base_url_of
 from documents.pages.opening import GONE, HEADERS, NotOpened, open_public_link
-from documents.pages.passage import shared_name, sorry
+from documents.pages.passage import refusal_page, shared_name
 from documents.pages.people import json_body, refused
 from ragsite.access.rate_limits import RateLimited
 from ragsite.platform.errors import ApiError
@@ -25,7 +25,7 @@ from retrieval.api.answers.serializers import answer_request_of
 
 from .ask import PassageLinks, linked
 
-MAX_BODY = 60_000  # bytes of a question and its conversation: less than strangers may send
+MAX_BODY = 60_000  # bytes of a question and its conversation: below the limit for unknown callers
 
 
 class _Turn(StrictSerializer):
@@ -45,9 +45,9 @@ def shared_ask(request: HttpRequest, key: str) -> HttpResponse:
     try:
         link = open_public_link(request, key)
     except NotOpened as error:
-        return sorry(request, error.status, is_public=True)
+        return refusal_page(request, error.status, is_public=True)
     except RateLimited as error:
-        return sorry(request, error.status_code, is_public=True)
+        return refusal_page(request, error.status_code, is_public=True)
     context = {"shared_name": shared_name(link), "key": key, "max_body": MAX_BODY}
     response = render(request, "pages/shared_ask.html", context)
     for name, value in HEADERS.items():

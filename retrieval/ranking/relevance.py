@@ -66,15 +66,15 @@ def judge(
 
 
 def logit(cosine: float | None, share: float | None) -> float | None:
-    near = None if cosine is None else min(max(cosine, 0.0), MAX_COSINE)
-    wordy = None if share is None else min(max(share, 0.0), MAX_SHARE)
-    if near is not None and wordy is not None:
+    cosine = None if cosine is None else min(max(cosine, 0.0), MAX_COSINE)
+    share = None if share is None else min(max(share, 0.0), MAX_SHARE)
+    if cosine is not None and share is not None:
         constant, of_cosine, of_share, of_both = BOTH
-        return constant + of_cosine * near + of_share * wordy + of_both * near * wordy
-    if near is not None:
-        return COSINE_ONLY[0] + COSINE_ONLY[1] * near
-    if wordy is not None:
-        return WORDS_ONLY[0] + WORDS_ONLY[1] * math.sqrt(wordy)
+        return constant + of_cosine * cosine + of_share * share + of_both * cosine * share
+    if cosine is not None:
+        return COSINE_ONLY[0] + COSINE_ONLY[1] * cosine
+    if share is not None:
+        return WORDS_ONLY[0] + WORDS_ONLY[1] * math.sqrt(share)
     return None
 
 

@@ -17,7 +17,7 @@ MAX_TEXT_LENGTH = 20_000  # characters passed to a tokenizer, which uses a few h
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a passage stands before it is reranked, and what is known of its document."""
+    """A passage's ranks and scores before reranking, and facts about its document."""
 
     lexical: float | None = None  # BM25; None: that leg did not run
     vector_rank: int | None = None  # None: that leg did not find it

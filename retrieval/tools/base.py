@@ -12,8 +12,8 @@ Schema = Mapping[str, Any]
 Arguments = Mapping[str, Any]
 Result = dict[str, Any]
 ToolScope = Literal["read", "write"]
-# What ends a cached result early: a change of what search sees, also of any document's status, or
-# it is not kept at all.
+# What invalidates a cached result: a change of the searchable content, a change of any document's
+# status too, or anything, because it is never cached.
 Freshness = Literal["content", "documents", "never"]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

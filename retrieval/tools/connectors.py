@@ -211,7 +211,7 @@ def _part_from(document: Document, start: int) -> dict[str, Any]:
 
 
 def _part_around(document: Document, passage: _Passage) -> dict[str, Any]:
-    """The whole text; of a long one the part with the passage in its middle."""
+    """Return the whole text, or of a long text the part around the passage."""
     whole = _part_from(document, 0)
     if whole["total_chars"] <= MAX_TEXT:
         return whole

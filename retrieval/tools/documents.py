@@ -163,7 +163,7 @@ def _search_contents(context: ToolContext, arguments: Arguments) -> SearchResult
 
 
 def _by_content(wanted: QuerySet[Document], found: SearchResult) -> list[dict[str, Any]]:
-    """In the order of the passages, each with the one it was found by."""
+    """Return documents in the order of the passages that they were found by."""
     hits = {hit.candidate.document_id: hit for hit in found.hits}
     rows = wanted.in_bulk(list(hits))
     return [

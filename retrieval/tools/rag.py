@@ -68,7 +68,7 @@ def search_request(asked: RagQuery) -> SearchRequest:
             "token_budget": asked.max_tokens,
         }
     )
-    # An answer will be written from the passages: a reranker that is there is worth its time.
+    # An answer will be written from the passages, so a configured reranker is worth its time.
     return replace(request, for_answer=asked.use_reranking)
 
 

@@ -1,4 +1,4 @@
-"""Every tool there is, and the list of those that a caller may use."""
+"""All tools, and the list of those that a caller may use."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
@@ -74,5 +74,5 @@ def _anthropic(tool: Tool) -> dict[str, Any]:
 
 
 def _bare(tool: Tool) -> dict[str, Any]:
-    """Without the dialect's address, which not every provider takes."""
+    """Remove the dialect's URI, which some providers reject."""
     return {key: value for key, value in tool.input_schema.items() if key != "$schema"}

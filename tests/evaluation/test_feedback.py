@@ -232,7 +232,7 @@ def test_it_outlives_the_log_and_the_chunks_but_not_its_documents_words(
     before = api.post("feedback", wish).body
     with operator():
         QueryLog.objects.update(created_at=timezone.now() - timedelta(days=400))
-    query_log.forget_the_old()
+    query_log.delete_old_rows()
     switching.start(tenant.pk, small_profile)
     build()
     switching.switch(tenant.pk)

@@ -67,3 +67,10 @@ def test_every_module_that_make_runs_exists() -> None:
     named = re.findall(r"-m (evaluation[\w.]+)", (ROOT / "Makefile").read_text())
     assert named
     assert not [name for name in named if not (ROOT / f"{name.replace('.', '/')}.py").exists()]
+
+
+def test_decisions_are_one_page_each_with_their_tables_of_figures_elsewhere() -> None:
+    decisions = [page for page in PAGES if page.parent.name == "decisions"]
+    assert len(decisions) > 25
+    assert not [page.name for page in decisions if len(page.read_text().splitlines()) > 90]
+    assert not [page.name for page in decisions if "--:|" in page.read_text()]

@@ -54,7 +54,7 @@ def test_old_lines_are_forgotten(api: Api, tenant: Namespace):
     with operator():
         old = QueryLog.objects.filter(query="old")
         assert old.update(created_at=timezone.now() - timedelta(days=31)) == 1
-    query_log.forget_the_old()
+    query_log.delete_old_rows()
     assert [line.query for line in lines(tenant)] == ["new"]
 
 

@@ -58,21 +58,21 @@ def test_stricter_rules_reach_the_rows_that_are_there(
 ):
     api.query(QUESTION)
     lines(tenant)
-    query_log.forget_the_old()
+    query_log.delete_old_rows()
     assert lines(tenant)[0].query == QUESTION  # by default everything is kept
     keep(settings, text="redacted")
-    query_log.forget_the_old()
+    query_log.delete_old_rows()
     assert lines(tenant)[0].query == "what did [email] pay for [number] in 2024?"
     keep(settings, text="redacted", pattern=re.compile("2024"))
-    query_log.forget_the_old()
+    query_log.delete_old_rows()
     assert lines(tenant)[0].query == "what did [email] pay for [number] in [redacted]?"
     keep(settings, text="hash")
-    query_log.forget_the_old()
+    query_log.delete_old_rows()
     hashed = lines(tenant)[0].query
     assert query_log.is_hashed(hashed)
-    query_log.forget_the_old()
+    query_log.delete_old_rows()
     keep(settings, text="redacted")
-    query_log.forget_the_old()
+    query_log.delete_old_rows()
     assert lines(tenant)[0].query == hashed  # what is gone does not come back
 
 
@@ -84,7 +84,7 @@ def test_every_batch_is_rewritten(
         api.query(f"question {number}")
     lines(tenant)
     keep(settings, text="hash")
-    query_log.forget_the_old()
+    query_log.delete_old_rows()
     assert all(query_log.is_hashed(line.query) for line in lines(tenant))
 
 

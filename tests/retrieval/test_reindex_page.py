@@ -12,7 +12,7 @@ from django.urls import reverse
 from documents.models import Document, IndexProfile, Namespace, Reindex
 from documents.reindex import switching
 from ragsite.database.tenancy import namespace, operator
-from retrieval import parity
+from retrieval.inspection import parity
 
 from ..client import Api
 

@@ -13,7 +13,8 @@ from documents.reindex import switching
 from evaluation.golden.curating import add_query, judge
 from evaluation.models import GoldenSet
 from ragsite.database.tenancy import namespace, operator
-from retrieval import parity, query_log
+from retrieval import query_log
+from retrieval.inspection import parity
 
 from ..client import Api
 from .test_reindex import chunks_of, fill

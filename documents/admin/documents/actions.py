@@ -12,7 +12,7 @@ from documents.ingestion import bulk_removal, editing
 from documents.intake import intake
 from documents.models import Document
 
-AT_ONCE = 1000  # documents that one action indexes again or tags, while its request waits
+AT_ONCE = 1000  # documents that one action may index again or tag within its request
 MAX_TAGS, MAX_TAG_LENGTH = 100, 200  # as in the API
 
 

@@ -1,4 +1,4 @@
-"""Where chunks begin and end in a document's text, as pieces of the text to draw."""
+"""Where chunks begin and end in a document's text, as pieces of the text to display."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How a document's fields are shown, in the list and on its page."""
+"""How a document's fields are displayed, in the list and on its page."""
 
 from urllib.parse import urlencode
 
@@ -27,7 +27,7 @@ def title(document: Document) -> SafeString:
 
 
 def status(document: Document) -> SafeString:
-    """The status as a badge; below it progress while it is worked on, and the error's sentence."""
+    """The status as a badge, with the progress of running work and the error message below it."""
     jobs: list[IngestJob] = getattr(document, "open_jobs", [])
     if jobs:
         return live_status(document, jobs[0])

@@ -119,7 +119,7 @@ class DocumentAdmin(DocumentPages):
         return TemplateResponse(request, "admin/documents/retag.html", context)
 
     def _retagged(self, request: HttpRequest, queryset: QuerySet[Document]) -> bool:
-        """Whether it is done; if not, the user has been told why."""
+        """Return whether it succeeded; if not, a message tells the user why."""
         try:
             added = actions.read_tags(request.POST.get("added", ""))
             removed = actions.read_tags(request.POST.get("removed", ""))

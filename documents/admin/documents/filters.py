@@ -1,4 +1,4 @@
-"""Filters of the documents' list. None of them reads the whole table for its choices."""
+"""Filters of the list of documents. None of them reads the whole table for its choices."""
 
 import uuid
 from collections import Counter
@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from documents.admin.visible import only_visible
 from documents.models import Collection, CollectionDocument, Document
 
-SAMPLE = 500  # of the newest documents, whose tags and errors are offered
+SAMPLE = 500  # number of the newest documents whose tags and errors are offered
 OFFERED = 12
 COLLECTIONS = 30
 

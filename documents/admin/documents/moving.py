@@ -1,4 +1,4 @@
-"""The page that asks where a document is to be moved, and says what goes with it."""
+"""The page that asks where to move a document, and says what moves with it."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""What a document's page shows: its text with the chunks' borders, versions, jobs with timings."""
+"""The contents of a document's page: its text with the chunks' borders, versions, jobs with
+timings."""
 
 import uuid
 from collections.abc import Sequence
@@ -52,8 +53,8 @@ class JobRow:
 
 
 def drawn_text(document: Document, parameters: QueryDict) -> DrawnText | None:
-    """Return the text as the parameters `from`, `chunk` and `profile` ask; None if there is none
-    yet. Reads no more of the text than it shows."""
+    """Return the text selected by the parameters `from`, `chunk` and `profile`; None if there is
+    none yet. Reads no more of the text than it shows."""
     versions = DocumentVersion.objects.filter(document=document, number=document.live_version or 0)
     found = versions.annotate(length=Length("text")).values_list("pk", "length").first()
     if found is None:

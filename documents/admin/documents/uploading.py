@@ -1,4 +1,4 @@
-"""Uploading in the admin: the same intake as over the API, with a form."""
+"""Uploading in the admin: a form for the same intake as over the API."""
 
 from typing import Any
 
@@ -95,7 +95,7 @@ class UploadPage(ReadOnlyAdmin):
 
 
 def _take(request: HttpRequest, fields: dict[str, Any]) -> None:
-    """Accept each file by itself and tell the operator what became of them."""
+    """Accept each file separately, and report the results to the operator."""
     batch = OnePerSource()
     taken = known = 0
     refused: list[str] = []

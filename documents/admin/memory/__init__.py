@@ -1,6 +1,7 @@
 """Memory in the admin: facts and acts on them; rules, aliases and receipts of erasures.
 
-Everything is read as the operator role, and written by the functions of `documents/memory`.
+Everything is read as the operator role, and written by the functions of `documents/memory`. May
+import what `documents.admin` may.
 """
 
 from . import facts, naming

@@ -13,7 +13,7 @@ from ..audited import Audited
 from ..titles import NamedCells
 from ..visible import LimitedFields
 
-# What a user without these could otherwise give to themselves.
+# Fields with which users could otherwise grant themselves more rights.
 RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
 CHOOSER = ("admin_kit/chooser.js",)

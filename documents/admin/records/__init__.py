@@ -1,4 +1,7 @@
-"""What was done, deleted and used: the audit log, deletions of documents, usage of models."""
+"""The audit log, deletions of documents, and usage of models.
+
+In: rows that the service wrote. Out: read-only lists. May import what `documents.admin` may.
+"""
 
 from . import audit, removals, usage
 

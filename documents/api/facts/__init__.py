@@ -1,1 +1,5 @@
-"""Facts over the API: the list, statements that come in, and how a fact is represented."""
+"""Facts over the API: listing and stating them, and their JSON form.
+
+In: statements. Out: facts with their provenances. May import what `documents.api` may, and
+documents.memory.
+"""

@@ -1,4 +1,4 @@
-"""One page of a PDF, or one picture of an image file, drawn within bounds."""
+"""Draw one page of a PDF, or one picture of an image file, within limits."""
 
 from base64 import b64encode
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class NoSuchPage(BadFile):
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What is asked for: the picture (`side` > 0), or where the passage stands on the page."""
+    """A request: for the picture (`side` > 0), or for the passage's position on the page."""
 
     page: int  # from 1
     side: int = 0  # the longer side in pixels
@@ -51,7 +51,7 @@ def draw(file: BinaryIO, media_type: str, drawing: Drawing) -> dict[str, Any]:
         return {"picture": _of_image(file, drawing)} if drawing.side else {"marks": []}
     except (BadFile, MemoryError):
         raise
-    except Exception as error:  # damaged files trip libraries in ways they have no name for
+    except Exception as error:  # damaged files raise almost anything in the libraries
         raise ParseError("The page is damaged: it cannot be drawn.") from error
 
 
@@ -101,7 +101,7 @@ def _marks(page: Any, drawing: Drawing) -> list[Box]:
 
 
 def _shares(page: Any, rect: Sequence[float]) -> Box:
-    """From the page's own coordinates, which may be rotated and cropped."""
+    """Convert from the page's own coordinates, which may be rotated and cropped."""
     left, bottom, right, top = rect
     corners = [_on_grid(page, left, top), _on_grid(page, right, bottom)]
     (x0, y0), (x1, y1) = corners
@@ -119,7 +119,7 @@ def _share(value: int) -> float:
 
 
 def _joined(boxes: Sequence[Box]) -> list[Box]:
-    """One box for each stretch of a line: PDFium gives one for each change of font."""
+    """Return one box per stretch of a line: PDFium returns one per change of font."""
     lines: list[Box] = []
     for box in boxes:
         if lines and _go_together(lines[-1], box):

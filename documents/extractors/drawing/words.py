@@ -1,4 +1,4 @@
-"""Finds a passage on a page by its letters and digits alone.
+"""Find a passage on a page by its letters and digits alone.
 
 The text of a version and the text layer of its page differ in white space, hyphens, ligatures and
 order, because extraction joins lines and moves columns.
@@ -8,13 +8,13 @@ import unicodedata
 
 Span = tuple[int, int]
 
-PIECE_WORDS = 6  # what is looked for where the passage is not found as a whole
-MIN_PIECE = 8  # letters; shorter pieces are found anywhere
+PIECE_WORDS = 6  # pieces to look for if the passage is not found as a whole
+MIN_PIECE = 8  # letters; shorter pieces occur everywhere
 MIN_SHARE = 0.4  # of the passage that must be found, or nothing is marked
 
 
 def folded(text: str) -> tuple[str, list[int]]:
-    """Return the letters and digits in lower case, and the place of each in `text`."""
+    """Return the letters and digits in lower case, and the position of each in `text`."""
     letters: list[str] = []
     places: list[int] = []
     for place, character in enumerate(text):
@@ -26,15 +26,15 @@ def folded(text: str) -> tuple[str, list[int]]:
 
 
 def occurrences_before(text: str, passage: str) -> int:
-    """How often the passage's letters stand in `text`: which of several on a page is meant."""
+    """Count the passage's letters in the preceding `text`, to tell which of several occurrences is
+    meant."""
     wanted = folded(passage)[0]
     return folded(text)[0].count(wanted) if wanted else 0
 
 
 def find(text: str, passage: str, *, skip: int = 0) -> list[Span]:
-    """Return where in `text` the passage stands, `skip` earlier occurrences aside.
-
-    Piece by piece where it is interrupted; nothing where too little of it is found.
+    """Return where in `text` the passage occurs, after `skip` earlier occurrences: piece by piece
+    if it is interrupted, and nothing if too little of it is found.
     """
     letters, places = folded(text)
     wanted = folded(passage)[0]

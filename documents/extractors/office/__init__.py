@@ -1,1 +1,4 @@
-"""Office files: Word, slides, spreadsheets, OpenDocument, RTF."""
+"""Office files: Word, slides, spreadsheets, OpenDocument, RTF.
+
+In, out and imports as in documents.extractors.
+"""

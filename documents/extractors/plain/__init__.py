@@ -1,1 +1,4 @@
-"""Plain text: prose, source code, transcripts."""
+"""Plain text: prose, source code, transcripts.
+
+In, out and imports as in documents.extractors.
+"""

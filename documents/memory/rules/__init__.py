@@ -1,4 +1,5 @@
-"""The rules of memory in plain Python: names that mean the same, periods, certainty and decay.
+"""The rules of memory: names that mean the same, periods, certainty and decay.
 
-Values come in and go out. No database, no settings, no clock: the caller says what time it is.
+Plain Python: values come in and go out. No database, no settings, no clock: the caller passes the
+time. Imports nothing else of ours.
 """

@@ -1,4 +1,4 @@
-"""POST /library/progress: what becomes of the jobs that a page shows, as server-sent events."""
+"""POST /library/progress: the progress of the jobs that a page shows, as server-sent events."""
 
 import asyncio
 import time

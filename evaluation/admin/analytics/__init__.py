@@ -1,7 +1,8 @@
 """What is asked, what is found, what it costs: the operators' page of figures over time.
 
 In: the operator, a period and perhaps a namespace. Out: the values of
-templates/admin/analytics/analytics.html. Every figure comes from one bounded statement.
+templates/admin/analytics/analytics.html. Every figure comes from one bounded statement. May import
+what `evaluation.admin` may.
 """
 
 from .page import analytics_view

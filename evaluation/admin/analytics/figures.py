@@ -24,7 +24,7 @@ FIRST_HITS = 3  # a document counts as found if it is among the first hits
 COUNTED = 10_000  # documents that were never found; more are shown as 10,000+
 MODELS_SHOWN = 12
 
-# What the next three begin with.
+# The common beginning of the next three statements.
 _ASKED = """
     WITH asked AS MATERIALIZED (
         SELECT log.* FROM documents_namespace namespace CROSS JOIN LATERAL (
@@ -133,7 +133,7 @@ class FoundDocument:
 
 @dataclass(frozen=True, slots=True)
 class NeverFound:
-    """Documents that are older than the period and were in no result of it."""
+    """Documents that are older than the period and were in none of its results."""
 
     count: int
     first: list[FoundDocument]

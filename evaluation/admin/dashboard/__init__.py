@@ -2,6 +2,7 @@
 
 In: the operator and a period. Out: the values of templates/admin/dashboard/dashboard.html. It lies
 in the topmost app because it looks into all of them; every figure comes from one bounded statement.
+May import what `evaluation.admin` may.
 """
 
 from typing import cast

@@ -60,7 +60,7 @@ class Period:
     steps: int
 
     def since(self, now: datetime) -> datetime:
-        """The start of its first step; the last one has just begun."""
+        """The start of the first step; the last step has just begun."""
         start = now.replace(minute=0, second=0, microsecond=0)
         if self.step >= timedelta(days=1):
             start = start.replace(hour=0)
@@ -75,7 +75,7 @@ PERIODS = {
 
 @dataclass(frozen=True, slots=True)
 class QuestionCount:
-    """Questions of one step, or of a whole period."""
+    """The questions of one step, or of a whole period."""
 
     start: datetime | None  # None: of the whole period
     count: int

@@ -56,7 +56,7 @@ def _failures(work: WorkStatus) -> list[dict[str, Any]]:
 
 
 def _questions(total: QuestionCount, since: datetime) -> dict[str, str]:
-    """The lists behind the number of questions and its percentiles: what took longer."""
+    """Link the number of questions and its percentiles to the lists behind them."""
     listed = reverse("admin:retrieval_querylog_changelist")
     asked = {"created_at__gte": since.isoformat(timespec="seconds")}
 

@@ -1,4 +1,4 @@
-"""The answer that a configuration's passages make, with its citations as links."""
+"""The answer written from a configuration's passages, with its citations as links."""
 
 import re
 import uuid
@@ -34,7 +34,7 @@ class ShownAnswer:
 def write_answer(
     namespace_id: uuid.UUID, request: SearchRequest, *, base_url: str
 ) -> ShownAnswer | str:
-    """The answer, or the sentence that says why there is none."""
+    """Return the answer, or the sentence that says why there is none."""
     asked = AnswerRequest(search=request)
     try:
         result = whole_answer(AnswerRun(namespace_id, asked, door="playground"))

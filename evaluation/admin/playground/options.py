@@ -10,7 +10,7 @@ from rest_framework.exceptions import ValidationError
 from retrieval.api.serializers import STAGES, QuerySerializer, request_of
 from retrieval.requests import SearchRequest
 
-# Decided by the page itself: it shows highlighted words and every candidate.
+# Set by the page itself, which shows highlighted words and every candidate.
 ALWAYS = {"highlight": True, "explain": True}
 QUESTION_FIELDS = ("query", *ALWAYS)  # of a query, but not options of a configuration
 
@@ -65,7 +65,7 @@ class ConfigurationForm(forms.Form):
                 field.widget.attrs |= {"step": "any", "placeholder": _placeholder(name, defaults)}
 
     def body(self, query: str) -> dict[str, Any]:
-        """The body of POST /query that says the same: only what differs from the defaults."""
+        """Return the equivalent body of POST /query: only what differs from the defaults."""
         given = {
             name: value for name, value in self.cleaned_data.items() if value not in (None, "")
         }
@@ -104,7 +104,8 @@ class ConfigurationForm(forms.Form):
         return filters
 
     def request(self, query: str) -> SearchRequest | None:
-        """What the search takes; None if the API would refuse it, with the reasons in `errors`."""
+        """Return the search request; None if the API would refuse it, with the reasons in
+        `errors`."""
         try:
             return request_of(self.body(query))
         except ValidationError as error:
@@ -119,7 +120,7 @@ class ConfigurationForm(forms.Form):
                 self.add_error(*self._placed(name, path, sentence))
 
     def _placed(self, name: str, path: str, sentence: str) -> tuple[str | None, str]:
-        """The field that the API calls so, and what is wrong with it."""
+        """Return the form's field for the API's name, and the error."""
         prefix = {"weights": "weight", "threshold": "threshold"}.get(name)
         if prefix and f"{prefix}_{path}" in self.fields:
             return f"{prefix}_{path}", sentence
@@ -129,7 +130,7 @@ class ConfigurationForm(forms.Form):
 
     @property
     def summary(self) -> str:
-        """What differs from the defaults, in one line."""
+        """Return the differences from the defaults in one line."""
         if not self.is_bound or not self.is_valid():
             return "options"
         changed = {

@@ -49,7 +49,7 @@ class ShownPassage:
 
     @property
     def moved(self) -> int:
-        """How many places further up than on the other side."""
+        """By how many ranks it is higher than on the other side."""
         return (self.other_rank or self.rank) - self.rank
 
 
@@ -120,7 +120,7 @@ def present(name: str, result: SearchResult) -> Side:
 
 
 def compare(one: Side, other: Side) -> None:
-    """Note on each passage where it stands on the other side."""
+    """Set each passage's rank on the other side."""
     for here, there in ((one, other), (other, one)):
         for passage in here.passages:
             passage.other_rank = next(

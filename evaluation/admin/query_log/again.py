@@ -1,4 +1,4 @@
-"""Ask again and compare: the hits of then beside those of now."""
+"""Ask a logged question again and compare: the earlier hits beside the present ones."""
 
 import uuid
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from .returned import Returned, returned_by
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A passage with its rank then and now; None where it was not returned."""
+    """A passage with its earlier and its present rank; None if it was not returned."""
 
     document_id: uuid.UUID
     title: str
@@ -77,7 +77,7 @@ def context_of(line: QueryLog) -> dict[str, Any]:
 
 
 def compared(then: list[Returned] | None, result: SearchResult) -> list[Moved]:
-    """Now's hits in their order, then those that are no longer returned."""
+    """Return the present hits in order, then those that are no longer returned."""
     left = list(then or [])
     rows = []
     for rank, hit in enumerate(result.hits, start=1):

@@ -1,4 +1,4 @@
-"""Filters of the query log: what went badly, what was slow."""
+"""Filters of the query log: poor results and slow questions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The page of one logged question: what was returned, and what to do with it."""
+"""The page of one logged question: the results, and possible actions."""
 
 from typing import Any
 from urllib.parse import urlencode

@@ -1,4 +1,4 @@
-"""Where the hits of a logged question stand, with the names their documents have now."""
+"""The positions of a logged question's hits, with the present names of their documents."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from retrieval.models import QueryLog
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """One hit of then. Without a document it has been deleted since."""
+    """One earlier hit; without a document if that has been deleted since."""
 
     rank: int
     document_id: uuid.UUID

@@ -119,7 +119,7 @@ def pipeline(count: int, rounds: int) -> tuple[bool, Any, list[str]]:
     return bare / own >= TARGET, tenant, texts
 
 
-def once_more(tenant: Any, count: int) -> bool:
+def ingest_again(tenant: Any, count: int) -> bool:
     """Ingest the same texts under other names, which needs no embedding."""
     from django.core.files.base import ContentFile
 
@@ -187,7 +187,7 @@ def main() -> int:
     say(stage.machine(PACKAGES))
     a_question()
     keeps_up, tenant, texts = pipeline(options.documents, options.rounds)
-    is_free = once_more(tenant, options.documents)
+    is_free = ingest_again(tenant, options.documents)
     for threads in (1, 2):
         many_passages(texts[:128], threads, options.rounds)
     say()

@@ -214,7 +214,7 @@ def forget_vectors() -> None:
     owner_rows("DELETE FROM documents_embeddingcache RETURNING 1")
 
 
-def to_and_fro(tenant: Any, load: Load) -> None:
+def switch_and_roll_back(tenant: Any, load: Load) -> None:
     from documents.reindex import switching
 
     times = []
@@ -281,7 +281,7 @@ def run(options: argparse.Namespace) -> int:
             measured(tenant, new, load, options.before)
             sizes["both profiles"] = disk()
             undisturbed = fingerprint(tenant, new)
-            to_and_fro(tenant, load)
+            switch_and_roll_back(tenant, load)
             switching.roll_back(tenant.pk)
             time.sleep(3)
     empty, mixed = judge(load)

@@ -116,7 +116,7 @@ class PgvectorBit(Pgvector):
     )
 
 
-class Qdrant(Engine):
+class QdrantIndex(Engine):
     """A server named by QDRANT_URL."""
 
     name = "qdrant"
@@ -147,7 +147,7 @@ class Qdrant(Engine):
         self.client.delete_collection("bench")
 
 
-class Chroma(Engine):
+class ChromaIndex(Engine):
     """In this process, in memory."""
 
     name = "chroma"
@@ -173,9 +173,9 @@ def installed() -> Iterator[Engine]:
     yield Pgvector()
     yield PgvectorBit()
     if os.environ.get("QDRANT_URL") and find_spec("qdrant_client"):
-        yield Qdrant()
+        yield QdrantIndex()
     if find_spec("chromadb"):
-        yield Chroma()
+        yield ChromaIndex()
 
 
 def compare(matrix: np.ndarray, questions: np.ndarray) -> dict[str, IndexFigures]:

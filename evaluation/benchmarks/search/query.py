@@ -47,7 +47,7 @@ def floor(bench: LegBench, text: str) -> tuple[float, float, float]:
             bench.near(vector, bench.scope())
         near = bare(sent)
         with last_statement() as sent:
-            bench.wordy(text, bench.scope())
+            bench.lexical_leg(text, bench.scope())
         return embed, near, bare(sent)
 
 
@@ -190,9 +190,9 @@ def lexical_leg(bench: LegBench, kind: str, questions: Sequence[str]) -> None:
     for text in questions:
         with bench.inside():
             scope = bench.scope()
-            seconds, found = timed(lambda: bench.wordy(text, scope))  # noqa: B023
+            seconds, found = timed(lambda: bench.lexical_leg(text, scope))  # noqa: B023
             ours.append(seconds)
-            exact = bench.wordy(text, scope, budget=10**9)
+            exact = bench.lexical_leg(text, scope, budget=10**9)
         theirs.append(timed(lambda: bench.tantivy(text))[0])  # noqa: B023
         stock.append(timed(ts_rank_or(bench, text))[0])
         wanted = bench.rows_of(exact)
@@ -236,12 +236,12 @@ def filtered(bench: LegBench, server: asking.Server, questions: Sequence[str]) -
             with bench.inside():
                 scope = bench.scope([tag])
                 near, plan = bench.near(vector, scope)
-                wordy = bench.rows_of(bench.wordy(text, scope))
-                wanted = bench.rows_of(bench.wordy(text, scope, budget=10**9))
+                found = bench.rows_of(bench.lexical_leg(text, scope))
+                wanted = bench.rows_of(bench.lexical_leg(text, scope, budget=10**9))
             exact = {row for row in bench.nearest(vector, rows) if rows[row]}
             plans.add(plan)
             recalls.append(len(exact & bench.rows_of(near)) / len(exact) if exact else 1.0)
-            overlaps.append(len(wordy & wanted) / len(wanted) if wanted else 1.0)
+            overlaps.append(len(found & wanted) / len(wanted) if wanted else 1.0)
             times.append(server.ask(text, filters={"tags": [tag]})[0])
         say(
             f"| {share:.1%} ({rows.sum()} chunks) | {np.mean(recalls):.3f} "

@@ -59,10 +59,10 @@ def first_stage(collection: BeirCollection, saved: Path, depth: int = 50) -> dic
     fused = {}
     for query, text in collection.queries.items():
         (tokens,) = bm25s.tokenize(text, stemmer=stemmer, show_progress=False, return_ids=False)
-        wordy = index.get_scores(tokens)
+        lexical = index.get_scores(tokens)
         near = matrix @ questions[query]
-        union = np.union1d(np.argsort(-wordy)[:depth], np.argsort(-near)[:depth])
-        scores = normalised(wordy[union]) + normalised(near[union])
+        union = np.union1d(np.argsort(-lexical)[:depth], np.argsort(-near)[:depth])
+        scores = normalised(lexical[union]) + normalised(near[union])
         order = np.argsort(-scores, kind="stable")
         fused[query] = union[order], scores[order] / 2
     return fused

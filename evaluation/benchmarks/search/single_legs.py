@@ -70,19 +70,21 @@ class LegBench:
             ef_search=max(settings.SEARCH["ef_search"], CANDIDATES),
         )
 
-    def wordy(self, text: str, scope: Any, *, budget: int | None = None) -> Any:
+    def lexical_leg(self, text: str, scope: Any, *, budget: int | None = None) -> Any:
         from django.conf import settings
 
         from documents.text.lexemes import parse_query
         from retrieval.candidates import lexical
 
-        whose = self.corpus.tenant.pk, self.corpus.profile.pk
-        question = lexical.analyse(parse_query(text), namespace_id=whose[0], profile_id=whose[1])
+        profile_id = self.corpus.profile.pk
+        question = lexical.analyse(
+            parse_query(text), namespace_id=self.corpus.tenant.pk, profile_id=profile_id
+        )
         if question is None:
             raise SystemExit("The namespace's words have not been counted.")
         return lexical.find(
             question,
-            profile_id=whose[1],
+            profile_id=profile_id,
             scope=scope,
             limit=CANDIDATES,
             budget=budget or settings.SEARCH["lexical_budget"],

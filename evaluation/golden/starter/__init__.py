@@ -1,7 +1,8 @@
 """The starter set: 60 queries over the sample documents, curated by hand.
 
 Kinds (as tags): question, keywords, identifier, paraphrase (hardly a word in common with the
-answer), multi-part (answers in two places). Judgements are on sentences and table rows.
+answer), multi-part (answers in two places). Judgements are on sentences and table rows. May import
+evaluation.golden.
 """
 
 import uuid

@@ -1,4 +1,4 @@
-"""The list of chunks, which knows them by document and section."""
+"""The list of chunks, named by document and section."""
 
 import uuid
 from typing import Any
@@ -87,12 +87,13 @@ class ChunkAdmin(ChunkPages):
 
     @admin.display(description="content")
     def beginning(self, chunk: Any) -> str:
-        return str(chunk.content_beginning)
+        beginning = str(chunk.content_beginning)
+        return f"{beginning}…" if len(beginning) == BEGINNING else beginning
 
 
 def _with_words(request: HttpRequest, words: str) -> QuerySet[Any]:
-    """The ids of chunks with all of these words, in any of the languages that are indexed; found
-    by the index that searches use."""
+    """Return the ids of chunks with all of these words in any indexed language, by the index that
+    searches use."""
     terms = only_visible(request, ChunkTerms.objects.all())
     statistics = TermStatistics.objects.all()
     if chosen := request.GET.get("namespace__id__exact"):

@@ -1,4 +1,5 @@
 """Find numbers and dates in answers and passages, compare them, and report conflicts.
 
-Plain Python.
+In: texts and evidence. Out: values, conflicts, uncertainties. Plain Python; may import values of
+retrieval.answering and nothing else of retrieval.
 """

@@ -1,1 +1,4 @@
-"""POST /answer as JSON, server-sent events and WebSocket; its settings and prompt preview."""
+"""POST /answer as JSON, server-sent events and WebSocket; its settings and prompt preview.
+
+In: questions. Out: answers, whole or streamed. May import what `retrieval.api` may.
+"""

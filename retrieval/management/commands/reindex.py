@@ -19,7 +19,7 @@ from documents.management.commands.profile import find_profile
 from documents.models import IndexProfile, Namespace, Reindex
 from documents.reindex import build, estimate, switching
 from ragsite.database.tenancy import namespace, operator
-from retrieval import parity
+from retrieval.inspection import parity
 
 
 class Command(BaseCommand):

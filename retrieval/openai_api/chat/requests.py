@@ -1,4 +1,4 @@
-"""What can be asked for: the body of POST /v1/chat/completions, and what becomes of it."""
+"""The body of POST /v1/chat/completions: its validation, and the request made from it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from retrieval.openai_api.views import invalid_parameter, unsupported_parameter
 
 MAX_MESSAGES = 1000
 MESSAGE_FIELDS = frozenset({"role", "content", "name"})
-# What a client sends back of an earlier answer, as it came.
+# Parts of an earlier answer that clients send back unchanged.
 ANSWERED_FIELDS = frozenset({"annotations", "refusal", "audio", "function_call", "tool_calls"})
 LIMITS = ("max_completion_tokens", "max_tokens")
 OPTIONS = ("temperature", "stop", "filters", "k")  # as in POST /answer
@@ -74,7 +74,7 @@ NEUTRAL: Mapping[str, Sequence[Any]] = {
     }
 )
 class MessageField(serializers.JSONField):
-    """Read by `_turn`, which names the place of what is wrong."""
+    """Validated by `_turn`, whose errors name the position of the mistake."""
 
 
 @extend_schema_field(
@@ -171,7 +171,7 @@ class ChatCompletionRequest:
 
 
 def chat_request_of(data: Any) -> ChatCompletionRequest:
-    """Raises ValidationError or ApiError, with the parameter that is wrong."""
+    """Raises ValidationError or ApiError, which name the invalid parameter."""
     fields = _REQUEST.run_validation(supported_options(data, known=_KNOWN, neutral=NEUTRAL))
     options = {
         name: fields[name] for name in ("temperature", "stop", "filters", "k") if name in fields

@@ -67,7 +67,7 @@ class ChatCompletion:
                     yield {**self._chunk({}), "choices": [], "usage": usage}
 
     def _delta(self, text: str, cited: Sequence[NumberedCitation]) -> Shape:
-        """The client's accumulator wants an index in every entry of a list."""
+        """The official client's accumulator requires an index in every entry of a list."""
         if not cited:
             return {"content": text}
         first, self._annotations = self._annotations, self._annotations + len(cited)
@@ -104,7 +104,7 @@ def _annotation(cited: NumberedCitation) -> Shape:
 
 
 class PlaceSerializer(serializers.Serializer):
-    """Where a citation stands: our own fields of OpenAI's annotations."""
+    """The position of a citation: the fields we add to OpenAI's annotations."""
 
     quote = serializers.CharField(help_text="The document's text from `span.start` to `span.end`.")
     span = SpanSerializer()

@@ -70,7 +70,7 @@ class ChatCompletionsView(OpenAIView):
 
 
 async def _blocks(run: AnswerRun, completion: ChatCompletion) -> AsyncGenerator[bytes]:
-    """Ends with `[DONE]` or with one error, unless its reader leaves."""
+    """Ends with `[DONE]` or one error, unless the client disconnects."""
     try:
         yield event_block(completion.first())
         async with aclosing(pipeline_events(run)) as events:

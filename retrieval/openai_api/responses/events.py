@@ -1,4 +1,4 @@
-"""The events of a streamed response, in the order that OpenAI's accumulator insists on."""
+"""The events of a streamed response, in the order that OpenAI's accumulator requires."""
 
 import uuid
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from .shapes import ResponseShape, Shape, annotations_of, text_part
 
 
 class ResponseEvents:
-    """Gives each event its number, and keeps what the last one repeats."""
+    """Numbers the events, and collects what the last one repeats."""
 
     def __init__(
         self, namespace_id: uuid.UUID, request: ResponseRequest, numbers: CitationNumbers
@@ -38,7 +38,7 @@ class ResponseEvents:
         self._annotations: list[Shape] = []
 
     def whole(self, result: AnswerResult) -> Shape:
-        """The response at once, for those who do not stream."""
+        """Return the complete response, for clients that do not stream."""
         if self._searches:
             self.read_files(result.evidence)
             self._output.append(self._shape.search("completed", result.question, result.evidence))
@@ -47,7 +47,7 @@ class ResponseEvents:
         return self._shape.ended(result, self._output)
 
     def read_files(self, evidence: Sequence[Evidence]) -> None:
-        """Read from the database what is shown of files. The rest of this class reads nothing."""
+        """Read the files' details from the database. The rest of this class reads nothing."""
         self._shape.read_attributes(self._namespace_id, evidence)
 
     def first(self) -> Iterator[Shape]:
@@ -74,7 +74,7 @@ class ResponseEvents:
         return self._event("response.failed", response=self._shape.failed(self._output, error))
 
     def _begun(self) -> Iterator[Shape]:
-        """The search is over when writing begins: there may be a second one before."""
+        """The search has ended when writing begins; before that there may be a second search."""
         if self._is_writing:
             return
         self._is_writing = True

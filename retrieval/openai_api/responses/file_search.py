@@ -1,4 +1,4 @@
-"""The tool `file_search`: the vector stores that an answer is written from, and what was found."""
+"""The tool `file_search`: the vector stores to answer from, and the passages found."""
 
 import re
 import uuid
@@ -78,7 +78,7 @@ def file_search_of(tools: Any) -> FileSearch | None:
 
 
 def _options(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What the tool's fields are called in POST /answer."""
+    """Convert the tool's fields to those of POST /answer."""
     ranking = fields.get("ranking_options") or {}
     hybrid = ranking.get("hybrid_search")
     options = {
@@ -94,7 +94,7 @@ def _options(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def within_stores(namespace_id: uuid.UUID, asked: AnswerRequest, tool: FileSearch) -> AnswerRequest:
-    """The same question, to these vector stores only. Another namespace's is not found."""
+    """Restrict the question to these vector stores. Those of other namespaces are not found."""
     with namespace(namespace_id):
         stores = list(Collection.objects.filter(pk__in=tool.store_ids))
         if {store.pk for store in stores} != set(tool.store_ids):
@@ -118,7 +118,7 @@ def attributes_of(
 
 
 def results_of(evidence: Sequence[Evidence], attributes: Attributes) -> list[dict[str, Any]]:
-    """The passages that the answer was written from, with their places."""
+    """Return the passages that the answer was written from, with their positions."""
     return [
         {
             "file_id": file_id(one),
@@ -142,7 +142,7 @@ def file_id(evidence: Evidence) -> str:
 
 
 def filename(evidence: Evidence) -> str:
-    """The last part of where the document came from."""
+    """Return the last part of the document's source."""
     uri = evidence.hit.source_uri
     return re.split(r"[/:]", uri.rstrip("/"))[-1] or evidence.hit.title
 

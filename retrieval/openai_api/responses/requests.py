@@ -1,4 +1,4 @@
-"""What can be asked for: the body of POST /v1/responses, and what becomes of it."""
+"""The body of POST /v1/responses: its validation, and the request made from it."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -63,7 +63,7 @@ NEUTRAL: Mapping[str, Sequence[Any]] = {
     }
 )
 class ResponseInputField(serializers.JSONField):
-    """Read by `_turns`, which names the place of what is wrong."""
+    """Validated by `_turns`, whose errors name the position of the mistake."""
 
 
 class ResponseRequestSerializer(StrictSerializer):
@@ -123,7 +123,7 @@ class ResponseRequest:
 
 
 def response_request_of(namespace_id: uuid.UUID, data: Any) -> ResponseRequest:
-    """Raises ValidationError or ApiError, with the parameter that is wrong."""
+    """Raises ValidationError or ApiError, which name the invalid parameter."""
     options = supported_options(data, known=_KNOWN, neutral=NEUTRAL)
     tool = file_search_of(options.pop("tools", []))
     _check_tool_choice(data, tool, options)
@@ -168,7 +168,8 @@ def _turns(given: Any) -> list[InputTurn]:
 
 
 def _turn(item: Any, param: str) -> InputTurn | None:
-    """None: what was found for an earlier question, which is searched for anew where it matters."""
+    """Return None for the search results of an earlier question: if needed, they are searched for
+    again."""
     kind = item.get("type", "message") if isinstance(item, dict) else "message"
     if kind == "file_search_call":
         return None

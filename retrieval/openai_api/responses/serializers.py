@@ -1,4 +1,4 @@
-"""What a response looks like, for the schema."""
+"""The shape of a response, for the OpenAPI schema."""
 
 from rest_framework import serializers
 

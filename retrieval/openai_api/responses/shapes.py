@@ -17,7 +17,7 @@ INCOMPLETE = {"length": "max_output_tokens", "refused": "content_filter"}
 
 
 class ResponseShape:
-    """One response: its ids, and what it looks like at any moment."""
+    """One response: its ids, and its representation at each stage."""
 
     def __init__(self, request: ResponseRequest) -> None:
         self._request = request
@@ -81,7 +81,7 @@ class ResponseShape:
         return self.response("failed", output, error=shown)
 
     def read_attributes(self, namespace_id: uuid.UUID, evidence: Sequence[Evidence]) -> None:
-        """Read from the database what the results of a search show of their files."""
+        """Read the attributes of the files in the search results from the database."""
         tool = self._request.file_search
         if tool is not None and self._request.includes_results:
             self._attributes = attributes_of(namespace_id, tool, evidence)
@@ -118,7 +118,7 @@ def text_part(text: str, annotations: Sequence[Shape]) -> Shape:
 
 
 def annotations_of(cited: NumberedCitation) -> list[Shape]:
-    """Each citation twice: by its file, and by the address that opens it."""
+    """Return two annotations per citation: one with its file, one with the link that opens it."""
     evidence, place = cited.citation.evidence, {**cited.place, "url": cited.target.url}
     return [
         {

@@ -73,7 +73,7 @@ class ResponsesView(OpenAIView):
 
 
 async def _blocks(run: AnswerRun, response: ResponseEvents) -> AsyncGenerator[bytes]:
-    """Ends with exactly one event that says how it ended, unless its reader leaves."""
+    """Ends with exactly one event that states the outcome, unless the client disconnects."""
     try:
         for shape in response.first():
             yield _block(shape)

@@ -13,7 +13,7 @@ _COMPARISONS = ("eq", "ne", "in", "nin", *(name.removeprefix("$") for name in CO
 
 
 def read_filters(data: Any, at: str = "filters") -> Condition | None:
-    """Raise invalid_parameter, which names the place inside."""
+    """Raises invalid_parameter, which names the position of the mistake."""
     translated = _translated(data, at, 0)
     try:
         return parse_metadata(translated)

@@ -1,4 +1,4 @@
-"""/v1/vector_stores/{id}/file_batches: files added together, and polled together."""
+"""/v1/vector_stores/{id}/file_batches: files that are added together and polled together."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request

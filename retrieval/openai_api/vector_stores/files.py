@@ -1,4 +1,4 @@
-"""/v1/vector_stores/{id}/files: which files are in a store, with attributes to filter by."""
+"""/v1/vector_stores/{id}/files: the files in a store, with attributes to filter by."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def polled(shown: dict[str, Any]) -> Response:
 def file_list(
     request: Request, store: Collection, members: QuerySet[CollectionDocument]
 ) -> Response:
-    """A page of memberships, of one status if `filter` names one."""
+    """Return a page of memberships, only those with the status that `filter` names, if it does."""
     wanted = request.query_params.get("filter")
     if wanted is not None:
         if wanted not in FILE_STATUSES:

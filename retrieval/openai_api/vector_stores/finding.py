@@ -1,4 +1,4 @@
-"""The rows that ids of a request mean. Inside namespace()."""
+"""Look up the rows that the ids in a request refer to. Inside namespace()."""
 
 import uuid
 from collections.abc import Mapping

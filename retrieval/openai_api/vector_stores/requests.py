@@ -1,4 +1,4 @@
-"""What the bodies of requests may hold. What is not here is refused by name."""
+"""Request bodies. Fields that are not listed here are refused by name."""
 
 import uuid
 from typing import Any
@@ -47,7 +47,7 @@ class _DescriptionSerializer(StrictSerializer):
     expires_after = ExpiresAfterSerializer(required=False, allow_null=True)
 
     def described(self) -> dict[str, Any]:
-        """What was given, as a collection has it."""
+        """Return the submitted fields under the names that collections use."""
         fields = dict(self.validated_data)
         if "metadata" in fields:
             fields["metadata"] = fields["metadata"] or {}

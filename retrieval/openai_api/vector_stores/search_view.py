@@ -27,7 +27,7 @@ from .searching import StoreSearch, search_stores, shown_result
 
 MAX_RESULTS = 50
 MAX_QUERIES = 10
-# OpenAI's names of rankers: what each means to us.
+# OpenAI's rankers, and the reranker that each selects.
 RANKERS = {
     "none": "none",
     "auto": "auto",
@@ -55,7 +55,7 @@ class QueriesField(serializers.Field):
 
 @extend_schema_field(OpenApiTypes.OBJECT)
 class AttributeFilterField(serializers.Field):
-    """Read by attribute_filters.py, which names what is wrong."""
+    """Validated by attribute_filters.py, whose errors name the mistake."""
 
     def to_internal_value(self, data: Any) -> Any:
         return read_filters(data)
@@ -150,7 +150,7 @@ class StoreSearchView(OpenAIView):
 
 
 def _found(namespace_id: uuid.UUID, store: Collection, asked: StoreSearch) -> list[Any]:
-    """Nothing in an expired store; else the store was used now."""
+    """Return nothing for an expired store; otherwise record that the store was used."""
     if editing.is_expired(store):
         return []
     found = search_stores(namespace_id, asked)

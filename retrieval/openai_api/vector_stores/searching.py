@@ -19,7 +19,7 @@ ALL_TOKENS = 1_000_000  # results are not cut to a context
 
 @dataclass(frozen=True, slots=True)
 class StoreSearch:
-    """A search in vector stores, whoever asks for it."""
+    """A search in vector stores, for all callers."""
 
     stores: tuple[uuid.UUID, ...]
     queries: tuple[str, ...]
@@ -38,13 +38,14 @@ class StoreHit:
 
     @property
     def score(self) -> float:
-        """How likely it answers the question, 0 to 1."""
+        """How likely it answers the question, from 0 to 1."""
         relevance = self.hit.relevance
         return min(max(self.hit.candidate.final if relevance is None else relevance, 0.0), 1.0)
 
 
 def search_stores(namespace_id: uuid.UUID, asked: StoreSearch) -> list[StoreHit]:
-    """The best passages of all queries: first the best of each query, then the second, …"""
+    """Return the best passages of all queries: the best of each query first, then the second best,
+    …"""
     ranked: dict[uuid.UUID, tuple[tuple[int, int], Hit]] = {}
     for number, query in enumerate(asked.queries):
         request = _request(asked, query)
@@ -86,7 +87,8 @@ def shown_result(found: StoreHit, namespace_id: uuid.UUID, base_url: str) -> dic
 def attributes_in(
     stores: Collection[uuid.UUID], document_ids: Collection[uuid.UUID]
 ) -> dict[uuid.UUID, dict[str, Any]]:
-    """The attributes of documents in the first of the stores that each is in. In namespace()."""
+    """Return each document's attributes in the first of the stores that contains it. In
+    namespace()."""
     members = CollectionDocument.objects.filter(collection__in=stores, document__in=document_ids)
     newest_first = members.order_by("-created_at", "-id")
     return dict(newest_first.values_list("document_id", "attributes"))
@@ -110,7 +112,7 @@ def _request(asked: StoreSearch, query: str) -> SearchRequest:
 def _described(
     namespace_id: uuid.UUID, stores: Sequence[uuid.UUID], hits: Sequence[Hit]
 ) -> list[StoreHit]:
-    """With file names and attributes."""
+    """Add file names and attributes."""
     ids = {hit.candidate.document_id for hit in hits}
     with namespace(namespace_id):
         versions = DocumentVersion.objects.filter(document__in=ids).order_by("number")

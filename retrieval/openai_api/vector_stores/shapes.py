@@ -1,4 +1,4 @@
-"""Vector stores, their files and batches as OpenAI's clients read them."""
+"""Vector stores, their files and batches in the shapes that OpenAI's clients expect."""
 
 from collections import Counter
 from datetime import datetime
@@ -72,7 +72,7 @@ def file_of(member: CollectionDocument) -> Shown:
         "last_error": failure if status == "failed" else None,
         "usage_bytes": document.byte_size,
         "attributes": member.attributes,
-        "chunking_strategy": {"type": "other"},  # by the index profile, or as its upload asked
+        "chunking_strategy": {"type": "other"},  # of the profile or the upload
     }
 
 

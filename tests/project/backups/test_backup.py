@@ -21,7 +21,7 @@ from documents.backups import making, manifest, programs, restoring
 from documents.backups.errors import BackupFailed
 from documents.backups.making import back_up
 from documents.backups.role_names import renamed
-from documents.intake import put_off
+from documents.intake import deferred_removals
 from documents.models import Document, DocumentVersion, Namespace, PutOffRemoval
 from documents.verification import auditing
 from ragsite.database.tenancy import operator
@@ -164,7 +164,7 @@ def test_a_killed_backup_leaves_nothing_that_looks_complete(
         assert refused.returncode == 1
         assert "not a complete backup" in refused.stderr
     # The lock went with the process: removals go on, and so do backups.
-    until(lambda: not put_off.waiting(["uploads/x/y"]), seconds=60)
+    until(lambda: not deferred_removals.waiting(["uploads/x/y"]), seconds=60)
     assert back_up(target).problems == []
     assert not (tmp_path / "saved.partial").exists()
     with operator():
@@ -174,7 +174,7 @@ def test_a_killed_backup_leaves_nothing_that_looks_complete(
 
 
 def test_two_backups_at_once_are_refused(filled: Namespace, tmp_path: Path):
-    with put_off.removals_put_off(), pytest.raises(BackupFailed, match="Another backup"):
+    with deferred_removals.removals_deferred(), pytest.raises(BackupFailed, match="Another backup"):
         back_up(tmp_path / "saved")
     assert list(tmp_path.iterdir()) == []
 

@@ -15,7 +15,7 @@ from documents.archives import contents, exporting
 from documents.archives.exporting import export_namespace
 from documents.archives.importing import import_namespace
 from documents.conversations.remembering import NewTurn, remember
-from documents.intake import put_off
+from documents.intake import deferred_removals
 from documents.models import (
     Document,
     Fact,
@@ -235,5 +235,5 @@ def test_an_export_that_fails_leaves_no_file(
     with pytest.raises(CommandError, match="the disk is full"):
         call_command("export_namespace", full.slug, str(tmp_path / "a"))
     assert list(tmp_path.iterdir()) == []
-    with put_off.removals_put_off(), pytest.raises(CommandError, match="wait for it"):
+    with deferred_removals.removals_deferred(), pytest.raises(CommandError, match="wait for it"):
         call_command("export_namespace", full.slug, str(tmp_path / "a"))

@@ -15,7 +15,7 @@ from django.db import connections
 from documents import housekeeping
 from documents.backups import manifest, restoring
 from documents.backups.making import back_up
-from documents.intake import originals, put_off, unowned
+from documents.intake import deferred_removals, originals, unowned
 from documents.models import Document, Namespace
 from documents.verification import auditing
 from ragsite.database.tenancy import operator
@@ -168,10 +168,10 @@ def test_a_database_restored_by_other_means_is_noticed(filled: Namespace):
     assert orphan not in stored(filled)
 
 
-def test_removals_put_off_are_made_up_for_by_housekeeping(filled: Namespace, api: Api):
+def test_housekeeping_makes_up_for_deferred_removals(filled: Namespace, api: Api):
     with operator():
         ids = list(Document.objects.values_list("pk", flat=True))
-    with put_off.removals_put_off():
+    with deferred_removals.removals_deferred():
         for document_id in ids:
             assert api.delete(f"documents/{document_id}").status == 200
         for key in stored(filled):

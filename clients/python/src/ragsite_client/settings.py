@@ -11,7 +11,7 @@ from .errors import RagsiteError
 DEFAULT_URL = "http://127.0.0.1:8000"
 API_PATH = "/api/v1/"
 FIRST_PAUSE = 0.5
-LONGEST_PAUSE = 8.0
+MAX_PAUSE = 8.0
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Settings:
         """Seconds before the next attempt: the server's word, else doubling with jitter."""
         if retry_after is not None:
             return retry_after
-        pause = min(LONGEST_PAUSE, FIRST_PAUSE * float(2**attempt))
+        pause = min(MAX_PAUSE, FIRST_PAUSE * float(2**attempt))
         return pause * random.uniform(0.5, 1.0)  # noqa: S311
 
     def timeouts(self, extra: float = 0.0) -> httpx2.Timeout:

@@ -14,11 +14,10 @@ from documents.models import Chunk, Document, IndexProfile, Namespace, Reindex
 from documents.reindex import switching
 from ragsite.database.tenancy import namespace
 from ragsite.platform.wording import plural
-
-from .models import QueryLog
-from .query_log import is_hashed
-from .requests import Hit, SearchRequest
-from .search import search_under
+from retrieval.models import QueryLog
+from retrieval.query_log import is_hashed
+from retrieval.requests import Hit, SearchRequest
+from retrieval.search import search_under
 
 QUESTIONS = 50
 MIN_QUESTIONS = 10  # from the log; fewer are not representative

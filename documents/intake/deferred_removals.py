@@ -1,9 +1,9 @@
-"""Removing stored files waits while a backup copies them.
+"""Defers the removal of stored files while a backup copies them.
 
-A backup first dumps the database and then copies the files that the dump names, so none of them may
-go in between. It holds an advisory lock meanwhile, which PostgreSQL releases if the backup dies.
-Whoever removes a file shares that lock for as long as it takes. Who cannot get it leaves a row, and
-the file is removed when the backup has ended.
+A backup first dumps the database and then copies the files that the dump names, so no file may be
+removed in between. Meanwhile it holds an advisory lock, which PostgreSQL releases if the backup
+dies. Removing a file takes a share of that lock. If it is not available, a row records the file,
+which is then removed when the backup has ended.
 """
 
 import uuid
@@ -25,8 +25,8 @@ class BackupRunning(Exception):
 
 
 @contextmanager
-def removals_put_off() -> Iterator[None]:
-    """Let nobody remove a stored file inside the block. Raises BackupRunning, and
+def removals_deferred() -> Iterator[None]:
+    """Prevent the removal of stored files inside the block. Raises BackupRunning, and
     OperationalError if the lock was lost."""
     holder = connections.create_connection("owner")
     try:
@@ -51,8 +51,8 @@ def _end(holder: BaseDatabaseWrapper) -> None:
 
 
 @contextmanager
-def removal(key: str) -> Iterator[bool]:
-    """Yield whether the file may be removed now, inside the block; if not, it is put off."""
+def removing(key: str) -> Iterator[bool]:
+    """Yield whether the file may be removed inside the block; if not, that is deferred."""
     namespace_id = _namespace_of(key)
     if namespace_id is None:
         yield True
@@ -69,8 +69,8 @@ def removal(key: str) -> Iterator[bool]:
 
 @contextmanager
 def due_removal() -> Iterator[str | None]:
-    """Yield the key of a file whose removal was put off, and forget it at the end of the block;
-    None if there is none or a backup is running."""
+    """Yield the key of a file whose removal was deferred, and delete its record at the end of the
+    block; None if there is none or a backup is running."""
     with operator(), transaction.atomic(using="operator"):
         with connections["operator"].cursor() as cursor:
             cursor.execute(_SHARE, [_FILES])
@@ -83,7 +83,7 @@ def due_removal() -> Iterator[str | None]:
 
 
 def waiting(keys: list[str]) -> set[str]:
-    """Return which of these wait for a backup that is running to end."""
+    """Return which of these wait for a running backup to end."""
     with operator(), transaction.atomic(using="operator"):
         with connections["operator"].cursor() as cursor:
             cursor.execute(_SHARE, [_FILES])

@@ -275,7 +275,7 @@ SEARCH = {
     "candidates": env.int("SEARCH_CANDIDATES", default=100),
     "lexical_budget": env.int("SEARCH_LEXICAL_BUDGET", default=2000),
     "side_threads": env.int("SEARCH_SIDE_THREADS", default=4),
-    "ef_search": env.int("SEARCH_EF_SEARCH", default=200),
+    "ef_search": env.int("SEARCH_EF_SEARCH", default=100),
     "exact_scan_rows": env.int("SEARCH_EXACT_SCAN_ROWS", default=20_000),
     "token_budget": env.int("SEARCH_TOKEN_BUDGET", default=4000),
 }

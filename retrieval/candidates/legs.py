@@ -220,6 +220,16 @@ def _candidates_for(request: SearchRequest) -> int:
     return max(settings.SEARCH["candidates"], request.k)
 
 
+def _ef_search(request: SearchRequest) -> int:
+    return max(settings.SEARCH["ef_search"], _candidates_for(request))
+
+
+def database_settings(context: SearchContext) -> dict[str, str]:
+    """Return settings that the vector leg needs unless there is a filter: made with the
+    transaction, they cost no round trip."""
+    return dense.scan_settings(context.index.profile, _ef_search(context.request))
+
+
 def _lexical_hits(
     context: SearchContext,
     scope: SearchScope,
@@ -302,6 +312,6 @@ def _dense_hits(
             scope=scope,
             limit=limit,
             exact_up_to=settings.SEARCH["exact_scan_rows"],
-            ef_search=max(settings.SEARCH["ef_search"], limit),
+            ef_search=_ef_search(context.request),
             question=query,
         )

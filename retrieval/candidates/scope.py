@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field, replace
+from math import sqrt
 from typing import Any
 
 from django.conf import settings
@@ -91,14 +92,19 @@ class SearchScope:
 
 def scope_of(context: SearchContext) -> SearchScope:
     """Inside namespace()."""
-    filters = context.filters
-    if filters.is_empty:
-        return SearchScope(chunks=context.index.chunk_count)
-    return resolve(filters, context.index, few=settings.SEARCH["exact_scan_rows"])
+    return resolve(context.filters, context.index, few=settings.SEARCH["exact_scan_rows"])
+
+
+def whole(index: SearchedIndex, *, few: int) -> SearchScope:
+    """Return the scope without a filter, by the same rule as `_BOUND` for one that leaves much."""
+    bound = min(few, sqrt(1600 * max(index.table_rows, index.chunk_count)))
+    return SearchScope(chunks=index.chunk_count, through_index=index.chunk_count > bound)
 
 
 def resolve(filters: Filters, index: SearchedIndex, *, few: int) -> SearchScope:
     """Return the scope that the filters define. Inside namespace()."""
+    if filters.is_empty:
+        return whole(index, few=few)
     scope = SearchScope(chunks=index.chunk_count, parameters={"tenant": index.namespace_id})
     condition, parameters = compile_filters(filters)
     if condition:

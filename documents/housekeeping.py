@@ -22,6 +22,7 @@ from .memory import vectors as fact_vectors
 from .models import DocumentVersion, EmbeddingCache, IndexProfile, Namespace
 from .profiles import deletion, vector_indexes
 from .reindex import switching
+from .webhooks import delivering
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +52,7 @@ def tidy() -> None:
         if tenant is None:  # deleted, or about to be
             continue
         idempotency.delete_expired(namespace_id)
+        delivering.prune(namespace_id)
         terms.count(namespace_id, tenant.active_profile)
         _embed_facts(namespace_id, tenant.active_profile)
         _remove_orphaned_originals(namespace_id, kept_until)

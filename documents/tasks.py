@@ -8,6 +8,8 @@ from .accounts import namespace_removal
 from .ingestion import bulk_removal
 from .jobs import heartbeat, queue
 from .reindex import build, switching
+from .stores import feeding
+from .webhooks import delivering
 
 
 def run_next_job() -> None:
@@ -28,6 +30,18 @@ def remove_documents() -> None:
     """Work on bulk deletions. A task of its own: neither waits for the other's queue."""
     heartbeat.beat(heartbeat.group())
     bulk_removal.work()
+
+
+def feed_stores() -> None:
+    """Tell search stores what has changed."""
+    heartbeat.beat(heartbeat.group())
+    feeding.work()
+
+
+def deliver_webhooks() -> None:
+    """Send events to webhooks. Slow receivers cost this task's seconds, and no job's."""
+    heartbeat.beat(heartbeat.group())
+    delivering.work()
 
 
 def sweep_reindexed(namespace_id: str) -> None:

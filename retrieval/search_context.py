@@ -23,7 +23,8 @@ _INDEX = """
     SELECT namespace.revision, namespace.chunk_count, namespace.language, profile.id,
            profile.ctid::text || profile.xmin::text,
            EXISTS (SELECT FROM documents_conversation conversation
-                   WHERE conversation.namespace_id = namespace.id)
+                   WHERE conversation.namespace_id = namespace.id),
+           (SELECT reltuples FROM pg_class WHERE oid = 'documents_chunk'::regclass)
     FROM documents_namespace namespace
     JOIN documents_indexprofile profile ON profile.id = namespace.active_profile_id
     WHERE namespace.id = %(namespace)s
@@ -40,6 +41,7 @@ class SearchedIndex:
     language: str
     profile: IndexProfile
     has_conversations: bool = False
+    table_rows: int = 0  # chunks of all namespaces, as far as PostgreSQL knows; 0: not asked
 
     @classmethod
     def of(cls, tenant: Namespace) -> Self:
@@ -86,9 +88,11 @@ class SearchContext:
 def read_index(namespace_id: uuid.UUID) -> SearchedIndex:
     """Hand-written SQL: Django takes longer to build this statement than PostgreSQL to run it."""
     found = query_in_namespace(namespace_id, _INDEX, {"namespace": namespace_id})
-    (revision, chunk_count, language, profile_id, written, has_conversations) = found[0]
+    revision, chunk_count, language, profile_id, written, has_conversations, rows = found[0]
     profile = _profile(namespace_id, profile_id, written)
-    return SearchedIndex(namespace_id, revision, chunk_count, language, profile, has_conversations)
+    return SearchedIndex(
+        namespace_id, revision, chunk_count, language, profile, has_conversations, int(rows)
+    )
 
 
 @lru_cache(maxsize=4096)  # one per namespace

@@ -15,6 +15,7 @@ from . import (
     people,
     profiles,
     records,
+    webhooks,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "people",
     "profiles",
     "records",
+    "webhooks",
 ]

@@ -1,6 +1,16 @@
 from django.urls import path
 
-from . import audit, collections, documents, events, jobs, namespaces, profiles, usage
+from . import (
+    audit,
+    collections,
+    documents,
+    events,
+    jobs,
+    namespaces,
+    profiles,
+    usage,
+    webhooks,
+)
 from .facts import listing
 from .ingest import views
 from .memories import views as memories
@@ -67,4 +77,30 @@ urlpatterns = [
     path("jobs/<uuid:pk>", jobs.JobView.as_view(), name="job"),
     path("jobs/<uuid:pk>/events", events.JobEventsView.as_view(), name="job-events"),
     path("jobs/<uuid:pk>/cancel", jobs.CancelView.as_view(), name="job-cancel"),
+    path("webhooks", webhooks.WebhookListView.as_view(), name="webhooks"),
+    path("webhooks/<uuid:pk>", webhooks.WebhookView.as_view(), name="webhook"),
+    path("webhooks/<uuid:pk>/test", webhooks.WebhookTestView.as_view(), name="webhook-test"),
+    path(
+        "webhooks/<uuid:pk>/rotate-secret",
+        webhooks.WebhookSecretView.as_view(),
+        name="webhook-secret",
+    ),
+    path(
+        "webhooks/<uuid:pk>/recover", webhooks.WebhookRecoveryView.as_view(), name="webhook-recover"
+    ),
+    path(
+        "webhooks/<uuid:pk>/deliveries",
+        webhooks.WebhookDeliveryListView.as_view(),
+        name="webhook-deliveries",
+    ),
+    path(
+        "webhooks/<uuid:pk>/deliveries/<uuid:delivery_id>",
+        webhooks.WebhookDeliveryView.as_view(),
+        name="webhook-delivery",
+    ),
+    path(
+        "webhooks/<uuid:pk>/deliveries/<uuid:delivery_id>/redeliver",
+        webhooks.RedeliveryView.as_view(),
+        name="webhook-redeliver",
+    ),
 ]

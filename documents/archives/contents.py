@@ -48,6 +48,10 @@ LEFT_OUT = {
     "documents_idempotentrequest",
     "documents_ingestjob",
     "documents_reindex",
+    # who is told what happens: each server decides that, too
+    "documents_webhookdelivery",
+    "documents_webhookendpoint",
+    "documents_webhookevent",
     # what happened on that server
     "documents_embeddingusage",
     "documents_facterasure",

@@ -28,6 +28,7 @@ from documents.models import (
 from documents.passages import CONVERSATION, Extracted, Passage
 from documents.profiles.chunking_overrides import requested_by
 from documents.text import languages
+from documents.webhooks import events
 from ragsite.database.tenancy import namespace
 
 from . import terms
@@ -114,6 +115,7 @@ def publish(
             DocumentVersion.objects.filter(document=document, number__lt=version.number).delete()
         if Reindex.objects.filter(state__in=Reindex.OPEN).update(has_work=True):
             queue.wake_workers()
+        events.document_ready(document, version)
         # Last, because it locks the namespace's row against other publishers.
         added = len(passages) - removed
         is_stale = terms.record_growth(

@@ -21,7 +21,7 @@ class FetchRefused(BadFile):
     code = "url_refused"
 
 
-def checked_url(url: str, *, ports: Collection[int]) -> httpx2.URL:
+def checked_url(url: str, *, ports: Collection[int], allow_local_names: bool = False) -> httpx2.URL:
     """Return the parsed URL with its host in canonical form. Raises FetchRefused."""
     try:
         parsed = httpx2.URL(url)
@@ -34,7 +34,12 @@ def checked_url(url: str, *, ports: Collection[int]) -> httpx2.URL:
     if port_of(parsed) not in ports:
         allowed = ", ".join(map(str, sorted(ports)))
         raise FetchRefused(f"Only these ports are fetched from: {allowed}.")
-    return parsed.copy_with(host=_checked_host(parsed.raw_host.decode("ascii").lower()))
+    host = _checked_host(parsed.raw_host.decode("ascii").lower())
+    if not allow_local_names and any(
+        host == domain or host.endswith(f".{domain}") for domain in LOCAL_DOMAINS
+    ):
+        raise FetchRefused(f"{host} is not a public address.")
+    return parsed.copy_with(host=host)
 
 
 def port_of(url: httpx2.URL) -> int:
@@ -48,6 +53,4 @@ def _checked_host(host: str) -> str:
             return str(ipaddress.ip_address(name))
     if not HOST_NAME.fullmatch(name) or ENDS_IN_NUMBER.fullmatch(name):
         raise FetchRefused("The host is neither a name nor an address in its usual form.")
-    if any(name == domain or name.endswith(f".{domain}") for domain in LOCAL_DOMAINS):
-        raise FetchRefused(f"{name} is not a public address.")
     return name

@@ -22,6 +22,7 @@ from django_q.tasks import async_task
 
 from documents.errors import IngestError
 from documents.models import Document, DocumentVersion, IngestJob
+from documents.webhooks import events
 from ragsite.database.tenancy import namespace
 from ragsite.platform import metrics
 from ragsite.platform.logs import current_request_id
@@ -262,6 +263,8 @@ def _end(job: IngestJob, state: str, code: str, sentence: str) -> None:
     _record_state(
         job.version, DocumentVersion.State(state), Document.Status(state), code=code, text=sentence
     )
+    if state == State.FAILED:
+        events.document_failed(job.version, code=code, message=sentence)
     metrics.INGESTED_FILES.labels(state).inc()
     logger.info("job.ended", extra={"job_id": str(job.pk), "state": state, "code": code})
 

@@ -1,24 +1,29 @@
 """The tables: whose (namespaces), what (documents, collections), what holds (facts) and what that
 follows from (memory), how indexed (indexing, terms, reindexing), what work (jobs), what it costs
-(usage), who did what (audit), which logins are locked (logins), who may ask without one (links),
-what is being deleted (removals), what belongs to the whole installation (operators)."""
+(usage), who did what (audit), what is being deleted (removals), who is told what happened
+(webhooks), what belongs to the whole installation (operators)."""
 
 from .audit import AuditEvent
 from .collections import Collection, CollectionBatch, CollectionDocument
 from .conversations import CONVERSATION_MEDIA_TYPE, Conversation, Turn
 from .documents import Document, DocumentVersion
 from .facts import Fact, FactState, FactVector
-from .indexing import Chunk, EmbeddingCache, IndexProfile
+from .indexing import Chunk, EmbeddingCache, IndexProfile, StoreChange
 from .jobs import IdempotentRequest, IngestJob, WorkerHeartbeat
-from .links import NamespaceLink
-from .logins import LoginThrottle
 from .memory import FactAlias, FactErasure, FactStatement, PredicateRule
-from .namespaces import ApiKey, Namespace, NamespaceUsage
-from .operators import DatabaseIdentity, NamespaceAccess, NamespaceRemoval, OperatorKey
+from .namespaces import ApiKey, Namespace, NamespaceLink, NamespaceUsage
+from .operators import (
+    DatabaseIdentity,
+    LoginThrottle,
+    NamespaceAccess,
+    NamespaceRemoval,
+    OperatorKey,
+)
 from .reindexing import Reindex
 from .removals import DocumentRemoval, PutOffRemoval
 from .terms import ChunkTerms, TermFrequency, TermStatistics
 from .usage import EmbeddingUsage, LanguageModelUsage, ProviderPace
+from .webhooks import WebhookDelivery, WebhookEndpoint, WebhookEvent
 
 __all__ = [
     "CONVERSATION_MEDIA_TYPE",
@@ -57,8 +62,12 @@ __all__ = [
     "ProviderPace",
     "PutOffRemoval",
     "Reindex",
+    "StoreChange",
     "TermFrequency",
     "TermStatistics",
     "Turn",
+    "WebhookDelivery",
+    "WebhookEndpoint",
+    "WebhookEvent",
     "WorkerHeartbeat",
 ]

@@ -1,5 +1,5 @@
-"""What belongs to the whole installation: keys of operators, which namespaces a user sees, and
-receipts of deleted namespaces."""
+"""What belongs to the whole installation: keys of operators, which namespaces a user sees, failed
+logins, and receipts of deleted namespaces."""
 
 import uuid
 
@@ -111,3 +111,21 @@ class DatabaseIdentity(models.Model):
 
     def __str__(self) -> str:
         return self.identity
+
+
+class LoginThrottle(models.Model):
+    """Failed logins, counted. `key` is pair:USER@ADDRESS, user:USER or address:ADDRESS
+    (documents/accounts/login_throttle.py)."""
+
+    key = models.CharField(max_length=400, primary_key=True)
+    failures = models.PositiveIntegerField(default=0)
+    locks = models.PositiveIntegerField(default=0, help_text="In a row: each lasts longer.")
+    locked_until = models.DateTimeField(null=True)
+    last_attempt_at = models.DateTimeField(db_default=Now())
+    last_success_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return self.key

@@ -15,6 +15,8 @@ from django.db.models.functions import Coalesce, Now
 from django_q.tasks import async_task
 
 from documents.jobs.claims import Claim, LeaseLost, is_free
+from documents.models.webhooks import EventType
+from documents.webhooks import events
 from evaluation.errors import BadOptions, NothingToMeasure
 from evaluation.models import EvaluationRun, GoldenSet
 from ragsite.database.tenancy import namespace
@@ -73,6 +75,7 @@ def claim(run_id: uuid.UUID, namespace_id: uuid.UUID) -> RunClaim | None:
         free = EvaluationRun.objects.filter(is_free(), pk=run_id, state__in=OPEN_STATES)
         exhausted = free.filter(attempts__gte=settings.JOB_MAX_ATTEMPTS)
         if _end(exhausted, State.FAILED, "attempts_exhausted", "Its worker died too many times."):
+            _tell_finished(run_id)
             return None
         return RunClaim.take(
             free,
@@ -102,7 +105,9 @@ def wake_for_waiting_runs() -> None:
 
 
 def succeed(claim: RunClaim, **results: Any) -> None:
+    """Inside namespace()."""
     claim.release(state=State.SUCCEEDED, finished_at=Now(), **results)
+    _tell_finished(claim.job_id)
 
 
 def fail(claim: RunClaim, code: str, message: str) -> None:
@@ -110,6 +115,7 @@ def fail(claim: RunClaim, code: str, message: str) -> None:
     with namespace(claim.namespace_id):
         if not _end(claim.held(), State.FAILED, code, message):
             raise LeaseLost(claim.job_id)
+        _tell_finished(claim.job_id)
 
 
 def pause(claim: RunClaim) -> None:
@@ -123,6 +129,27 @@ def cancel(run_id: uuid.UUID) -> bool:
     """Cancel a queued or running run; False if it had already ended. Inside namespace()."""
     is_open = EvaluationRun.objects.filter(pk=run_id, state__in=OPEN_STATES)
     return bool(_end(is_open, State.CANCELLED, "cancelled", "Cancelled on request."))
+
+
+def _tell_finished(run_id: uuid.UUID) -> None:
+    """A run has succeeded or failed. In the transaction that records it."""
+
+    def describe() -> dict[str, Any]:
+        run = EvaluationRun.objects.select_related("golden_set").get(pk=run_id)
+        return {
+            "evaluation_id": str(run.pk),
+            "golden_set_id": str(run.golden_set_id),
+            "golden_set": run.golden_set.name,
+            "label": run.label,
+            "state": run.state,
+            "queries_count": run.queries_done,
+            "metrics": run.metrics,
+            "error": {"code": run.error_code, "message": run.error_message}
+            if run.error_code
+            else None,
+        }
+
+    events.emit(EventType.EVALUATION_FINISHED, describe)
 
 
 def _end(runs: QuerySet[EvaluationRun], state: str, code: str, message: str) -> int:

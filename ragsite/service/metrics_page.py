@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from django.conf import settings
 from django.db import Error as DatabaseError
-from django.db.models import Count, Min
+from django.db.models import Count, Min, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -14,7 +14,8 @@ from prometheus_client.core import GaugeMetricFamily
 
 from documents.jobs import heartbeat
 from documents.jobs.queue import OPEN_STATES
-from documents.models import IngestJob
+from documents.models import IngestJob, WebhookDelivery
+from documents.stores import outbox
 from ragsite.database.tenancy import operator
 from ragsite.platform import metrics
 
@@ -65,8 +66,45 @@ class QueueCollector:
         yield GaugeMetricFamily(
             "ragsite_oldest_queued_job_seconds", "Age of the oldest waiting job.", value=age
         )
+        yield from self._stores()
+        yield from self._webhooks()
         silent = heartbeat.youngest_age()
         if silent is not None:
             yield GaugeMetricFamily(
                 "ragsite_worker_silent_seconds", "Since a worker last reported.", value=silent
             )
+
+    def _stores(self) -> Iterator[GaugeMetricFamily]:
+        waiting = GaugeMetricFamily(
+            "ragsite_store_waiting_documents",
+            "Documents that a search store was not told of yet.",
+            labels=["profile"],
+        )
+        lag = GaugeMetricFamily(
+            "ragsite_store_lag_seconds", "Age of the oldest of these.", labels=["profile"]
+        )
+        for backlog in outbox.backlogs():
+            waiting.add_metric([str(backlog.profile_id)], backlog.documents)
+            age = (timezone.now() - backlog.since).total_seconds()
+            lag.add_metric([str(backlog.profile_id)], age)
+        yield waiting
+        yield lag
+
+    def _webhooks(self) -> Iterator[GaugeMetricFamily]:
+        """How many events wait, and how long the oldest that is due and may be sent."""
+        now = timezone.now()
+        is_due = Q(run_after__lte=now, endpoint__status="enabled") & (
+            Q(endpoint__paused_until=None) | Q(endpoint__paused_until__lte=now)
+        )
+        with operator():
+            pending = WebhookDelivery.objects.filter(state="pending").order_by()
+            count, oldest = pending.aggregate(
+                count=Count("pk"), oldest=Min("run_after", filter=is_due)
+            ).values()
+        yield GaugeMetricFamily(
+            "ragsite_webhooks_pending", "Events that are not delivered yet.", value=count
+        )
+        age = (now - oldest).total_seconds() if oldest else 0.0
+        yield GaugeMetricFamily(
+            "ragsite_oldest_webhook_seconds", "Age of the oldest event that is due.", value=age
+        )

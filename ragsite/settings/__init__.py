@@ -25,6 +25,7 @@ from ragsite.settings import (
     rerank,
     security,
     storage,
+    stores,
     web,
 )
 from ragsite.settings.api import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
@@ -188,6 +189,7 @@ STORAGES = {
 }
 FILE_UPLOAD_TEMP_DIR = str(HOME / "tmp")
 make_folder(Path(FILE_UPLOAD_TEMP_DIR))
+FILE_UPLOAD_HANDLERS = storage.UPLOAD_HANDLERS
 FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 INGEST_MAX_BYTES = env.int("INGEST_MAX_BYTES", default=50 * 1024 * 1024)
 INGEST_MAX_BYTES_BY_TYPE = limits.max_bytes_by_type(env)
@@ -208,21 +210,13 @@ TRACES = observability.traces(env)
 
 # -- fetching pages ---------------------------------------------------------------
 FETCHING = outbound.fetching(env)
+WEBHOOKS = outbound.webhooks(env)
 
 # -- reading files: the limits of one file (documents/extractors/sandbox_worker.py) ---------
 EXTRACTION = extraction.extraction(env)
 
 # -- OCR: pictures of text, with separate limits (documents/ocr/) -----------------
-OCR = {
-    "BACKEND": env.str("OCR_BACKEND", default="documents.ocr.rapid.RapidOcr"),
-    "OPTIONS": env.json("OCR_OPTIONS", default={}),
-}
-OCR_LIMITS = {
-    "memory_bytes": env.int("OCR_MEMORY_MB", default=3072) * 2**20,
-    "cpu_seconds": env.int("OCR_CPU_SECONDS", default=900),
-    "wall_seconds": env.float("OCR_WALL_SECONDS", default=1800.0),
-    "max_pages": env.int("OCR_MAX_PAGES", default=200),
-}
+OCR, OCR_LIMITS = extraction.ocr(env), extraction.ocr_limits(env)
 
 # -- jobs: kept in our own table; django-q2 only wakes workers (documents/jobs/queue.py) -----
 JOB_WORKERS = env.int("JOB_WORKERS", default=2)
@@ -281,10 +275,11 @@ SEARCH = {
     "candidates": env.int("SEARCH_CANDIDATES", default=100),
     "lexical_budget": env.int("SEARCH_LEXICAL_BUDGET", default=2000),
     "side_threads": env.int("SEARCH_SIDE_THREADS", default=4),
-    "ef_search": env.int("SEARCH_EF_SEARCH", default=200),
+    "ef_search": env.int("SEARCH_EF_SEARCH", default=100),
     "exact_scan_rows": env.int("SEARCH_EXACT_SCAN_ROWS", default=20_000),
     "token_budget": env.int("SEARCH_TOKEN_BUDGET", default=4000),
 }
+STORES, STORE_SEARCH = stores.stores(env), stores.searching(env)  # docs/stores.md
 # Days that questions are kept for curating golden sets (retrieval/query_log.py); 0: none are.
 QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
 QUERY_LOG_PRIVACY = query_log.privacy(env)

@@ -38,6 +38,8 @@ SPECTACULAR_SETTINGS = {
         "DocumentStatus": "documents.models.Document.Status",
         "KindEnum": "documents.models.Chunk.Kind",
         "JobState": "documents.models.IngestJob.State",
+        "WebhookDeliveryState": "documents.models.WebhookDelivery.State",
+        "WebhookStatus": "documents.models.WebhookEndpoint.Status",
         "VersionState": "documents.models.DocumentVersion.State",
     },
 }

@@ -38,6 +38,7 @@ ADMIN_NAVIGATION: tuple[tuple[str, tuple[Entry, ...]], ...] = (
     ),
     ("Quality", ("evaluation.GoldenSet", "evaluation.GoldenQuery", "evaluation.EvaluationRun")),
     ("Access", ("documents.Namespace", "documents.ApiKey", "documents.OperatorKey")),
+    ("Webhooks", ("documents.WebhookEndpoint", "documents.WebhookDelivery")),
     ("People", ("auth.User", "auth.Group")),
     (
         "Records",

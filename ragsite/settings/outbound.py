@@ -1,8 +1,15 @@
-"""Limits on what the service fetches from the web for a caller (documents/intake/fetching.py)."""
+"""What the service may connect to for a caller: pages to fetch (documents/intake/fetching.py) and
+receivers of webhooks (documents/webhooks/)."""
 
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 
 import environ
+from django.core.exceptions import ImproperlyConfigured
+
+from ragsite.access.addresses import METADATA_SERVICES
+
+MAX_WEBHOOK_SECONDS = 15  # a worker that is silent for longer is restarted
 
 
 def fetching(env: environ.Env) -> dict[str, Any]:
@@ -10,3 +17,34 @@ def fetching(env: environ.Env) -> dict[str, Any]:
         "ports": frozenset(env.list("FETCH_PORTS", cast=int, default=[80, 443])),
         "seconds": env.float("FETCH_SECONDS", default=20.0),
     }
+
+
+def webhooks(env: environ.Env) -> dict[str, Any]:
+    seconds = env.float("WEBHOOK_SECONDS", default=10.0)
+    if not 0 < seconds <= MAX_WEBHOOK_SECONDS:
+        raise ImproperlyConfigured(f"WEBHOOK_SECONDS is at most {MAX_WEBHOOK_SECONDS}.")
+    return {
+        "max_endpoints": env.int("WEBHOOK_MAX_ENDPOINTS", default=10),
+        "seconds": seconds,
+        "ports": frozenset(env.list("WEBHOOK_PORTS", cast=int, default=[80, 443])),
+        "allow_http": env.bool("WEBHOOK_ALLOW_HTTP", default=False),
+        "private_networks": _private_networks(env.list("WEBHOOK_PRIVATE_NETWORKS", default=[])),
+        "disable_days": env.float("WEBHOOK_DISABLE_DAYS", default=5.0),
+        "days": env.int("WEBHOOK_DAYS", default=30),
+    }
+
+
+def _private_networks(listed: list[str]) -> list[IPv4Network | IPv6Network]:
+    """Networks of the operator's in which receivers may be. None may hold a metadata service: it
+    hands out the machine's credentials to whoever asks."""
+    try:
+        networks = [ip_network(one.strip()) for one in listed if one.strip()]
+    except ValueError as error:
+        raise ImproperlyConfigured(f"WEBHOOK_PRIVATE_NETWORKS: {error}.") from None
+    for network in networks:
+        if inside := [one for one in METADATA_SERVICES if ip_address(one) in network]:
+            raise ImproperlyConfigured(
+                f"WEBHOOK_PRIVATE_NETWORKS: {network} holds the metadata service {inside[0]}. Name "
+                "smaller networks, best the receiver's own address."
+            )
+    return networks

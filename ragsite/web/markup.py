@@ -19,7 +19,8 @@ SHORT_ID = 8  # characters
 
 # How a state looks. Unknown states are shown plainly.
 _TONES = {
-    "good": "ready finished succeeded success active published complete completed live ok passed",
+    "good": "ready finished succeeded success active published complete completed live ok passed "
+    "delivered",
     "bad": "failed error dead revoked silent blocked",
     "busy": "working running building extracting embedding indexing switching processing",
     "waiting": "queued waiting pending retrying paused",

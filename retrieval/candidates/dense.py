@@ -8,7 +8,7 @@ from typing import Any
 from documents.ingestion.embedding import as_text
 from documents.models import IndexProfile
 from documents.profiles import ann_methods
-from ragsite.database.tenancy import current_connection
+from ragsite.database.tenancy import query_planned, set_locally
 from retrieval.requests import Candidate
 
 from .lexical import LexicalQuery
@@ -16,7 +16,7 @@ from .scope import SearchScope
 
 # With a filter, ef_search is raised by this factor from the start: an iterative scan that continues
 # for lack of results finds some, but not always the nearest.
-FILTERED_EF_FACTOR = 4
+FILTERED_EF_FACTOR = 8
 MAX_EF_SEARCH = 1000  # pgvector's limit
 
 DensePlan = str  # "exact", the profile's method, or "…, then exact"
@@ -184,11 +184,10 @@ def _run(
         asked = {"weights": question.weights, "required": question.required or None}
         parameters = {**parameters, **asked}
     statement = _RANKED.format(nearest=statement, judged=judged, words=words)
-    with current_connection().cursor() as cursor:
-        cursor.execute(statement, parameters)
-        rows = cursor.fetchall()
     found = []
-    for rank, (chunk_id, document_id, similarity, packed, *of_words) in enumerate(rows, start=1):
+    for rank, (chunk_id, document_id, similarity, packed, *of_words) in enumerate(
+        query_planned(statement, parameters), start=1
+    ):
         candidate = Candidate(
             chunk_id, document_id, packed, similarity=similarity, similarity_rank=rank
         )
@@ -201,17 +200,18 @@ def _run(
 
 def allow_iterative_scan(profile: IndexProfile, ef_search: int, scope: SearchScope) -> None:
     """Otherwise a filter, or deleted rows that are not vacuumed yet, can empty the result."""
+    set_locally(scan_settings(profile, ef_search, has_filter=scope.share < 1))
+
+
+def scan_settings(
+    profile: IndexProfile, ef_search: int, *, has_filter: bool = False
+) -> dict[str, str]:
+    """Return what PostgreSQL has to be set to for this profile's index."""
     if profile.ann_method in (IndexProfile.Ann.HNSW, IndexProfile.Ann.BIT):
-        factor = FILTERED_EF_FACTOR if scope.share < 1 else 1
+        factor = FILTERED_EF_FACTOR if has_filter else 1
         ef_search = min(MAX_EF_SEARCH, factor * ef_search)
-        wanted = {"hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": str(ef_search)}
-    elif profile.ann_method == IndexProfile.Ann.IVFFLAT:
+        return {"hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": str(ef_search)}
+    if profile.ann_method == IndexProfile.Ann.IVFFLAT:
         probes = ann_methods.probes(profile.ann_options, profile.index_facts)
-        wanted = {"ivfflat.iterative_scan": "relaxed_order", "ivfflat.probes": str(probes)}
-    else:
-        return  # other methods always scan iteratively
-    with current_connection().cursor() as cursor:
-        cursor.execute(
-            "SELECT " + ", ".join(["set_config(%s, %s, true)"] * len(wanted)),
-            [text for setting in wanted.items() for text in setting],
-        )
+        return {"ivfflat.iterative_scan": "relaxed_order", "ivfflat.probes": str(probes)}
+    return {}  # other methods always scan iteratively

@@ -205,6 +205,21 @@ def test_a_fault_that_passes_is_not_noticed(
         assert file.read() == TEXT.encode()
 
 
+def test_a_file_that_is_seen_late_is_waited_for_and_a_missing_one_is_said_to_be_lost(
+    tenant: Namespace, proxy: str, use_bucket: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(originals, "LOOK_AGAIN", (0.01, 0.01))
+    use_bucket(proxy)
+    key = originals.store(ContentFile(TEXT.encode()), namespace_id=tenant.pk)
+    digest = hashlib.sha256(TEXT.encode()).hexdigest()
+    FaultyProxy.faults[:] = ["404", "404"]
+    with originals.opened(key, sha256=digest) as file:
+        assert file.read() == TEXT.encode()
+    FaultyProxy.faults[:] = ["404"] * 3
+    with pytest.raises(originals.OriginalLost), originals.opened(key, sha256=digest):
+        pass
+
+
 def test_half_a_file_is_never_taken_for_the_whole(
     tenant: Namespace, proxy: str, use_bucket: Callable[..., None]
 ):

@@ -35,6 +35,10 @@ BODIES = {
     "/v1/vector_stores/{id}": {"metadata": {"a": "b"}},
     "/v1/vector_stores/{id}/files/{id}": {"attributes": {"year": 2026}},
     "/v1/vector_stores/{id}/search": {"query": "harbour"},
+    "/webhooks": {"url": "https://example.com/hook"},
+    "/webhooks/{id}": {"description": "x"},
+    "/webhooks/{id}/rotate-secret": {},
+    "/webhooks/{id}/recover": {"since": "2026-01-01T00:00:00Z"},
     "/facts": {"subject": "harbour", "predicate": "lights", "object": 12},
     "/facts/search": {"query": "harbour"},
     "/facts/erase": {"subject": "nobody"},
@@ -77,6 +81,17 @@ SCOPES = {
     ("POST", "/v1/vector_stores/{id}/search"): "read",
     ("GET", "/feedback"): "write",
 }
+WEBHOOK_ROUTES = (
+    "/webhooks",
+    "/webhooks/{id}",
+    "/webhooks/{id}/test",
+    "/webhooks/{id}/rotate-secret",
+    "/webhooks/{id}/recover",
+    "/webhooks/{id}/deliveries",
+    "/webhooks/{id}/deliveries/{id}",
+    "/webhooks/{id}/deliveries/{id}/redeliver",
+)
+SCOPES |= {(m, p): "admin" for p in WEBHOOK_ROUTES for m in ("GET", "POST", "PATCH", "DELETE")}
 
 
 # Open to everybody. What is neither here nor asks for a key or a login fails the test below: put
@@ -183,7 +198,11 @@ def ids_of(api: Api, result: dict[str, str]) -> dict[str, str]:
     rule = api.post("fact-rules", BODIES["/fact-rules"]).body
     alias = api.post("fact-aliases", BODIES["/fact-aliases"]).body
     batch = api.post(f"v1/vector_stores/{store}/file_batches", {"file_ids": [file]}).body["id"]
+    webhook = api.post("webhooks", BODIES["/webhooks"]).body["id"]
+    delivery = api.post(f"webhooks/{webhook}/test").body["id"]
     return {
+        "webhooks": webhook,
+        "deliveries": delivery,
         "vector_stores": store,
         "memories": remembered["turns"][0]["turn_id"],
         "files": file,
@@ -222,11 +241,12 @@ def shape(answer: Answer) -> tuple[int, str, str, list[str]]:
 def test_another_tenants_id_answers_exactly_like_one_that_nobody_has(
     method: str,
     path: str,
-    api: Api,
     api_of: Callable[..., Api],
+    tenant: Namespace,
     other_tenant: Namespace,
     work: Callable[[], int],
 ):
+    api = api_of(tenant, ("read", "write", "admin"))
     result = api.upload(("harbour.md", "# Harbour\n\nTwelve lights.")).body["results"][0]
     work()
     real = ids_of(api, result)

@@ -19,6 +19,7 @@ from documents.language_models.openai import OpenAIModel
 from documents.metering.language_models import book_usage
 from documents.models import Document, IndexProfile, Namespace, NamespaceAccess, Reindex
 from documents.profiles import profiles
+from documents.webhooks import endpoints
 from evaluation.golden.curating import add_query, judge
 from evaluation.learning import votes
 from evaluation.models import GoldenSet
@@ -252,6 +253,9 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
         links.create(tenant)
     with deferred_removals.removals_deferred():  # as a backup does
         assert originals.remove(originals.store(ContentFile(b"old"), namespace_id=tenant.pk))
+    with namespace(tenant.pk):
+        endpoint, _ = endpoints.create(tenant.pk, "https://example.com/hook")
+        endpoints.send_test(endpoint)
     book_usage(OpenAIModel("http://127.0.0.1:1", model="m"), tenant.pk, Usage(1, 1))
     profiles.create("own", namespace_id=tenant.pk, embedder="hashing", ann_method="exact")
     ones = (1.0,) * len(FEATURES)

@@ -1,5 +1,6 @@
 """`manage.py profile create | list | assign | drop`: index profiles."""
 
+import json
 import uuid
 from argparse import BooleanOptionalAction
 from typing import Any
@@ -16,6 +17,7 @@ from ragsite.database.tenancy import operator
 
 from .api_key import find_namespace
 
+STORE_OPTIONS = ("quantization", "shards", "replicas")  # others by --store-options
 ANN_OPTIONS = sorted({option for method in METHODS.values() for option in method.options})
 
 
@@ -60,6 +62,15 @@ class Command(BaseCommand):
         create.add_argument("--lists", type=int, help="Of ivfflat (default: by the rows).")
         create.add_argument("--probes", type=int, help="Of ivfflat (default: by the lists).")
         create.add_argument("--num-leaves", type=int, help="Of scann (default: by the rows).")
+        create.add_argument(
+            "--store", help="Where searches find chunks: pgvector (default), qdrant, chroma."
+        )
+        create.add_argument("--quantization", help="Of qdrant: int8 (default) or none.")
+        create.add_argument("--shards", type=int, help="Of qdrant, in a cluster.")
+        create.add_argument("--replicas", type=int, help="Of qdrant, in a cluster.")
+        create.add_argument(
+            "--store-options", type=json.loads, help="Any of the store's options, as JSON."
+        )
         create.add_argument("--namespace", help="Show it to this namespace only.")
         actions.add_parser("list", help="Print every profile; a namespace's own as NAMESPACE/NAME.")
         assign = actions.add_parser("assign", help="Change which namespaces see a profile.")
@@ -96,6 +107,13 @@ class Command(BaseCommand):
                 dimensions=options["dimensions"],
                 ann_method=options["ann"],
                 ann_options=_named({key: options[key] for key in ANN_OPTIONS}),
+                store=options["store"],
+                store_options=_named(
+                    {
+                        **(options["store_options"] or {}),
+                        **{key: options[key] for key in STORE_OPTIONS if options[key] is not None},
+                    }
+                ),
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
@@ -113,6 +131,8 @@ class Command(BaseCommand):
                 owner = f"{profile.namespace.slug}/" if profile.namespace else ""
                 sizes = f"{profile.chunk_size}/{profile.chunk_overlap}"
                 vectors = f"{profile.dimensions} {profile.ann_method}"
+                if profile.is_stored_outside:
+                    vectors += f" in {profile.store}"
                 if note := remark(profile.ann_method):
                     vectors += f" ({note})"
                 header = "\twith headers" if profile.contextual_header else ""

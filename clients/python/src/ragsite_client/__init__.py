@@ -35,6 +35,7 @@ from .models import (
 )
 from .options import NewFact, NewTurn
 from .streams import AnswerStream, AsyncAnswerStream
+from .webhooks import InvalidSignature, verify_webhook
 
 __all__ = [
     "Answer",
@@ -57,6 +58,7 @@ __all__ = [
     "Hit",
     "IngestAnswer",
     "InvalidRequest",
+    "InvalidSignature",
     "Job",
     "NewFact",
     "NewTurn",
@@ -75,4 +77,5 @@ __all__ = [
     "Turn",
     "Unavailable",
     "UnexpectedResponse",
+    "verify_webhook",
 ]

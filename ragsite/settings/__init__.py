@@ -21,7 +21,6 @@ from ragsite.settings import (
     logs,
     observability,
     outbound,
-    query_log,
     rerank,
     security,
     storage,
@@ -282,7 +281,7 @@ SEARCH = {
 STORES, STORE_SEARCH = stores.stores(env), stores.searching(env)  # docs/stores.md
 # Days that questions are kept for curating golden sets (retrieval/query_log.py); 0: none are.
 QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
-QUERY_LOG_PRIVACY = query_log.privacy(env)
+QUERY_LOG_PRIVACY = logs.query_log_privacy(env)
 
 
 # -- language models, answers, chunking by a model (docs/language-models.md) -----------

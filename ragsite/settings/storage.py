@@ -12,7 +12,7 @@ BUCKET = "documents.intake.object_storage.OriginalsBucket"
 
 UPLOAD_HANDLERS = [
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
-    "ragsite.web.uploads.TidyUploadHandler",
+    "ragsite.web.parsing.TidyUploadHandler",
 ]
 
 

@@ -1,7 +1,8 @@
-"""JSON request bodies."""
+"""What clients send: bodies of JSON, and files on their way in."""
 
 from typing import Any
 
+from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
 
@@ -14,3 +15,14 @@ class ShallowJSONParser(JSONParser):
             return super().parse(*args, **kwargs)
         except RecursionError:
             raise ParseError("The body is nested too deeply.") from None
+
+
+class TidyUploadHandler(TemporaryFileUploadHandler):
+    """Leaves no file behind when the disk is full: Django only closes those that are complete."""
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
+        try:
+            super().receive_data_chunk(raw_data, start)
+        except OSError:
+            self.file.close()
+            raise

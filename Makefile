@@ -3,7 +3,7 @@
 .PHONY: help run install client test-clients test test-browser test-offline faults test-hostile test-small-model lint format \
         schema clean python-ok bench bench-answer bench-answers bench-expansion bench-chunking bench-conversations \
         bench-embedding bench-extractive bench-files bench-filings bench-ingest \
-        bench-quality bench-query bench-reindex bench-rendered fuzz fuzz-api lock audit sbom
+        bench-quality bench-query bench-reindex bench-rendered bench-scale bench-throughput load soak fuzz fuzz-api lock audit sbom
 
 PYTHON ?= python3
 VENV   := .venv
@@ -120,6 +120,18 @@ bench: $(VENV)/.bench $(PEERS)/.installed ## Beside the field: DATA=folder of BE
 
 bench-query: $(VENV)/.bench ## A query's speed against its floor: DATA=passages.jsonl.gz, ROWS=97768
 	$(BIN)/python -m evaluation.benchmarks.search.query --data "$(DATA)" --rows $(or $(ROWS),97768)
+
+bench-throughput: $(VENV)/.base ## Answers a second and CPU per question, to the floor: DATA=folder of BEIR sets, SET=scifact
+	$(BIN)/python -m evaluation.benchmarks.load.throughput --data "$(DATA)" --set $(or $(SET),scifact) $(ARGS)
+
+bench-scale: $(VENV)/.bench ## What 10k, 100k, 1M chunks cost, by index and engine: SIZES="10000 100000", ARGS="--write"
+	$(BIN)/python -m evaluation.benchmarks.scale.growth --sizes $(or $(SIZES),10000 100000) $(ARGS)
+
+load: $(VENV)/.base ## 20 namespaces under many clients: latency, recall, memory, fairness: CHUNKS=100000
+	$(BIN)/python -m evaluation.benchmarks.load.load --chunks $(or $(CHUNKS),100000) $(ARGS)
+
+soak: $(VENV)/.base ## Steady use for MINUTES=30: memory, handles, connections, tables and indexes stay flat
+	$(BIN)/python -m evaluation.benchmarks.load.soak --minutes $(or $(MINUTES),30) $(ARGS)
 
 bench-reindex: $(VENV)/.base ## Another profile built under querying clients and kills: CHUNKS=20000, FROM=hashing, EMBEDDER=other
 	$(BIN)/python -m evaluation.benchmarks.ingest.reindex --chunks $(or $(CHUNKS),20000) --from $(or $(FROM),hashing) --embedder $(or $(EMBEDDER),other)

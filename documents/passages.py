@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal
 
 BlockKind = Literal["heading", "text", "list", "code", "table"]
@@ -70,10 +71,15 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class RowFact:
-    """The statement of one table cell. extracted.text[start:end] is its row."""
+    """What a table's cell says, or a row of statements. extracted.text[start:end] is its row."""
 
     subject: str
     predicate: str
     object: str
     start: int
     end: int
+    certainty: float = 1.0
+    user: str = ""
+    tags: tuple[str, ...] = ()
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None

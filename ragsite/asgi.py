@@ -19,14 +19,14 @@ from ragsite.web.sockets import SocketRoutes  # noqa: E402
 from ragsite.web.threads import RequestThreads  # noqa: E402
 from retrieval.api.answers.socket import PATH as ANSWER_SOCKET  # noqa: E402
 from retrieval.api.answers.socket import AnswerSocket  # noqa: E402
-from retrieval.mcp.http_door import PATH as MCP  # noqa: E402
+from retrieval.mcp.http_door import PATHS as MCP  # noqa: E402
 from retrieval.mcp.http_door import McpDoor  # noqa: E402
 
 require_fit_for_production()
 threads = RequestThreads()
 mcp = McpDoor(threads=threads)
 sockets = {ANSWER_SOCKET: AnswerSocket(threads=threads)}
-routes = PathRoutes(OneThreadHandler(threads=threads), paths={MCP: mcp})
+routes = PathRoutes(OneThreadHandler(threads=threads), paths=dict.fromkeys(MCP, mcp))
 routes_and_sockets = SocketRoutes(routes, sockets=sockets)
 application = Lifespan(guarded(routes_and_sockets, threads=threads), during=mcp.running)
 warm_embedder()

@@ -20,10 +20,15 @@ from ragsite.web.threads import release_connections
 
 from . import reranking
 from .cache.results import CacheState, search_cached
-from .candidates.legs import FoundCandidates, find_candidates, start_legs
+from .candidates.legs import (
+    FoundCandidates,
+    database_settings,
+    find_candidates,
+    start_legs,
+)
 from .candidates.scoring import matches
 from .context import selection
-from .context.assembly import CountTokens, assemble
+from .context.assembly import CountTokens, assemble, remembered
 from .context.diagnostics import diagnostics_of, explain
 from .context.highlights import highlighted
 from .context.hits import read
@@ -39,7 +44,7 @@ from .ranking.vectors import Vector, vectors_of
 from .requests import Candidate, Hit, SearchRequest, SearchResult, TermMatch
 from .rerankers.base import RerankPassage
 from .reranking import ChosenReranker, Reranked
-from .search_context import SearchContext, read_index
+from .search_context import REVISION, SearchContext, read_index
 from .timing import Clock
 
 logger = logging.getLogger(__name__)
@@ -81,7 +86,9 @@ def search(namespace_id: uuid.UUID, request: SearchRequest) -> SearchResult:
         query = parse_query(prepare(request.query))
         reranker = _choose_reranker(query, request)
         (result, cache), fallback = replica.read(
-            partial(_cached_or_searched, namespace_id, query, request, reranker, clock)
+            partial(_cached_or_searched, namespace_id, query, request, reranker, clock),
+            namespace_id=namespace_id,
+            version=REVISION,
         )
         uncached = "uncached: cache_unavailable" if cache == "down" else ""
         fallbacks = (*result.diagnostics.fallbacks, *filter(None, [fallback, uncached]))
@@ -166,7 +173,7 @@ def _search_until_current(context: SearchContext) -> SearchResult:
 
 def _search_once(context: SearchContext, *, is_last_try: bool = False) -> SearchResult:
     started = start_legs(context)
-    with namespace(context.namespace_id):
+    with namespace(context.namespace_id, database_settings(context)):
         found = find_candidates(context, started)
         if not found.is_current and not is_last_try:
             raise _Outdated
@@ -309,7 +316,7 @@ def _assemble(
 def _token_counter(profile: IndexProfile) -> CountTokens:
     """The model's tokenizer, or a conservative estimate if the embedder is broken."""
     try:
-        return profiles.embedder_of(profile).count_tokens
+        return remembered(profiles.embedder_of(profile).count_tokens)
     except IngestError:
         return _guess_tokens
 

@@ -15,12 +15,16 @@ from .requests import SearchRequest
 from .reranking import ChosenReranker
 from .timing import Clock
 
+# Whatever changes what a search finds or shows raises it.
+REVISION = "SELECT revision FROM documents_namespace WHERE id = %(namespace)s"
+
 # A row's position and the transaction that wrote it: they change whenever the row does.
 _INDEX = """
     SELECT namespace.revision, namespace.chunk_count, namespace.language, profile.id,
            profile.ctid::text || profile.xmin::text,
            EXISTS (SELECT FROM documents_conversation conversation
-                   WHERE conversation.namespace_id = namespace.id)
+                   WHERE conversation.namespace_id = namespace.id),
+           (SELECT reltuples FROM pg_class WHERE oid = 'documents_chunk'::regclass)
     FROM documents_namespace namespace
     JOIN documents_indexprofile profile ON profile.id = namespace.active_profile_id
     WHERE namespace.id = %(namespace)s
@@ -37,6 +41,7 @@ class SearchedIndex:
     language: str
     profile: IndexProfile
     has_conversations: bool = False
+    table_rows: int = 0  # chunks of all namespaces, as far as PostgreSQL knows; 0: not asked
 
     @classmethod
     def of(cls, tenant: Namespace) -> Self:
@@ -83,9 +88,11 @@ class SearchContext:
 def read_index(namespace_id: uuid.UUID) -> SearchedIndex:
     """Hand-written SQL: Django takes longer to build this statement than PostgreSQL to run it."""
     found = query_in_namespace(namespace_id, _INDEX, {"namespace": namespace_id})
-    (revision, chunk_count, language, profile_id, written, has_conversations) = found[0]
+    revision, chunk_count, language, profile_id, written, has_conversations, rows = found[0]
     profile = _profile(namespace_id, profile_id, written)
-    return SearchedIndex(namespace_id, revision, chunk_count, language, profile, has_conversations)
+    return SearchedIndex(
+        namespace_id, revision, chunk_count, language, profile, has_conversations, int(rows)
+    )
 
 
 @lru_cache(maxsize=4096)  # one per namespace

@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
@@ -35,7 +35,7 @@ def choices(request: HttpRequest) -> NamespaceChoice:
 def choose_namespace(request: HttpRequest) -> HttpResponse:
     """POST namespace=<id or empty>: what the lists show from now on. "All" is recorded."""
     if request.method != "POST":
-        return HttpResponseNotAllowed(["POST"])
+        return HttpResponseRedirect(reverse("admin:index"))  # after signing in again
     chosen = _chosen(request)
     if chosen is not None:
         request.session[SESSION_KEY] = str(chosen.pk)

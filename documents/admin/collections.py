@@ -20,6 +20,7 @@ class CollectionAdmin(ReadOnlyAdmin):
     list_filter = ("namespace",)
     list_select_related = ("namespace",)
     search_fields = ("name", "=id")
+    search_help_text = "Name or exact id"
     readonly_fields = ("members",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
@@ -45,6 +46,7 @@ class CollectionDocumentAdmin(ReadOnlyAdmin):
     list_display = ("document", "collection", "attributes", "created_at")
     list_select_related = ("document", "collection")
     search_fields = ("=document__id", "=collection__id")
+    search_help_text = "Exact id of a document or collection"
 
     def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
         return lookup == "collection__id__exact" or super().lookup_allowed(lookup, value, request)

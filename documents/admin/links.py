@@ -4,13 +4,15 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from documents.accounts import links
 from documents.models import Namespace, NamespaceLink
 from ragsite.platform.wording import plural
+from ragsite.web.markup import badge
 
 from .audited import Audited
 from .confirmation import confirm_first
@@ -38,20 +40,35 @@ class NamespaceLinkForm(forms.ModelForm):
 class NamespaceLinkAdmin(Audited, admin.ModelAdmin):
     audits_additions = False  # links.create does
     form = NamespaceLinkForm
-    list_display = ("shown", "namespace", "name", "state", "last_used_at", "expires_at")
+    list_display = ("shown", "namespace", "name", "shown_state", "last_used_at", "expires_at")
     list_filter = ("namespace",)
     list_select_related = ("namespace",)
     search_fields = ("name", "prefix")
-    readonly_fields = ("shown", "state", "created_at", "revoked_at", "last_used_at")
+    search_help_text = "Name, or the beginning of a link"
+    readonly_fields = ("shown", "shown_state", "created_at", "revoked_at", "last_used_at")
     actions = ("revoke",)
+    change_form_template = "admin/namespaces/key.html"
+
+    class Media:
+        js = ("admin_kit/copy.js",)
 
     @admin.display(description="link")
     def shown(self, link: NamespaceLink) -> str:
         return f"/s/{link.prefix}_…"
 
+    @admin.display(description="state")
+    def shown_state(self, link: NamespaceLink) -> SafeString:
+        return badge(link.state)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        context["may_operate"] = self.has_operate_permission(request)
+        return super().render_change_form(request, context, *args, **kwargs)
+
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         own = NamespaceLinkForm.Meta.fields
-        return own if obj is None else ("shown", "state", *own, *self.readonly_fields[2:])
+        return own if obj is None else ("shown", "shown_state", *own, *self.readonly_fields[2:])
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # what visitors were given does not change; revoke it and make another
@@ -72,7 +89,8 @@ class NamespaceLinkAdmin(Audited, admin.ModelAdmin):
             address = request.build_absolute_uri(address)
         sentence = (
             "Copy the address now, it cannot be shown again. Whoever has it can ask this "
-            "namespace: <code>{}</code>"
+            'namespace: <code id="new-link">{}</code> '
+            '<button type="button" class="copy" data-copy="new-link">Copy</button>'
         )
         messages.warning(request, format_html(sentence, address))
 

@@ -4,12 +4,16 @@ times; names of filters, and of fields that have no visible label."""
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin
-from django.contrib.admin.widgets import AdminSplitDateTime
+from django.contrib.admin.utils import unquote
+from django.contrib.admin.widgets import AdminSplitDateTime, RelatedFieldWidgetWrapper
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import DateTimeField, Model
-from django.http import HttpRequest, HttpResponse
+from django.db.models import DateTimeField, ForeignKey, Model
+from django.forms.formsets import DELETION_FIELD_NAME
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.text import capfirst
 
 from ragsite.web.markup import when
@@ -51,10 +55,26 @@ class Titled:
         context = {"title": capfirst(self.opts.verbose_name), **(extra_context or {})}
         return super().change_view(request, object_id, form_url, context)  # type: ignore[misc]
 
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: Any = None
+    ) -> HttpResponse:
+        """What the audit log has of this row; Django's own history knows the admin's part only."""
+        if not request.user.has_perm("documents.view_auditevent"):
+            return super().history_view(request, object_id, extra_context)  # type: ignore[misc]
+        if self.get_object(request, unquote(object_id)) is None:  # type: ignore[attr-defined]
+            raise Http404
+        listed = reverse("admin:documents_auditevent_changelist")
+        asked = urlencode({"target_id__exact": unquote(object_id)})
+        return HttpResponseRedirect(f"{listed}?{asked}")
+
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """A moment has two inputs, and Django labels neither."""
+        """A moment has two inputs, and Django labels neither. Choices are plain selects."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)  # type: ignore[misc]
-        if field is not None and isinstance(field.widget, AdminSplitDateTime):
+        if field is None:
+            return None
+        if isinstance(db_field, ForeignKey) and isinstance(field.widget, RelatedFieldWidgetWrapper):
+            field.widget = field.widget.widget  # without buttons that open other forms in windows
+        if isinstance(field.widget, AdminSplitDateTime):
             for part, name in zip(field.widget.widgets, ("date", "time"), strict=True):
                 part.attrs["aria-label"] = f"{capfirst(db_field.verbose_name)}, {name}"
         return field
@@ -86,3 +106,15 @@ class NamedCells:
         if field is not None:
             field.widget.attrs.setdefault("aria-label", capfirst(db_field.verbose_name))
         return field
+
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        """The box that deletes a row is named, too."""
+        formset: Any = super().get_formset(request, obj, **kwargs)  # type: ignore[misc]
+
+        class Named(formset):
+            def add_fields(self, form: Any, index: int | None) -> None:
+                super().add_fields(form, index)
+                if box := form.fields.get(DELETION_FIELD_NAME):
+                    box.widget.attrs["aria-label"] = "Delete this row"
+
+        return Named

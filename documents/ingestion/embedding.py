@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from typing import Any
 
 from django.db import connection
 
@@ -123,7 +124,7 @@ def _store_ahead(
 ) -> None:
     """Inside namespace()."""
     digests, documents, vectors = map(list, zip(*rows, strict=True))
-    parameters = {
+    parameters: dict[str, Any] = {
         "namespace": namespace_id,
         "model": embedder.identity,
         "digests": digests,

@@ -20,20 +20,25 @@ from .row_facts import row_facts
 
 INSERT_BATCH = 5000
 ORDINAL_BITS = 32
+NAMED_ROWS = 10  # in a warning
 MAX_SEARCHED = 10_000  # characters of a cell
 NumberedFact = tuple[uuid.UUID, RowFact]
 # Not bulk_create, which spends most of its time building a statement of 1000 rows.
 INSERT = """
 INSERT INTO documents_fact (namespace_id, document_id, version_id, source, source_uri,
-                            last_verified_at, certainty, tags,
+                            last_verified_at, certainty, tags, whose, valid_from, valid_to,
                             id, subject, predicate, object, start, "end",
                             subject_key, predicate_key, object_key, words)
-SELECT %s, %s, %s, %s, %s, %s, 1.0, '{}', row.id, row.subject, row.predicate, to_jsonb(row.object),
+SELECT %s, %s, %s, %s, %s, %s, row.certainty, string_to_array(row.tags, ';'), row.whose,
+       row.valid_from, row.valid_to,
+       row.id, row.subject, row.predicate, to_jsonb(row.object),
        row.start, row."end", row.subject_key, row.predicate_key, row.object_key,
        to_tsvector('simple', row.words) || to_tsvector(%s::regconfig, row.words)
 FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::int[], %s::int[],
+            %s::float8[], %s::text[], %s::text[], %s::timestamptz[], %s::timestamptz[],
             %s::text[], %s::text[], %s::text[], %s::text[])
      AS row (id, subject, predicate, object, start, "end",
+             certainty, tags, whose, valid_from, valid_to,
              subject_key, predicate_key, object_key, words)
 """
 
@@ -45,13 +50,28 @@ def record_rows(
     if not (document.given.get("rows_as_facts") and format_of(version.media_type).has_rows):
         return ()
     limit = settings.FACTS_PER_DOCUMENT
-    found = row_facts(extracted, title=document.title)
+    unread: list[int] = []
+    found = row_facts(extracted, title=document.title, unread=unread)
     numbered = zip(_ids(version), islice(found, limit), strict=False)
     while batch := list(islice(numbered, INSERT_BATCH)):
         _insert(document, version, batch)
-    if next(found, None) is None:
-        return ()
-    return (f"The rows hold more than {limit:,} facts; only the first {limit:,} were kept.",)
+    warnings = []
+    if next(found, None) is not None:
+        warnings.append(
+            f"The rows hold more than {limit:,} facts; only the first {limit:,} were kept."
+        )
+    if unread:
+        warnings.append(_of_unread(unread))
+    return tuple(warnings)
+
+
+def _of_unread(rows: Sequence[int]) -> str:
+    shown = ", ".join(map(str, rows[:NAMED_ROWS]))
+    more = f" and {len(rows) - NAMED_ROWS:,} more" if len(rows) > NAMED_ROWS else ""
+    return (
+        "No fact was made of rows whose certainty (0 to 1), valid_from or valid_to (ISO 8601) "
+        f"cannot be read, or whose cells are too long: {shown}{more}."
+    )
 
 
 def _ids(version: DocumentVersion) -> Iterator[uuid.UUID]:
@@ -86,6 +106,11 @@ def _row(id_: uuid.UUID, fact: RowFact, naming: Naming) -> tuple[Any, ...]:
         fact.object,
         fact.start,
         fact.end,
+        fact.certainty,
+        ";".join(fact.tags),  # which none of them holds
+        fact.user,
+        fact.valid_from,
+        fact.valid_to,
         naming.subject(fact.subject),
         naming.predicate(fact.predicate),
         naming.object(fact.object),

@@ -7,6 +7,8 @@ from itertools import groupby
 from documents.extractors.data.tables import cells_of
 from documents.passages import MAX_FACT_NAME, Block, Extracted, RowFact
 
+from .row_statements import StatementColumns, UnreadableRow, row_statement, statement_columns
+
 MAX_PLACE_CHARACTERS = 450  # before "row N"
 KEY_COLUMNS = 10  # only the first columns can be the key
 
@@ -19,13 +21,21 @@ class TableRow:
     cells: tuple[str, ...]
 
 
-def row_facts(extracted: Extracted, *, title: str) -> Iterator[RowFact]:
+def row_facts(
+    extracted: Extracted, *, title: str, unread: list[int] | None = None
+) -> Iterator[RowFact]:
     """Yield the facts in row order. Only for files that are tables as a whole: every table block is
-    a header, a rule and rows, as `write_table` writes them."""
+    a header, a rule and rows, as `write_table` writes them. `unread` gets the numbers of rows of
+    statements that cannot be read."""
     tables = groupby(extracted.blocks, key=lambda block: _header(extracted.text, block))
     for header, blocks in tables:
         if header:
-            yield from _facts_of(extracted.text, header, list(blocks), title)
+            table = list(blocks)
+            columns = statement_columns(cells_of(header))
+            if columns is None:
+                yield from _facts_of(extracted.text, header, table, title)
+            else:
+                yield from _statements_of(extracted.text, columns, table, unread)
 
 
 def _header(text: str, block: Block) -> str:
@@ -46,6 +56,20 @@ def _facts_of(text: str, header: str, table: Sequence[Block], title: str) -> Ite
         for column, (name, cell) in enumerate(zip(names, row.cells, strict=True)):
             if cell and column != key:
                 yield RowFact(subject, name, cell, row.start, row.end)
+
+
+def _statements_of(
+    text: str, columns: StatementColumns, table: Sequence[Block], unread: list[int] | None
+) -> Iterator[RowFact]:
+    for row in _rows(text, table):
+        try:
+            stated = row_statement(columns, row.cells, start=row.start, end=row.end)
+        except UnreadableRow:
+            if unread is not None:
+                unread.append(row.number)
+            continue
+        if stated is not None:
+            yield stated
 
 
 def _key_column(text: str, table: Sequence[Block], *, columns: int) -> int | None:

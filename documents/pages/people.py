@@ -10,8 +10,15 @@ from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
-from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, JsonResponse
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseRedirect,
+    JsonResponse,
+)
 from django.urls import reverse
 from rest_framework.exceptions import MethodNotAllowed, ParseError
 
@@ -22,6 +29,9 @@ from ragsite.database.tenancy import operator
 from ragsite.platform.errors import ApiError, exception_handler
 
 View = Callable[..., HttpResponseBase]
+
+LAST_NAMESPACE = "last_namespace"  # a cookie with its slug
+REMEMBERED_SECONDS = 365 * 86_400
 
 
 def signed_in(request: HttpRequest) -> AbstractBaseUser | None:
@@ -52,10 +62,24 @@ def find_namespace(user: AbstractBaseUser, slug: Any) -> Namespace:
 
 
 def chosen_namespace(request: HttpRequest, namespaces: list[Namespace]) -> Namespace | None:
-    """Return the one that the address names, else the first."""
-    wanted = request.GET.get("namespace", "")
+    """Return the one that the address names, else the one that was chosen last, else the first."""
+    wanted = request.GET.get("namespace") or request.COOKIES.get(LAST_NAMESPACE, "")
     first = namespaces[0] if namespaces else None
     return next((each for each in namespaces if each.slug == wanted), first)
+
+
+def remember(response: HttpResponse, chosen: Namespace | None) -> HttpResponse:
+    """The pages open with this namespace next time."""
+    if chosen is not None:
+        response.set_cookie(
+            LAST_NAMESPACE,
+            chosen.slug,
+            max_age=REMEMBERED_SECONDS,
+            secure=settings.SESSION_COOKIE_SECURE,
+            httponly=True,
+            samesite="Lax",
+        )
+    return response
 
 
 def page_view(view: View) -> View:

@@ -54,6 +54,7 @@ class FeedbackAdmin(ChoosesSet, ReadOnlyAdmin):
     list_filter = (UsefulFilter, SelectionFilter, "namespace")
     list_select_related = ("namespace",)
     search_fields = ("query", "comment")
+    search_help_text = "Words of a question or comment"
     date_hierarchy = "created_at"
     row_noun = "rating"
     when_empty = "Ratings that people give to answers, and that clients send, appear here."
@@ -75,7 +76,7 @@ class FeedbackAdmin(ChoosesSet, ReadOnlyAdmin):
         """How many passages, and their sources as far as the documents still exist."""
         if not feedback.selected_chunk_ids:
             return ""
-        sources = dict.fromkeys(chosen.document.source_uri for chosen in feedback.selected.all())
+        sources = dict.fromkeys(str(chosen.document) for chosen in feedback.selected.all())
         return f"{len(feedback.selected_chunk_ids)}: {', '.join(sources) or 'deleted'}"
 
     @admin.display(description="given", ordering="created_at")

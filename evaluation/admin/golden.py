@@ -64,6 +64,7 @@ class GoldenSetAdmin(Audited, admin.ModelAdmin):
     list_filter = ("namespace",)
     list_select_related = ("namespace",)
     search_fields = ("name", "description")
+    search_help_text = "Name or description"
     when_empty = (
         "A golden set holds questions with judged passages; runs measure how well they are found."
     )
@@ -169,7 +170,7 @@ class JudgementForm(forms.ModelForm):
     class Meta:
         model = Judgement
         fields = ("document", "quote", "grade", "part", "is_hard_negative")
-        widgets = {"quote": forms.Textarea(attrs={"rows": 2, "cols": 60})}
+        widgets = {"quote": forms.Textarea(attrs={"rows": 2, "cols": 44})}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -237,6 +238,7 @@ class GoldenQueryAdmin(Audited, admin.ModelAdmin):
     list_filter = ("golden_set", "namespace")
     list_select_related = ("golden_set", "namespace")
     search_fields = ("text", "notes")
+    search_help_text = "Words of a query or its notes"
     fields = ("golden_set", "text", "filters", "tags", "notes", "judge")
     readonly_fields = ("golden_set", "judge")
     inlines = (JudgementInline,)

@@ -45,6 +45,7 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
     list_filter = ("golden_set", "state", "namespace")
     list_select_related = ("golden_set",)
     search_fields = ("label", "=id", "golden_set__name")
+    search_help_text = "Label, golden set or exact id"
     actions = ("compare_two", "cancel")
     row_noun = "run"
     when_empty = "Choose a golden set, then “Start a run”."
@@ -67,7 +68,7 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
         if not run.queries_total:
             return "waiting for a worker" if run.state == run.State.QUEUED else "–"
         if run.state == run.State.SUCCEEDED:
-            return plural(run.queries_done, "query")
+            return f"{run.queries_done:,}"
         return progress_bar(run.queries_done, run.queries_total)
 
     @admin.display(description="nDCG@10")

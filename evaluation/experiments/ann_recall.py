@@ -15,8 +15,8 @@ from evaluation.measures.metrics import percentiles
 from evaluation.models import GoldenQuery
 from ragsite.database.tenancy import current_connection, namespace
 from retrieval.candidates import dense
-from retrieval.candidates.scope import SearchScope, passing
-from retrieval.search_context import SearchedIndex
+from retrieval.candidates.scope import SearchScope, passing, whole
+from retrieval.search_context import read_index
 
 MIN_GOLDEN_QUERIES = 20  # with fewer golden queries, the vectors of chunks are used instead
 EVERYTHING = 10**12  # rows; more than any namespace has, so that all are scanned
@@ -96,10 +96,10 @@ def _measured(
     always_index: bool,
 ) -> AnnRecall:
     rule = 0 if always_index else settings.SEARCH["exact_scan_rows"]
-    scope = SearchScope(chunks=tenant.chunk_count)
+    scope = whole(read_index(tenant.pk), few=rule)
     if share < 1:
         with namespace(tenant.pk):
-            scope = passing(CONDITION, {"share": share}, SearchedIndex.of(tenant), few=rule)
+            scope = passing(CONDITION, {"share": share}, read_index(tenant.pk), few=rule)
     plans: Counter[str] = Counter()
     recalls, times, exact_times = [], [], []
     for vector in vectors:

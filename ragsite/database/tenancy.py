@@ -4,21 +4,26 @@ Every tenant table is under forced row-level security. As the application role a
 sees nothing until `namespace()` sets the tenant, which is reset when the transaction ends.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any, cast
 from uuid import UUID
 
-from django.conf import settings
+from django.conf import settings as configured
 from django.db import connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from ragsite.postgres.base import DatabaseWrapper
 
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
+
 _namespace: ContextVar[UUID | None] = ContextVar("namespace", default=None)
 _operator: ContextVar[bool] = ContextVar("operator", default=False)
 _alias: ContextVar[str] = ContextVar("alias", default="default")
+# Settings of the current transaction, beside the tenant.
+_settings: ContextVar[Mapping[str, str]] = ContextVar("settings", default=NO_SETTINGS)
 
 # The inner query depends on the outer one, and OFFSET 0 keeps the planner from merging them, so the
 # tenant is set before anything is read. Otherwise no row would be visible.
@@ -32,38 +37,66 @@ _SET_TENANT_FIRST = """
 
 
 @contextmanager
-def namespace(namespace_id: UUID) -> Iterator[None]:
+def namespace(namespace_id: UUID, settings: Mapping[str, str] = NO_SETTINGS) -> Iterator[None]:
     """A transaction of the application role that sees this namespace and no other.
 
     Keep it short: call models and providers between two of these, never inside one. A streaming
     response runs after the view's transaction has ended, so each of its steps opens its own.
+    `settings` of PostgreSQL are made in the same round trip; the code inside may also make its own
+    (`set_locally`).
     """
     nested = current_connection().in_atomic_block
     outer = _namespace.get()
     if nested and outer not in (None, namespace_id):
         raise RuntimeError("A transaction cannot switch from one namespace to another.")
     tenant, role = _namespace.set(namespace_id), _operator.set(False)
+    made = _settings.set({**_settings.get(), **settings} if nested else settings)
     try:
         with transaction.atomic(using=_alias.get()):
-            _set_tenant(str(namespace_id))
+            wanted = {**_tenant(str(namespace_id)), **settings}
+            if nested:
+                _set(wanted)
+            else:
+                cast(DatabaseWrapper, current_connection()).begin(_set_config(wanted))
             yield
             if nested and outer is None:
                 # SET LOCAL lasts until the outer transaction ends, so reset it here.
-                _set_tenant("")
+                _set(_tenant(""))
     finally:
         _namespace.reset(tenant)
         _operator.reset(role)
+        _settings.reset(made)
 
 
-def _set_tenant(value: str) -> None:
+def set_locally(wanted: Mapping[str, str]) -> None:
+    """Make settings of PostgreSQL until the transaction ends, unless namespace() has made them."""
+    made = _settings.get()
+    missing = {name: value for name, value in wanted.items() if made.get(name) != value}
+    if missing:
+        _set(missing)
+
+
+def _tenant(value: str) -> dict[str, str]:
+    return {"ragsite.namespace": value, **configured.TRANSACTION_TIMEOUTS}
+
+
+def _set(wanted: Mapping[str, str]) -> None:
     with current_connection().cursor() as cursor:
-        # The third argument makes it SET LOCAL. A session-wide setting would leak to whoever
-        # gets this connection next.
-        wanted = {"ragsite.namespace": value, **settings.TRANSACTION_TIMEOUTS}
-        cursor.execute(
-            "SELECT " + ", ".join(["set_config(%s, %s, true)"] * len(wanted)),
-            [part for pair in wanted.items() for part in pair],
-        )
+        cursor.execute(_set_config(wanted))
+
+
+def _set_config(wanted: Mapping[str, str]) -> str:
+    """The third argument makes it SET LOCAL. A session-wide setting would leak to whoever gets
+    this connection next. Values are ours: an id, and settings of the operator."""
+    return "SELECT " + ", ".join(
+        f"set_config({_quoted(name)}, {_quoted(value)}, true)" for name, value in wanted.items()
+    )
+
+
+def _quoted(text: str) -> str:
+    if "\\" in text or "%" in text or "\0" in text:
+        raise ValueError("A setting's value has a character that would have to be escaped.")
+    return "'" + text.replace("'", "''") + "'"
 
 
 def current_connection() -> BaseDatabaseWrapper:
@@ -79,6 +112,14 @@ def id_array(ids: Iterable[UUID]) -> str:
 def query_prepared(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Run a prepared statement, for lookups by key whose plan does not change; return its rows."""
     with cast(DatabaseWrapper, current_connection()).prepared_cursor() as cursor:
+        cursor.execute(statement, parameters)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
+
+
+def query_planned(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Run a statement whose plan depends on its parameters; return its rows, read as binary."""
+    with cast(DatabaseWrapper, current_connection()).binary_cursor() as cursor:
         cursor.execute(statement, parameters)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows

@@ -8,7 +8,8 @@ from django.conf import settings
 from django.db.backends.postgresql import base, operations
 from django.db.backends.utils import CursorWrapper
 from django.db.utils import OperationalError
-from psycopg.pq import Format
+from psycopg import errors
+from psycopg.pq import ExecStatus, Format
 
 from ragsite.postgres.embedded import EmbeddedServerError
 
@@ -17,6 +18,14 @@ class DatabaseOperations(operations.DatabaseOperations):
     def last_executed_query(self, cursor: Any, sql: str, params: Any) -> str:
         """Return the SQL as written for prepared statements, of which only the name is sent."""
         return super().last_executed_query(cursor, sql, params) or sql
+
+
+ServerBindingCursor: Any = base.ServerBindingCursor
+
+
+class _UnpreparedCursor(ServerBindingCursor):
+    def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
+        return super().execute(query, params, **{**options, "prepare": False})
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -42,6 +51,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _has_idle_connection(self) -> bool:
         return self.pool is not None and self.pool.get_stats()["pool_available"] > 0
 
+    def begin(self, statement: str) -> None:
+        """Begin the transaction that Django has opened, with its first statement, in one round
+        trip: psycopg would send BEGIN by itself before that."""
+        self.close_if_health_check_failed()
+        self.ensure_connection()
+        with self.wrap_database_errors:
+            result = self.connection.pgconn.exec_(f"BEGIN; {statement}".encode())
+            if result.status != ExecStatus.TUPLES_OK:
+                raise errors.error_from_result(result, encoding="utf-8")
+
     def prepared_cursor(self) -> CursorWrapper:
         """Return a cursor whose statements the server prepares, so that they are planned once.
 
@@ -49,10 +68,21 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """
         self.close_if_health_check_failed()
         self.ensure_connection()
-        server_binding: Any = base.ServerBindingCursor
         with self.wrap_database_errors:
-            cursor = server_binding(self.connection)
-            cursor.format = Format.BINARY  # so that ids and vectors need not be read as text
+            cursor = ServerBindingCursor(self.connection)
+        return self._binary(cursor)
+
+    def binary_cursor(self) -> CursorWrapper:
+        """Return a cursor whose statements are planned for their parameters, like others, but whose
+        results need not be read as text: for ids and vectors."""
+        self.close_if_health_check_failed()
+        self.ensure_connection()
+        with self.wrap_database_errors:
+            cursor = _UnpreparedCursor(self.connection)
+        return self._binary(cursor)
+
+    def _binary(self, cursor: Any) -> CursorWrapper:
+        cursor.format = Format.BINARY
         return self.make_debug_cursor(cursor) if self.queries_logged else self.make_cursor(cursor)
 
 

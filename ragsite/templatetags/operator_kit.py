@@ -4,9 +4,13 @@ Thin wrappers of ragsite/platform/wording.py and ragsite/web/markup.py. A ModelA
 `row_noun`: what one row is called, where the model's own name says it badly ("3 query log").
 """
 
+import json
 from typing import Any
 
 from django import template
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import DateTimeField, JSONField
+from django.utils.html import format_html
 
 from ragsite.platform import wording
 from ragsite.web import markup
@@ -61,6 +65,31 @@ def counted(changelist: Any) -> str:
     noun = row_noun(changelist) if count == 1 else row_nouns(changelist)
     more = "+" if getattr(changelist.paginator, "is_bounded", False) else ""
     return f"{count:,}{more} {noun}"
+
+
+@register.simple_tag
+def current_page(groups: Any, path: str) -> str:
+    """The address in the menu that `path` is at or below; the longest, where there are several."""
+    pages = [item.get("admin_url") or "" for group in groups for item in group["models"]]
+    return max((page for page in pages if page and path.startswith(page)), key=len, default="")
+
+
+@register.filter
+def readable(field: Any) -> Any:
+    """A read-only field of a form: moments are relative, and JSON is laid out."""
+    name = field.field["field"]
+    instance = field.form.instance
+    try:
+        model_field = instance._meta.get_field(name) if isinstance(name, str) else None
+    except FieldDoesNotExist:
+        return field.contents()
+    value = getattr(instance, name) if model_field else None
+    if isinstance(model_field, DateTimeField):
+        return markup.when(value)
+    if isinstance(model_field, JSONField) and value:
+        laid_out = json.dumps(value, indent=2, ensure_ascii=False, default=str)
+        return format_html("<pre>{}</pre>", laid_out)
+    return field.contents()
 
 
 @register.filter

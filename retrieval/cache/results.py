@@ -27,7 +27,7 @@ from .store import MISSING, ByIdentity, CacheStore
 T = TypeVar("T")
 CacheState = Literal["hit", "miss", "down"]  # "down": computed, because the cache does not respond
 
-VERSION = 3  # increase when ranking changes, so that the same request gets a new result
+VERSION = 4  # increase when ranking changes, so that the same request gets a new result
 WAIT_SECONDS = 10.0  # for a computation in progress elsewhere, before starting one here
 FIRST_POLL, LAST_POLL = 0.01, 0.2  # seconds, while another process computes
 

@@ -8,7 +8,7 @@ from typing import Any
 from documents.ingestion.embedding import as_text
 from documents.models import IndexProfile
 from documents.profiles import ann_methods
-from ragsite.database.tenancy import current_connection
+from ragsite.database.tenancy import query_planned, set_locally
 from retrieval.requests import Candidate
 
 from .lexical import LexicalQuery
@@ -16,7 +16,7 @@ from .scope import SearchScope
 
 # With a filter, ef_search is raised by this factor from the start: an iterative scan that continues
 # for lack of results finds some, but not always the nearest.
-FILTERED_EF_FACTOR = 4
+FILTERED_EF_FACTOR = 8
 MAX_EF_SEARCH = 1000  # pgvector's limit
 
 DensePlan = str  # "exact", the profile's method, or "…, then exact"
@@ -61,6 +61,22 @@ _APPROXIMATE = """
     SELECT id, document_id, 1 - distance AS similarity FROM near ORDER BY distance + 0, id
 """
 
+# The nearest by their bits, more than are wanted, and of those the nearest by their numbers.
+_RESCORED = """
+    WITH alike AS MATERIALIZED (
+        SELECT chunk.id, chunk.document_id, chunk.embedding
+        FROM documents_chunk chunk {join}
+        WHERE chunk.namespace_id = %(namespace)s AND chunk.profile_id = %(profile)s {narrowed}
+        ORDER BY binary_quantize(chunk.embedding)::bit({dimensions})
+                 <~> binary_quantize(%(vector)s::halfvec({dimensions}))::bit({dimensions})
+        LIMIT %(alike)s
+    )
+    SELECT id, document_id, 1 - distance AS similarity FROM (
+        SELECT id, document_id, embedding <=> %(vector)s::halfvec AS distance FROM alike
+        ORDER BY distance, id LIMIT %(limit)s
+    ) near
+"""
+
 # The nearest chunks with their vectors and lexical scores, in one statement.
 _RANKED = """
     WITH nearest AS MATERIALIZED ({nearest})
@@ -84,6 +100,7 @@ class Prepared:
     parameters: dict[str, Any]
     plan: DensePlan
     exact_statement: str  # used if the index returns too few
+    width: int = 0  # rows that the index is asked for, if more than the limit
 
 
 def prepared(
@@ -118,6 +135,10 @@ def prepared(
         return Prepared(exact, parameters, "exact", exact)
     # Must match the index: with another type or dimension it could not be used.
     cast = {"type": method.type, "dimensions": profile.dimensions}
+    if profile.ann_method == IndexProfile.Ann.BIT:
+        parameters["alike"] = width = limit * ann_methods.rescored(profile.ann_options)
+        rescored = _RESCORED.format(**parts, **cast)
+        return Prepared(rescored, parameters, profile.ann_method, exact, width)
     return Prepared(_APPROXIMATE.format(**parts, **cast), parameters, profile.ann_method, exact)
 
 
@@ -145,7 +166,7 @@ def find(
     )
     if query.plan == "exact":
         return _run(query.statement, query.parameters, question), "exact"
-    allow_iterative_scan(profile, ef_search, scope)
+    allow_iterative_scan(profile, max(ef_search, query.width), scope)
     found = _run(query.statement, query.parameters, question)
     if len(found) == limit:
         return found, query.plan
@@ -163,11 +184,10 @@ def _run(
         asked = {"weights": question.weights, "required": question.required or None}
         parameters = {**parameters, **asked}
     statement = _RANKED.format(nearest=statement, judged=judged, words=words)
-    with current_connection().cursor() as cursor:
-        cursor.execute(statement, parameters)
-        rows = cursor.fetchall()
     found = []
-    for rank, (chunk_id, document_id, similarity, packed, *of_words) in enumerate(rows, start=1):
+    for rank, (chunk_id, document_id, similarity, packed, *of_words) in enumerate(
+        query_planned(statement, parameters), start=1
+    ):
         candidate = Candidate(
             chunk_id, document_id, packed, similarity=similarity, similarity_rank=rank
         )
@@ -180,17 +200,18 @@ def _run(
 
 def allow_iterative_scan(profile: IndexProfile, ef_search: int, scope: SearchScope) -> None:
     """Otherwise a filter, or deleted rows that are not vacuumed yet, can empty the result."""
-    if profile.ann_method == IndexProfile.Ann.HNSW:
-        if scope.share < 1:
-            ef_search = min(MAX_EF_SEARCH, FILTERED_EF_FACTOR * ef_search)
-        wanted = {"hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": str(ef_search)}
-    elif profile.ann_method == IndexProfile.Ann.IVFFLAT:
+    set_locally(scan_settings(profile, ef_search, has_filter=scope.share < 1))
+
+
+def scan_settings(
+    profile: IndexProfile, ef_search: int, *, has_filter: bool = False
+) -> dict[str, str]:
+    """Return what PostgreSQL has to be set to for this profile's index."""
+    if profile.ann_method in (IndexProfile.Ann.HNSW, IndexProfile.Ann.BIT):
+        factor = FILTERED_EF_FACTOR if has_filter else 1
+        ef_search = min(MAX_EF_SEARCH, factor * ef_search)
+        return {"hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": str(ef_search)}
+    if profile.ann_method == IndexProfile.Ann.IVFFLAT:
         probes = ann_methods.probes(profile.ann_options, profile.index_facts)
-        wanted = {"ivfflat.iterative_scan": "relaxed_order", "ivfflat.probes": str(probes)}
-    else:
-        return  # other methods always scan iteratively
-    with current_connection().cursor() as cursor:
-        cursor.execute(
-            "SELECT " + ", ".join(["set_config(%s, %s, true)"] * len(wanted)),
-            [text for setting in wanted.items() for text in setting],
-        )
+        return {"ivfflat.iterative_scan": "relaxed_order", "ivfflat.probes": str(probes)}
+    return {}  # other methods always scan iteratively

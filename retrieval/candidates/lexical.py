@@ -8,7 +8,7 @@ from typing import Any
 
 from documents.text.languages import configuration
 from documents.text.lexemes import ParsedQuery, prepare
-from ragsite.database.tenancy import current_connection, query_prepared
+from ragsite.database.tenancy import query_planned, query_prepared
 from retrieval.requests import Candidate
 
 from . import bm25, spelling
@@ -236,7 +236,7 @@ def find_plainly(
 ) -> list[Candidate]:
     """Use PostgreSQL's own ranking, for a namespace whose words have not been counted."""
     words = prepare(query.text, query=True)
-    stems = _fetch(
+    stems = query_planned(
         "SELECT lexeme FROM unnest(to_tsvector(%(configuration)s::regconfig, %(words)s))",
         {
             "configuration": configuration(language),
@@ -290,7 +290,8 @@ def _guessed(correction: spelling.Correction, total: int, times: int) -> Term:
 def _expanded(prefix: str, namespace_id: uuid.UUID, profile_id: uuid.UUID, total: int) -> Term:
     """Return all words that start with a prefix, as one term."""
     start = prepare(prefix).running.replace(" ", "")
-    forms = _fetch(_EXPAND, {"namespace": namespace_id, "profile": profile_id, "prefix": start})
+    whose = {"namespace": namespace_id, "profile": profile_id}
+    forms = query_planned(_EXPAND, {**whose, "prefix": start})
     term = _term(forms, total)
     return Term((start,), term.dimensions, term.chunks, term.weight, is_prefix=True)
 
@@ -332,13 +333,6 @@ def _found(statement: str, parameters: dict[str, Any]) -> list[Candidate]:
     return [
         Candidate(chunk_id, document_id, lexical=float(score), lexical_rank=rank)
         for rank, (chunk_id, document_id, score) in enumerate(
-            _fetch(statement, parameters), start=1
+            query_planned(statement, parameters), start=1
         )
     ]
-
-
-def _fetch(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-    with current_connection().cursor() as cursor:
-        cursor.execute(statement, parameters)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-        return rows

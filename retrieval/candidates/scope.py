@@ -2,12 +2,15 @@
 
 import json
 from dataclasses import dataclass, field, replace
+from math import sqrt
 from typing import Any
+
+from django.conf import settings
 
 from ragsite.database.tenancy import current_connection
 from retrieval.filter_sql import compile_filters, indexed
 from retrieval.filters import Filters
-from retrieval.search_context import SearchedIndex
+from retrieval.search_context import SearchContext, SearchedIndex
 
 # With up to this many chunks, scanning each is faster than the vector index, which has to step over
 # every tenant's rows that do not pass: for a hundred candidates, over a hundred times the table's
@@ -87,8 +90,21 @@ class SearchScope:
         )
 
 
+def scope_of(context: SearchContext) -> SearchScope:
+    """Inside namespace()."""
+    return resolve(context.filters, context.index, few=settings.SEARCH["exact_scan_rows"])
+
+
+def whole(index: SearchedIndex, *, few: int) -> SearchScope:
+    """Return the scope without a filter, by the same rule as `_BOUND` for one that leaves much."""
+    bound = min(few, sqrt(1600 * max(index.table_rows, index.chunk_count)))
+    return SearchScope(chunks=index.chunk_count, through_index=index.chunk_count > bound)
+
+
 def resolve(filters: Filters, index: SearchedIndex, *, few: int) -> SearchScope:
     """Return the scope that the filters define. Inside namespace()."""
+    if filters.is_empty:
+        return whole(index, few=few)
     scope = SearchScope(chunks=index.chunk_count, parameters={"tenant": index.namespace_id})
     condition, parameters = compile_filters(filters)
     if condition:

@@ -74,13 +74,29 @@ def assemble(
 
 def _costs(hits: Sequence[Hit], form: ContextFormat, count_tokens: CountTokens) -> list[int]:
     """Return the tokens of each block. A chunk's tokens were counted at ingestion; only its heading
-    and the text around it are counted here, with a three-digit number, because the real one is not
-    known yet."""
-    texts = [form.head(999, hit) + hit.uncounted for hit in hits]
+    and the text around it are counted here."""
+    texts = [longest_head(form, hit) + hit.uncounted for hit in hits]
     return [
         hit.tokens + tokens
         for hit, tokens in zip(hits, count_tokens(texts) if texts else [], strict=True)
     ]
+
+
+def longest_head(form: ContextFormat, placed: Placed) -> str:
+    """Return the heading with a three-digit number, because the real one is not known yet."""
+    return form.head(999, placed)
+
+
+def remembered(count_tokens: CountTokens) -> CountTokens:
+    """Count each text once: choosing passages and assembling them count the same headings."""
+    known: dict[str, int] = {}
+
+    def count(texts: Sequence[str]) -> list[int]:
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        known.update(zip(new, count_tokens(new) if new else [], strict=True))
+        return [known[text] for text in texts]
+
+    return count
 
 
 def above(placed: Placed) -> str:

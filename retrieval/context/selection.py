@@ -13,7 +13,7 @@ from retrieval.ranking.vectors import Vector
 from retrieval.requests import Candidate, SearchRequest
 from retrieval.stored_chunk import StoredChunk
 
-from .assembly import FORMATS, ContextFormat, CountTokens
+from .assembly import FORMATS, ContextFormat, CountTokens, longest_head
 from .chunk_rows import fetch_rows
 from .hits import widen
 from .surroundings import merging_for, widen_by_turns
@@ -40,16 +40,20 @@ class _Question:
     request: SearchRequest
     count_tokens: CountTokens
     rows: dict[uuid.UUID, StoredChunk] = field(default_factory=dict)
-    overheads: dict[uuid.UUID, int] = field(default_factory=dict)
 
     @property
     def form(self) -> ContextFormat:
         return FORMATS[self.request.context_format]
 
     def fetch(self, candidates: Sequence[Candidate]) -> None:
-        new = fetch_rows([c.chunk_id for c in candidates if c.chunk_id not in self.rows])
-        self.rows.update(new)
-        self.overheads.update(_overheads(new, self.form, self.count_tokens))
+        new = [c.chunk_id for c in candidates if c.chunk_id not in self.rows]
+        self.rows.update(fetch_rows(new))
+
+    def overhead(self, chunk_id: uuid.UUID) -> int:
+        """Return the tokens of the chunk's heading. Most chunks are read and not shown, so they
+        are counted when they are needed."""
+        (tokens,) = self.count_tokens([longest_head(self.form, self.rows[chunk_id])])
+        return tokens
 
 
 def select(
@@ -73,7 +77,7 @@ def _widest(question: _Question, room: int) -> Selection:
     while low < high:
         middle = (low + high) // 2
         selection = _select(question, UNLIMITED, around=AROUND[middle])
-        if _estimated_tokens(selection, question.overheads) <= room:
+        if _estimated_tokens(selection, question) <= room:
             low = middle + 1
         else:
             high = middle
@@ -82,14 +86,14 @@ def _widest(question: _Question, room: int) -> Selection:
     return _select(question, UNLIMITED, around=AROUND[low - 1])
 
 
-def _estimated_tokens(selection: Selection, overheads: Mapping[uuid.UUID, int]) -> float:
+def _estimated_tokens(selection: Selection, question: _Question) -> float:
     """Estimate the tokens of widened passages from those of their chunks, a little too high."""
     total = 0.0
     for pick in selection.picks:
         row = selection.rows[pick.candidate.chunk_id]
         per_character = row.tokens / max(1, row.end - row.start)
         length = pick.end - pick.start
-        total += MARGIN * length * per_character + overheads[pick.candidate.chunk_id]
+        total += MARGIN * length * per_character + question.overhead(pick.candidate.chunk_id)
     return total
 
 
@@ -112,7 +116,7 @@ def _select(question: _Question, room: int, *, around: int) -> Selection:
             k=request.k,
             max_per_document=request.max_per_document,
             mmr_lambda=request.mmr_lambda,
-            budget=Budget(room, question.overheads),
+            budget=Budget(room, question.overhead),
             merging=merging_for(around),
         )
         is_spent = any(candidate.dropped == "token_budget" for candidate in dropped)
@@ -146,14 +150,6 @@ def _holding(
 
 def token_budget(request: SearchRequest) -> int:
     return request.token_budget or int(settings.SEARCH["token_budget"])
-
-
-def _overheads(
-    rows: Mapping[uuid.UUID, StoredChunk], form: ContextFormat, count_tokens: CountTokens
-) -> dict[uuid.UUID, int]:
-    """Return the tokens of each heading in the context."""
-    above = [form.head(99, row).rstrip() for row in rows.values()]
-    return dict(zip(rows, count_tokens(above) if above else [], strict=True))
 
 
 def _likely(candidates: Sequence[Candidate], request: SearchRequest) -> int:

@@ -32,6 +32,8 @@ from .server import McpServer
 logger = logging.getLogger(__name__)
 
 PATH = "/mcp"
+# Many a client is configured with a slash at its end, and none follows a redirect of a POST.
+PATHS = (PATH, f"{PATH}/")
 METHOD = "POST"
 RATE_CLASS = "read"  # of the request; a tool call counts as `agent`, too
 RETRY_AFTER = 5  # seconds

@@ -42,7 +42,5 @@ def protocol_error(error: Exception) -> MCPError:
 
 def _sentences(error: InvalidArguments) -> str:
     wrong: list[dict[str, Any]] = error.details["errors"]
-    return " ".join(
-        f"Argument `{one['path']}`: {one['message']}." if one["path"] else f"{one['message']}."
-        for one in wrong
-    )
+    told = [(one["path"], one["message"].removesuffix(".")) for one in wrong]
+    return " ".join(f"Argument `{path}`: {why}." if path else f"{why}." for path, why in told)

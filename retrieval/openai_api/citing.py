@@ -9,7 +9,7 @@ import re
 import uuid
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from documents.pages.links import passage_url
@@ -17,6 +17,11 @@ from retrieval.answering.requests import CheckedText, Citation
 from retrieval.requests import Hit
 
 _MARKER = re.compile(r"\[cite:([^\]\s]+)\]")
+# Markers behind the last cell of a table's row, and the bar that closes this cell.
+_BEHIND_ROW = re.compile(
+    r"(?m)(?P<row>^[ \t]*\|[^\n]*?)(?P<bar>[ \t]*\|)(?P<markers>(?:[ \t]*\[cite:[^\]\s]+\])+)"
+    r"(?=[ \t]*$)"
+)
 _NUMBER = re.compile(r"[ \t]?\[\d{1,3}\]")
 
 
@@ -74,6 +79,7 @@ class CitationNumbers:
 
     def feed(self, checked: CheckedText) -> tuple[str, tuple[NumberedCitation, ...]]:
         """Return the text with numbers for markers, and the citation of each."""
+        checked = _inside_cells(checked, begins=self._read)
         parts: list[str] = []
         placed: list[tuple[CitationTarget, Citation, int, int]] = []
         for text, citation in _pieces(checked):
@@ -142,6 +148,20 @@ def title_of(hit: Hit) -> str:
     heading = hit.section.rsplit(" > ", 1)[-1]
     named = f"{title} – {heading}" if heading and heading != title else title
     return f"{named}, page {hit.page}" if hit.page is not None else named
+
+
+def _inside_cells(checked: CheckedText, *, begins: int) -> CheckedText:
+    """Move the markers behind a table's row into its last cell: what stands behind the last bar
+    is a cell too many, and readers of Markdown leave it out. No other offset changes."""
+    citations = checked.citations
+    for row in _BEHIND_ROW.finditer(checked.text):
+        last, end = begins + row.end("row"), begins + row.end()
+        citations = tuple(
+            replace(one, answer_end=last) if last < one.answer_end <= end else one
+            for one in citations
+        )
+    moved = _BEHIND_ROW.sub(r"\g<row>\g<markers>\g<bar>", checked.text)
+    return replace(checked, text=moved, citations=citations)
 
 
 def _pieces(checked: CheckedText) -> Iterator[tuple[str, Citation | None]]:

@@ -11,19 +11,25 @@ from django.shortcuts import render
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
+from documents.models import Document, Namespace, NamespaceUsage
 from documents.pages.frame import frame
+from documents.pages.library.listing import SHOWN_FIELDS, row_of
 from documents.pages.links import SharedVia, base_url_of, passage_url
 from documents.pages.people import (
     chosen_namespace,
     find_namespace,
     json_view,
     namespaces_of,
+    remember,
     signed_in,
 )
+from ragsite.database.tenancy import namespace
 from ragsite.web.streaming import event_stream
 from retrieval.api.answers.events import EventPair, answer_events
 from retrieval.api.answers.runs import AnswerRun
 from retrieval.api.answers.serializers import answer_request_of
+
+LOOKED_AT, SHOWN = 20, 3  # of the newest documents
 
 
 @require_safe
@@ -36,7 +42,22 @@ def ask_page(request: HttpRequest) -> HttpResponse:
     namespaces = namespaces_of(user)
     chosen = chosen_namespace(request, namespaces)
     context = {**frame(user, here="ask", chosen=chosen), "namespaces": namespaces}
-    return render(request, "pages/ask.html", context)
+    if chosen is not None:
+        context |= _first_look(chosen)
+    return remember(render(request, "pages/ask.html", context), chosen)
+
+
+def _first_look(chosen: Namespace) -> dict[str, Any]:
+    """What there is to ask about: how many documents, and the titles of some new ones."""
+    with namespace(chosen.pk):
+        usage = NamespaceUsage.objects.filter(namespace=chosen).first()
+        newest = Document.objects.only(*SHOWN_FIELDS)
+        newest = newest.order_by("-created_at", "-id")[:LOOKED_AT]
+        readable = [document for document in newest if document.live_version][:SHOWN]
+    return {
+        "document_count": usage.documents if usage else 0,
+        "newest": [{"title": str(each), "url": row_of(each)["url"]} for each in readable],
+    }
 
 
 @json_view

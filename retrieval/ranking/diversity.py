@@ -82,10 +82,10 @@ class Budget:
     """Tokens for the context: a passage costs its own tokens and those of its heading."""
 
     left: int
-    overheads: Mapping[uuid.UUID, int] = field(default_factory=dict)
+    overhead: Callable[[uuid.UUID], int] = lambda chunk_id: 0  # tokens of its heading
 
     def spend(self, chunk_id: uuid.UUID, row: StoredChunk, *, is_new: bool) -> bool:
-        cost = row.tokens + (self.overheads.get(chunk_id, 0) if is_new else 0)
+        cost = row.tokens + (self.overhead(chunk_id) if is_new else 0)
         if cost > self.left:
             return False
         self.left -= cost

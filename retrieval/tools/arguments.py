@@ -17,7 +17,7 @@ ODD_CHARACTERS = "NUL characters, lone surrogates, NaN and very deep nesting are
 
 # jsonschema's own messages repeat the value, which may be very long.
 _MESSAGES: dict[str, Callable[[Any], str]] = {
-    "type": lambda kind: f"must be of type {kind}",
+    "type": lambda kind: f"must be of type {kind if isinstance(kind, str) else ' or '.join(kind)}",
     "enum": lambda values: f"must be one of {', '.join(map(str, values))}",
     "minLength": lambda n: f"must have at least {n} characters",
     "maxLength": lambda n: f"must have at most {n:,} characters",
@@ -35,7 +35,9 @@ def checked(tool: Tool, arguments: Any) -> dict[str, Any]:
     validator = Draft202012Validator(tool.input_schema, format_checker=FormatChecker(["uuid"]))
     errors = sorted(validator.iter_errors(arguments), key=_place)
     if errors:
-        raise InvalidArguments([_described(error) for error in errors[:MAX_ERRORS]])
+        # The validator reports each missing name by itself, and does not say which one it is.
+        described = dict.fromkeys(line for error in errors for line in _described(error))
+        raise InvalidArguments(list(described)[:MAX_ERRORS])
     for name, value in arguments.items():
         if name not in tool.free_text and storable(value) != value:
             raise InvalidArguments([(name, ODD_CHARACTERS)])
@@ -53,15 +55,19 @@ def _place(error: ValidationError) -> str:
     return ".".join(map(str, error.absolute_path))
 
 
-def _described(error: ValidationError) -> tuple[str, str]:
+def _described(error: ValidationError) -> list[tuple[str, str]]:
     path = clean(_place(error))[:MAX_SHOWN]
     if error.validator == "required":
-        missing = next(name for name in error.validator_value if name not in error.instance)
-        return ".".join(filter(None, (path, missing))), "is required"
+        missing = [name for name in error.validator_value if name not in error.instance]
+        return [(_inside(path, name), "is required") for name in missing]
     if error.validator == "additionalProperties":
         known = error.schema.get("properties", {})
-        unknown = next(name for name in error.instance if name not in known)
-        named = ".".join(filter(None, (path, clean(unknown)[:MAX_SHOWN])))
-        return named, f"is not an argument; there are {', '.join(known)}"
-    message = _MESSAGES.get(str(error.validator))
-    return path, message(error.validator_value) if message else f"fails {error.validator!r}"
+        unknown = [name for name in error.instance if name not in known]
+        message = f"is not an argument; there are {', '.join(known)}"
+        return [(_inside(path, clean(name)[:MAX_SHOWN]), message) for name in unknown]
+    say = _MESSAGES.get(str(error.validator))
+    return [(path, say(error.validator_value) if say else f"fails {error.validator!r}")]
+
+
+def _inside(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

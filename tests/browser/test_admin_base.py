@@ -56,6 +56,12 @@ def assert_accessible(page: Any, name: str) -> None:
     assert not serious, (name, [(one["id"], one["nodes"][0]["html"][:200]) for one in serious])
 
 
+def first_of(page: Any, listed: str) -> str:
+    """The address of the first row's page."""
+    page.goto(listed)
+    return str(page.locator("#result_list tbody th a").first.get_attribute("href"))
+
+
 def test_a_wrong_password_is_refused_and_the_right_one_opens_the_admin(page: Any, service: Service):
     page.goto("/admin/")
     look(page, "login")
@@ -83,6 +89,12 @@ def test_pages_have_no_serious_violations(page: Any, service: Service):
         "golden-set-form": "/admin/evaluation/goldenset/add/",
         "query-log": "/admin/retrieval/querylog/",
         "runs": "/admin/evaluation/evaluationrun/",
+        "analytics": "/admin/retrieval/querylog/analytics/",
+        "facts": "/admin/documents/fact/",
+        "link-form": "/admin/documents/namespacelink/add/",
+        "golden-set": first_of(page, "/admin/evaluation/goldenset/"),
+        "golden-query": first_of(page, "/admin/evaluation/goldenquery/"),
+        "namespace": first_of(page, "/admin/documents/namespace/"),
     }.items():
         page.goto(address)
         look(page, name)

@@ -1,11 +1,15 @@
 """The audit log as operators read it: sentences, links, and filters."""
 
+import ast
+import uuid
+from pathlib import Path
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from documents.accounts import audit
-from documents.admin.records.sentences import deed
+from documents.admin.records.sentences import deed, heading
 from documents.models import Namespace
 from ragsite.access.actor import USER, Actor, acting_as
 
@@ -22,11 +26,40 @@ LIST = "admin:documents_auditevent_changelist"
         ("document.reindex", 2, "", "indexed again: 2 documents"),
         ("namespace.deleted", 4, "old", "finished deleting the namespace “old”, 4 rows"),
         ("goldenquery.delete", 2, "", "deleted 2 golden queries"),
+        ("predicate_rule.set", 1, "sponsor", "set the predicate rule “sponsor”"),
+        ("collection.add", 1, "Laws", "added documents to the collection “Laws”"),
+        ("document.move_out", 1, "a.md", "moved away the document “a.md”"),
         ("something.new", 1, "x", "something.new: x"),
     ],
 )
 def test_events_are_told_in_words(action: str, count: int, label: str, words: str):
     assert deed(action, count=count, label=label) == words
+
+
+def test_everything_that_is_recorded_has_words():
+    """Every action that the code names literally."""
+    root = Path(audit.__file__).parents[2]
+    told = set()
+    for app in ("documents", "retrieval", "evaluation", "ragsite"):
+        for path in (root / app).rglob("*.py"):
+            for call in ast.walk(ast.parse(path.read_text())):
+                if isinstance(call, ast.Call) and ast.unparse(call.func) == "audit.record":
+                    first = call.args[0] if call.args else None
+                    if isinstance(first, ast.Constant):
+                        told.add(str(first.value))
+    assert len(told) > 30
+    assert [action for action in sorted(told) if heading(action) == action] == []
+
+
+def test_the_history_of_a_row_is_what_the_audit_log_has_of_it(boss: Client, tenant: Namespace):
+    with acting_as(Actor(USER, "ada", "192.0.2.7")):
+        audit.record("namespace.change", namespace=tenant, target=tenant)
+    audit.record("document.delete", count=3)
+    history = reverse("admin:documents_namespace_history", args=[tenant.pk])
+    listed = boss.get(history, follow=True)
+    events = listed.context["cl"].result_list
+    assert {event.action for event in events} == {"namespace.change", "namespace.create"}
+    assert boss.get(history.replace(str(tenant.pk), str(uuid.uuid4()))).status_code == 404
 
 
 def test_the_log_reads_as_sentences_with_links(boss: Client, tenant: Namespace):

@@ -83,6 +83,32 @@ def test_a_csv_without_a_key_is_told_row_by_row(api: Api, send: Callable):
     ]
 
 
+STATEMENTS = """subject,predicate,object,certainty,valid_from,valid_to,user,tags
+Ann,lives in,Oslo,0.9,2020-01-01,2024-06-01,,home; north
+Ann,lives in,Rome,,2024-06-01,,,
+Ann,likes,tea,,,,u-1,
+Bob,likes,tea,,2024-01-01,2023-01-01,,
+"""
+
+
+def test_a_list_of_statements_gives_each_as_it_stands(api: Api, send: Callable):
+    result = send("known.csv", STATEMENTS, rows_as_facts="true")
+    oslo, rome, tea = facts_of(api)
+    assert (oslo["object"], oslo["certainty"], oslo["tags"]) == ("Oslo", 0.9, ["home", "north"])
+    assert (oslo["valid_from"], oslo["valid_to"]) == (
+        "2020-01-01T00:00:00Z",
+        "2024-06-01T00:00:00Z",
+    )
+    assert (rome["object"], rome["certainty"], rome["tags"]) == ("Rome", 1.0, [])
+    assert (rome["valid_to"], tea["user"], tea["valid_from"]) == (None, "u-1", None)
+    assert said(facts_of(api, subject="Ann", as_of="2022-01-01")) == [
+        ("Ann", "lives in", "Oslo"),
+        ("Ann", "likes", "tea"),
+    ]
+    (warning,) = warnings_of(api, result["document_id"])
+    assert warning.endswith(": 4.")
+
+
 def test_every_sheet_of_a_workbook_is_read_and_every_span_is_its_row(api: Api, send: Callable):
     people = [["name", "age"], *([f"P{n}", n % 9 + 20] for n in range(200))]
     book = workbook(People=people, Places=[["town", "rank"], ["Oslo", 1], ["Rome", 2]])

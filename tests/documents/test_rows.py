@@ -3,6 +3,7 @@
 import csv
 import io
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,6 +54,38 @@ def test_a_single_column_is_told_by_row():
         ("stock.csv row 1", "word", "alpha"),
         ("stock.csv row 2", "word", "beta"),
     ]
+
+
+def test_columns_of_subject_predicate_and_object_are_a_list_of_statements():
+    assert said(
+        "Note,Subject,PREDICATE,object\nx,Ann,likes,tea\ny,Ann,likes,milk\nz,Ann,,tea\n"
+    ) == [
+        ("Ann", "likes", "tea"),
+        ("Ann", "likes", "milk"),
+    ]
+    assert said("subject,object\nAnn,tea\n") == [("Ann", "object", "tea")]  # not without all three
+
+
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [
+        ("certainty", "1.5"),
+        ("certainty", "nan"),
+        ("certainty", "sure"),
+        ("valid from", "soon"),
+        ("valid_to", "0001-01-01T00:00:00+23:00"),
+        ("user", "u" * 201),
+        ("tags", "t" * 201),
+        ("tags", ";".join(map(str, range(101)))),
+    ],
+)
+def test_a_row_with_a_cell_that_cannot_be_read_is_no_fact_and_is_named(column: str, cell: str):
+    table = f"subject,predicate,object,{column}\nAnn,likes,tea,\nBob,likes,milk,{cell}\n"
+    unread: list[int] = []
+    extracted = DelimitedExtractor().extract(table.encode())
+    (fact,) = row_facts(extracted, title="T", unread=unread)
+    assert (fact.subject, fact.certainty, fact.valid_from, fact.tags) == ("Ann", 1.0, None, ())
+    assert unread == [2]
 
 
 def test_a_header_without_rows_says_nothing():

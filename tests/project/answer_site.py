@@ -21,7 +21,7 @@ from ragsite.web.sockets import SocketRoutes
 from ragsite.web.threads import RequestThreads
 from retrieval.api.answers.socket import PATH, AnswerSocket
 from retrieval.mcp.http_door import PATH as MCP
-from retrieval.mcp.http_door import McpDoor
+from retrieval.mcp.http_door import PATHS, McpDoor
 
 from .service import free_port, until
 
@@ -58,7 +58,7 @@ def serving() -> Iterator[Site]:
     threads, port = RequestThreads(), free_port()
     door = McpDoor(threads=threads)
     sockets = {PATH: AnswerSocket(threads=threads)}
-    routes = PathRoutes(OneThreadHandler(threads=threads), paths={MCP: door})
+    routes = PathRoutes(OneThreadHandler(threads=threads), paths=dict.fromkeys(PATHS, door))
     application = guarded(SocketRoutes(routes, sockets=sockets), threads=threads)
     config = uvicorn.Config(
         Lifespan(application, during=door.running),  # type: ignore[arg-type]

@@ -163,5 +163,5 @@ def test_what_stands_above_a_passage_is_paid_for_too():
     candidates, rows, vectors = scene({}, {})
     overheads = {candidate.chunk_id: 20 for candidate in candidates}
     given = candidates, rows, vectors
-    assert picked(given, budget=Budget(230, overheads)) == ([0], ["1: token_budget"])
-    assert picked(given, budget=Budget(240, overheads)) == ([0, 1], [])
+    assert picked(given, budget=Budget(230, overheads.__getitem__)) == ([0], ["1: token_budget"])
+    assert picked(given, budget=Budget(240, overheads.__getitem__)) == ([0, 1], [])

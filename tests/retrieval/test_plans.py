@@ -9,7 +9,7 @@ from django.db import connection, connections
 from documents.models import IndexProfile, Namespace
 from ragsite.database.tenancy import namespace, operator
 from retrieval.candidates import bm25, dense, explain, lexical
-from retrieval.candidates.scope import SearchScope, resolve
+from retrieval.candidates.scope import SearchScope, resolve, whole
 from retrieval.requests import Filters
 from retrieval.search_context import SearchedIndex
 
@@ -81,7 +81,10 @@ def find(crowd: tuple[Namespace, IndexProfile], **options: object) -> tuple[list
     filters = options.pop("filters", Filters())
     vector = [((n * 37) % 11 - 5) / 7 + 0.01 for n in range(DIMENSIONS)]
     with namespace(tenant.pk):
-        scope = resolve(filters, SearchedIndex.of(tenant), few=options.get("exact_up_to", 0))
+        scope = SearchScope(chunks=ROWS)
+        if not filters.is_empty:
+            few = options.get("exact_up_to", 0)
+            scope = resolve(filters, SearchedIndex.of(tenant), few=few)
         return dense.find(
             vector,
             namespace_id=tenant.pk,
@@ -213,3 +216,20 @@ def test_common_words_are_not_read_through_for_more_than_was_asked(
             enough=enough,
         )
     assert len(candidates) == found
+
+
+@pytest.mark.parametrize(
+    ("chunks", "table_rows", "is_scanned"),
+    [
+        (1_500, 1_500, True),  # alone in a small table
+        (10_000, 10_000, False),  # comparing them all would cost more than the index
+        (10_000, 100_000, True),  # the index would step over nine rows of others for each of ours
+        (30_000, 10_000_000, False),  # above SEARCH_EXACT_SCAN_ROWS
+        (5_000, -1, False),  # never analysed: only its own chunks are known of
+    ],
+)
+def test_whether_a_namespace_is_scanned_depends_on_its_share_of_the_table(
+    chunks: int, table_rows: int, is_scanned: bool
+):
+    index = SearchedIndex(uuid.uuid4(), 1, chunks, "en", IndexProfile(), table_rows=table_rows)
+    assert whole(index, few=20_000).through_index is not is_scanned

@@ -14,7 +14,6 @@ from django.http import (
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
-    HttpResponseNotAllowed,
     HttpResponseRedirect,
     JsonResponse,
 )
@@ -157,7 +156,7 @@ class DocumentPages(UploadPage, MovePage):
     def index_view(self, request: HttpRequest, document: Document) -> HttpResponseBase:
         self._require_operator(request)
         if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
+            return self._back(document)  # who signs in again meanwhile comes back by GET
         actions.index_again(Document.objects.filter(pk=document.pk))
         messages.success(request, "Queued: it is indexed again.")
         return self._back(document)
@@ -166,7 +165,7 @@ class DocumentPages(UploadPage, MovePage):
         """Replace the tags by what was typed."""
         self._require_operator(request)
         if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
+            return self._back(document)  # who signs in again meanwhile comes back by GET
         try:
             wanted = actions.read_tags(request.POST.get("tags", ""))
             change = actions.TagChange(wanted, tuple(set(document.tags) - set(wanted)))

@@ -61,6 +61,7 @@ class IngestJobAdmin(ReadOnlyAdmin):
     list_per_page = 50
     ordering = ("-created_at",)
     search_fields = ("=id", "=document__id", "error_message")
+    search_help_text = "Words of an error, or an exact id of a job or document"
     filter_titles = MappingProxyType({"created_at": "queued"})
     row_noun = "job"
     when_empty = "Each upload makes one."

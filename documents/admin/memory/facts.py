@@ -78,6 +78,7 @@ class FactAdmin(ReadOnlyAdmin):
     )
     list_select_related = ("namespace",)
     search_fields = ("subject", "predicate", "object", "=user", "=document__id")
+    search_help_text = "Subject, predicate, object, user, or a document's id"
     exclude = ("words",)
     readonly_fields = ("shown_state", "provenances", "history")
     actions = ("approve", "reject", "retract")

@@ -64,6 +64,7 @@ class PredicateRuleAdmin(_Rewritten):
     form = PredicateRuleForm
     list_display = ("predicate", "is_single", "half_life_days", "namespace")
     search_fields = ("predicate",)
+    search_help_text = "Predicate"
 
     def save_model(self, request: HttpRequest, obj: PredicateRule, form: Any, change: bool) -> None:
         made = rewriting.set_rule(
@@ -83,6 +84,7 @@ class FactAliasAdmin(_Rewritten):
     form = FactAliasForm
     list_display = ("alias", "name", "kind", "namespace")
     search_fields = ("alias", "name")
+    search_help_text = "Alias or name"
 
     def save_model(self, request: HttpRequest, obj: FactAlias, form: Any, change: bool) -> None:
         obj.pk = form.made.pk

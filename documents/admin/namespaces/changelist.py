@@ -40,6 +40,7 @@ class NamespaceAdmin(NamespaceDeletion, Audited, admin.ModelAdmin):
         *fieldsets[1:3],
     )
     search_fields = ("slug", "name")
+    search_help_text = "Slug or name"
     readonly_fields = STATE
     change_form_template = "admin/namespaces/namespace.html"
 

@@ -72,6 +72,7 @@ class NamespaceRemovalAdmin(ReadOnlyAdmin):
     list_filter = ("state",)
     when_empty = "Deleting a namespace leaves a receipt here."
     search_fields = ("slug", "=removed_namespace")
+    search_help_text = "Slug, or the exact id of a namespace"
     fields = (
         "slug",
         "removed_namespace",

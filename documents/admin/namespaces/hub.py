@@ -113,7 +113,7 @@ def content(namespace: Namespace) -> Panel:
 def profile(namespace: Namespace) -> Panel:
     active = namespace.active_profile
     lines: list[Any] = [active.name, f"{active.chunker} chunks of {active.chunk_size:,}"]
-    lines.append(active.model_identity or f"embedder {active.embedder}")
+    lines.append(f"embedder {active.embedder}, {active.dimensions:,} dimensions")
     under_way = (
         Reindex.objects.filter(namespace=namespace.pk, state__in=Reindex.OPEN)
         .select_related("profile")

@@ -106,6 +106,7 @@ class ApiKeyAdmin(ShowsStatus, Audited, admin.ModelAdmin):
     list_filter = (StatusFilter, "namespace")
     list_select_related = ("namespace",)
     search_fields = ("name", "prefix")
+    search_help_text = "Name or prefix"
     actions = ("revoke",)
     change_form_template = "admin/namespaces/key.html"
 
@@ -177,6 +178,7 @@ class OperatorKeyAdmin(ShowsStatus, ReadOnlyAdmin):
     list_display = ("shown", "name", "status", "used", "expires")
     list_filter = (StatusFilter,)
     search_fields = ("name", "prefix")
+    search_help_text = "Name or prefix"
     exclude = ("secret_sha256",)
     actions = ("revoke",)
 

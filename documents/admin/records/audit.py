@@ -81,7 +81,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
         "=address",
         "=namespace_slug",
     )
-    search_help_text = "User, key, action, name of what it was done to, or an exact id or address."
+    search_help_text = "User, key, deed, name, or an exact id or address"
     date_hierarchy = "created_at"
     fields = (
         "at",

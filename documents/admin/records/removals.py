@@ -28,6 +28,7 @@ class DocumentRemovalAdmin(ReadOnlyAdmin):
     row_noun = "deletion"
     when_empty = "Deleting many documents at once leaves a receipt here."
     search_fields = ("=id", "actor")
+    search_help_text = "Exact id, or who asked for it"
     exclude = ("document_ids", "lease_until")
 
     @admin.display

@@ -11,9 +11,11 @@ _WHOLE = {
     "backup.make": "made a backup",
     "backup.restore": "restored a backup",
     "namespace.view_all": "looked at all namespaces",
+    "verify.repair": "repaired what an audit had found",
 }
 _VERBS = {
     "add": "added",
+    "approve": "approved",
     "assign": "assigned",
     "cancel": "cancelled",
     "change": "changed",
@@ -22,18 +24,27 @@ _VERBS = {
     "delete_many": "deleted",
     "deleted": "finished deleting",
     "disable": "disabled",
+    "erase": "erased",
     "export": "exported",
     "import": "imported",
+    "ingest": "took in",
+    "install": "installed",
+    "move_in": "took over",
+    "move_out": "moved away",
     "redeliver": "sent again events of",
     "reindex": "indexed again:",
+    "reject": "rejected",
     "remove": "removed",
     "rename": "renamed",
+    "retract": "retracted",
     "revoke": "revoked",
     "rotate": "changed the secret of",
+    "set": "set",
     "test": "sent a test to",
     "unlock": "unlocked",
 }
 _OF_ROWS = ("deleted", "export", "import")
+_INTO = {"add": "to", "remove": "from"}
 _NOUNS = {
     "apikey": "API key",
     "evaluationrun": "run",
@@ -70,6 +81,8 @@ def deed(action: str, *, count: int = 1, label: str = "") -> str:
         return f"{action}: {label}" if label else action
     if kind == "namespace" and verb in _OF_ROWS:  # they count the rows of one namespace
         return f"{_VERBS[verb]} the namespace “{label}”, {plural(count, 'row')}"
+    if kind == "collection" and verb in _INTO:
+        return f"{_VERBS[verb]} documents {_INTO[verb]} the collection “{label}”"
     noun = _NOUNS.get(kind, kind.replace("_", " "))
     if count == 1 and label:
         return f"{_VERBS[verb]} the {noun} “{label}”"

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -10,6 +10,7 @@ from rest_framework import serializers
 
 from documents.api.fields import MOMENT
 from documents.api.serializers import StrictSerializer
+from documents.memory.rules.moments import moment_in
 from documents.memory.statements import MAX_OBJECT, UNSET, StatedFact
 from documents.metadata import storable
 from documents.passages import MAX_FACT_NAME
@@ -39,13 +40,6 @@ class ObjectField(serializers.Field):
 
 
 NO_MOMENT = "Must be a date or a time in ISO 8601."
-
-
-def moment_in(data: str) -> datetime:
-    """Raises ValueError or OverflowError."""
-    moment = datetime.fromisoformat(data)
-    # In UTC, because the database takes no zone that is 16 hours or more away from it.
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 @extend_schema_field(MOMENT)

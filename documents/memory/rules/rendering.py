@@ -5,6 +5,7 @@ import re
 from datetime import datetime
 from typing import Any
 
+_CAMEL_WORD = re.compile(r"(?<=[a-z0-9])[A-Z](?=[a-z])")  # "livesIn", but not "hasURL"
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -22,7 +23,8 @@ def sentence(
 
 def plain(subject: str, predicate: str, value: Any) -> str:
     """Return subject, predicate and object in words; this is embedded and searched."""
-    words = _CAMEL.sub(" ", predicate).replace("_", " ").strip()
+    lowered = _CAMEL_WORD.sub(lambda initial: f" {initial[0].lower()}", predicate)
+    words = _CAMEL.sub(" ", lowered).replace("_", " ").strip()
     return " ".join(f"{subject} {words} {object_text(value)}".rstrip(".").split())
 
 

@@ -16,7 +16,7 @@ from documents.listing import InvalidCursor, documents_matching, named_like, pag
 from documents.models import Collection, Document, IngestJob, Namespace, NamespaceUsage
 from documents.pages.frame import frame
 from documents.pages.links import passage_url
-from documents.pages.people import chosen_namespace, namespaces_of, page_view
+from documents.pages.people import chosen_namespace, namespaces_of, page_view, remember
 from ragsite.database.tenancy import namespace
 from ragsite.platform.wording import plural
 
@@ -52,7 +52,7 @@ def library_page(request: HttpRequest, user: AbstractBaseUser) -> HttpResponse:
     }
     if chosen is not None:
         context |= _contents(chosen, request.GET)
-    return render(request, "pages/library.html", context)
+    return remember(render(request, "pages/library.html", context), chosen)
 
 
 def _contents(chosen: Namespace, parameters: QueryDict) -> dict[str, Any]:

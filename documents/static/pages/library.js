@@ -138,6 +138,7 @@ const uploadList = () => byId("uploads").querySelector("ol");
 function setUpAdding() {
   const drop = byId("drop");
   byId("add").addEventListener("click", () => openAdding(byId("adding").hidden));
+  if (location.hash === "#add") openAdding(true);
   byId("files").addEventListener("change", (event) => {
     for (const file of event.target.files) uploads.push(addFile(uploadList(), file, "", fieldsOfAll()));
     event.target.value = "";

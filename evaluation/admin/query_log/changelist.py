@@ -47,6 +47,7 @@ class QueryLogAdmin(ChoosesSet, ReadOnlyAdmin):
     list_filter = (DifficultFilter, SlowFilter, "namespace", "created_at")
     list_select_related = ("namespace",)
     search_fields = ("query",)
+    search_help_text = "Words of a question"
     change_list_template = "admin/evaluation/query_list.html"
     filter_titles = MappingProxyType({"created_at": "asked"})
     row_noun = "question"
@@ -104,7 +105,7 @@ class QueryLogAdmin(ChoosesSet, ReadOnlyAdmin):
 
     @admin.display(ordering="hits")
     def results(self, line: QueryLog) -> str:
-        return plural(line.hits, "result") if line.hits else "nothing"
+        return f"{line.hits:,}" if line.hits else "nothing"
 
     @admin.display(description="relevance", ordering="relevance")
     def shown_relevance(self, line: QueryLog) -> SafeString | str:

@@ -10,6 +10,7 @@ import json
 import multiprocessing
 import os
 import random
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -121,8 +122,12 @@ def _like(texts: Sequence[str], words: Sequence[str], chance: random.Random) -> 
 
 def load(corpus: Corpus) -> None:
     """Load the corpus into empty tables."""
-    with _without_indexes("documents_chunk", "documents_chunkterms", rows=len(corpus.ids)):
+    with without_indexes(rows=len(corpus.ids)):
         insert(corpus)
+    vacuum()
+
+
+def vacuum() -> None:
     with connections["owner"].cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
 
@@ -139,10 +144,14 @@ def insert(corpus: Corpus) -> None:
         hand.join()
     if any(hand.exitcode for hand in hands):
         raise SystemExit("The corpus could not be stored.")
-    with namespace(tenant.pk):
-        tenant.chunk_count, tenant.revision = len(corpus.ids), tenant.revision + 1
-        tenant.save(update_fields=["chunk_count", "revision"])
+    set_chunk_count(tenant, len(corpus.ids))
     terms.count(tenant.pk, corpus.profile)
+
+
+def set_chunk_count(tenant: Namespace, chunks: int) -> None:
+    with namespace(tenant.pk):
+        tenant.chunk_count, tenant.revision = chunks, tenant.revision + 1
+        tenant.save(update_fields=["chunk_count", "revision"])
 
 
 def _insert_share(corpus: Corpus, share: int, shares: int) -> None:
@@ -236,24 +245,28 @@ def _chunks(page: CorpusDocument, vectors: Iterator[np.ndarray], corpus: Corpus)
 
 
 @contextmanager
-def _without_indexes(*tables: str, rows: int) -> Iterator[None]:
+def without_indexes(*, rows: int) -> Iterator[dict[str, float]]:
     """Drop the indexes that are slow for each inserted row, HNSW and GIN, and build them
-    afterwards."""
+    afterwards. Yields the seconds that each access method took, filled in at the end."""
+    seconds: dict[str, float] = {}
     with connections["owner"].cursor() as cursor:
         cursor.execute(
             "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = ANY (%s) "
             "AND indexdef ~ 'USING (hnsw|gin)'",
-            [list(tables)],
+            [["documents_chunk", "documents_chunkterms"]],
         )
         indexes = cursor.fetchall()
         for name, _ in indexes:
             cursor.execute(f'DROP INDEX "{name}"')
-    yield
+    yield seconds
     with connections["owner"].cursor() as cursor:
         # A graph that does not fit in memory is built many times more slowly.
         cursor.execute(f"SET maintenance_work_mem = '{1 + rows // 300_000}GB'")
         for _, definition in indexes:
+            started, method = time.perf_counter(), definition.partition(" USING ")[2].split()[0]
             cursor.execute(definition)
+            took = time.perf_counter() - started
+            seconds[method] = seconds.get(method, 0.0) + took
 
 
 def owner_rows(statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:

@@ -5,6 +5,7 @@ import sqlite3
 import tempfile
 import threading
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +122,29 @@ class WordVectors:
     def _means(self, texts: Sequence[str]) -> np.ndarray:
         encoded = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return np.stack([self.table[each.ids or [0]].mean(axis=0) for each in encoded])
+
+
+class WordEmbedder(Embedder):
+    """The same as an embedder, for services whose speed is measured and not their ranking."""
+
+    def __init__(self, **options: Any) -> None:
+        self.model = SentenceTransformersEmbedder()
+        self.dimensions = self.model.dimensions
+        self.max_tokens = self.model.max_tokens
+
+    @cached_property
+    def words(self) -> WordVectors:
+        words = WordVectors(self.model)
+        words.common = np.zeros(self.dimensions, dtype=np.float32)
+        return words
+
+    @property
+    def identity(self) -> str:
+        return f"benchmark/words-of-{self.model.identity}"
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return self.model.count_tokens(texts)
+
+    def embed_batch(self, texts: list[str]) -> Vectors:
+        vectors: Vectors = self.words.of(texts).tolist()
+        return vectors

@@ -4,7 +4,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,10 +48,11 @@ class LegBench:
 
         from retrieval.candidates.scope import resolve
         from retrieval.requests import Filters
-        from retrieval.search_context import SearchedIndex
+        from retrieval.search_context import read_index
 
         few = settings.SEARCH["exact_scan_rows"]
-        return resolve(Filters(tags=tuple(tags)), SearchedIndex.of(self.corpus.tenant), few=few)
+        index = read_index(self.corpus.tenant.pk)
+        return resolve(Filters(tags=tuple(tags)), index, few=few)
 
     def near(self, vector: Sequence[float], scope: Any, *, exact_up_to: int | None = None) -> Any:
         from django.conf import settings
@@ -63,7 +64,7 @@ class LegBench:
             vector,
             namespace_id=self.corpus.tenant.pk,
             profile=self.corpus.profile,
-            scope=scope,
+            scope=scope if exact_up_to is None else replace(scope, through_index=False),
             limit=CANDIDATES,
             exact_up_to=rule,
             ef_search=max(settings.SEARCH["ef_search"], CANDIDATES),

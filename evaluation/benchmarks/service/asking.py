@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -96,14 +97,18 @@ class Server:
 
 
 @contextmanager
-def running_server(key: str) -> Iterator[Server]:
+def running_server(key: str, *, code: Path | None = None) -> Iterator[Server]:
+    """`code` is another checkout of the service, to be compared with this one."""
     from ragsite.service.programs import web
 
     program = web()
     port = _free_port()
     argv = list(program.argv)
     argv[argv.index("--port") + 1] = str(port)
-    process = subprocess.Popen(argv, env={**os.environ, **program.env})  # noqa: S603
+    environment = {**os.environ, **program.env}
+    if code is not None:
+        environment["PYTHONPATH"] = str(code.resolve())
+    process = subprocess.Popen(argv, env=environment, cwd=code)  # noqa: S603
     try:
         with httpx2.Client(timeout=60) as client:
             server = Server(f"http://127.0.0.1:{port}", key, client, process.pid)
@@ -112,6 +117,25 @@ def running_server(key: str) -> Iterator[Server]:
     finally:
         process.terminate()
         process.wait(30)
+
+
+@contextmanager
+def running_worker() -> Iterator[int]:
+    """The worker process as `make run` starts it; yields its process id."""
+    from ragsite.service.programs import worker
+
+    program = worker()
+    environment = {**os.environ, **program.env}
+    process = subprocess.Popen(program.argv, env=environment)  # noqa: S603
+    try:
+        yield process.pid
+    finally:
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _wait_for(server: Server, process: "subprocess.Popen[bytes]") -> None:

@@ -87,7 +87,8 @@ class ChunkAdmin(ChunkPages):
 
     @admin.display(description="content")
     def beginning(self, chunk: Any) -> str:
-        return str(chunk.content_beginning)
+        beginning = str(chunk.content_beginning)
+        return f"{beginning}…" if len(beginning) == BEGINNING else beginning
 
 
 def _with_words(request: HttpRequest, words: str) -> QuerySet[Any]:

@@ -16,7 +16,7 @@ from retrieval.candidates import bm25, dense, explain, lexical
 from retrieval.candidates.scope import SearchScope, resolve
 from retrieval.management.commands.search import add_filter_arguments, filters_from
 from retrieval.search import prepare
-from retrieval.search_context import SearchedIndex
+from retrieval.search_context import read_index
 
 
 class Command(BaseCommand):
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             tenant = Namespace.objects.select_related("active_profile").get(pk=namespace_id)
             scope = resolve(
                 filters_of(form.validated_data),
-                SearchedIndex.of(tenant),
+                read_index(namespace_id),
                 few=settings.SEARCH["exact_scan_rows"],
             )
         self._scope(tenant, scope)
@@ -65,7 +65,7 @@ class Command(BaseCommand):
         )
         self._heading(f"Dense leg: {query.plan}")
         with namespace(tenant.pk):
-            ef_search = max(settings.SEARCH["ef_search"], limit)
+            ef_search = max(settings.SEARCH["ef_search"], limit, query.width)
             dense.allow_iterative_scan(tenant.active_profile, ef_search, scope)
             self.stdout.write(explain.explain(query.statement, query.parameters, analyse=True))
 

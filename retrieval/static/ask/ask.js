@@ -6,6 +6,7 @@ const csrf = document.querySelector("[name=csrfmiddlewaretoken]")?.value; // non
 const maxBody = Number(document.body.dataset.maxBody || 0); // bytes of a request; 0: no limit here
 const conversation = []; // {role, content} of the turns so far
 let underWay = null; // the AbortController of the answer being written
+let shown = null; // the turn whose sources are listed
 
 byId("ask").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -52,6 +53,8 @@ function setBusy(controller) {
   underWay = controller;
   byId("send").disabled = Boolean(controller);
   byId("stop").hidden = !controller;
+  // Screen readers read an answer once, when it is whole.
+  byId("turns").setAttribute("aria-busy", String(Boolean(controller)));
 }
 
 /** The newest turns, as many as a request may hold. */
@@ -202,9 +205,14 @@ class Turn {
     link.rel = "noopener";
     link.title = `${source.title} – ${whereIs(source)}`;
     link.setAttribute("aria-label", `Source ${number}: ${source.title}`);
-    link.addEventListener("mouseenter", () => highlight(id));
-    link.addEventListener("focus", () => highlight(id));
+    for (const way of ["mouseenter", "focus"]) link.addEventListener(way, () => this.pointAt(id));
     return link;
+  }
+
+  /** Show the source beside the conversation, also that of an earlier answer. */
+  pointAt(id) {
+    if (shown !== this && !underWay) showSources(this);
+    highlight(id);
   }
 
   tools() {
@@ -273,6 +281,7 @@ class Turn {
 }
 
 function showSources(turn) {
+  shown = turn;
   const cited = [...turn.numbers.keys()];
   const others = [...turn.sources.keys()].filter((id) => !turn.numbers.has(id));
   byId("sources").replaceChildren(...cited.map((id) => sourceItem(turn, id)));

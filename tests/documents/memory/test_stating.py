@@ -51,6 +51,16 @@ def test_a_fact_is_stored_with_everything_that_was_said(api: Api):
     assert (provenance["kind"], provenance["source_uri"]) == ("client", "crm:17")
 
 
+@pytest.mark.parametrize(
+    ("predicate", "words"),
+    [("livesIn", "lives in"), ("resides_in", "resides in"), ("hasURL", "has URL")],
+)
+def test_the_text_of_a_fact_has_the_words_of_its_predicate(api: Api, predicate: str, words: str):
+    fact = state(api, "Ann", predicate, "Oslo", valid_from=None)["fact"]
+    assert fact["text"] == f"Ann {words} Oslo."
+    assert fact["predicate"] == predicate
+
+
 def test_the_same_again_confirms_and_is_not_repeated(api: Api):
     first = state(api, "Acme Inc.", "lives in", "Oslo", certainty=0.5)["fact"]
     again = state(api, "ACME", "resides_in", "oslo", certainty=0.5, source_uri="b")
@@ -67,6 +77,20 @@ def test_a_statement_that_was_sent_before_changes_nothing(api: Api):
     again = state(api, "Ann", "age", 40, certainty=0.5, statement_id="s1")
     assert again["outcome"] == "known"
     assert again["fact"] == first["fact"]
+
+
+def test_an_id_of_another_statement_is_refused_and_nothing_of_the_request_is_stored(api: Api):
+    state(api, "Ann", "likes", "tea", statement_id="s1")
+    tea = {"subject": "ann", "predicate": "likes", "object": "Tea", "statement_id": "s1"}
+    for other in ({"object": "milk"}, {"predicate": "hates"}, {"subject": "Bob"}, {"user": "u"}):
+        facts = [{**tea, "object": "cake", "statement_id": "s2"}, {**tea, **other}]
+        refused = api.post("facts", {"facts": facts})
+        assert (refused.status, refused.body["error"]["code"]) == (409, "fact_conflict")
+        assert "s1" in refused.body["error"]["message"]
+    twice = [{**tea, "statement_id": "s3"}, {**tea, "object": "milk", "statement_id": "s3"}]
+    assert api.post("facts", {"facts": twice}).status == 409
+    assert held(api) == [("Ann", "tea")]
+    assert api.post("facts", tea).body["results"][0]["outcome"] == "known"
 
 
 def test_another_value_closes_the_one_before_and_keeps_it(api: Api):

@@ -103,6 +103,12 @@ def test_wrong_keys_are_limited_by_address(site: Site, settings: Any):
 # -- methods, hosts, bodies ----------------------------------------------------------------------
 
 
+def test_a_slash_at_the_end_is_the_same_address(http: httpx2.Client):
+    there, slashed = (http.post(path, json=PING) for path in (PATH, f"{PATH}/"))
+    assert (slashed.status_code, slashed.json()) == (200, there.json())
+    assert http.get(f"{PATH}/").status_code == 405
+
+
 @pytest.mark.parametrize("method", OTHER_METHODS)
 def test_there_are_no_streams_and_no_sessions(http: httpx2.Client, method: str):
     refused = http.request(method, PATH)

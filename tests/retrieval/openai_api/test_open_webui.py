@@ -7,11 +7,12 @@ that number).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx2
 import openai
+from markdown_it import MarkdownIt
 
 from ... import chat_server
 from ...client import Api
@@ -75,6 +76,39 @@ def test_every_number_is_a_chip_and_opens_its_source(
         assert addresses[number - 1] == place["url"]  # of the dialog behind the chip
         assert chip == place["title"]
         check_place(place, library)
+
+
+TABLE = """# Visiting
+
+| Guest | Ticket price |
+| --- | --- |
+| Adult | 9 euros |
+| Child | 4 euros |
+"""
+
+
+def test_the_numbers_of_a_tables_rows_stand_inside_it(
+    openai_client: openai.OpenAI, library: Api, work: Callable[[], int]
+):
+    """What stands behind a row's last bar is left out by readers of Markdown."""
+    library.upload(("visiting.md", TABLE))
+    assert work() == 1
+    asked: list[Any] = [{"role": "user", "content": "What is the ticket price of each guest?"}]
+    stream = openai_client.chat.completions.create(model="ragsite", messages=asked, stream=True)
+    content, chunks = text_and_chunks(stream)
+    whole = openai_client.chat.completions.create(model="ragsite", messages=asked)
+    assert whole.choices[0].message.content == content
+    shown = MarkdownIt().enable("table").render(content)
+    assert re.findall(r"<td>(.*?)</td>", shown) == ["Adult", "9 euros [1]", "Child", "4 euros [2]"]
+    places = [event["url_citation"] for event in whole.choices[0].message.to_dict()["annotations"]]
+    for number, (place, row) in enumerate(
+        zip(places, ("Adult | 9 euros", "Child | 4 euros"), strict=True), start=1
+    ):
+        assert content[place["start_index"] : place["end_index"]] == f"[{number}]"
+        claim = place["answer_span"]
+        assert content[claim["start"] : claim["end"]] == row
+        check_place(place, library)
+    assert len(list(source_events([chunk.to_dict() for chunk in chunks]))) == len(places)
 
 
 def test_what_it_sends_is_understood(site: Site, library: Api):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -85,6 +86,36 @@ def test_signed_in_people_get_the_page_with_their_namespaces(
     page = signed_in.get(f"/?namespace={other_tenant.slug}").content.decode()
     assert f'<option value="{tenant.slug}">' in page
     assert f'<option value="{other_tenant.slug}" selected>' in page
+
+
+def test_the_namespace_that_was_chosen_last_is_asked_next_time(
+    signed_in: Client, tenant: Namespace, other_tenant: Namespace
+):
+    last = max(tenant.slug, other_tenant.slug)
+    signed_in.get(f"/library?namespace={last}")
+    assert f'<option value="{last}" selected>' in signed_in.get("/").text
+    signed_in.cookies["last_namespace"] = "<gone>"
+    page = signed_in.get("/").text
+    assert f'<option value="{min(tenant.slug, other_tenant.slug)}" selected>' in page
+    assert "<gone>" not in page
+
+
+def test_an_empty_namespace_says_how_to_begin(signed_in: Client, tenant: Namespace):
+    page = signed_in.get("/").text
+    assert "There are no documents in" in page
+    assert f'href="/library?namespace={tenant.slug}#add"' in page
+
+
+@pytest.mark.usefixtures("indexed")
+def test_the_page_begins_with_what_there_is_to_ask(
+    signed_in: Client, django_assert_max_num_queries: Any
+):
+    with django_assert_max_num_queries(12):
+        page = signed_in.get("/").text
+    assert "1 document to ask" in page
+    found = re.search(r'<a href="(/d/[^"]+)"[^>]*>Harbour</a>', page)
+    assert found
+    assert "twelve lights" in signed_in.get(found[1]).text
 
 
 def test_a_session_alone_is_not_enough_to_post(person: User, tenant: Namespace):

@@ -234,7 +234,7 @@ def test_operators_make_a_link_in_the_admin_and_see_its_address_once(
     }
     made = client.post("/admin/documents/namespacelink/add/", fields, follow=True)
     html = made.content.decode()
-    address = html.partition("<code>")[2].partition("</code>")[0]
+    address = html.partition('<code id="new-link">')[2].partition("</code>")[0]
     assert address.startswith("http://testserver/s/")
     assert Client().get(path_of(address)).status_code == 200
     again = client.get("/admin/documents/namespacelink/").content.decode()

@@ -56,7 +56,20 @@ class Pieces:
     warnings: tuple[str, ...] = ()
 
 
-def ingest(claim: Claim) -> None:
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A version that was read and split ahead (bulk_loading.py)."""
+
+    profile: IndexProfile
+    requested: Mapping[str, Any]
+    extracted: Extracted
+    pieces: Pieces
+
+    def fits(self, profile: IndexProfile, requested: Mapping[str, Any]) -> bool:
+        return self.profile.pk == profile.pk and self.requested == requested
+
+
+def ingest(claim: Claim, prepared: Prepared | None = None) -> None:
     """Make one version searchable. Safe to run twice and to kill at any point."""
     with namespace(claim.namespace_id):
         jobs_and_more = IngestJob.objects.select_related(
@@ -75,7 +88,7 @@ def ingest(claim: Claim) -> None:
         lease = Lease(claim)
         try:
             with lease, span("rag.indexer.index_documents", **_described(job)) as trace:
-                passages = _index(job, lease)
+                passages = _index(job, lease, prepared)
                 _measured(passages, lease, trace)
             logger.info(
                 "ingest.done",
@@ -117,16 +130,20 @@ def _measured(passages: int, lease: Lease, trace: Span) -> None:
         metrics.INGEST_STAGES.labels(stage).observe(ms / 1000)
 
 
-def _index(job: IngestJob, lease: Lease) -> int:
+def _index(job: IngestJob, lease: Lease, prepared: Prepared | None) -> int:
     version = job.version
     profile = job.namespace.active_profile
     requested: Mapping[str, Any] = chunking_overrides.requested_by(job.document)
     profiles.embedder_of(profile)  # fail before reading the file if there is no embedder
     with lease.stage(Stage.EXTRACT):
-        extracted = read_original(version)
+        extracted = prepared.extracted if prepared else read_original(version)
     while True:
         with lease.stage(Stage.SPLIT):
-            pieces = split(profile, requested, extracted, metered(profile, lease), job.namespace_id)
+            if prepared and prepared.fits(profile, requested):
+                pieces = prepared.pieces
+            else:
+                embedder = metered(profile, lease)
+                pieces = split(profile, requested, extracted, embedder, job.namespace_id)
         passages = pieces.passages
         with namespace(job.namespace_id):  # before paying for embeddings
             more = len(passages) - job.document.chunks_count
@@ -193,15 +210,26 @@ def embed_passages(
     lease: Lease,
 ) -> list[str]:
     embedder = metered(profile, lease)
-    texts = [passage.text for passage in pieces.passages]
-    if profile.contextual_header:
-        texts = with_headers(
-            pieces.passages,
-            title=document.given.get("title") or extracted.title,
-            count_tokens=embedder.count_tokens,
-            limit=embedder.whole_windows(pieces.limit),
-        )
+    texts = texts_of(profile, document, extracted, pieces, embedder)
     return embed(version, texts, embedder, lease)
+
+
+def texts_of(
+    profile: IndexProfile,
+    document: Document,
+    extracted: Extracted,
+    pieces: Pieces,
+    embedder: Embedder,
+) -> list[str]:
+    """What is embedded for each passage: its text, under its headings if the profile wants them."""
+    if not profile.contextual_header:
+        return [passage.text for passage in pieces.passages]
+    return with_headers(
+        pieces.passages,
+        title=document.given.get("title") or extracted.title,
+        count_tokens=embedder.count_tokens,
+        limit=embedder.whole_windows(pieces.limit),
+    )
 
 
 def metered(profile: IndexProfile, lease: Lease) -> MeteredEmbedder:

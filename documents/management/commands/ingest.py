@@ -17,7 +17,7 @@ from documents.accounts import audit
 from documents.chunking.methods import SIZES, ChunkingOptions
 from documents.errors import IngestError
 from documents.extractors.encodings import encoding_named
-from documents.ingestion import removal
+from documents.ingestion import bulk_loading, removal
 from documents.intake import folder_sync, intake
 from documents.intake.archives import expanded
 from documents.intake.batches import OnePerSource
@@ -60,6 +60,12 @@ class Command(BaseCommand):
         parser.add_argument("--chunker", choices=SIZES, help="How these files are split.")
         parser.add_argument("--size", type=int, help="Of their chunks, in the chunker's unit.")
         parser.add_argument("--overlap", type=int, help="Of their chunks, in the same unit.")
+        parser.add_argument(
+            "--bulk",
+            action="store_true",
+            help="For many documents: embed the passages of many of them together, on every core. "
+            "Stopped or killed, the same command goes on where it was.",
+        )
         parser.add_argument("--no-wait", action="store_true", help="Only queue; do not index.")
         parser.add_argument("--json", action="store_true", help="Print one JSON object per file.")
         self._add_identity_arguments(parser)
@@ -102,6 +108,8 @@ class Command(BaseCommand):
             raise CommandError(f"There is no encoding {options['encoding']!r}.")
         with operator():
             namespace_id = find_namespace(options["namespace"]).pk
+        if options["bulk"] and options["no_wait"]:
+            raise CommandError("--bulk indexes in this process; --no-wait leaves it to workers.")
         if options["sync"]:
             self._sync(namespace_id)
             return
@@ -213,7 +221,8 @@ class Command(BaseCommand):
         """Run the jobs in this process, alongside any workers."""
         pending = [result["job_id"] for result in results if result.get("job_id")]
         with self._bar(None, "indexing", total=len(pending)) as bar:
-            run_until_done(namespace_id, pending, progress=lambda done, _: bar.update(done - bar.n))
+            run = bulk_loading.load if self.options["bulk"] else run_until_done
+            run(namespace_id, pending, progress=lambda done, _: bar.update(done - bar.n))
         with namespace(namespace_id):
             ids = [result["document_id"] for result in results if result.get("job_id")]
             documents = Document.objects.in_bulk([uuid.UUID(id_) for id_ in ids])

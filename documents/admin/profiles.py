@@ -5,12 +5,14 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib import admin
+from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 
 from documents.errors import IngestError
-from documents.models import IndexProfile
+from documents.models import IndexProfile, StoreChange
 from documents.profiles import profiles
 from documents.stores import registry
+from ragsite.platform.wording import plural
 
 from .audited import Audited
 
@@ -76,7 +78,19 @@ class IndexProfileAdmin(Audited, admin.ModelAdmin):
         "chunk_overlap",
         "ann_method",
         "store",
+        "untold",
     )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[IndexProfile]:
+        waiting = StoreChange.objects.filter(profile=OuterRef("pk")).order_by().values("profile")
+        counted = Subquery(waiting.annotate(count=Count("pk")).values("count"))
+        return super().get_queryset(request).annotate(waiting=counted)
+
+    @admin.display(description="Not told yet", empty_value="")
+    def untold(self, profile: IndexProfile) -> str | None:
+        """Documents that its store does not know of yet."""
+        waiting: int = getattr(profile, "waiting", None) or 0
+        return plural(waiting, "document") if profile.is_stored_outside else None
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # existing chunks would no longer match

@@ -59,7 +59,7 @@ def _lost(
         chunks = Chunk.objects.filter(pk__in=list(chunk_ids))
         vectors = list(chunks.values_list("pk", "embedding"))
     for chunk_id, vector in vectors:
-        question = StoreQuestion(vector.to_list(), None, NEAREST)
+        question = StoreQuestion([float(x) for x in vector], None, NEAREST)
         found = store.search(
             collection, namespace_id, question, seconds=settings.STORE_SEARCH["seconds"]
         )

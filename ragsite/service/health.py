@@ -10,11 +10,14 @@ from django.conf import settings
 from django.db import connection, connections
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
 
 from documents.jobs import heartbeat
 from documents.profiles import warmup
+from documents.stores import outbox
 from ragsite.database import roles
 from ragsite.platform.backends import load_backend
+from ragsite.platform.wording import plural
 from retrieval import reranking
 
 logger = logging.getLogger(__name__)
@@ -61,8 +64,9 @@ def livez(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     """Answer 200 when the service can serve requests.
 
-    A broken embedder or a silent worker is reported but does not stop queries: search falls back to
-    words, and the supervisor restarts the worker.
+    A broken embedder, a silent worker or a search store that is behind is reported but does not
+    stop queries: search falls back to words or to the database, and the supervisor restarts the
+    worker.
     """
     checks = {
         name: _outcome(check)
@@ -73,6 +77,8 @@ def readyz(request: HttpRequest) -> HttpResponse:
             ("worker", _worker),
         )
     }
+    if settings.STORES:
+        checks["stores"] = _outcome(_stores)
     checks["embedder"] = _embedder_state
     serving = all(checks[name] == "ok" for name in ("database", "migrations", "storage"))
     ready = serving and _embedder_state != "warming"
@@ -110,3 +116,13 @@ def _worker() -> str:
     if age is None:
         return "no sign of life yet"
     return "ok" if age < WORKER_SILENT_AFTER else f"silent for {age:.0f} s"
+
+
+def _stores() -> str:
+    """What search stores were not told of yet. The stores themselves are not asked."""
+    waiting = outbox.backlogs()
+    documents = sum(backlog.documents for backlog in waiting)
+    if not documents:
+        return "ok"
+    age = (timezone.now() - min(backlog.since for backlog in waiting)).total_seconds()
+    return f"{plural(documents, 'document')} not told yet, the oldest for {age:.0f} s"

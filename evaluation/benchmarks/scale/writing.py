@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["coefficients_of", "draw", "write"]
 
 VECTORS = "means of the bundled model's word vectors, 384 dimensions, of synthetic texts"
-ONE_SIZE = "one size was measured: how a question's cost grows is not known, and taken as not at all"
+ONE_SIZE = "one size was measured: how a question's cost grows is not known"
 EMBEDDED = 64  # texts to measure embedding on
 
 

@@ -42,6 +42,15 @@ def readers_are_confined(app_configs: Sequence[Any] | None, **kwargs: Any) -> li
     return [Warning(sentence, hint=hint, id="ragsite.W030")]
 
 
+@register()
+def chroma_has_one_process(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    embedded = [
+        alias for alias, entry in settings.STORES.items() if entry.get("OPTIONS", {}).get("path")
+    ]
+    sentence = "CHROMA_PATH is for one process, and the service has several: set CHROMA_URL."
+    return [Warning(sentence, id="ragsite.W040")] if embedded else []
+
+
 def _survey() -> dict[str, Any]:
     worker = SandboxWorker(**settings.EXTRACTION)
     try:

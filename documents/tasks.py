@@ -8,6 +8,7 @@ from .accounts import namespace_removal
 from .ingestion import bulk_removal
 from .jobs import heartbeat, queue
 from .reindex import build, switching
+from .stores import feeding
 from .webhooks import delivering
 
 
@@ -29,6 +30,12 @@ def remove_documents() -> None:
     """Work on bulk deletions. A task of its own: neither waits for the other's queue."""
     heartbeat.beat(heartbeat.group())
     bulk_removal.work()
+
+
+def feed_stores() -> None:
+    """Tell search stores what has changed."""
+    heartbeat.beat(heartbeat.group())
+    feeding.work()
 
 
 def deliver_webhooks() -> None:

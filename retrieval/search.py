@@ -44,7 +44,7 @@ from .ranking.vectors import Vector, vectors_of
 from .requests import Candidate, Hit, SearchRequest, SearchResult, TermMatch
 from .rerankers.base import RerankPassage
 from .reranking import ChosenReranker, Reranked
-from .search_context import SearchContext, read_index
+from .search_context import REVISION, SearchContext, read_index
 from .timing import Clock
 
 logger = logging.getLogger(__name__)
@@ -86,7 +86,9 @@ def search(namespace_id: uuid.UUID, request: SearchRequest) -> SearchResult:
         query = parse_query(prepare(request.query))
         reranker = _choose_reranker(query, request)
         (result, cache), fallback = replica.read(
-            partial(_cached_or_searched, namespace_id, query, request, reranker, clock)
+            partial(_cached_or_searched, namespace_id, query, request, reranker, clock),
+            namespace_id=namespace_id,
+            version=REVISION,
         )
         uncached = "uncached: cache_unavailable" if cache == "down" else ""
         fallbacks = (*result.diagnostics.fallbacks, *filter(None, [fallback, uncached]))

@@ -15,6 +15,9 @@ from .requests import SearchRequest
 from .reranking import ChosenReranker
 from .timing import Clock
 
+# Whatever changes what a search finds or shows raises it.
+REVISION = "SELECT revision FROM documents_namespace WHERE id = %(namespace)s"
+
 # A row's position and the transaction that wrote it: they change whenever the row does.
 _INDEX = """
     SELECT namespace.revision, namespace.chunk_count, namespace.language, profile.id,

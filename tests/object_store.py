@@ -104,13 +104,14 @@ def _wait_until_writable(address: str, server: "subprocess.Popen[bytes]") -> Non
 
 
 class FaultyProxy(BaseHTTPRequestHandler):
-    """Passes requests on, but fails the next ones as `faults` says, in order: "500", "503", "cut"
-    (half of the body) or "drop" (no response)."""
+    """Passes requests on, but fails the next ones as `faults` says, in order: "500", "503", "404",
+    "cut" (half of the body), "flip" (a bit of what is sent) or "drop" (no response)."""
 
     protocol_version = "HTTP/1.1"
     target: ClassVar[str] = ""
     faults: ClassVar[list[str]] = []
     seen: ClassVar[list[str]] = []
+    statuses: ClassVar[list[int]] = []
 
     def _serve(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -120,12 +121,16 @@ class FaultyProxy(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
             return
-        if fault in ("500", "503"):
-            self._reply(int(fault), {}, b"<Error><Code>SlowDown</Code></Error>")
+        if fault in ("500", "503", "404"):
+            code = "NoSuchKey" if fault == "404" else "SlowDown"
+            self._reply(int(fault), {}, f"<Error><Code>{code}</Code></Error>".encode())
             return
+        if fault == "flip" and body:
+            body = bytes([body[0] ^ 1]) + body[1:]
         upstream = HTTPConnection(self.target, timeout=60)
         upstream.request(self.command, self.path, body=body, headers=dict(self.headers))
         response = upstream.getresponse()
+        self.statuses.append(response.status)
         self._reply(
             response.status, dict(response.getheaders()), response.read(), cut=fault == "cut"
         )
@@ -144,7 +149,8 @@ class FaultyProxy(BaseHTTPRequestHandler):
                 self.send_header(name, value)
         self.send_header("Content-Length", length if self.command == "HEAD" else str(len(body)))
         self.end_headers()
-        self.wfile.write(body[: len(body) // 2] if cut else body)
+        if self.command != "HEAD":
+            self.wfile.write(body[: len(body) // 2] if cut else body)
         if cut:
             self.close_connection = True
 

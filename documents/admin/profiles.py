@@ -10,12 +10,18 @@ from django.http import HttpRequest
 from documents.errors import IngestError
 from documents.models import IndexProfile
 from documents.profiles import profiles
+from documents.stores import registry
 
 from .audited import Audited
+
+STORE_HELP = "Where searches find chunks: pgvector is this database."
 
 
 class IndexProfileForm(forms.ModelForm):
     embedder = forms.ChoiceField(choices=lambda: [(alias, alias) for alias in settings.EMBEDDERS])
+    store = forms.ChoiceField(
+        choices=lambda: [(name, name) for name in registry.names()], help_text=STORE_HELP
+    )
     chunk_size = forms.IntegerField(initial=220)
     chunk_overlap = forms.IntegerField(initial=33)
     contextual_header = forms.BooleanField(
@@ -37,6 +43,8 @@ class IndexProfileForm(forms.ModelForm):
             "embedder",
             "ann_method",
             "ann_options",
+            "store",
+            "store_options",
         )
 
     def clean(self) -> dict[str, Any]:
@@ -67,6 +75,7 @@ class IndexProfileAdmin(Audited, admin.ModelAdmin):
         "chunk_size",
         "chunk_overlap",
         "ann_method",
+        "store",
     )
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -25,6 +25,7 @@ from .views import caller_of
 class ProfileSerializer(serializers.ModelSerializer):
     chunker_options = serializers.JSONField()
     ann_options = serializers.JSONField()
+    store_options = serializers.JSONField()
     shared = serializers.SerializerMethodField(
         help_text="Whether all namespaces see it, or only the one that created it and those that "
         "use it."
@@ -45,6 +46,8 @@ class ProfileSerializer(serializers.ModelSerializer):
             "dimensions",
             "ann_method",
             "ann_options",
+            "store",
+            "store_options",
             "ingestion_version",
             "created_at",
         ]
@@ -80,7 +83,17 @@ class NewProfileSerializer(StrictSerializer):
     ann_options = serializers.DictField(
         child=serializers.IntegerField(),
         required=False,
-        help_text="hnsw: m, ef_construction; ivfflat: lists, probes; scann: num_leaves.",
+        help_text="hnsw: m, ef_construction; bit: these and rescore; ivfflat: lists, probes; "
+        "scann: num_leaves.",
+    )
+    store = serializers.CharField(
+        max_length=50,
+        required=False,
+        help_text="pgvector, or a search store of this installation, such as qdrant or chroma.",
+    )
+    store_options = serializers.DictField(
+        required=False,
+        help_text="qdrant: quantization, shards, replicas, m, ef_construct, on_disk.",
     )
 
 

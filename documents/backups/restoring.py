@@ -13,6 +13,7 @@ from documents.errors import IngestError
 from documents.intake import originals, unowned
 from documents.jobs import queue
 from documents.models import Namespace
+from documents.stores import feeding
 from documents.verification.checks import Progress
 from ragsite.database import roles
 from ragsite.database.isolation import role
@@ -148,5 +149,7 @@ def _start_anew() -> None:
     """Wake workers for unfinished work, and clear the caches of the earlier contents."""
     queue.requeue_stalled()
     with operator():
-        for namespace_id in Namespace.objects.values_list("pk", flat=True):
+        tenants = list(Namespace.objects.values_list("pk", flat=True))
+        for namespace_id in tenants:
             clear_namespace(namespace_id)
+    feeding.rebuild_all(tenants)  # stores may hold what came after the backup

@@ -3,6 +3,8 @@
 Imported only where STORAGE_BUCKET is set: boto3 is in requirements/s3.txt.
 """
 
+import hashlib
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -53,6 +55,21 @@ def _translating(method: Callable[..., T]) -> Callable[..., T]:
     return call
 
 
+def _add_digest(params: dict[str, Any], **kwargs: Any) -> None:
+    """Send the MD5 of an object or a part along, which every clone of S3 compares. The signature
+    holds the body's SHA-256, but not all of them do: SeaweedFS takes bytes that it does not fit."""
+    body = params["body"]
+    digest = hashlib.md5(usedforsecurity=False)
+    if isinstance(body, (bytes, bytearray)):
+        digest.update(body)
+    else:
+        start = body.tell()
+        while piece := body.read(MEMORY_BYTES):
+            digest.update(piece)
+        body.seek(start)
+    params["headers"]["Content-MD5"] = b64encode(digest.digest()).decode()
+
+
 class _Original(S3File):
     """The bytes are fetched at the first read, which can fail as well."""
 
@@ -67,7 +84,7 @@ class _Original(S3File):
 
 
 class OriginalsBucket(S3Storage):
-    """Every request is signed together with its body, so the server refuses bytes that changed on
+    """Every object and part is sent with its digest, so the server refuses bytes that changed on
     their way; what is read is compared with the document's checksum (originals.py)."""
 
     def __init__(self, *, link_endpoint_url: str = "", link_seconds: int = 0, **options: Any):
@@ -77,7 +94,7 @@ class OriginalsBucket(S3Storage):
                 "addressing_style": options.pop("addressing_style", None) or "path",
                 "payload_signing_enabled": True,
             },
-            # Clones of S3 do not all know the newer checksums; the signature has the digest.
+            # Clones of S3 do not all know the newer checksums: _add_digest.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
             connect_timeout=CONNECT_SECONDS,
@@ -98,6 +115,12 @@ class OriginalsBucket(S3Storage):
         }
         super().__init__(**{**defaults, **options})
         self.link_endpoint_url, self.link_seconds = link_endpoint_url, link_seconds
+
+    def _create_session(self) -> Any:
+        session = super()._create_session()
+        for operation in ("PutObject", "UploadPart"):
+            session.events.register(f"before-call.s3.{operation}", _add_digest)
+        return session
 
     def _open(self, name: str, mode: str = "rb") -> File:
         name = self._normalize_name(name)

@@ -5,6 +5,7 @@ import hashlib
 import logging
 import os
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +23,7 @@ from . import deferred_removals
 
 logger = logging.getLogger(__name__)
 
+LOOK_AGAIN = (0.2, 0.5, 1.0)  # seconds: an object store may show late what it has stored
 BLOCK = 256 * 1024  # bytes
 
 
@@ -147,9 +149,7 @@ def _copied(key: str) -> BinaryIO:
     """Copy the original from an object store into an unnamed temporary file."""
     copy = tempfile.TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR)  # noqa: SIM115
     try:
-        with default_storage.open(key) as stored:
-            for block in stored.chunks():
-                copy.write(block)
+        _fetch(key, into=copy)
         copy.seek(0)
     except BaseException as error:
         copy.close()
@@ -160,6 +160,21 @@ def _copied(key: str) -> BinaryIO:
             raise _unavailable() from error
         raise
     return copy
+
+
+def _fetch(key: str, *, into: BinaryIO) -> None:
+    """Write a stored original into a file. Raises FileNotFoundError if it stays missing."""
+    for pause in (*LOOK_AGAIN, None):
+        try:
+            with default_storage.open(key) as stored:
+                for block in stored.chunks():
+                    into.write(block)
+        except FileNotFoundError:
+            if pause is None:
+                raise
+            time.sleep(pause)
+        else:
+            return
 
 
 def _missing() -> OriginalLost:

@@ -51,6 +51,9 @@ def add_keys(apps: Any, schema_editor: Any) -> None:
             )
             rows = cursor.fetchall()
             if not rows:
+                # The new type of `object` has rewritten the rows, so their links are checked again
+                # at the end of the transaction; until that is done no index can be made.
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
                 return
             last = rows[-1][0]
             keys = [predicate_key(predicate) for _, _, predicate, _ in rows]

@@ -8,7 +8,7 @@ from .collections import Collection, CollectionBatch, CollectionDocument
 from .conversations import CONVERSATION_MEDIA_TYPE, Conversation, Turn
 from .documents import Document, DocumentVersion
 from .facts import Fact, FactState, FactVector
-from .indexing import Chunk, EmbeddingCache, IndexProfile
+from .indexing import Chunk, EmbeddingCache, IndexProfile, StoreChange
 from .jobs import IdempotentRequest, IngestJob, WorkerHeartbeat
 from .memory import FactAlias, FactErasure, FactStatement, PredicateRule
 from .namespaces import ApiKey, Namespace, NamespaceLink, NamespaceUsage
@@ -62,6 +62,7 @@ __all__ = [
     "ProviderPace",
     "PutOffRemoval",
     "Reindex",
+    "StoreChange",
     "TermFrequency",
     "TermStatistics",
     "Turn",

@@ -14,6 +14,8 @@ from documents.profiles.ann_methods import MAX_DIMENSIONS, ann_errors
 # Fixed, because the migration that makes the default profile also makes its vector index.
 DEFAULT_PROFILE_ID = uuid.UUID("5f0b7d5e-6c1a-5b8e-9d5c-2f4d3c1b0a01")
 
+PGVECTOR = "pgvector"  # the store that is this database
+
 # Of the code that reads files and cuts texts: rises when the same file would give other chunks.
 INGESTION_VERSION = 2
 
@@ -33,10 +35,12 @@ class IndexProfile(models.Model):
 
     class Ann(models.TextChoices):
         HNSW = "hnsw"
+        BIT = "bit"
         IVFFLAT = "ivfflat"
         EXACT = "exact"
-        DISKANN = "diskann"
         SCANN = "scann"
+        VCHORDRQ = "vchordrq"
+        DISKANN = "diskann"  # withdrawn
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.SlugField()
@@ -84,15 +88,30 @@ class IndexProfile(models.Model):
         max_length=10,
         choices=Ann,
         default=Ann.HNSW,
-        help_text="How near vectors are found: hnsw, ivfflat, or exact (no index); diskann and "
-        "scann where the server has their extension.",
+        help_text="How near vectors are found: hnsw, bit (hnsw over one bit for each number, for "
+        "less memory), ivfflat, or exact (no index); scann and vchordrq, both untested, where the "
+        "server has their extension. diskann is withdrawn.",
     )
     ann_options = models.JSONField(
         "ANN options",
         default=dict,
         blank=True,
-        help_text='Of hnsw: {"m": 16, "ef_construction": 64}. Of ivfflat: {"lists": …, '
-        '"probes": …}, chosen by the number of rows where not named.',
+        help_text='Of hnsw: {"m": 16, "ef_construction": 64}; of bit also {"rescore": 8}. Of '
+        'ivfflat: {"lists": …, "probes": …}, chosen by the number of rows where not named.',
+    )
+    store = models.CharField(
+        max_length=50,
+        default=PGVECTOR,
+        db_default=PGVECTOR,
+        help_text="Where searches find chunks: pgvector (this database), or an alias in "
+        "settings.STORES, such as qdrant.",
+    )
+    store_options = models.JSONField(
+        default=dict,
+        db_default=models.Value({}, models.JSONField()),
+        blank=True,
+        help_text='Of qdrant: {"quantization": "int8", "shards": 1, "replicas": 1, "m": 16, '
+        '"ef_construct": 100, "on_disk": "none"}.',
     )
     # What its vector index was built with, as far as a query has to know (ivfflat: lists).
     index_facts = models.JSONField(default=dict, editable=False)
@@ -109,6 +128,10 @@ class IndexProfile(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_stored_outside(self) -> bool:
+        return self.store != PGVECTOR
 
     def clean(self) -> None:
         wrong = chunking_errors(
@@ -217,3 +240,45 @@ class EmbeddingCache(models.Model):
 
     def __str__(self) -> str:
         return f"{self.model_identity} {bytes(self.text_sha256).hex()[:12]}"
+
+
+class StoreChange(models.Model):
+    """A document whose chunks under a profile may differ from what the profile's store holds.
+
+    Triggers write it in the transaction that changes chunks, tags or the like, whatever code does
+    that; it is deleted when the store has been told. It says what to compare and not what has
+    changed, so telling the store twice, or late, ends in the same state.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    # No constraints in the database: a store has to forget what a deleted namespace held.
+    namespace = models.ForeignKey(
+        "documents.Namespace",
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        null=True,
+        related_name="+",
+    )
+    profile = models.ForeignKey(
+        IndexProfile, on_delete=models.CASCADE, db_index=False, related_name="+"
+    )
+    document_id = models.UUIDField()
+    changes = models.PositiveIntegerField(default=1, db_default=1)  # since it was last told
+    attempts = models.PositiveIntegerField(default=0, db_default=0)  # that failed in a row
+    run_after = models.DateTimeField(db_default=Now())
+    lease_until = models.DateTimeField(null=True)
+    lease_token = models.UUIDField(null=True)
+    error_code = models.CharField(max_length=50, blank=True, default="", db_default="")
+    error_message = models.TextField(blank=True, default="", db_default="")
+    created_at = models.DateTimeField(db_default=Now())  # of the oldest change
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["namespace", "profile", "document_id"], name="store_change_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.document_id} for {self.profile_id}"

@@ -11,23 +11,33 @@ MIN_ROWS = 1000  # with fewer, clusters mean nothing and a scan is as fast
 Bounds = tuple[int, int]
 
 
+DEFAULT_RESCORE = 8
+
+HNSW_OPTIONS: Mapping[str, Bounds] = {"m": (2, 100), "ef_construction": (4, 1000)}
+
+
 @dataclass(frozen=True, slots=True)
 class Method:
-    """An index access method of PostgreSQL."""
+    """A way to index vectors."""
 
     extension: str  # that provides it
     type: str  # of vector that it indexes
     operators: str
     options: Mapping[str, Bounds] = field(default_factory=dict)
     needs_rows: bool = False  # it clusters the rows that exist when it is built
+    access_method: str = ""  # PostgreSQL's name for it, if it is another
+    is_untested: bool = False  # we have had no server that has it
 
 
 METHODS = {
-    "hnsw": Method(
+    "hnsw": Method("vector", "halfvec", "halfvec_cosine_ops", HNSW_OPTIONS),
+    # One bit for each number: its sign. More candidates are taken, and compared in full.
+    "bit": Method(
         "vector",
-        "halfvec",
-        "halfvec_cosine_ops",
-        {"m": (2, 100), "ef_construction": (4, 1000)},
+        "bit",
+        "bit_hamming_ops",
+        {**HNSW_OPTIONS, "rescore": (1, 100)},
+        access_method="hnsw",
     ),
     "ivfflat": Method(
         "vector",
@@ -36,11 +46,41 @@ METHODS = {
         {"lists": (1, 32768), "probes": (1, 32768)},
         needs_rows=True,
     ),
-    "diskann": Method("vectorscale", "vector", "vector_cosine_ops"),
     "scann": Method(
-        "alloydb_scann", "vector", "cosine", {"num_leaves": (1, 1048576)}, needs_rows=True
+        "alloydb_scann",
+        "vector",
+        "cosine",
+        {"num_leaves": (1, 1048576)},
+        needs_rows=True,
+        is_untested=True,
     ),
+    "vchordrq": Method("vchord", "halfvec", "halfvec_cosine_ops", is_untested=True),
 }
+
+# Profiles of these methods have no index any more: their vectors are scanned exactly.
+WITHDRAWN = {
+    "diskann": "diskann has been withdrawn: with an index on an expression, pgvectorscale 0.9 "
+    'fails each query with "assertion failed: attnum > 0". Use hnsw, or bit for the least memory.'
+}
+
+
+def remark(name: str) -> str:
+    """Return what an operator should know about the method; "" if nothing."""
+    if name in WITHDRAWN:
+        return "withdrawn, scanned exactly"
+    return "untested" if name in METHODS and METHODS[name].is_untested else ""
+
+
+def access_method(name: str) -> str:
+    return METHODS[name].access_method or name
+
+
+def indexed(name: str, dimensions: int, column: str = "embedding") -> str:
+    """Return the SQL expression that is indexed; a query must repeat it."""
+    vector_type = f"{METHODS[name].type}({dimensions:d})"
+    if METHODS[name].type == "bit":
+        return f"binary_quantize({column})::{vector_type}"
+    return f"{column}::{vector_type}"
 
 
 def ann_errors(name: str, options: Any) -> str:
@@ -54,14 +94,14 @@ def ann_errors(name: str, options: Any) -> str:
         minimum, maximum = known[option]
         if type(value) is not int or not minimum <= value <= maximum:
             return f"{option}: a whole number from {minimum} to {maximum}."
-    if name == "hnsw" and options.get("ef_construction", 64) < 2 * options.get("m", 16):
+    if "m" in known and options.get("ef_construction", 64) < 2 * options.get("m", 16):
         return "ef_construction: at least twice m."
     return ""
 
 
 def build_options(name: str, options: Mapping[str, int], *, rows: int) -> dict[str, int]:
     """Return the parameters to build the index with, for this many rows."""
-    if name == "hnsw":
+    if name in ("hnsw", "bit"):
         return {"m": options.get("m", 16), "ef_construction": options.get("ef_construction", 64)}
     if name == "ivfflat":
         # As pgvector recommends: rows / 1000, and the square root beyond a million rows.
@@ -75,3 +115,8 @@ def build_options(name: str, options: Mapping[str, int], *, rows: int) -> dict[s
 def probes(options: Mapping[str, int], facts: Mapping[str, int]) -> int:
     """Return how many lists of an ivfflat index to scan first; the scan continues if necessary."""
     return options.get("probes", 0) or max(1, isqrt(facts.get("lists", 1) - 1) + 1)
+
+
+def rescored(options: Mapping[str, int]) -> int:
+    """Return how many times more candidates than asked for are taken by their bits."""
+    return options.get("rescore", DEFAULT_RESCORE)

@@ -6,6 +6,8 @@ from documents.accounts import audit
 from documents.errors import IngestError
 from documents.models import IndexProfile, Namespace
 from documents.models.indexing import DEFAULT_PROFILE_ID
+from documents.stores import feeding
+from documents.stores.base import StoreFailed
 
 from . import vector_indexes
 
@@ -15,7 +17,8 @@ class ProfileInUse(IngestError):
 
 
 def retire(profile: IndexProfile) -> None:
-    """Delete a profile. Raises ProfileInUse while a namespace, a reindex or a chunk needs it."""
+    """Delete a profile and what a store holds of it. Raises ProfileInUse while a namespace, a
+    reindex or a chunk needs it, and StoreFailed while the store does not answer."""
     if profile.pk == DEFAULT_PROFILE_ID:
         raise ProfileInUse("The default profile stays: new namespaces begin with it.")
     if vector_indexes.is_in_use(profile):
@@ -23,6 +26,7 @@ def retire(profile: IndexProfile) -> None:
             f"The profile {profile.name!r} is in use: by a namespace, by a reindex, or by chunks "
             "that have not been reclaimed."
         )
+    feeding.forget(profile)
     vector_indexes.drop_if_unused(profile)
     IndexProfile.objects.using("owner").filter(pk=profile.pk).delete()
     audit.record("profile.delete", namespace=profile.namespace_id, target=profile)
@@ -33,5 +37,5 @@ def sweep() -> None:
     living = Namespace.objects.using("owner").values("pk")
     owned = IndexProfile.objects.using("owner").exclude(namespace=None)
     for profile in list(owned.exclude(namespace__in=living)):
-        with suppress(ProfileInUse):
+        with suppress(ProfileInUse, StoreFailed):  # later
             retire(profile)

@@ -17,6 +17,7 @@ from documents.embedders.remote import NoRateLimit, RemoteEmbedder
 from documents.errors import EmbeddingFailed, IngestError
 from documents.metering.rate_limit import SharedRateLimiter
 from documents.models import IndexProfile
+from documents.stores import registry
 from ragsite.database.tenancy import namespace, operator
 from ragsite.platform.backends import load_backend
 
@@ -86,6 +87,7 @@ def _copied(like: IndexProfile, changes: dict[str, Any]) -> dict[str, Any]:
         "chunker": ("chunk_size", "chunk_overlap", "chunker_options"),
         "embedder": ("dimensions",),
         "ann_method": ("ann_options",),
+        "store": ("store_options",),
     }
     for changed, dependent in dependents.items():
         if changes.get(changed, copied[changed]) != copied[changed]:
@@ -178,6 +180,7 @@ def require_fitting(profile: IndexProfile, embedder: Embedder) -> None:
         )
     splitter_of(profile, embedder)
     require_method(profile.ann_method)
+    registry.require_usable(profile)
 
 
 def embedder_of(profile: IndexProfile) -> Embedder:

@@ -66,11 +66,13 @@ def name_of(profile_id: uuid.UUID) -> str:
 
 
 def require_method(name: str) -> None:
-    """Raise MethodUnavailable if the server does not have this index method."""
+    """Raise MethodUnavailable if the server or this release does not have this index method."""
+    if name in ann_methods.WITHDRAWN:
+        raise MethodUnavailable(ann_methods.WITHDRAWN[name])
     if name not in ann_methods.METHODS:
         return  # exact: no index
     with connection.cursor() as cursor:
-        cursor.execute("SELECT 1 FROM pg_am WHERE amname = %s", [name])
+        cursor.execute("SELECT 1 FROM pg_am WHERE amname = %s", [ann_methods.access_method(name)])
         if cursor.fetchone() is None:
             extension = ann_methods.METHODS[name].extension
             raise MethodUnavailable(
@@ -121,7 +123,7 @@ def drop_if_unused(profile: IndexProfile) -> bool:
 
 
 def _is_used(profile: IndexProfile) -> bool:
-    if profile.ann_method == IndexProfile.Ann.EXACT:
+    if profile.ann_method not in ann_methods.METHODS:
         return False
     if profile.pk == DEFAULT_PROFILE_ID:
         return True  # its index came with a migration
@@ -207,13 +209,12 @@ def _build(
     )
     statement = sql.SQL(
         "CREATE INDEX CONCURRENTLY {name} ON documents_chunk "
-        "USING {method} ((embedding::{type}({dimensions})) {operators}) {settings} "
+        "USING {method} (({indexed}) {operators}) {settings} "
         "WHERE profile_id = {profile}"
     ).format(
         name=sql.Identifier(name_of(profile.pk) + DRAFT),
-        method=sql.Identifier(profile.ann_method),
-        type=sql.Identifier(method.type),
-        dimensions=sql.Literal(profile.dimensions),
+        method=sql.Identifier(ann_methods.access_method(profile.ann_method)),
+        indexed=sql.SQL(ann_methods.indexed(profile.ann_method, profile.dimensions)),
         operators=sql.Identifier(method.operators),
         settings=sql.SQL("WITH ({})").format(settings) if options else sql.SQL(""),
         profile=sql.Literal(str(profile.pk)),

@@ -29,9 +29,12 @@ from documents.memory import vectors as fact_vectors
 from documents.models import Chunk, Document, DocumentVersion, IndexProfile, Namespace, Reindex
 from documents.models.webhooks import EventType
 from documents.profiles import chunking_overrides, profiles, vector_indexes
+from documents.stores import feeding
 from documents.webhooks import events
 from ragsite.database.tenancy import namespace
 from ragsite.platform.logs import request_id
+
+from . import copying
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +108,7 @@ def build(claim: BuildClaim, *, seconds: float | None = None) -> None:
     with request_id(str(claim.job_id)):
         try:
             with BuildLease(claim) as lease:
-                is_done = _fill(claim, lease, until) and _complete(claim, lease)
+                is_done = _fill(claim, lease, until) and _complete(claim, lease, until)
             _release(claim)
             logger.info("reindex.worked", extra={**log_fields, "is_done": is_done})
         except LeaseLost:
@@ -175,8 +178,10 @@ def _index_one(
     if version is None:
         return True  # deleted or replaced in the meantime
     is_done = True
+    source = reindex.replaces if profile.pk == reindex.profile_id else reindex.profile
     try:
-        is_done = _index_version(lease, profile, version)
+        is_done = copying.copy_version(lease, version, source=source, target=profile)
+        is_done = is_done or _index_version(lease, profile, version)
     except BadFile as error:  # a retry will not help: the operator decides
         _note_failure(lease.claim, version, error.code, str(error))
     except (EmbeddingFailed, CostCap, profiles.ProfileMismatch, LeaseLost, TimeoutException):
@@ -235,12 +240,14 @@ def _note_failure(claim: Claim, version: DocumentVersion, code: str, sentence: s
         claim.write(failures=reindex.failures)
 
 
-def _complete(claim: BuildClaim, lease: BuildLease) -> bool:
+def _complete(claim: BuildClaim, lease: BuildLease, until: float) -> bool:
     """Build vector index and word statistics; mark the reindex built if nothing is missing."""
     with namespace(claim.namespace_id):
         reindex = _open(claim)
     lease.write(stage=Stage.INDEX)
     vector_indexes.ensure(reindex.profile)
+    if not _stores_know_all(claim, lease, reindex, until):
+        return False
     lease.write(stage=Stage.WORDS)
     for profile in (reindex.profile, reindex.replaces):
         terms.count_if_stale(claim.namespace_id, profile)
@@ -269,6 +276,20 @@ def _complete(claim: BuildClaim, lease: BuildLease) -> bool:
         )
         if is_first:
             _tell_finished(reindex)
+    return True
+
+
+def _stores_know_all(claim: BuildClaim, lease: BuildLease, reindex: Reindex, until: float) -> bool:
+    """Tell both profiles' stores what they do not know yet; False if some is left for later."""
+    for profile in (reindex.profile, reindex.replaces):
+        if profile.is_stored_outside and not feeding.catch_up(
+            claim.namespace_id,
+            profile,
+            progress=lambda told: lease.write(attempts=0),
+            until=until,
+        ):
+            lease.write(run_after=Now() + timedelta(seconds=RETRY_SECONDS))
+            return False
     return True
 
 

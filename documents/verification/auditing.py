@@ -18,6 +18,7 @@ from .file_rules import FILES, FoldersHaveNamespaces
 from .findings import MAX_EXAMPLES, Finding, Report
 from .link_rules import lease_checks, link_checks
 from .span_rules import SpansAreExact
+from .store_rules import StoreHoldsTheChunks
 
 # Work in progress may briefly look like a fault, so findings are checked again after this time.
 PAUSE_SECONDS = 2.0
@@ -67,6 +68,7 @@ def _namespace_checks() -> Iterator[Check]:
     yield SpansAreExact()
     yield from FACTS
     yield from COUNTS
+    yield StoreHoldsTheChunks()
 
 
 def _server_checks() -> Iterator[Check]:

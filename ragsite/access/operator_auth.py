@@ -10,7 +10,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connections
-from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import BasePermission
@@ -28,7 +27,8 @@ if TYPE_CHECKING:  # DRF itself loads this module while it loads its views
 
 _KEY = re.compile(r"rsop_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _FIND = """
-    SELECT id, secret_sha256, expires_at, revoked_at FROM documents_operatorkey WHERE prefix = %s
+    SELECT id, secret_sha256, expires_at <= now(), revoked_at IS NOT NULL
+    FROM documents_operatorkey WHERE prefix = %s
 """
 # Once a minute is enough to show that a key is in use.
 _NOTE_USE = """
@@ -100,13 +100,12 @@ def _find(prefix: str, secret: str) -> OperatorCaller | None:
         row = cursor.fetchone()
         if row is None:
             return None
-        key_id, stored, expires_at, revoked_at = row
+        key_id, stored, is_expired, is_revoked = row
         if not hmac.compare_digest(hashlib.sha256(secret.encode()).hexdigest(), stored):
             return None
-        now = timezone.now()
-        if revoked_at and revoked_at <= now:
+        if is_revoked:
             raise _refused("key_revoked", "This operator key has been revoked.")
-        if expires_at and expires_at <= now:
+        if is_expired:
             raise _refused("key_expired", "This operator key has expired.")
         cursor.execute(_NOTE_USE, [key_id])
     return OperatorCaller(key_id, prefix)

@@ -1,5 +1,6 @@
 """One envelope for every error: {"error": {"code", "message", "details", "request_id"}}."""
 
+import errno
 import logging
 from typing import Any
 
@@ -104,6 +105,10 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
         return unavailable()
     elif isinstance(error, TooManyFilesSent | TooManyFieldsSent | RequestDataTooBig):
         error = ApiError("too_large", "That is too much for one request.", http_status=413)
+    elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        logger.error("request.no_room", extra={"error": str(error)})
+        message = "There is no room left for this request."
+        error = ApiError("storage_full", message, http_status=507)
     if not isinstance(error, exceptions.APIException):
         logger.exception("request.failed", exc_info=error)
         body = envelope("internal_error", "Something went wrong on our side.")

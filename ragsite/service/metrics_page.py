@@ -15,6 +15,7 @@ from prometheus_client.core import GaugeMetricFamily
 from documents.jobs import heartbeat
 from documents.jobs.queue import OPEN_STATES
 from documents.models import IngestJob, WebhookDelivery
+from documents.stores import outbox
 from ragsite.database.tenancy import operator
 from ragsite.platform import metrics
 
@@ -65,12 +66,29 @@ class QueueCollector:
         yield GaugeMetricFamily(
             "ragsite_oldest_queued_job_seconds", "Age of the oldest waiting job.", value=age
         )
+        yield from self._stores()
         yield from self._webhooks()
         silent = heartbeat.youngest_age()
         if silent is not None:
             yield GaugeMetricFamily(
                 "ragsite_worker_silent_seconds", "Since a worker last reported.", value=silent
             )
+
+    def _stores(self) -> Iterator[GaugeMetricFamily]:
+        waiting = GaugeMetricFamily(
+            "ragsite_store_waiting_documents",
+            "Documents that a search store was not told of yet.",
+            labels=["profile"],
+        )
+        lag = GaugeMetricFamily(
+            "ragsite_store_lag_seconds", "Age of the oldest of these.", labels=["profile"]
+        )
+        for backlog in outbox.backlogs():
+            waiting.add_metric([str(backlog.profile_id)], backlog.documents)
+            age = (timezone.now() - backlog.since).total_seconds()
+            lag.add_metric([str(backlog.profile_id)], age)
+        yield waiting
+        yield lag
 
     def _webhooks(self) -> Iterator[GaugeMetricFamily]:
         """How many events wait, and how long the oldest that is due and may be sent."""

@@ -1,22 +1,19 @@
 """Every setting, read once from the environment (.env.example explains each). Imports no app."""
 
-import hashlib
-import hmac
 import os
 import secrets
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import environ
-from django.core.exceptions import ImproperlyConfigured
 
 from ragsite.platform.private_files import make_folder
 from ragsite.postgres.embedded import EmbeddedServer
 from ragsite.settings import (
     aliases,
+    database,
     embedding,
     extraction,
     language_models,
@@ -28,6 +25,7 @@ from ragsite.settings import (
     rerank,
     security,
     storage,
+    stores,
     web,
 )
 from ragsite.settings.api import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
@@ -153,78 +151,30 @@ DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=20)
 DATABASE_PREPARE_AFTER = env.int("DATABASE_PREPARE_AFTER", default=3)
 DATABASE_TIMEOUTS = limits.database_timeouts(env)
 # False for a pooler between us and the database that refuses startup options (docs/limits.md).
-DATABASE_STARTUP_OPTIONS = env.bool("DATABASE_STARTUP_OPTIONS", default=True)
+DATABASE_STARTUP_OPTIONS = env.bool(
+    "DATABASE_STARTUP_OPTIONS", default=not env.str("DATABASE_POOLER_URL", default="")
+)
 EMBEDDED_SERVER = None if DATABASE_URL else EmbeddedServer(HOME)
-
-
-def _owner_database() -> dict[str, Any]:
-    if EMBEDDED_SERVER:
-        socket_dir = str(EMBEDDED_SERVER.socket_dir())
-        database = {"NAME": "ragsite", "USER": "postgres", "HOST": socket_dir, "PORT": 5432}
-    else:
-        database = env.db_url_config(DATABASE_URL)
-        if "postgresql" not in database.get("ENGINE", ""):
-            raise ImproperlyConfigured(
-                "DATABASE_URL must be a PostgreSQL address: postgres://USER:PASSWORD@HOST:PORT/NAME"
-            )
-    return {**database, "ENGINE": "ragsite.postgres", "CONN_HEALTH_CHECKS": True}
-
-
-def _role_password(role: str) -> str:
-    """The same on every host with the same SECRET_KEY; `migrate` sets it on the role."""
-    return hmac.new(SECRET_KEY.encode(), f"role:{role}".encode(), hashlib.sha256).hexdigest()
-
-
-def _timeouts_of(kind: str) -> dict[str, float]:
-    """Commands and jobs get the long timeouts, whatever their role; web requests the short ones."""
-    if env.str("RAGSITE_PROCESS", default="") != "web":
-        return DATABASE_TIMEOUTS["worker"]
-    return DATABASE_TIMEOUTS["operator" if kind == "operator" else "web"]
-
-
-def _role_database(kind: str, own_url: str) -> dict[str, Any]:
-    if own_url:
-        database = {**_owner_database(), **env.db_url_config(own_url), "ENGINE": "ragsite.postgres"}
-    else:
-        role = f"{DATABASE_ROLE_PREFIX}_{kind}"
-        database = {**_owner_database(), "USER": role, "PASSWORD": _role_password(role)}
-    options = dict(database.get("OPTIONS", {}))
-    options["prepare_threshold"] = DATABASE_PREPARE_AFTER or None
-    if DATABASE_STARTUP_OPTIONS:
-        options = limits.with_timeouts(options, _timeouts_of(kind))
-    # A pool only in the web process, which has many threads; it would not survive the fork by which
-    # django-q2 starts its workers.
-    if env.str("RAGSITE_PROCESS", default="") == "web":
-        options["pool"] = {"min_size": 1, "max_size": DATABASE_POOL_SIZE, "timeout": 10}
-        database["CONN_HEALTH_CHECKS"] = False  # ragsite/postgres/base.py has a faster check
-    else:
-        database["CONN_MAX_AGE"] = 600
-    return {**database, "OPTIONS": options}
-
-
-DATABASES = {
-    # Serves every request and job: owns nothing, sees one namespace at a time.
-    "default": _role_database("app", env.str("DATABASE_APP_URL", default="")),
-    # The admin and the commands that span namespaces.
-    "operator": _role_database("operator", env.str("DATABASE_OPERATOR_URL", default="")),
-    # Migrations only.
-    "owner": _owner_database(),
-}
-if replica := env.str("DATABASE_REPLICA_URL", default=""):
-    # A streaming replica with the same roles: serves searches, never writes.
-    server = env.db_url_config(replica)
-    DATABASES["replica"] = {
-        **DATABASES["default"],
-        "HOST": unquote(server["HOST"]),  # %2Fvar%2Frun: a socket's folder
-        "PORT": server["PORT"],
-        "NAME": server["NAME"],
-    }
+_CONNECTIONS = database.Connections(
+    env,
+    url=DATABASE_URL,
+    embedded=EMBEDDED_SERVER,
+    secret_key=SECRET_KEY,
+    role_prefix=DATABASE_ROLE_PREFIX,
+    timeouts=DATABASE_TIMEOUTS,
+    prepare_after=DATABASE_PREPARE_AFTER,
+    has_startup_options=DATABASE_STARTUP_OPTIONS,
+    pool_size=DATABASE_POOL_SIZE,
+)
+DATABASES = _CONNECTIONS.all()
+# A replica that has not replayed what the primary had written this long ago is not read from.
+DATABASE_REPLICA_MAX_LAG = env.float("DATABASE_REPLICA_MAX_LAG_SECONDS", default=5.0)
 DATABASE_ROUTERS = ["ragsite.database.tenancy.RoleRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Set in each transaction if connections cannot set them; the roles have the web's timeouts.
 TRANSACTION_TIMEOUTS: dict[str, str] = (
-    {} if DATABASE_STARTUP_OPTIONS else limits.timeout_parameters(_timeouts_of("app"))
+    {} if DATABASE_STARTUP_OPTIONS else limits.timeout_parameters(_CONNECTIONS.timeouts_of("app"))
 )
 
 # -- limits (docs/limits.md) ---------------------------------------------------------
@@ -239,6 +189,7 @@ STORAGES = {
 }
 FILE_UPLOAD_TEMP_DIR = str(HOME / "tmp")
 make_folder(Path(FILE_UPLOAD_TEMP_DIR))
+FILE_UPLOAD_HANDLERS = storage.UPLOAD_HANDLERS
 FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 INGEST_MAX_BYTES = env.int("INGEST_MAX_BYTES", default=50 * 1024 * 1024)
 INGEST_MAX_BYTES_BY_TYPE = limits.max_bytes_by_type(env)
@@ -265,16 +216,7 @@ WEBHOOKS = outbound.webhooks(env)
 EXTRACTION = extraction.extraction(env)
 
 # -- OCR: pictures of text, with separate limits (documents/ocr/) -----------------
-OCR = {
-    "BACKEND": env.str("OCR_BACKEND", default="documents.ocr.rapid.RapidOcr"),
-    "OPTIONS": env.json("OCR_OPTIONS", default={}),
-}
-OCR_LIMITS = {
-    "memory_bytes": env.int("OCR_MEMORY_MB", default=3072) * 2**20,
-    "cpu_seconds": env.int("OCR_CPU_SECONDS", default=900),
-    "wall_seconds": env.float("OCR_WALL_SECONDS", default=1800.0),
-    "max_pages": env.int("OCR_MAX_PAGES", default=200),
-}
+OCR, OCR_LIMITS = extraction.ocr(env), extraction.ocr_limits(env)
 
 # -- jobs: kept in our own table; django-q2 only wakes workers (documents/jobs/queue.py) -----
 JOB_WORKERS = env.int("JOB_WORKERS", default=2)
@@ -337,6 +279,7 @@ SEARCH = {
     "exact_scan_rows": env.int("SEARCH_EXACT_SCAN_ROWS", default=20_000),
     "token_budget": env.int("SEARCH_TOKEN_BUDGET", default=4000),
 }
+STORES, STORE_SEARCH = stores.stores(env), stores.searching(env)  # docs/stores.md
 # Days that questions are kept for curating golden sets (retrieval/query_log.py); 0: none are.
 QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
 QUERY_LOG_PRIVACY = query_log.privacy(env)

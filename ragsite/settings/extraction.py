@@ -17,3 +17,19 @@ def extraction(env: environ.Env) -> dict[str, Any]:
             "read_paths": env.list("EXTRACT_READ_PATHS", default=[]),
         },
     }
+
+
+def ocr(env: environ.Env) -> dict[str, Any]:
+    return {
+        "BACKEND": env.str("OCR_BACKEND", default="documents.ocr.rapid.RapidOcr"),
+        "OPTIONS": env.json("OCR_OPTIONS", default={}),
+    }
+
+
+def ocr_limits(env: environ.Env) -> dict[str, Any]:
+    return {
+        "memory_bytes": env.int("OCR_MEMORY_MB", default=3072) * 2**20,
+        "cpu_seconds": env.int("OCR_CPU_SECONDS", default=900),
+        "wall_seconds": env.float("OCR_WALL_SECONDS", default=1800.0),
+        "max_pages": env.int("OCR_MAX_PAGES", default=200),
+    }

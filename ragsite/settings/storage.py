@@ -10,6 +10,11 @@ from ragsite.settings.aliases import SupabaseAliases
 ON_DISK = "django.core.files.storage.FileSystemStorage"
 BUCKET = "documents.intake.object_storage.OriginalsBucket"
 
+UPLOAD_HANDLERS = [
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "ragsite.web.uploads.TidyUploadHandler",
+]
+
 
 def originals(env: environ.Env, supabase: SupabaseAliases, *, home: Path) -> dict[str, Any]:
     """Return Django's default storage. STORAGE_BACKEND and STORAGE_OPTIONS come before the rest."""

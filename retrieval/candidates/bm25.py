@@ -57,8 +57,12 @@ def quoted(lexeme: str) -> str:
 def sparse(terms: Sequence[Term]) -> str:
     """Return the question as a sparse vector, whose inner product with a chunk's impacts is
     BM25."""
-    weights = {d: term.weight for term in terms for d in term.dimensions}
-    return "{" + ",".join(f"{d}:{w:.6g}" for d, w in weights.items()) + "}/1000000000"
+    return "{" + ",".join(f"{d}:{w:.6g}" for d, w in weights(terms).items()) + "}/1000000000"
+
+
+def weights(terms: Sequence[Term]) -> dict[int, float]:
+    """Return the weight of each dimension of the question."""
+    return {d: term.weight for term in terms for d in term.dimensions}
 
 
 def choose_share(terms: Sequence[Term], *, total: int, budget: int) -> int:

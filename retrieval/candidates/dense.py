@@ -61,6 +61,22 @@ _APPROXIMATE = """
     SELECT id, document_id, 1 - distance AS similarity FROM near ORDER BY distance + 0, id
 """
 
+# The nearest by their bits, more than are wanted, and of those the nearest by their numbers.
+_RESCORED = """
+    WITH alike AS MATERIALIZED (
+        SELECT chunk.id, chunk.document_id, chunk.embedding
+        FROM documents_chunk chunk {join}
+        WHERE chunk.namespace_id = %(namespace)s AND chunk.profile_id = %(profile)s {narrowed}
+        ORDER BY binary_quantize(chunk.embedding)::bit({dimensions})
+                 <~> binary_quantize(%(vector)s::halfvec({dimensions}))::bit({dimensions})
+        LIMIT %(alike)s
+    )
+    SELECT id, document_id, 1 - distance AS similarity FROM (
+        SELECT id, document_id, embedding <=> %(vector)s::halfvec AS distance FROM alike
+        ORDER BY distance, id LIMIT %(limit)s
+    ) near
+"""
+
 # The nearest chunks with their vectors and lexical scores, in one statement.
 _RANKED = """
     WITH nearest AS MATERIALIZED ({nearest})
@@ -84,6 +100,7 @@ class Prepared:
     parameters: dict[str, Any]
     plan: DensePlan
     exact_statement: str  # used if the index returns too few
+    width: int = 0  # rows that the index is asked for, if more than the limit
 
 
 def prepared(
@@ -118,6 +135,10 @@ def prepared(
         return Prepared(exact, parameters, "exact", exact)
     # Must match the index: with another type or dimension it could not be used.
     cast = {"type": method.type, "dimensions": profile.dimensions}
+    if profile.ann_method == IndexProfile.Ann.BIT:
+        parameters["alike"] = width = limit * ann_methods.rescored(profile.ann_options)
+        rescored = _RESCORED.format(**parts, **cast)
+        return Prepared(rescored, parameters, profile.ann_method, exact, width)
     return Prepared(_APPROXIMATE.format(**parts, **cast), parameters, profile.ann_method, exact)
 
 
@@ -145,7 +166,7 @@ def find(
     )
     if query.plan == "exact":
         return _run(query.statement, query.parameters, question), "exact"
-    allow_iterative_scan(profile, ef_search, scope)
+    allow_iterative_scan(profile, max(ef_search, query.width), scope)
     found = _run(query.statement, query.parameters, question)
     if len(found) == limit:
         return found, query.plan
@@ -186,9 +207,9 @@ def scan_settings(
     profile: IndexProfile, ef_search: int, *, has_filter: bool = False
 ) -> dict[str, str]:
     """Return what PostgreSQL has to be set to for this profile's index."""
-    if profile.ann_method == IndexProfile.Ann.HNSW:
-        if has_filter:
-            ef_search = min(MAX_EF_SEARCH, FILTERED_EF_FACTOR * ef_search)
+    if profile.ann_method in (IndexProfile.Ann.HNSW, IndexProfile.Ann.BIT):
+        factor = FILTERED_EF_FACTOR if has_filter else 1
+        ef_search = min(MAX_EF_SEARCH, factor * ef_search)
         return {"hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": str(ef_search)}
     if profile.ann_method == IndexProfile.Ann.IVFFLAT:
         probes = ann_methods.probes(profile.ann_options, profile.index_facts)

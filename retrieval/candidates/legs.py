@@ -15,10 +15,10 @@ from ragsite.database.tenancy import namespace
 from retrieval.requests import Candidate, SearchRequest
 from retrieval.search_context import SearchContext
 
-from . import dense, lexical, side_thread
+from . import dense, lexical, outside, side_thread
 from .lexical import LexicalQuery
 from .query_embedding import embed_question
-from .scope import SearchScope, resolve
+from .scope import SearchScope, scope_of
 from .scoring import NOTHING, Scored, compare, score, union
 
 logger = logging.getLogger(__name__)
@@ -46,6 +46,7 @@ class StartedLegs:
     lexical_task: "_LexicalTask | None" = None
     vector: Sequence[float] | None = None  # None: not needed, or the embedder failed
     fallbacks: tuple[str, ...] = ()
+    asked: outside.StoreAnswer | None = None  # what the profile's store has answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +72,45 @@ def start_legs(context: SearchContext) -> StartedLegs:
 
     Call it outside of transactions: embedding may wait for a provider.
     """
+    if context.index.profile.is_stored_outside and context.has_words:
+        started = _ask_store(context)
+        if started.asked is not None:
+            return started
+        return replace(_start_in_tables(context), fallbacks=started.fallbacks)
+    return _start_in_tables(context)
+
+
+def _start_in_tables(context: SearchContext) -> StartedLegs:
     mode, query = context.request.mode, context.query
     if mode == "lexical" or not context.has_words:
         return StartedLegs()
-    # Phrases and exclusions are checked by words in every mode.
-    needs_words = mode != "semantic" or bool(query.phrases or query.excluded)
-    task = _LexicalTask(context) if needs_words else None
+    task = _LexicalTask(context) if _needs_words(context) else None
     vector, fallbacks = _embed(context, query.text)
     if task is not None:
         vector = task.query_vector = _respelt(context, vector, task.query.result())
     return StartedLegs(task, vector, fallbacks)
+
+
+def _needs_words(context: SearchContext) -> bool:
+    """Phrases and exclusions are checked by words in every mode."""
+    query = context.query
+    return context.request.mode != "semantic" or bool(query.phrases or query.excluded)
+
+
+def _ask_store(context: SearchContext) -> StartedLegs:
+    """Ask the profile's store for both legs. Without `asked`, the tables have to be searched."""
+    understanding = side_thread.start(
+        outside.understand, context, needs_words=_needs_words(context)
+    )
+    vector: Sequence[float] | None = None
+    fallbacks: tuple[str, ...] = ()
+    if context.request.mode != "lexical":
+        vector, fallbacks = _embed(context, context.query.text)
+    understood = understanding.result()
+    vector = _respelt(context, vector, understood.query)
+    limit = _candidates_for(context.request)
+    asked, fallback = outside.ask(context, understood, vector, limit=limit)
+    return StartedLegs(None, vector, (*fallbacks, *filter(None, [fallback])), asked)
 
 
 def find_candidates(context: SearchContext, started: StartedLegs) -> FoundCandidates:
@@ -88,13 +118,49 @@ def find_candidates(context: SearchContext, started: StartedLegs) -> FoundCandid
     Inside namespace()."""
     if not context.has_words:
         return _NO_CANDIDATES
+    if started.asked is not None:
+        found, fallback = _found_by_store(context, started, started.asked)
+        if found is not None:
+            return found
+        started = replace(started, fallbacks=(*started.fallbacks, fallback))
+    return _find_in_tables(context, started)
+
+
+def _found_by_store(
+    context: SearchContext, started: StartedLegs, asked: outside.StoreAnswer
+) -> tuple[FoundCandidates | None, str]:
+    """What the store has found, and what it does not carry from the tables. Inside namespace()."""
+    vector, query = started.vector, asked.understood.query
+    limit = _candidates_for(context.request)
+    read, fallback = outside.read_back(context, asked, vector, limit=limit)
+    if read is None:
+        return None, fallback
+    lexical_result = LexicalResult()
+    if read.lexical_hits is not None and query is not None:
+        lexical_result = LexicalResult(read.lexical_hits, query, notes=query.notes)
+    elif vector is None or _needs_words(context):
+        lexical_result = _lexical_hits(context, asked.understood.scope)
+    scored = score(union(read.dense_hits, lexical_result.hits), vector=vector)
+    return FoundCandidates(
+        read.dense_hits,
+        lexical_result,
+        scored,
+        vector,
+        context.index.profile.store,
+        fallbacks=started.fallbacks + lexical_result.fallbacks,
+        is_current=read.is_current,
+    ), ""
+
+
+def _find_in_tables(context: SearchContext, started: StartedLegs) -> FoundCandidates:
+    """Inside namespace()."""
     task, vector = started.lexical_task, started.vector
-    scope = task.scope.result() if task else _scope(context)
+    scope = task.scope.result() if task else scope_of(context)
     query = task.query.result() if task else None
     dense_hits, plan = _dense_hits(context, vector, query, scope)
     if task is not None:
         lexical_result = task.result.result()
-    elif vector is None:
+    elif vector is None or (started.asked is not None and _needs_words(context)):
         lexical_result = _lexical_hits(context, scope)
     else:
         lexical_result = LexicalResult()
@@ -125,7 +191,7 @@ class _LexicalTask:
 
     def _find(self, context: SearchContext) -> LexicalResult:
         with namespace(context.namespace_id):
-            scope = _scope(context)
+            scope = scope_of(context)
             _settle(self.scope, scope)
             found = _lexical_hits(context, scope, self._understood)
             if self.query_vector is not None:  # the dense leg is searching meanwhile
@@ -162,11 +228,6 @@ def database_settings(context: SearchContext) -> dict[str, str]:
     """Return settings that the vector leg needs unless there is a filter: made with the
     transaction, they cost no round trip."""
     return dense.scan_settings(context.index.profile, _ef_search(context.request))
-
-
-def _scope(context: SearchContext) -> SearchScope:
-    """Inside namespace()."""
-    return resolve(context.filters, context.index, few=settings.SEARCH["exact_scan_rows"])
 
 
 def _lexical_hits(

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Any
 
+from django.conf import settings
+
 from ragsite.database.tenancy import current_connection
 from retrieval.filter_sql import compile_filters, indexed
 from retrieval.filters import Filters
-from retrieval.search_context import SearchedIndex
+from retrieval.search_context import SearchContext, SearchedIndex
 
 # With up to this many chunks, scanning each is faster than the vector index, which has to step over
 # every tenant's rows that do not pass: for a hundred candidates, over a hundred times the table's
@@ -86,6 +88,11 @@ class SearchScope:
             f"JOIN documents_document document ON document.id = {row}.document_id "
             f"AND document.namespace_id = %(tenant)s AND {self.condition}"
         )
+
+
+def scope_of(context: SearchContext) -> SearchScope:
+    """Inside namespace()."""
+    return resolve(context.filters, context.index, few=settings.SEARCH["exact_scan_rows"])
 
 
 def whole(index: SearchedIndex, *, few: int) -> SearchScope:

@@ -2,6 +2,8 @@
 
 import json
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -225,3 +227,22 @@ def test_odd_markup_does_no_harm(markup):
 def test_a_fence_is_longer_than_any_in_the_code():
     extracted = extract("<pre>```\nnested\n```</pre>")
     assert extracted.text == "````\n```\nnested\n```\n````"
+
+
+def test_a_page_that_needs_too_much_memory_says_so():
+    """In a process of its own, whose memory is limited as in the sandbox."""
+    program = """if True:
+        import resource
+        from documents.extractors.html.page_source import parse_page
+        page = "<html><body>" + "<p>a <b>b</b> <i>c</i></p>" * 300_000
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + 100 * 2**20,) * 2)
+        try:
+            parse_page(page)
+        except MemoryError:
+            print("MemoryError")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "MemoryError", done.stderr[-500:]

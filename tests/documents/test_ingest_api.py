@@ -1,5 +1,7 @@
 """POST /ingest: files and texts, each taken or refused on its own, and what goes into storage."""
 
+import errno
+import gc
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.core.files.uploadhandler import TemporaryFileUploadHandler
 
 from documents.models import Document, DocumentVersion, IngestJob, Namespace
 from ragsite.database.tenancy import operator
@@ -372,3 +375,22 @@ def test_a_file_name_never_gets_into_the_storage_path(
     original = api.get(f"documents/{version.document_id}/original")
     assert original.body == HARBOUR.encode()
     assert original.headers["Content-Disposition"].startswith("attachment; filename")
+
+
+def test_an_upload_that_finds_no_room_on_its_way_leaves_nothing_behind(
+    api: Api, settings: Any, monkeypatch: pytest.MonkeyPatch
+):
+    def full(handler: Any, data: bytes, start: int) -> None:
+        handler.file.write(data)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    settings.FILE_UPLOAD_MAX_MEMORY_SIZE = 10
+    monkeypatch.setattr(TemporaryFileUploadHandler, "receive_data_chunk", full)
+    gc.disable()  # what a cycle of garbage holds would be closed by chance
+    try:
+        answer = api.upload(("large.md", "x" * 100))
+        assert (answer.status, answer.code) == (507, "storage_full")
+        assert nothing_is_left()
+        assert list(Path(settings.FILE_UPLOAD_TEMP_DIR).iterdir()) == []
+    finally:
+        gc.enable()

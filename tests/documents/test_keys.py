@@ -90,6 +90,23 @@ def test_a_revoked_and_an_expired_key_are_told_apart(tenant: Namespace, api: Api
     assert authorized(api, f"Bearer {guess}").code == "invalid_key"
 
 
+def test_a_host_whose_clock_is_wrong_neither_ends_a_key_early_nor_keeps_one_alive(
+    tenant: Namespace, api: Api, monkeypatch: pytest.MonkeyPatch
+):
+    """Revoked on a host that is two hours ahead, refused at once on the others."""
+    now = timezone.now()
+    _, fresh = issue(tenant, expires_at=now + timedelta(hours=1))
+    _, ended = issue(tenant, expires_at=now - timedelta(seconds=1))
+    revoked, plain = issue(tenant)
+    monkeypatch.setattr(timezone, "now", lambda: now + timedelta(hours=2))
+    assert authorized(api, f"Bearer {fresh}").status == 200
+    with operator():
+        keys.revoke(ApiKey.objects.filter(pk=revoked.pk))
+    monkeypatch.setattr(timezone, "now", lambda: now - timedelta(hours=2))
+    assert authorized(api, f"Bearer {plain}").code == "key_revoked"
+    assert authorized(api, f"Bearer {ended}").code == "key_expired"
+
+
 def test_the_last_use_is_written_but_not_at_every_call(tenant: Namespace, api: Api):
     key, plain = issue(tenant)
     assert key.last_used_at is None

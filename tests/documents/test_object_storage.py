@@ -51,6 +51,7 @@ def use_bucket(settings: Any) -> Callable[..., None]:
     def use(endpoint: str, **options: Any) -> None:
         FaultyProxy.faults.clear()
         FaultyProxy.seen.clear()
+        FaultyProxy.statuses.clear()
         merged = {
             "bucket_name": BUCKET,
             "endpoint_url": endpoint,
@@ -164,6 +165,33 @@ def test_a_large_file_goes_in_parts_and_comes_back_whole(tenant: Namespace, buck
         assert originals.digest_of(file) == digest
 
 
+def test_bytes_that_change_on_their_way_are_refused_by_the_server(
+    api: Api, tenant: Namespace, proxy: str, use_bucket: Callable[..., None]
+):
+    use_bucket(proxy)
+    FaultyProxy.faults[:] = ["flip"] * 8  # more often than is tried
+    refused = api.upload(("a.md", TEXT))
+    assert (refused.status, refused.code) == (503, "storage_unavailable")
+    assert FaultyProxy.statuses[0] == 400
+    assert kept_keys(tenant) == []
+    FaultyProxy.faults.clear()
+    assert api.upload(("a.md", TEXT)).status == 202
+
+
+def test_a_large_file_of_which_a_part_changed_is_given_up_and_leaves_no_parts(
+    tenant: Namespace, store: str, proxy: str, use_bucket: Callable[..., None]
+):
+    use_bucket(proxy)
+    data = hashlib.sha256(b"seed").digest() * (20 * 2**20 // 32)
+    FaultyProxy.faults[:] = ["", "", "flip", "flip", "flip", "flip"]  # begun, one part sent
+    with pytest.raises(originals.StorageUnavailable):
+        originals.store(ContentFile(data), namespace_id=tenant.pk)
+    assert FaultyProxy.seen[:3] == ["POST", "PUT", "PUT"]
+    assert FaultyProxy.seen[-1] == "DELETE"
+    client = default_storage.connection.meta.client
+    assert not client.list_multipart_uploads(Bucket=BUCKET).get("Uploads")
+
+
 @pytest.mark.parametrize("faults", [["500"], ["503", "503"], ["drop"]])
 def test_a_fault_that_passes_is_not_noticed(
     faults: list[str], tenant: Namespace, proxy: str, use_bucket: Callable[..., None]
@@ -175,6 +203,21 @@ def test_a_fault_that_passes_is_not_noticed(
     digest = hashlib.sha256(TEXT.encode()).hexdigest()
     with originals.opened(key, sha256=digest) as file:
         assert file.read() == TEXT.encode()
+
+
+def test_a_file_that_is_seen_late_is_waited_for_and_a_missing_one_is_said_to_be_lost(
+    tenant: Namespace, proxy: str, use_bucket: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(originals, "LOOK_AGAIN", (0.01, 0.01))
+    use_bucket(proxy)
+    key = originals.store(ContentFile(TEXT.encode()), namespace_id=tenant.pk)
+    digest = hashlib.sha256(TEXT.encode()).hexdigest()
+    FaultyProxy.faults[:] = ["404", "404"]
+    with originals.opened(key, sha256=digest) as file:
+        assert file.read() == TEXT.encode()
+    FaultyProxy.faults[:] = ["404"] * 3
+    with pytest.raises(originals.OriginalLost), originals.opened(key, sha256=digest):
+        pass
 
 
 def test_half_a_file_is_never_taken_for_the_whole(

@@ -1,5 +1,6 @@
 """Each profile's own vector index: the method it asks for, built and dropped beside everybody."""
 
+import math
 import threading
 import time
 import uuid
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.core.management import call_command
 from django.db import DatabaseError, connections
 
 from documents import housekeeping
@@ -73,7 +75,8 @@ def crowd_under(new_namespace: Callable[..., Namespace]) -> Callable[..., Any]:
 
 
 def asked(tenant: Namespace, profile: IndexProfile, **options: Any) -> dict[str, Any]:
-    vector = [((n * 37) % 11 - 5) / 7 + 0.01 for n in range(DIMENSIONS)]
+    noise = (((n * 37) % 11 - 5) / 50 for n in range(1, DIMENSIONS + 1))
+    vector = [math.sin(3.4 + n * n) + off for n, off in enumerate(noise, start=1)]
     where = {"namespace_id": tenant.pk, "profile": profile, "scope": SearchScope(chunks=ROWS)}
     return {"vector": vector, **where, "limit": 50, "exact_up_to": 0, **options}
 
@@ -85,7 +88,7 @@ def plan_of(tenant: Namespace, profile: IndexProfile) -> str:
         return explain.explain(query.statement, query.parameters)
 
 
-@pytest.mark.parametrize("method", ["hnsw", "ivfflat"])
+@pytest.mark.parametrize("method", ["hnsw", "bit", "ivfflat"])
 def test_a_search_takes_the_index_of_its_profile_and_finds_what_an_exact_one_finds(
     method: str, crowd_under: Callable[..., Any]
 ):
@@ -155,16 +158,64 @@ def test_lists_follow_the_rows_and_an_outgrown_index_is_built_anew(
 
 
 def test_a_method_the_server_does_not_have_is_refused_with_what_to_install(db: None):
-    for method, extension in (("diskann", "vectorscale"), ("scann", "alloydb_scann")):
+    for method, extension in (("vchordrq", "vchord"), ("scann", "alloydb_scann")):
         with pytest.raises(vector_indexes.MethodUnavailable, match=extension):
             profiles.create("far", embedder="hashing", ann_method=method)
     with operator():
         assert not IndexProfile.objects.filter(name="far").exists()
 
 
+def test_bits_propose_and_whole_vectors_decide(crowd_under: Callable[..., Any]):
+    """The index holds one bit for each number; similarities and their order are exact."""
+    tenant, profile = crowd_under(ann_method="bit", ann_options={"rescore": 5})
+    vector_indexes.ensure(profile)
+    (definition,) = owner(
+        "SELECT indexdef FROM pg_indexes WHERE indexname = %s", [vector_indexes.name_of(profile.pk)]
+    )[0]
+    assert f"(binary_quantize(embedding))::bit({DIMENSIONS})) bit_hamming_ops" in definition
+    assert "rescore" not in definition
+    with namespace(tenant.pk):
+        query = dense.prepared(**asked(tenant, profile))
+        assert (query.width, query.parameters["alike"]) == (250, 250)
+        near, _ = dense.find(**asked(tenant, profile), ef_search=100)
+        exact, _ = dense.find(**asked(tenant, profile, exact_up_to=ROWS), ef_search=100)
+        width = ef_search_now()
+    right = {candidate.chunk_id: candidate.similarity for candidate in exact}
+    found = {candidate.chunk_id: candidate.similarity for candidate in near}
+    assert all(found[each] == right[each] for each in found.keys() & right.keys())
+    assert width == "250"
+
+
+def ef_search_now() -> str:
+    with connections["default"].cursor() as cursor:
+        cursor.execute("SHOW hnsw.ef_search")
+        return str(cursor.fetchone()[0])
+
+
+def test_diskann_is_withdrawn_and_what_used_it_is_scanned(
+    crowd_under: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+):
+    with pytest.raises(vector_indexes.MethodUnavailable, match="withdrawn"):
+        profiles.create("far", embedder="hashing", ann_method="diskann")
+    tenant, profile = crowd_under()
+    vector_indexes.ensure(profile)  # an index that an earlier release built
+    with operator():
+        IndexProfile.objects.filter(pk=profile.pk).update(ann_method="diskann", ann_options={})
+    profile.refresh_from_db(using="operator")
+    with namespace(tenant.pk):
+        assert dense.find(**asked(tenant, profile), ef_search=100)[1] == "exact"
+    housekeeping.tidy()
+    assert vector_indexes.name_of(profile.pk) not in indexes()
+    call_command("profile", "list")
+    assert "diskann (withdrawn, scanned exactly)" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("method", "options", "sentence"),
     [
+        ("bit", {"rescore": 0}, "rescore: a whole number from 1 to 100"),
+        ("bit", {"m": 40, "ef_construction": 64}, "at least twice m"),
+        ("hnsw", {"rescore": 4}, "hnsw has no option 'rescore'"),
         ("hnsw", {"lists": 5}, "hnsw has no option 'lists'"),
         ("hnsw", {"m": 1}, "m: a whole number from 2 to 100"),
         ("hnsw", {"m": 40, "ef_construction": 64}, "at least twice m"),

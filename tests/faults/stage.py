@@ -18,7 +18,7 @@ import psutil
 import psycopg
 
 from ragsite.postgres.embedded import EmbeddedServer
-from tests.project.service import Service
+from tests.project.service import ROOT, Service
 
 from . import provider
 from .ledger import FINAL, GONE, Entry, Ledger, Seen, compare
@@ -52,10 +52,18 @@ def text_of(name: str, *, word: str = "", sections: int = 5) -> bytes:
 
 
 class Stage:
-    def __init__(self, home: Path, ledger: Ledger, embedding_api: str, **settings: str) -> None:
+    def __init__(
+        self,
+        home: Path,
+        ledger: Ledger,
+        embedding_api: str,
+        *,
+        code: Path = ROOT,
+        **settings: str,
+    ) -> None:
         embedders = json.dumps(provider.embedders(embedding_api))
         extra = {**SETTINGS, "EMBEDDERS": embedders, **settings}
-        self.service = Service(home, extra=extra)
+        self.service = Service(home, extra=extra, code=code)
         self.ledger = ledger
         self.operator_key = ""
 
@@ -94,6 +102,16 @@ class Stage:
 
     def client(self, key: str) -> httpx2.Client:
         return self.service.client(key)
+
+    @contextmanager
+    def database(self) -> Iterator[None]:
+        """Keep the database running while the service is stopped."""
+        server = EmbeddedServer(self.home)
+        server.ensure_running()
+        try:
+            yield
+        finally:
+            server.release()
 
     # -- what the operator can see -------------------------------------------------
 
@@ -268,16 +286,16 @@ class Theatre:
     @property
     def stage(self) -> Stage:
         if self._shared is None:
-            self._shared = self._new()
+            self._shared = self.new_stage()
             self._shared.open()
         return self._shared
 
     @contextmanager
     def own_stage(
-        self, prepare: Callable[[Path], None] = lambda home: None, **settings: str
+        self, prepare: Callable[[Path], None] = lambda home: None, **settings: Any
     ) -> Iterator[Stage]:
         """A stage for one trial; `prepare` gets its empty home, for mounts."""
-        stage = self._new(**settings)
+        stage = self.new_stage(**settings)
         stage.home.mkdir(parents=True)
         prepare(stage.home)
         try:
@@ -286,7 +304,7 @@ class Theatre:
         finally:
             stage.close()
 
-    def _new(self, **settings: str) -> Stage:
+    def new_stage(self, **settings: Any) -> Stage:
         home = self.folder / f"home-{uuid.uuid4().hex[:6]}"
         return Stage(home, self.ledger, self.embedding_api, **settings)
 

@@ -42,6 +42,7 @@ class Service:
     port: int = field(default_factory=free_port)
     extra: dict[str, str] = field(default_factory=dict)
     python: str = sys.executable
+    code: Path = ROOT  # which Ragsite: of another release, or this one
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -63,17 +64,26 @@ class Service:
         return str(json.loads((self.home / "credentials.json").read_text())["api_key"])
 
     def start(self, *options: str) -> None:
+        self.spawn(*options)
+        until(self.is_up, seconds=120)
+
+    def start_workers(self) -> None:
+        """Workers alone, as on a host of their own."""
+        self.spawn("--only", "worker")
+        until(self.workers, seconds=120)
+
+    def spawn(self, *options: str) -> None:
+        """Start it without waiting until it serves."""
         self.home.mkdir(parents=True, exist_ok=True)
         with (self.home / "up.log").open("ab") as log:
             self.process = subprocess.Popen(
                 [self.python, "manage.py", "up", *options],
-                cwd=ROOT,
+                cwd=self.code,
                 env=self.environment,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-        until(self.is_up, seconds=120)
 
     def is_up(self) -> bool:
         assert self.process is not None
@@ -118,7 +128,7 @@ class Service:
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [self.python, "manage.py", *arguments],
-            cwd=ROOT,
+            cwd=self.code,
             env=self.environment,
             capture_output=True,
             text=True,

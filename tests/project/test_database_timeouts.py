@@ -140,8 +140,9 @@ def test_what_timed_out_is_not_tried_again_elsewhere(
         assert len(tries) == 1
         monkeypatch.setattr(replica, "connections", {"replica": connection})
         monkeypatch.setattr(replica, "reading_from", lambda alias: namespace(tenant.pk))
+        monkeypatch.setattr(replica, "_ask", lambda *asked: (1, 1))
         with pytest.raises(OperationalError):
-            replica.read(work)
+            replica.read(work, namespace_id=tenant.pk, version="")
         assert len(tries) == 2
 
 

@@ -18,6 +18,7 @@ READ_ELSEWHERE = {"RAGSITE_SUPERVISED", "RAGSITE_PG_FSYNC"}
 # Unset by default; the file shows what a value looks like.
 SHOWN_BY_EXAMPLE = {
     "CACHE_URL",
+    "DATABASE_POOLER_URL",
     "DATABASE_REPLICA_URL",
     "DATABASE_URL",
     "EMBEDDERS",
@@ -51,6 +52,7 @@ SHOWN_BY_EXAMPLE = {
 }
 # The default depends on something else, which the comment in the file says.
 COMPUTED = {
+    "DATABASE_STARTUP_OPTIONS",  # false with DATABASE_POOLER_URL
     "ENV_FILE",  # in the project's folder
     "HSTS_SECONDS",  # 365 days, named `year`
     "LOG_FORMAT",  # text at a terminal
@@ -74,7 +76,7 @@ def reads() -> Iterator[tuple[str, str, ast.expr | None]]:
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
                 continue
             named = node.args and isinstance(node.args[0], ast.Constant)
-            if ast.unparse(node.func.value) == "env" and named:
+            if ast.unparse(node.func.value) in ("env", "self.env") and named:
                 (default,) = [k.value for k in node.keywords if k.arg == "default"] or [None]
                 yield node.func.attr, ast.literal_eval(node.args[0]), default
 

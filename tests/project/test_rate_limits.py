@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
-from threading import Thread
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +12,6 @@ from django.core.management import CommandError, call_command
 from django.db import ProgrammingError, connection, connections
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
-from fakeredis import TcpFakeServer
 
 from documents import housekeeping
 from documents.accounts import keys
@@ -25,6 +24,7 @@ from ragsite.platform.breaker import Breaker
 from ragsite.service import programs
 
 from ..client import Api
+from ..redis_server import redis_server
 from .service import free_port
 
 WRONG = f"rs_{'0' * 12}_{'x' * 43}"
@@ -35,15 +35,12 @@ PAGES = ("admin/", "ask/", "library", "d/", "s/", "sign-in", "sign-out")
 
 
 @pytest.fixture
-def redis(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    server = TcpFakeServer(("127.0.0.1", 0), server_type="redis")
-    Thread(target=server.serve_forever, daemon=True).start()
-    settings.CACHE_URL = f"redis://127.0.0.1:{server.server_address[1]}/0"
+def redis(settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setattr(rate_counters, "_breaker", Breaker(failures=1, pause=5.0))
     monkeypatch.setattr(rate_counters, "TIMEOUT_SECONDS", 30.0)  # a busy machine is not Redis down
-    yield
-    server.shutdown()
-    server.server_close()
+    with redis_server(tmp_path) as port:
+        settings.CACHE_URL = f"redis://127.0.0.1:{port}/0"
+        yield
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.cache import caches
-from fakeredis import TcpFakeServer
 
 from ragsite.platform.memory_cache import MemoryCache
 from ragsite.platform.signed_bytes import SignedBytes
@@ -20,6 +20,7 @@ from retrieval.cache import store as cache_store
 from retrieval.cache.results import embed_query_cached, get_or_compute, search_cached
 from retrieval.requests import Filters, SearchRequest
 
+from ..redis_server import redis_server
 from ..threads import at_once
 from .computations import Counting, answer
 
@@ -49,19 +50,15 @@ def redis_at(settings: Any, port: int, *, seconds: float = 10.0) -> None:
 
 
 @pytest.fixture
-def redis(settings: Any) -> Iterator[None]:
-    """A real TCP server that speaks Redis."""
-    server = TcpFakeServer(("127.0.0.1", 0), server_type="redis")
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    redis_at(settings, server.server_address[1])
-    settings.CACHES["results"]["LOCATION"] = f"redis://127.0.0.1:{server.server_address[1]}/0"
-    settings.CACHES["queries"]["LOCATION"] = settings.CACHES["results"]["LOCATION"]
-    yield
-    for alias in ("results", "queries"):
-        caches[alias].close()
-    server.shutdown()
-    server.server_close()
+def redis(settings: Any, tmp_path: Path) -> Iterator[None]:
+    """A real TCP server that speaks Redis; Redis itself or Valkey where it is installed."""
+    with redis_server(tmp_path) as port:
+        redis_at(settings, port)
+        settings.CACHES["results"]["LOCATION"] = f"redis://127.0.0.1:{port}/0"
+        settings.CACHES["queries"]["LOCATION"] = f"redis://127.0.0.1:{port}/0"
+        yield
+        for alias in ("results", "queries"):
+            caches[alias].close()
 
 
 @pytest.fixture

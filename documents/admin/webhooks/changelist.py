@@ -69,6 +69,7 @@ class WebhookAdmin(Audited, admin.ModelAdmin):
     list_filter = ("status", "namespace")
     list_select_related = ("namespace",)
     search_fields = ("description", "=id")
+    search_help_text = "Words of the description, or an exact id"
     row_noun = "webhook"
     readonly_fields = ("shown_status", "delivered", "failing", "created_at")
     actions = ("send_test", "rotate", "enable", "disable")

@@ -33,6 +33,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     list_select_related = ("endpoint", "event", "namespace")
     list_per_page = 50
     search_fields = ("=id", "=event__id", "=endpoint__id")
+    search_help_text = "Exact id of a delivery, event or webhook"
     row_noun = "delivery"
     when_empty = "Each event that a webhook wants makes one."
     fields = (

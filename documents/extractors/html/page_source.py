@@ -73,6 +73,8 @@ def parse_page(source: str) -> tuple[HtmlElement, tuple[str, ...]]:
     except etree.ParserError as error:  # for example only comments
         raise NoText("The page holds no readable text.") from error
     except (etree.LxmlError, ValueError, RecursionError, AssertionError) as error:
+        if getattr(error, "code", None) == etree.ErrorTypes.ERR_NO_MEMORY:
+            raise MemoryError from error
         raise ParseError("The page could not be read as HTML.") from error
     is_cut = any("depth" in entry.message.lower() for entry in parser.error_log)
     return tree, (TOO_DEEP,) if is_cut else ()

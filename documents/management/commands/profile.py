@@ -1,5 +1,6 @@
 """`manage.py profile create | list | assign | drop`: index profiles."""
 
+import json
 import uuid
 from argparse import BooleanOptionalAction
 from typing import Any
@@ -11,11 +12,12 @@ from documents.chunking.methods import SIZES
 from documents.errors import IngestError
 from documents.models import IndexProfile
 from documents.profiles import deletion, profiles
-from documents.profiles.ann_methods import METHODS
+from documents.profiles.ann_methods import METHODS, WITHDRAWN, remark
 from ragsite.database.tenancy import operator
 
 from .api_key import find_namespace
 
+STORE_OPTIONS = ("quantization", "shards", "replicas")  # others by --store-options
 ANN_OPTIONS = sorted({option for method in METHODS.values() for option in method.options})
 
 
@@ -46,14 +48,29 @@ class Command(BaseCommand):
         create.add_argument("--dimensions", type=int, help="Checked against the embedder's own.")
         create.add_argument(
             "--ann",
-            choices=IndexProfile.Ann.values,
-            help="How near vectors are found (default: hnsw; exact: no index).",
+            choices=[name for name in IndexProfile.Ann.values if name not in WITHDRAWN],
+            help="How near vectors are found (default: hnsw; bit: less memory; exact: no index; "
+            "scann and vchordrq: untested).",
         )
-        create.add_argument("--m", type=int, help="Of hnsw (default 16).")
-        create.add_argument("--ef-construction", type=int, help="Of hnsw (default 64).")
+        create.add_argument("--m", type=int, help="Of hnsw and bit (default 16).")
+        create.add_argument("--ef-construction", type=int, help="Of hnsw and bit (default 64).")
+        create.add_argument(
+            "--rescore",
+            type=int,
+            help="Of bit: how many times more candidates are compared in full (default 8).",
+        )
         create.add_argument("--lists", type=int, help="Of ivfflat (default: by the rows).")
         create.add_argument("--probes", type=int, help="Of ivfflat (default: by the lists).")
         create.add_argument("--num-leaves", type=int, help="Of scann (default: by the rows).")
+        create.add_argument(
+            "--store", help="Where searches find chunks: pgvector (default), qdrant, chroma."
+        )
+        create.add_argument("--quantization", help="Of qdrant: int8 (default) or none.")
+        create.add_argument("--shards", type=int, help="Of qdrant, in a cluster.")
+        create.add_argument("--replicas", type=int, help="Of qdrant, in a cluster.")
+        create.add_argument(
+            "--store-options", type=json.loads, help="Any of the store's options, as JSON."
+        )
         create.add_argument("--namespace", help="Show it to this namespace only.")
         actions.add_parser("list", help="Print every profile; a namespace's own as NAMESPACE/NAME.")
         assign = actions.add_parser("assign", help="Change which namespaces see a profile.")
@@ -90,12 +107,23 @@ class Command(BaseCommand):
                 dimensions=options["dimensions"],
                 ann_method=options["ann"],
                 ann_options=_named({key: options[key] for key in ANN_OPTIONS}),
+                store=options["store"],
+                store_options=_named(
+                    {
+                        **(options["store_options"] or {}),
+                        **{key: options[key] for key in STORE_OPTIONS if options[key] is not None},
+                    }
+                ),
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         except IngestError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"Profile {profile.name} created.")
+        if note := remark(profile.ann_method):
+            self.stderr.write(
+                f"{profile.ann_method}: {note}. Compare its results before you rely on it."
+            )
 
     def _list(self, options: dict[str, Any]) -> None:
         with operator():
@@ -103,6 +131,10 @@ class Command(BaseCommand):
                 owner = f"{profile.namespace.slug}/" if profile.namespace else ""
                 sizes = f"{profile.chunk_size}/{profile.chunk_overlap}"
                 vectors = f"{profile.dimensions} {profile.ann_method}"
+                if profile.is_stored_outside:
+                    vectors += f" in {profile.store}"
+                if note := remark(profile.ann_method):
+                    vectors += f" ({note})"
                 header = "\twith headers" if profile.contextual_header else ""
                 self.stdout.write(
                     f"{owner}{profile.name}\t{profile.chunker} {sizes}\t{profile.embedder} "

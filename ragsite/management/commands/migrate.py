@@ -1,14 +1,21 @@
 """Django's `migrate`, run as the owner role after the other roles have been created."""
 
+import time
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, CommandParser
 from django.core.management.commands import migrate
-from django.db import connections
+from django.db import OperationalError, connections
+from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 from ragsite.database import roles
 from ragsite.production_checks import require_fit_for_production
+
+# While a migration waits for a table, everybody else waits behind it.
+LOCK_SECONDS = 2
+TRIES = 30
+PAUSE_SECONDS = 2.0
 
 
 class Command(migrate.Command):
@@ -19,13 +26,45 @@ class Command(migrate.Command):
         parser.set_defaults(database="owner")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        connection = connections[options["database"]]
+        self.connection = connections[options["database"]]
         try:
             require_fit_for_production()
-            roles.require_supported(connection)
+            roles.require_supported(self.connection)
         except (ImproperlyConfigured, roles.UnsuitableDatabase) as error:
             raise CommandError(str(error)) from None
-        roles.use_public_schema(connection)
-        roles.provision(connection)
-        super().handle(*args, **options)
-        roles.revoke_excess_rights(connection)
+        roles.use_public_schema(self.connection)
+        roles.provision(self.connection)
+        self._migrate_between_others(*args, **options)
+        roles.revoke_excess_rights(self.connection)
+
+    def _migrate_between_others(self, *args: Any, **options: Any) -> None:
+        """Give up a migration that must wait for a table or deadlocks with others, and try it again
+        a little later: each is one transaction, and those before it are done."""
+        for number in range(1, TRIES + 1):
+            try:
+                super().handle(*args, **options)
+            except OperationalError as error:
+                if not isinstance(error.__cause__, LockNotAvailable | DeadlockDetected):
+                    raise
+                if number == TRIES:
+                    raise CommandError(
+                        "Somebody keeps using a table that has to be changed: a long query, a "
+                        "backup or an open transaction. What was applied stays; try again later."
+                    ) from None
+                self.stderr.write("A table is in use; trying again.")
+                time.sleep(PAUSE_SECONDS)
+            else:
+                break
+        self._wait_for_locks(0)
+
+    def migration_progress_callback(
+        self, action: str, migration: Any = None, fake: bool = False
+    ) -> None:
+        if action in ("apply_start", "unapply_start"):
+            # CREATE INDEX CONCURRENTLY, which is not atomic, waits long and blocks nobody.
+            self._wait_for_locks(LOCK_SECONDS if migration.atomic else 0)
+        super().migration_progress_callback(action, migration, fake)
+
+    def _wait_for_locks(self, seconds: int) -> None:
+        with self.connection.cursor() as cursor:
+            cursor.execute(f"SET lock_timeout = '{seconds}s'")

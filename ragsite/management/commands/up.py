@@ -14,6 +14,7 @@ from documents import housekeeping
 from documents.ingestion import bulk_removal
 from documents.jobs import queue
 from documents.models import Namespace
+from documents.stores import feeding
 from documents.webhooks import delivering
 from evaluation.learning import votes
 from evaluation.runs import lifecycle
@@ -95,6 +96,7 @@ class Command(BaseCommand):
             chores += [
                 (30, lifecycle.wake_for_waiting_runs),
                 (30, bulk_removal.wake_workers),
+                (2, feeding.wake_workers),
                 (3600, query_log.delete_old_rows),
                 (2, delivering.wake_workers),
                 (300, votes.embed_everywhere),

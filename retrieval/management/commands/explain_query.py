@@ -65,7 +65,7 @@ class Command(BaseCommand):
         )
         self._heading(f"Dense leg: {query.plan}")
         with namespace(tenant.pk):
-            ef_search = max(settings.SEARCH["ef_search"], limit)
+            ef_search = max(settings.SEARCH["ef_search"], limit, query.width)
             dense.allow_iterative_scan(tenant.active_profile, ef_search, scope)
             self.stdout.write(explain.explain(query.statement, query.parameters, analyse=True))
 

@@ -1,8 +1,8 @@
 """Another SECRET_KEY, with work in the queue."""
 
-from .outcomes import Outcome, fault
-from .provider import paced, scripted
-from .stage import Theatre
+from ..outcomes import Outcome, fault
+from ..provider import paced, scripted
+from ..stage import Theatre
 
 
 @fault("F21", "another SECRET_KEY, with jobs in the queue", trials=40, own_stage=True)

@@ -1,5 +1,6 @@
 """Many at once: the same bytes, new versions under queries, deletions in the middle of work."""
 
+import json
 import random
 import re
 import threading
@@ -12,10 +13,10 @@ from typing import Any
 
 import httpx2
 
-from .ledger import GONE
-from .outcomes import Outcome, fault, p95
-from .provider import Hold, StageHandler, paced, scripted
-from .stage import Stage, Tenant, Theatre, clients, text_of, until
+from ..ledger import GONE
+from ..outcomes import Outcome, fault, p95
+from ..provider import Hold, StageHandler, paced, scripted
+from ..stage import Stage, Tenant, Theatre, clients, text_of, until
 
 SAME_TIME = 32
 
@@ -86,6 +87,37 @@ def same_bytes_elsewhere(theatre: Theatre, outcome: Outcome) -> None:
         outcome.require(len(shapes) == 1, f"responses tell namespaces apart: {shapes}")
     outcome.figures["ms first/later"] = f"{p95(first):.0f}/{p95(later):.0f}"
     stage.judge(outcome, *tenants)
+
+
+@fault("F12c", "an Idempotency-Key 16 times at once, then with another body", trials=5)
+def keys_again(theatre: Theatre, outcome: Outcome) -> None:
+    stage = theatre.stage
+    tenant = stage.tenant(profile="steady")
+    codes: Counter[int] = Counter()
+    for trial in range(outcome.trials):
+        key, content = f"order-{trial}", text_of(f"order-{trial}")
+        answers = _at_once([lambda: _post_with_key(tenant, key, content)] * 16)  # noqa: B023
+        codes.update(answer.status_code for answer in answers)
+        bodies = {json.dumps(a.json(), sort_keys=True) for a in answers if a.is_success}
+        outcome.require(len(bodies) == 1, f"different answers to one request: {sorted(bodies)[:2]}")
+        result = _post_with_key(tenant, key, content).json()["results"][0]
+        stage.ledger.note(tenant.slug, result["document_id"], content)
+        other = _post_with_key(tenant, key, text_of(f"another-{trial}"))
+        mismatch = (other.status_code, other.json().get("error", {}).get("code"))
+        outcome.require(mismatch == (422, "idempotency_mismatch"), f"another body: {mismatch}")
+    outcome.require(set(codes) <= {202, 409}, f"responses {dict(codes)}")
+    tenant.wait()
+    documents = "SELECT count(*) FROM documents_document WHERE namespace_id = %s"
+    extra = stage.sql(documents, tenant.id)[0][0] - outcome.trials
+    outcome.leak(extra, "documents of requests that were refused or repeated")
+    outcome.figures["responses"] = dict(codes)
+    stage.judge(outcome, tenant)
+
+
+def _post_with_key(tenant: Tenant, key: str, content: bytes) -> httpx2.Response:
+    with tenant.stage.client(tenant.key) as client:
+        headers = {"Idempotency-Key": key}
+        return client.post("ingest", files={"file": (f"{key}.md", content)}, headers=headers)
 
 
 @fault("F13", "new versions of a document while four clients ask", trials=25)

@@ -7,9 +7,9 @@ from contextlib import suppress
 import httpx2
 import psutil
 
-from .outcomes import Outcome, fault, p95
-from .provider import Hold, StageHandler, scripted
-from .stage import Stage, Tenant, Theatre, text_of, until
+from ..outcomes import Outcome, fault, p95
+from ..provider import Hold, StageHandler, scripted
+from ..stage import Stage, Tenant, Theatre, text_of, until
 
 BATCHES = 8  # of the document that is killed; the kill comes after 0 to 7 of them
 RECOVERY_GOAL = 30.0  # seconds until the next job runs
@@ -107,7 +107,7 @@ def idle_processes(theatre: Theatre, outcome: Outcome) -> None:
 
 @fault("F23", "SIGTERM and a new start while clients ask and upload", trials=3)
 def rolling_restart(theatre: Theatre, outcome: Outcome) -> None:
-    from .stage import clients
+    from ..stage import clients
 
     stage = theatre.stage
     tenant = stage.tenant(profile="steady")

@@ -8,9 +8,9 @@ from collections import Counter
 
 import httpx2
 
+from ..outcomes import Outcome, fault, p95
+from ..stage import Stage, Tenant, Theatre, clients, until
 from .database import Onlooker
-from .outcomes import Outcome, fault, p95
-from .stage import Stage, Tenant, Theatre, clients, until
 
 DOCUMENTS = 20
 MODELS = """

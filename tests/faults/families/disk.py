@@ -10,8 +10,8 @@ import httpx2
 
 from ragsite.postgres import cluster, embedded
 
-from .outcomes import NotPossibleHere, Outcome, fault
-from .stage import Stage, Tenant, Theatre, text_of, until
+from ..outcomes import NotPossibleHere, Outcome, fault
+from ..stage import Stage, Tenant, Theatre, text_of, until
 
 MEGABYTE = 2**20
 

@@ -11,9 +11,9 @@ import httpx2
 
 from tests import chat_server
 
-from .outcomes import Outcome, fault
-from .provider import Script, StageHandler, scripted
-from .stage import Stage, Tenant, Theatre
+from ..outcomes import Outcome, fault
+from ..provider import Script, StageHandler, scripted
+from ..stage import Stage, Tenant, Theatre
 
 DEADLINE = 15  # seconds, of an embedding call with its retries: provider.embedders
 RETRY_AFTER = 7

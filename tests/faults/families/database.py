@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import httpx2
 
-from .outcomes import Outcome, fault, p95
-from .provider import paced, scripted
-from .stage import Stage, Tenant, Theatre, clients, text_of
+from ..outcomes import Outcome, fault, p95
+from ..provider import paced, scripted
+from ..stage import Stage, Tenant, Theatre, clients, text_of
 
 IN_FLIGHT = 20  # documents
 ALLOWED = (200, 202, 503)

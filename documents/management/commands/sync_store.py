@@ -1,0 +1,138 @@
+"""`manage.py sync_store`: tell search stores what they do not know yet, here and now."""
+
+import json
+import sys
+import time
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from documents.errors import IngestError
+from documents.models import Chunk, IndexProfile, Namespace
+from documents.stores import auditing, feeding, outbox, registry
+from ragsite.database.tenancy import operator
+from ragsite.platform.wording import plural
+
+from .profile import find_profile
+
+WAIT_SECONDS = 1.0
+
+
+class Command(BaseCommand):
+    help = (
+        "Tell search stores outside of the database what they do not know yet. Workers do that all "
+        "the time; run this to wait for it, to see how far it is, or to build a store anew. It can "
+        "be interrupted, and goes on where it was. Exits with 1 if a store fails."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--profile", help="Only this index profile's store.")
+        parser.add_argument("--namespace", help="Only this namespace's chunks.")
+        parser.add_argument(
+            "--status", action="store_true", help="Only say what is waiting, and how stores are."
+        )
+        parser.add_argument(
+            "--rebuild",
+            action="store_true",
+            help="Empty the store of these chunks and tell it everything again; searches use the "
+            "database meanwhile. After a database was restored, or a store has lost data.",
+        )
+        parser.add_argument("--json", action="store_true", help="Print the status as JSON.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        chosen = self._profiles(options["profile"])
+        tenants = _tenants(options["namespace"])
+        if not options["status"]:
+            try:
+                if options["rebuild"]:
+                    self._rebuild(chosen, tenants)
+                self._catch_up(chosen, tenants)
+            except IngestError as error:
+                raise CommandError(f"{error} What is left is told later.") from None
+        found = [_status(profile, tenants) for profile in chosen]
+        if options["json"]:
+            self.stdout.write(json.dumps(found, indent=2))
+        else:
+            self._print(found)
+        if any(one["problem"] for one in found):
+            sys.exit(1)
+
+    def _profiles(self, name: str | None) -> list[IndexProfile]:
+        if name:
+            chosen = [find_profile(name)]
+        else:
+            with operator():
+                chosen = list(IndexProfile.objects.all())
+        return [profile for profile in chosen if profile.is_stored_outside]
+
+    def _rebuild(self, chosen: list[IndexProfile], tenants: list[Namespace]) -> None:
+        for profile in chosen:
+            for tenant in tenants:
+                with operator():
+                    chunks = Chunk.objects.filter(namespace=tenant, profile=profile)
+                    has_any = chunks.exists()
+                if has_any:
+                    feeding.rebuild(tenant.pk, profile)
+
+    def _catch_up(self, chosen: list[IndexProfile], tenants: list[Namespace]) -> None:
+        for profile in chosen:
+            outbox.retry_now(profile)
+            # Also of namespaces that are gone: their chunks have to be forgotten.
+            wanted = {tenant.pk for tenant in tenants} | set(outbox.waiting_namespaces(profile))
+            for namespace_id in wanted:
+                while not feeding.catch_up(
+                    namespace_id, profile, progress=self._show_progress
+                ):  # a worker is at the rest
+                    time.sleep(WAIT_SECONDS)
+                    outbox.retry_now(profile)
+
+    def _show_progress(self, told: int) -> None:
+        if self.stderr.isatty():
+            self.stderr.write(f"{plural(told, 'document')} told", ending="\r")
+
+    def _print(self, found: list[dict[str, Any]]) -> None:
+        if not found:
+            self.stdout.write("No index profile uses a store outside of the database.")
+        for one in found:
+            lag = f", the oldest for {one['lag_seconds']:.0f} s" if one["waiting"] else ""
+            problem = f"  {one['problem']}" if one["problem"] else ""
+            self.stdout.write(
+                f"{one['profile']}\t{one['store']} {one['version']}\t"
+                f"{one['held']:,} of {plural(one['chunks'], 'chunk')}\t"
+                f"{plural(one['waiting'], 'document')} waiting{lag}{problem}"
+            )
+
+
+def _tenants(slug: str | None) -> list[Namespace]:
+    with operator():
+        if slug is None:
+            return list(Namespace.objects.filter(deleting_since=None))
+        found = Namespace.objects.filter(slug=slug).first()
+    if found is None:
+        raise CommandError(f"There is no namespace {slug!r}.")
+    return [found]
+
+
+def _status(profile: IndexProfile, tenants: list[Namespace]) -> dict[str, Any]:
+    backlog = next((b for b in outbox.backlogs() if b.profile_id == profile.pk), None)
+    version, problem, held = "", "", 0
+    try:
+        health = registry.store_of(profile).health()
+        version, problem = health.version, health.problem
+        if health.is_up:
+            held = sum(auditing.held_of(tenant.pk, profile) for tenant in tenants)
+    except IngestError as error:
+        problem = str(error)
+    return {
+        "profile": profile.name,
+        "store": profile.store,
+        "version": version,
+        "chunks": auditing.rows_of([tenant.pk for tenant in tenants], profile),
+        "held": held,
+        "waiting": backlog.documents if backlog else 0,
+        "lag_seconds": (timezone.now() - backlog.since).total_seconds() if backlog else 0.0,
+        "attempts": backlog.attempts if backlog else 0,
+        "last_error": backlog.error if backlog else "",
+        "problem": problem,
+    }

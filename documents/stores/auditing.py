@@ -1,0 +1,69 @@
+"""Whether a store holds what the tables hold: counted, compared by id, and searched by sample."""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from django.conf import settings
+
+from documents.models import Chunk, IndexProfile
+from ragsite.database.tenancy import namespace, operator
+
+from . import outbox, registry
+from .base import StoreQuestion
+
+SAMPLES = 20  # chunks that must find themselves
+NEAREST = 10
+
+
+def rows_of(namespaces: Sequence[uuid.UUID], profile: IndexProfile) -> int:
+    """Return how many chunks of these namespaces the store should hold."""
+    with operator():
+        return Chunk.objects.filter(namespace__in=namespaces, profile=profile).count()
+
+
+def held_of(namespace_id: uuid.UUID, profile: IndexProfile) -> int:
+    """Return how many the store says it holds. Raises StoreFailed."""
+    store, collection = registry.store_of(profile), registry.collection_of(profile)
+    store.prepare(collection)
+    return store.count(collection, namespace_id)
+
+
+def documents_told_wrongly(namespace_id: uuid.UUID, profile: IndexProfile) -> Iterator[str]:
+    """Yield documents of which the store lacks chunks, holds more, or does not find one by its
+    vector. Those that wait to be told are not wrong. Raises StoreFailed."""
+    store, collection = registry.store_of(profile), registry.collection_of(profile)
+    store.prepare(collection)
+    held = set(store.held(collection, namespace_id))
+    with namespace(namespace_id):
+        waiting = outbox.pending(namespace_id, profile.pk, at_most=1_000_000)
+        chunks = Chunk.objects.filter(namespace=namespace_id, profile=profile)
+        rows = dict(chunks.values_list("pk", "document_id"))
+    known = {pk for pk in held if pk in rows}
+    wrong = {document_id for pk, document_id in rows.items() if pk not in known}
+    surplus = len(held) - len(known)
+    for chunk_id in _lost(namespace_id, profile, islice(sorted(known), SAMPLES)):
+        wrong.add(rows[chunk_id])
+    yield from map(str, sorted(wrong - waiting))
+    # A chunk of which the tables know nothing has no document to name.
+    if surplus and not waiting:
+        yield str(namespace_id)
+
+
+def _lost(
+    namespace_id: uuid.UUID, profile: IndexProfile, chunk_ids: Iterator[uuid.UUID]
+) -> Iterator[uuid.UUID]:
+    """Yield chunks that are not among the nearest of their own vector."""
+    store, collection = registry.store_of(profile), registry.collection_of(profile)
+    with namespace(namespace_id):
+        chunks = Chunk.objects.filter(pk__in=list(chunk_ids))
+        vectors = list(chunks.values_list("pk", "embedding"))
+    for chunk_id, vector in vectors:
+        question = StoreQuestion(vector.to_list(), None, NEAREST)
+        found = store.search(
+            collection, namespace_id, question, seconds=settings.STORE_SEARCH["seconds"]
+        )
+        scores = [score for _, score in found.dense]
+        # Where ten others have the very same text, any of them will do.
+        if chunk_id not in dict(found.dense) and (not scores or min(scores) < 0.999):
+            yield chunk_id

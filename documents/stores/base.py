@@ -1,0 +1,245 @@
+"""The interface of a search store: both legs, filters and tenants.
+
+A store is told chunks and answers with their ids. `within` adds the namespace to every condition,
+so that an engine never decides whose chunks it returns.
+"""
+
+import time
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from documents.errors import IngestError
+from documents.providers.deadline import DeadlineExceeded, DeadlineRunner, NoCapacity
+
+Vector: TypeAlias = NDArray[np.float32]
+Words: TypeAlias = Mapping[int, float]  # a sparse vector: the place of each word, and its weight
+Value: TypeAlias = str | float
+Fields: TypeAlias = Mapping[str, Value | Sequence[str]]
+
+NAMESPACE = "namespace"
+DOCUMENT = "document"
+# What every engine is told of a chunk besides its vectors, to filter by.
+LISTS = ("tags", "collections", "facets")
+KEYWORDS = (NAMESPACE, DOCUMENT, "source_type", "language", "kind", *LISTS)
+NUMBERS = ("dated_at",)
+
+
+class StoreFailed(IngestError):
+    """The store did not answer, or not in time. A retry may help."""
+
+    code = "store_unavailable"
+
+
+class StoreMisfit(IngestError):
+    """The store, or what it holds, does not fit the profile: somebody has to change something."""
+
+    code = "store_misfit"
+    is_final = True
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """The field, or one of its values, is one of these."""
+
+    field: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    field: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoneOf:
+    field: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """The number is at least `low` and at most `high`."""
+
+    field: str
+    low: float | None = None
+    high: float | None = None
+
+
+StoreCondition: TypeAlias = AnyOf | AllOf | NoneOf | Between
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCollection:
+    """Where a profile's chunks are in a store, and how it should keep them."""
+
+    name: str
+    dimensions: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPoint:
+    """A chunk as a store holds it: no text."""
+
+    id: uuid.UUID
+    vector: Vector
+    words: Words
+    fields: Fields
+
+
+@dataclass(frozen=True, slots=True)
+class StoreQuestion:
+    """What to look for. A leg without a vector or words is not searched."""
+
+    vector: Sequence[float] | None
+    words: Words | None
+    limit: int  # of each leg
+    conditions: tuple[StoreCondition, ...] = ()  # all of them must hold
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFound:
+    """Ids with scores, best first: cosine similarity, and BM25."""
+
+    dense: Sequence[tuple[uuid.UUID, float]] = ()
+    words: Sequence[tuple[uuid.UUID, float]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoreHealth:
+    is_up: bool
+    version: str = ""
+    problem: str = ""
+
+
+def within(
+    namespace_id: uuid.UUID, conditions: Sequence[StoreCondition] = ()
+) -> tuple[StoreCondition, ...]:
+    """The wall: every search, count and deletion goes through here."""
+    return (AnyOf(NAMESPACE, (str(namespace_id),)), *conditions)
+
+
+# Searches at the same time, those given up on included.
+_searches = DeadlineRunner(capacity=64)
+
+
+class SearchStore(ABC):
+    """One server, or one cluster. Methods raise StoreFailed if it does not answer.
+
+    Safe to use from several threads. What was told is found when the call returns.
+    """
+
+    carries_words: ClassVar[bool] = True  # False: only vectors
+    options: ClassVar[Mapping[str, tuple[int, int] | tuple[str, ...]]] = {}  # of a collection
+
+    def upsert(
+        self, collection: StoreCollection, namespace_id: uuid.UUID, points: Sequence[StoredPoint]
+    ) -> None:
+        """Add these points; one with the same id is replaced."""
+        if points:
+            owner = {NAMESPACE: str(namespace_id)}
+            owned = [replace(point, fields={**point.fields, **owner}) for point in points]
+            self._upsert(collection, owned)
+
+    def delete(
+        self,
+        collection: StoreCollection,
+        namespace_id: uuid.UUID,
+        documents: Sequence[uuid.UUID] | None,
+    ) -> None:
+        """Delete the points of these documents; None: all of the namespace's."""
+        self._delete(collection, within(namespace_id, _of(documents)))
+
+    def search(
+        self,
+        collection: StoreCollection,
+        namespace_id: uuid.UUID,
+        question: StoreQuestion,
+        *,
+        seconds: float,
+    ) -> StoreFound:
+        """Raises StoreFailed by the end of these seconds, whatever the engine's client does."""
+        asked = replace(question, conditions=within(namespace_id, question.conditions))
+        try:
+            return _searches.run(
+                lambda: self._search(collection, asked, seconds=seconds),
+                deadline=time.monotonic() + seconds,
+            )
+        except (DeadlineExceeded, NoCapacity) as error:
+            raise StoreFailed("The store did not answer in time.") from error
+
+    def count(
+        self,
+        collection: StoreCollection,
+        namespace_id: uuid.UUID,
+        documents: Sequence[uuid.UUID] | None = None,
+    ) -> int:
+        return self._count(collection, within(namespace_id, _of(documents)))
+
+    def held(self, collection: StoreCollection, namespace_id: uuid.UUID) -> Iterator[uuid.UUID]:
+        """Yield the ids of all of the namespace's points, in any order."""
+        return self._held(collection, within(namespace_id))
+
+    def accepts(self, condition: StoreCondition) -> bool:
+        """Whether the engine can check this condition; others are checked afterwards."""
+        return True
+
+    @abstractmethod
+    def prepare(self, collection: StoreCollection) -> None:
+        """Create the collection unless it is there. Raises StoreMisfit if another one is."""
+
+    @abstractmethod
+    def drop(self, collection: StoreCollection) -> None:
+        """Delete the collection, if it is there."""
+
+    @abstractmethod
+    def health(self) -> StoreHealth:
+        """Never raises."""
+
+    @abstractmethod
+    def _upsert(self, collection: StoreCollection, points: Sequence[StoredPoint]) -> None: ...
+
+    @abstractmethod
+    def _delete(
+        self, collection: StoreCollection, conditions: Sequence[StoreCondition]
+    ) -> None: ...
+
+    @abstractmethod
+    def _search(
+        self, collection: StoreCollection, question: StoreQuestion, *, seconds: float
+    ) -> StoreFound: ...
+
+    @abstractmethod
+    def _count(self, collection: StoreCollection, conditions: Sequence[StoreCondition]) -> int: ...
+
+    @abstractmethod
+    def _held(
+        self, collection: StoreCollection, conditions: Sequence[StoreCondition]
+    ) -> Iterator[uuid.UUID]: ...
+
+
+def _of(documents: Sequence[uuid.UUID] | None) -> tuple[StoreCondition, ...]:
+    return () if documents is None else (AnyOf(DOCUMENT, tuple(map(str, documents))),)
+
+
+def option_errors(store: type[SearchStore] | SearchStore, options: Any) -> str:
+    """Return what is wrong with a profile's options for the store; "" if nothing is."""
+    if not isinstance(options, dict):
+        return "An object, such as {}."
+    for name, value in options.items():
+        allowed = store.options.get(name)
+        if allowed is None:
+            return f"The store has no option {str(name)!r}."
+        if isinstance(allowed[0], str):
+            if value not in allowed:
+                return f"{name}: one of {', '.join(map(str, allowed))}."
+        elif type(value) is not int or not allowed[0] <= value <= int(allowed[1]):
+            return f"{name}: a whole number from {allowed[0]} to {allowed[1]}."
+    return ""

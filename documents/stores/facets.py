@@ -1,0 +1,43 @@
+"""Metadata as keywords: one for each scalar at each path, so that any engine can compare them.
+
+A keyword is a hash of path and value: its length is bounded, and a store sees no content. That two
+share a hash is so unlikely that it does not matter where a value is excluded; where one is wanted,
+the rows are checked again in PostgreSQL.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+BYTES = 9
+
+
+def facets_of(metadata: Mapping[str, Any]) -> list[str]:
+    """Return the keywords of everything that equality on metadata can match (jsonb's @>)."""
+    return sorted({facet(path, value) for path, value in _scalars(metadata, ())})
+
+
+def facet(path: Sequence[str], value: Any) -> str:
+    shown = json.dumps([*path, _canonical(value)], ensure_ascii=True)
+    return hashlib.blake2b(shown.encode(), digest_size=BYTES).hexdigest()
+
+
+def _scalars(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _scalars(inner, (*path, key))
+    elif isinstance(value, list):
+        # As @> has it, a path leads to the elements of a list, and not into them.
+        yield from ((path, inner) for inner in value if not isinstance(inner, Mapping | list))
+    else:
+        yield path, value
+
+
+def _canonical(value: Any) -> Any:
+    """Numbers that jsonb takes for equal look alike: 1, 1.0 and 1e0. True is no number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return value
+    number = Decimal(str(value)).normalize()
+    return {"number": f"{number:f}" if abs(number.adjusted()) < 400 else str(number)}

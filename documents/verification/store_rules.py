@@ -1,0 +1,40 @@
+"""Rules about search stores outside of the database: they hold what the tables hold."""
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from documents.stores import auditing, feeding, outbox
+from documents.stores.base import StoreFailed, StoreMisfit
+from ragsite.database.tenancy import namespace
+
+from .checks import AuditScope, Mend
+
+
+def _tell_again(audited: AuditScope, ids: list[str]) -> int:
+    """Queue the documents; a namespace of which the store holds too much is built anew."""
+    profile = audited.active_profile
+    if str(audited.tenant) in ids:
+        feeding.rebuild(audited.tenant, profile)
+    else:
+        with namespace(audited.tenant):
+            outbox.note(audited.tenant, profile.pk, [UUID(each) for each in ids])
+    feeding.wake_workers()
+    return len(ids)
+
+
+class StoreHoldsTheChunks:
+    """A document that waits to be told is no fault: that is what the outbox is for."""
+
+    name = "search_store"
+    what = "document whose passages the search store lacks or does not find, or too many passages"
+    mend: Mend | None = Mend(_tell_again, "queued to be told again")
+
+    def broken(self, audited: AuditScope) -> Iterator[str]:
+        if audited.active_profile.is_stored_outside:
+            try:
+                yield from auditing.documents_told_wrongly(audited.tenant, audited.active_profile)
+            except (StoreFailed, StoreMisfit) as error:
+                raise OSError(str(error)) from error  # reported as not checked
+
+    def still_broken(self, audited: AuditScope, ids: list[str]) -> set[str]:
+        return set(ids) & set(self.broken(audited))

@@ -89,11 +89,11 @@ def _plan(wish: Wish, measured: Coefficients, method: str) -> Plan:
     memory = chunks * (vectors + WORDS_IN_MEMORY * words) / GIGABYTE
     disk = chunks * (measured.table_bytes + words + vectors) / GIGABYTE
     by_need = {
+        "one machine is enough": 1,
         "memory": ceil(memory / (machine.memory_gb * MEMORY_SHARE)),
         "disk": ceil(disk / (machine.disk_gb * DISK_SHARE)),
-        "one machine is enough": 1,
     }
-    limited_by = max(by_need, key=lambda need: by_need[need])
+    limited_by = max(by_need, key=lambda need: by_need[need])  # the first of equals
     shards = by_need[limited_by]
     # Every shard is asked: the namespace may be larger than any of them.
     question_ms = shards * measured.postgres_ms.at(chunks / shards)

@@ -9,7 +9,7 @@ from django.db.backends.postgresql import base, operations
 from django.db.backends.utils import CursorWrapper
 from django.db.utils import OperationalError
 from psycopg import errors
-from psycopg.pq import ExecStatus, Format
+from psycopg.pq import ConnStatus, ExecStatus, Format
 
 from ragsite.postgres.embedded import EmbeddedServerError
 
@@ -59,7 +59,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         with self.wrap_database_errors:
             result = self.connection.pgconn.exec_(f"BEGIN; {statement}".encode())
             if result.status != ExecStatus.TUPLES_OK:
-                raise errors.error_from_result(result, encoding="utf-8")
+                if self.connection.pgconn.status == ConnStatus.BAD:
+                    raise psycopg.OperationalError("The connection to the server is lost.")
+                raise errors.error_from_result(result)
 
     def prepared_cursor(self) -> CursorWrapper:
         """Return a cursor whose statements the server prepares, so that they are planned once.

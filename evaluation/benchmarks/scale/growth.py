@@ -225,7 +225,7 @@ def main() -> None:
         )
         say(f"\nPostgres CPU of a question: {found.postgres_ms}")
         if options.write:
-            writing.write(replace(found, notes=[options.note] if options.note else []))
+            writing.write(replace(found, notes=[*found.notes, *filter(None, [options.note])]))
         if options.picture:
             writing.draw(sizes, options.picture)
 

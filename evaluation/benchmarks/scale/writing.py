@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["coefficients_of", "draw", "write"]
 
 VECTORS = "means of the bundled model's word vectors, 384 dimensions, of synthetic texts"
+ONE_SIZE = "one size was measured: how a question's cost grows is not known"
 EMBEDDED = 64  # texts to measure embedding on
 
 
@@ -44,6 +45,7 @@ def coefficients_of(sizes: Sequence["Size"], machine: str, *, vectors: Path | No
         },
         embed_rate=round(embed_rate, 1),
         web_ms=round(last.web_ms + question_ms, 1),
+        notes=[ONE_SIZE] if len(sizes) == 1 else [],
         postgres_ms=fitted([s.chunks for s in sizes], [s.postgres_ms for s in sizes]),
     )
 

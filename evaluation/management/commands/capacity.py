@@ -65,7 +65,7 @@ def rows(made: Plan) -> list[tuple[str, str]]:
     return [
         ("chunks", f"{wish.chunks:,}"),
         ("candidates found by", f"{made.engine}, index {made.method}"),
-        ("shards × copies", f"{made.shards} × {made.replicas}, by {made.limited_by}"),
+        ("shards × copies", f"{made.shards} × {made.replicas} ({made.limited_by})"),
         ("memory for indexes", f"{made.memory_gb:,.0f} GB a copy"),
         ("disk", f"{made.disk_gb:,.0f} GB a copy"),
         ("originals", f"{made.originals_gb:,.0f} GB of objects"),

@@ -23,7 +23,7 @@ RESPONSES = (
     "Answer",
     "Collection",
     "Document",
-    "ErasureReceipt",
+    "Erased",
     "Fact",
     "TurnErasure",
     "FactSearchResult",

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import Count, Q
 
 from documents.accounts import audit
 from documents.accounts.audit import Target
@@ -24,6 +24,15 @@ from .statements import Changes, Slot
 from .writing import in_one_transaction
 
 Statements = FactStatement.objects
+MAX_LISTED = 100  # documents in an answer
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentWithRows:
+    document_id: uuid.UUID
+    title: str
+    source_uri: str
+    facts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +51,21 @@ class ErasureSelection:
 
 
 @dataclass(frozen=True, slots=True)
+class RowsLeft:
+    """What tables still say about what was erased: facts of rows go with their documents."""
+
+    facts: int = 0
+    documents: tuple[DocumentWithRows, ...] = ()  # those with the most of them, at most MAX_LISTED
+
+
+@dataclass(frozen=True, slots=True)
 class Erased:
-    """The receipt, and the words of what was erased, for those who keep copies of it."""
+    """The receipt, the words of what was erased, for those who keep copies of it, and what is left
+    in tables."""
 
     receipt: FactErasure
     words: tuple[tuple[str, str], ...]  # subjects with their objects, as written
+    left: RowsLeft
 
 
 def erase(namespace_id: uuid.UUID, selection: ErasureSelection) -> Erased:
@@ -83,6 +102,7 @@ def _erase(namespace_id: uuid.UUID, selection: ErasureSelection, changes: Change
     facts, _ = Fact.objects.filter(pk__in=gone).delete()
     if at is not None:
         refresh(namespace_id, slots, at, changes)
+    left = _rows_left(namespace_id, selection)
     _remove_aliases(namespace_id, selection)
     receipt = FactErasure.objects.create(
         namespace_id=namespace_id,
@@ -96,12 +116,18 @@ def _erase(namespace_id: uuid.UUID, selection: ErasureSelection, changes: Change
     )
     audit.record("fact.erase", target=Target("facterasure", str(receipt.pk)), count=facts)
     content_changed(namespace_id)
-    return Erased(receipt, tuple({(row.subject, _text(row.object)) for row in rows}))
+    words = tuple({(row.subject, _text(row.object)) for row in rows})
+    return Erased(receipt, words, left)
 
 
 def _condition(namespace_id: uuid.UUID, selection: ErasureSelection) -> Q:
     if selection.ids:
         return Q(fact__in=_merged_into(selection.ids))
+    return _meant(namespace_id, selection)
+
+
+def _meant(namespace_id: uuid.UUID, selection: ErasureSelection) -> Q:
+    """A condition on statements as on facts of rows, which have the same names. Not for ids."""
     if selection.subject:
         key = naming_for(namespace_id, names=[selection.subject]).subject(selection.subject)
         # About somebody are also the facts that name them as their object.
@@ -109,6 +135,16 @@ def _condition(namespace_id: uuid.UUID, selection: ErasureSelection) -> Q:
     if selection.user:
         return Q(user=selection.user)
     return Q(source_uri=selection.source_uri)
+
+
+def _rows_left(namespace_id: uuid.UUID, selection: ErasureSelection) -> RowsLeft:
+    """Before the aliases go: rows are kept under the name that they stand for."""
+    wanted = Q(pk__in=selection.ids) if selection.ids else _meant(namespace_id, selection)
+    rows = Fact.objects.filter(wanted, namespace=namespace_id, source=Fact.Source.ROW)
+    grouped = rows.values_list("document_id", "document__title", "document__source_uri")
+    counted = grouped.annotate(facts=Count("pk")).order_by("-facts", "document_id")
+    documents = tuple(DocumentWithRows(*row) for row in counted)
+    return RowsLeft(sum(one.facts for one in documents), documents[:MAX_LISTED])
 
 
 def _merged_into(ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:

@@ -29,6 +29,9 @@ logger = logging.getLogger(__name__)
 
 CANDIDATES = 100  # of each leg
 SECONDS_OF_A_DAY = 86400.0
+# Below this a fact has nothing to do with the question. Far below what passages need
+# (relevance.NOTHING_NEAR): the best fact may share neither a word nor much meaning with it.
+UNRELATED = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class RecallRequest:
     k: int = 10
     scope: FactScope = field(default_factory=FactScope)
     mode: str = "hybrid"  # hybrid | semantic | lexical
-    min_relevance: float = 0.0
+    min_relevance: float | None = None  # None: leave out what is unrelated
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +88,21 @@ def recall(namespace_id: uuid.UUID, request: RecallRequest) -> RecallResult:
         for c in candidates
         if c.chunk_id in found
     ]
-    fitting = [hit for hit in weighed if hit.relevance >= request.min_relevance]
+    least = _least_relevance(request, index, has_vector=vector is not None)
+    fitting = [hit for hit in weighed if hit.relevance >= least]
     ranked = sorted(fitting, key=lambda hit: (-hit.score, hit.fact.source, str(hit.fact.pk)))
     hits = _each_once(ranked)[: request.k]
     logger.info("memory.recalled", extra={"hits": len(hits), "fallbacks": fallbacks})
     return RecallResult(tuple(hits), fallbacks)
+
+
+def _least_relevance(request: RecallRequest, index: SearchedIndex, *, has_vector: bool) -> float:
+    """Without a vector only facts that hold a word of the question are found; and the relevance of
+    a model that is not calibrated says too little to leave anything out."""
+    if request.min_relevance is not None:
+        return request.min_relevance
+    is_judged = has_vector and relevance.is_calibrated(index.profile.model_identity)
+    return UNRELATED if is_judged else 0.0
 
 
 def _embed(

@@ -5,7 +5,7 @@ import uuid
 
 from django.db.models import Q
 
-from documents.memory.erasing import ErasureSelection, erase
+from documents.memory.erasing import Erased, ErasureSelection, erase
 from documents.models import FactErasure
 from ragsite.database.tenancy import namespace
 from retrieval import query_log
@@ -15,8 +15,8 @@ MIN_CHARACTERS = 3  # shorter words are in too many questions
 BATCH = 100
 
 
-def forget(namespace_id: uuid.UUID, selection: ErasureSelection) -> FactErasure:
-    """Erase, and return the receipt. Outside of transactions."""
+def forget(namespace_id: uuid.UUID, selection: ErasureSelection) -> Erased:
+    """Erase, and return the receipt and what is left. Outside of transactions."""
     erased = erase(namespace_id, selection)
     names = {name for pair in erased.words for name in pair if len(name) >= MIN_CHARACTERS}
     receipt = erased.receipt
@@ -25,7 +25,7 @@ def forget(namespace_id: uuid.UUID, selection: ErasureSelection) -> FactErasure:
         with namespace(namespace_id):
             receipt.queries = _delete_queries(sorted(names))
             FactErasure.objects.filter(pk=receipt.pk).update(queries=receipt.queries)
-    return receipt
+    return erased
 
 
 def _delete_queries(names: list[str]) -> int:

@@ -14,6 +14,8 @@ from typing import Any
 
 from documents.pages.links import passage_url
 from retrieval.answering.requests import CheckedText, Citation
+from retrieval.api.hit_shapes import ids_of
+from retrieval.memory.linking import fact_url
 from retrieval.requests import Hit
 
 _MARKER = re.compile(r"\[cite:([^\]\s]+)\]")
@@ -54,12 +56,14 @@ class NumberedCitation:
     def place(self) -> dict[str, Any]:
         """The fields we add to every annotation: the exact quote and its position."""
         hit = self.citation.evidence.hit
+        ids = ids_of(hit)
         return {
             "quote": self.citation.cited_text,
             "span": {"start": self.citation.start, "end": self.citation.end},
             "answer_span": {"start": self.claim_start, "end": self.claim_end},
-            "document_id": hit.candidate.document_id,
-            "document_version": hit.document_version,
+            "document_id": ids["document_id"],
+            "document_version": ids["document_version"],
+            "fact": hit.fact,
             "page": self.citation.page_start,
             "section": hit.section,
             "source_uri": hit.source_uri,
@@ -121,16 +125,22 @@ class CitationNumbers:
         hit = citation.evidence.hit
         key = hit.candidate.document_id, hit.document_version, citation.start, citation.end
         if key not in self._targets:
-            url = passage_url(
-                namespace_id=self._namespace_id,
-                document_id=hit.candidate.document_id,
-                version=hit.document_version,
-                start=citation.start,
-                end=citation.end,
-                base_url=self._base_url,
-            )
+            url = self._url(citation)
             self._targets[key] = CitationTarget(len(self._targets) + 1, url, self._title(hit))
         return self._targets[key]
+
+    def _url(self, citation: Citation) -> str:
+        hit = citation.evidence.hit
+        if hit.fact is not None:
+            return fact_url(self._namespace_id, hit.fact, base_url=self._base_url)
+        return passage_url(
+            namespace_id=self._namespace_id,
+            document_id=hit.candidate.document_id,
+            version=hit.document_version,
+            start=citation.start,
+            end=citation.end,
+            base_url=self._base_url,
+        )
 
     def _title(self, hit: Hit) -> str:
         whole = title = title_of(hit)

@@ -7,7 +7,7 @@ from retrieval.api.answers.serializers import answer_request_of
 from retrieval.api.answers.shapes import shape_of_answer
 
 from .base import Arguments, Result, Tool, ToolContext, object_schema, text, whole_number
-from .filtering import FILTERS
+from .filtering import FACTS, FILTERS
 from .rag import MAX_QUERY
 
 # Of what POST /answer returns. Not the sources: what was not cited would only fill the context.
@@ -61,6 +61,7 @@ ANSWER = Tool(
                 "minimum": 1,
                 "maximum": 100_000,
             },
+            "include_facts": FACTS,
         },
         required=["question"],
     ),

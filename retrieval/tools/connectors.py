@@ -14,6 +14,7 @@ from django.conf import settings
 from documents.models import Chunk, Document
 from documents.pages.links import passage_url
 from ragsite.database.tenancy import namespace
+from retrieval.memory.linking import fact_url
 from retrieval.requests import Hit
 
 from .answers import ANSWER
@@ -295,6 +296,9 @@ def _ask(context: ToolContext, arguments: Arguments) -> Result:
 
 
 def _linked(context: ToolContext, cited: dict[str, Any]) -> dict[str, Any]:
+    if cited["fact"] is not None:
+        url = fact_url(context.namespace_id, cited["fact"], base_url=context.base_url)
+        return {**cited, "url": url}
     start, end = cited["start_char_index"], cited["end_char_index"]
     document_id, version = cited["document_id"], cited["document_version"]
     return {**cited, "url": link_to(context, document_id, version, start=start, end=end)}

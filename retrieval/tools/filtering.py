@@ -1,4 +1,6 @@
-"""Filters in the arguments of tools: a simplified form of those of POST /query."""
+"""Filters and facts in the arguments of tools, as in POST /query; filters are simplified."""
+
+from documents.passages import MAX_FACT_NAME
 
 from .base import Schema, texts
 
@@ -16,6 +18,30 @@ _METADATA = {
     "type": "object",
     "description": 'Metadata a document must have, e.g. {"author": "Ada", "year": {"$gte": 2020}}. '
     "Operators: $eq $ne $in $nin $gt $gte $lt $lte $exists, and $and $or $not.",
+}
+
+
+_MOMENT = {"type": "string", "maxLength": 40}
+
+FACTS: Schema = {
+    "type": ["boolean", "object"],
+    "description": "true: answer from facts in memory, too; they are cited with `fact`. An object "
+    "says which facts. Name the user if you answer for one of several.",
+    "properties": {
+        "subjects": texts("About any of these.", max_length=MAX_FACT_NAME, max_items=100),
+        "predicates": texts(
+            "Any of these, e.g. 'lives in'.", max_length=MAX_FACT_NAME, max_items=100
+        ),
+        "tags": texts("With all of these tags.", max_length=TAG, max_items=TAGS),
+        "user": {
+            "type": "string",
+            "description": "This user's and those of nobody in particular.",
+            "maxLength": 200,
+        },
+        "as_of": {**_MOMENT, "description": "What held at this moment; ISO 8601."},
+        "known_at": {**_MOMENT, "description": "As it was known at this moment; ISO 8601."},
+    },
+    "additionalProperties": False,
 }
 
 FILTERS: Schema = {

@@ -252,7 +252,11 @@ def test_facts_are_found_by_each_of_their_parts(api: Api, send: Callable):
     assert [fact["subject"] for fact in facts_of(api, predicate="name")] == ["A1", "B2"]
     assert len(facts_of(api, document_id=result["document_id"])) == 4
     assert [fact["subject"] for fact in facts_of(api, object=("word " * 2000).strip())] == ["1"]
-    assert facts_of(api, subject="a1") == []
+    # Names mean what they mean to a search: in any of their forms.
+    assert said(facts_of(api, subject="a1.", predicate="Price")) == [("A1", "price", "12")]
+    api.post("fact-aliases", {"alias": "desk lamp", "name": "A1"})
+    assert len(facts_of(api, subject="Desk Lamp")) == 2
+    assert facts_of(api, subject="A2") == []
     assert facts_of(api, document_id=uuid.uuid4()) == []
 
 

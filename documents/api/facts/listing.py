@@ -1,7 +1,7 @@
 """The facts of a namespace: list them, and state new ones."""
 
 import uuid
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -17,13 +17,14 @@ from documents.api.serializers import StrictSerializer
 from documents.api.views import NamespacedListView, caller_of, uuid_in
 from documents.memory.naming import naming_for
 from documents.memory.reading import as_then, believed, holding
+from documents.memory.rules.moments import moment_or_now
 from documents.memory.rules.names import object_key
 from documents.memory.statements import Outcome
 from documents.memory.writing import remember
 from documents.models import Fact, FactStatement
 from ragsite.database.tenancy import namespace
 
-from .requests import MAX_STATEMENTS, NO_MOMENT, StatementSerializer, moment_in, statement_of
+from .requests import MAX_STATEMENTS, NO_MOMENT, StatementSerializer, statement_of
 from .shapes import FactSerializer, fact_shapes, provenances_of
 
 
@@ -127,7 +128,7 @@ class FactListView(NamespacedListView):
             OpenApiParameter(
                 "subject",
                 str,
-                description="This subject, in any of its forms; of tables' rows exactly this.",
+                description="This subject, in any of its forms.",
             ),
             OpenApiParameter("predicate", str, description="This predicate; likewise."),
             OpenApiParameter("object", str, description="Exactly this object."),
@@ -136,7 +137,9 @@ class FactListView(NamespacedListView):
                 "as_of", MOMENT, description="Only what holds at this moment; ISO 8601, or `now`."
             ),
             OpenApiParameter(
-                "known_at", MOMENT, description="As it was known at this moment; ISO 8601."
+                "known_at",
+                MOMENT,
+                description="As it was known at this moment; ISO 8601, or `now`.",
             ),
             OpenApiParameter("tag", str),
             OpenApiParameter("user", str, description="Exactly this user's."),
@@ -171,7 +174,7 @@ class FactListView(NamespacedListView):
 
 
 def _named(namespace_id: uuid.UUID, asked: Any) -> Q:
-    """Rows by the exact names of their table, all others by what they mean."""
+    """By what the names mean, as a search finds them."""
     naming = naming_for(
         namespace_id,
         names=[asked[n] for n in ("subject",) if n in asked],
@@ -180,10 +183,8 @@ def _named(namespace_id: uuid.UUID, asked: Any) -> Q:
     found = Q()
     if "subject" in asked:
         found &= Q(subject_key=naming.subject(asked["subject"]))
-        found &= ~Q(source=Fact.Source.ROW) | Q(subject=asked["subject"])
     if "predicate" in asked:
         found &= Q(predicate_key=naming.predicate(asked["predicate"]))
-        found &= ~Q(source=Fact.Source.ROW) | Q(predicate=asked["predicate"])
     return found
 
 
@@ -198,9 +199,7 @@ def _written_in(document_id: uuid.UUID) -> Q:
 def _moment(asked: Any, name: str) -> datetime | None:
     if name not in asked:
         return None
-    if asked[name] == "now":
-        return datetime.now(UTC)
     try:
-        return moment_in(asked[name])
+        return moment_or_now(asked[name])
     except (ValueError, OverflowError):
         raise ValidationError({name: NO_MOMENT}) from None

@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from documents.api.fields import MOMENT
 from documents.api.serializers import StrictSerializer
-from documents.memory.rules.moments import moment_in
+from documents.memory.rules.moments import moment_in, moment_or_now
 from documents.memory.statements import MAX_OBJECT, UNSET, StatedFact
 from documents.metadata import storable
 from documents.passages import MAX_FACT_NAME
@@ -46,16 +46,24 @@ NO_MOMENT = "Must be a date or a time in ISO 8601."
 class IsoMomentField(serializers.Field):
     """A date or a time in ISO 8601. A date alone is its beginning; without a zone it is UTC."""
 
+    read = staticmethod(moment_in)
+
     def to_internal_value(self, data: Any) -> datetime:
         if not isinstance(data, str):
             raise serializers.ValidationError("Must be a string.")
         try:
-            return moment_in(data)
+            return self.read(data)
         except (ValueError, OverflowError):
             raise serializers.ValidationError(NO_MOMENT) from None
 
     def to_representation(self, value: Any) -> Any:
         return value
+
+
+class IsoMomentOrNowField(IsoMomentField):
+    """A moment to look at: as above, or `now`."""
+
+    read = staticmethod(moment_or_now)
 
 
 class TagListField(serializers.ListField):

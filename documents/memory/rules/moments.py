@@ -11,3 +11,8 @@ def moment_in(written: str) -> datetime:
     moment = datetime.fromisoformat(written)
     # In UTC, because the database takes no zone that is 16 hours or more away from it.
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def moment_or_now(written: str) -> datetime:
+    """Read a moment to look at: as `moment_in` does, or `now`."""
+    return datetime.now(UTC) if written == "now" else moment_in(written)

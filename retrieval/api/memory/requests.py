@@ -6,7 +6,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from documents.api.facts.requests import TAG, TAGS, IsoMomentField
+from documents.api.facts.requests import TAG, TAGS, IsoMomentOrNowField
 from documents.api.fields import NamedChoiceField
 from documents.api.serializers import StrictSerializer
 from documents.memory.erasing import ErasureSelection
@@ -44,10 +44,12 @@ class FactScopeSerializer(StrictSerializer):
         max_length=200,
         help_text="This user's and those of nobody in particular; left out: everybody's.",
     )
-    as_of = IsoMomentField(
-        required=False, allow_null=True, help_text="What held at this moment; left out: now."
+    as_of = IsoMomentOrNowField(
+        required=False,
+        allow_null=True,
+        help_text="What held at this moment; ISO 8601, or `now`. Left out: now.",
     )
-    known_at = IsoMomentField(
+    known_at = IsoMomentOrNowField(
         required=False,
         allow_null=True,
         help_text="As it was known at this moment; without `as_of` also what held then.",
@@ -109,7 +111,12 @@ class FactSearchSerializer(FactScopeSerializer):
     )
     k = serializers.IntegerField(default=10, min_value=1, max_value=100)
     mode = NamedChoiceField(choices=["hybrid", "semantic", "lexical"], default="hybrid")
-    min_relevance = serializers.FloatField(default=0.0, min_value=0, max_value=1)
+    min_relevance = serializers.FloatField(
+        required=False,
+        min_value=0,
+        max_value=1,
+        help_text="Left out: without facts that have nothing to do with the query; 0: with them.",
+    )
     explain = serializers.BooleanField(default=False, help_text="Say what each score is made of.")
 
 
@@ -119,7 +126,7 @@ def recall_request(fields: Mapping[str, Any]) -> RecallRequest:
         k=fields["k"],
         scope=scope_of(fields),
         mode=fields["mode"],
-        min_relevance=fields["min_relevance"],
+        min_relevance=fields.get("min_relevance"),
     )
 
 

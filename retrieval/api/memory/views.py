@@ -69,6 +69,32 @@ class ErasureReceiptSerializer(serializers.ModelSerializer):
         read_only_fields = fields
 
 
+class DocumentWithRowsSerializer(serializers.Serializer):
+    document_id = serializers.UUIDField()
+    title = serializers.CharField()
+    source_uri = serializers.CharField()
+    facts = serializers.IntegerField()
+
+
+class RowsLeftSerializer(serializers.Serializer):
+    """Facts of tables' rows that match, too. They are not erased: they go with their documents."""
+
+    facts = serializers.IntegerField()
+    documents = DocumentWithRowsSerializer(
+        many=True, help_text="To delete, or to replace; those with the most facts first, up to 100."
+    )
+
+
+class ErasedSerializer(ErasureReceiptSerializer):
+    """The receipt, and what rows of tables still say. That is not kept with the receipt."""
+
+    left_in_tables = RowsLeftSerializer()
+
+    class Meta(ErasureReceiptSerializer.Meta):
+        fields = [*ErasureReceiptSerializer.Meta.fields, "left_in_tables"]
+        read_only_fields = fields
+
+
 class FoundFactSerializer(FactSerializer):
     score = serializers.FloatField()
     relevance = serializers.FloatField()
@@ -140,8 +166,8 @@ class FactView(APIView):
         with namespace(namespace_id):
             if _found(pk).get().source == Fact.Source.ROW:
                 raise FactConflict("A fact of a table's row goes with its document.")
-        receipt = forget(namespace_id, ErasureSelection(ids=(pk,)))
-        return Response(ErasureReceiptSerializer(receipt).data)
+        erased = forget(namespace_id, ErasureSelection(ids=(pk,)))
+        return Response(ErasureReceiptSerializer(erased.receipt).data)
 
 
 class RetractView(APIView):
@@ -265,13 +291,16 @@ class EraseView(APIView):
     rate_class = BY_METHOD
 
     @extend_schema(
-        operation_id="facts_erase", request=ErasureSerializer, responses=ErasureReceiptSerializer
+        operation_id="facts_erase", request=ErasureSerializer, responses=ErasedSerializer
     )
     def post(self, request: Request) -> Response:
         """The right to be forgotten: erase facts by id, subject, user or source, with their
         statements, vectors, past states and the logged questions that name them. The receipt
-        counts what went and holds nothing of it."""
+        counts what went and holds nothing of it; `left_in_tables` names the documents to delete
+        where rows of tables still say something about it."""
         form = ErasureSerializer(data=request.data)
         form.is_valid(raise_exception=True)
-        receipt = forget(caller_of(request).namespace_id, selection_of(form.validated_data))
-        return Response(ErasureReceiptSerializer(receipt).data)
+        erased = forget(caller_of(request).namespace_id, selection_of(form.validated_data))
+        left = RowsLeftSerializer(erased.left).data
+        receipt = ErasureReceiptSerializer(erased.receipt).data
+        return Response({**receipt, "left_in_tables": left})

@@ -12,6 +12,7 @@ from documents.api.serializers import StrictSerializer
 from retrieval.answering.requests import AnswerRequest
 from retrieval.api.answers.serializers import MAX_STOPS
 from retrieval.api.filters import FiltersField
+from retrieval.api.memory.requests import IncludeFactsField
 from retrieval.openai_api.asking import (
     MAX_METADATA,
     ROLES,
@@ -28,7 +29,7 @@ MESSAGE_FIELDS = frozenset({"role", "content", "name"})
 # Parts of an earlier answer that clients send back unchanged.
 ANSWERED_FIELDS = frozenset({"annotations", "refusal", "audio", "function_call", "tool_calls"})
 LIMITS = ("max_completion_tokens", "max_tokens")
-OPTIONS = ("temperature", "stop", "filters", "k")  # as in POST /answer
+OPTIONS = ("temperature", "stop", "filters", "k", "include_facts")  # as in POST /answer
 NEUTRAL: Mapping[str, Sequence[Any]] = {
     "audio": (),
     "frequency_penalty": (0,),
@@ -97,6 +98,14 @@ class StopField(serializers.Field):
         return value
 
 
+class CheckedIncludeFactsField(IncludeFactsField):
+    """Checked here, so that errors name the parameter; POST /answer reads it once more."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        super().to_internal_value(data)
+        return data
+
+
 class StreamOptionsSerializer(StrictSerializer):
     include_usage = serializers.BooleanField(
         default=False, help_text="A last chunk without choices says how many tokens were used."
@@ -141,6 +150,9 @@ class ChatCompletionRequestSerializer(StrictSerializer):
         max_value=100,
         help_text="Of this service: how many passages to answer from.",
     )
+    include_facts = CheckedIncludeFactsField(
+        required=False, help_text="Of this service: facts from memory, too, as in `POST /answer`."
+    )
 
     def validate(self, fields: dict[str, Any]) -> dict[str, Any]:
         options = fields.get("stream_options")
@@ -173,9 +185,7 @@ class ChatCompletionRequest:
 def chat_request_of(data: Any) -> ChatCompletionRequest:
     """Raises ValidationError or ApiError, which name the invalid parameter."""
     fields = _REQUEST.run_validation(supported_options(data, known=_KNOWN, neutral=NEUTRAL))
-    options = {
-        name: fields[name] for name in ("temperature", "stop", "filters", "k") if name in fields
-    }
+    options = {name: fields[name] for name in OPTIONS if name in fields}
     limit = fields.get("max_completion_tokens", fields.get("max_tokens"))
     asked = answer_request(
         [_turn(message, f"messages.{n}") for n, message in enumerate(fields["messages"])],

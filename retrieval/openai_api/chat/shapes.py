@@ -10,6 +10,7 @@ from rest_framework import serializers
 from documents.api.serializers import SpanSerializer
 from documents.language_models.base import Usage
 from retrieval.answering.requests import AnswerEvent, AnswerResult, CheckedText, Event, TextEvent
+from retrieval.api.hit_shapes import FACT, OF_PASSAGES, FactNoteSerializer
 from retrieval.openai_api.citing import CitationNumbers, NumberedCitation
 
 FINISH_REASONS = {"length": "length", "refused": "content_filter"}  # anything else: stop
@@ -109,15 +110,18 @@ class PlaceSerializer(serializers.Serializer):
     quote = serializers.CharField(help_text="The document's text from `span.start` to `span.end`.")
     span = SpanSerializer()
     answer_span = SpanSerializer(help_text="What it supports, in the content.")
-    document_id = serializers.UUIDField()
-    document_version = serializers.IntegerField()
+    document_id = serializers.UUIDField(allow_null=True, help_text=OF_PASSAGES)
+    document_version = serializers.IntegerField(allow_null=True, help_text=OF_PASSAGES)
+    fact = FactNoteSerializer(allow_null=True, help_text=FACT)
     page = serializers.IntegerField(allow_null=True)
     section = serializers.CharField()
     source_uri = serializers.CharField()
 
 
 class UrlCitationSerializer(PlaceSerializer):
-    url = serializers.CharField(help_text="Opens the document's page at the highlighted quote.")
+    url = serializers.CharField(
+        help_text="Opens the document's page at the highlighted quote; of a fact, what it is from."
+    )
     title = serializers.CharField()
     start_index = serializers.IntegerField(help_text="Of the number `[1]` in the content.")
     end_index = serializers.IntegerField(help_text="One past its last code point.")

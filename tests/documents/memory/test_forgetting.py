@@ -59,6 +59,28 @@ def test_erasing_a_subject_leaves_no_trace_of_it(api: Api, tenant: Namespace):
     assert [fact["id"] for fact in held] == [kept["id"]]  # what it had closed goes on
 
 
+def test_the_answer_to_an_erasure_names_the_tables_that_still_say_something(
+    api: Api, work: Callable[[], int]
+):
+    staff = f"name,town,boss\n{CANARY},Oslo,Bob\nBob,Rome,\n"
+    api.upload(("staff.csv", staff), rows_as_facts="true")
+    api.upload(("teams.csv", f"team,lead\nred,{CANARY.upper()}\n"), rows_as_facts="true")
+    work()
+    api.post("fact-aliases", {"alias": "Zed", "name": CANARY})
+    state(api, CANARY, "likes", "tea")
+    answer = api.post("facts/erase", {"subject": "zed"}).body
+    assert answer["facts"] == 1
+    left = answer["left_in_tables"]
+    named = [(one["source_uri"], one["facts"]) for one in left["documents"]]
+    assert (left["facts"], named) == (3, [("upload:staff.csv", 2), ("upload:teams.csv", 1)])
+    (receipt,) = api.get("fact-erasures").body["results"]
+    assert "left_in_tables" not in receipt  # nothing of what was erased is kept
+    for one in left["documents"]:
+        api.delete(f"documents/{one['document_id']}")
+    again = api.post("facts/erase", {"subject": CANARY}).body
+    assert again["left_in_tables"] == {"facts": 0, "documents": []}
+
+
 def test_what_another_source_states_stays(api: Api):
     first = state(api, "Ann", "likes", "tea", certainty=0.5, source_uri="a")
     state(api, "Ann", "likes", "Tea", certainty=0.5, source_uri="b")

@@ -172,6 +172,20 @@ def test_ask_answers_with_citations_that_stand_in_the_text(agent: Agent, tenant:
     assert "/d/" in cited["url"]
 
 
+def test_ask_answers_from_memory_if_it_is_asked_to(agent: Agent):
+    agent.result("remember", subject="Zora", predicate="lives in", object="Oslo", user="ann")
+    question = "In which city does Zora live?"
+    assert not agent.result("ask", question=question)["is_answered"]
+    answered = agent.result("ask", question=question, include_facts={"user": "ann"})
+    assert "Oslo" in answered["answer"]
+    (cited,) = answered["citations"]
+    assert (cited["document_title"], cited["document_id"]) == ("Memory", None)
+    assert cited["fact"]["object"] == "Oslo"
+    assert cited["url"].endswith(f"/api/v1/facts/{cited['fact']['id']}")
+    assert not agent.result("ask", question=question, include_facts={"user": "bob"})["is_answered"]
+    assert "include_facts.colour" in agent.error("ask", question="?", include_facts={"colour": 1})
+
+
 def test_documents_are_added_listed_and_deleted(
     agent: Agent, work: Callable[[], int], tenant: Namespace
 ):

@@ -23,6 +23,8 @@ def test_what_is_remembered_is_recalled_until_it_is_forgotten(context: ToolConte
     assert [fact["object"] for fact in found.result["facts"]] == ["Rome"]
     then = call_tool(context, "recall", {**question, "as_of": "2021-06-01"})
     assert [fact["object"] for fact in then.result["facts"]] == ["Oslo"]
+    now = call_tool(context, "recall", {**question, "as_of": "now"})
+    assert [fact["object"] for fact in now.result["facts"]] == ["Rome"]
     wrong = {"fact_id": second.result["fact"]["id"]}
     assert call_tool(context, "forget", wrong).result["fact_id"] == wrong["fact_id"]
     again = call_tool(context, "recall", question)

@@ -69,6 +69,38 @@ def test_the_scope_narrows_what_is_found(people: Api):
     assert "Acme Inc." in [f["object"] for f in search(people, user="bob")]
 
 
+def test_facts_that_have_nothing_to_do_with_the_question_are_left_out(people: Api):
+    assert search(people, "How do I resolve a git rebase conflict?") == []
+    found = search(people, "How long is the guarantee of the router?")
+    assert [fact["object"] for fact in found] == [{"months": 24}]
+    every = search(people, "How long is the guarantee of the router?", min_relevance=0)
+    assert len(every) == 4
+    assert min(fact["relevance"] for fact in every) < 0.005
+    # Everything about a subject needs no relevance, and nothing related is lost.
+    assert len(search(people, subjects=["Ann"])) == 2
+    assert {"Rome", "green tea"} <= {f["object"] for f in search(people, "Tell me about Ann")}
+
+
+def test_nothing_is_left_out_where_relevance_says_little(api: Api):
+    """The tests' own model is not calibrated."""
+    state(api, "Ann", "likes", "tea")
+    assert len(search(api, "git rebase")) == 1
+
+
+def test_now_is_a_moment_at_every_door(people: Api):
+    state(people, "Ann", "status", "on holiday", valid_from="2024-01-01", valid_to="2024-02-01")
+    listed = {f["object"] for f in people.get("facts?subject=ann&as_of=now").body["results"]}
+    found = {f["object"] for f in search(people, subjects=["ann"], as_of="now")}
+    assert listed == found == {"Rome", "green tea"}
+    asked = people.query("Where does Ann live?", include_facts={"as_of": "now"}, k=1)
+    assert asked.body["results"][0]["content"] == "Ann lives in Rome (since 2024-06-01)."
+    refused = people.post("facts/search", {"as_of": "soon"})
+    assert (refused.status, refused.code) == (422, "invalid_request")
+    # To state one takes a date: left out is from now on.
+    wrong = {"subject": "Ann", "predicate": "status", "object": "ill", "valid_from": "now"}
+    assert people.post("facts", wrong).status == 422
+
+
 def test_as_of_answers_what_was_true_then(people: Api):
     (only,) = search(people, "Where does Ann live?", predicates=["lives in"], as_of="2022-01-01")
     assert only["object"] == "Oslo"

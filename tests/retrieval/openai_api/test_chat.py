@@ -57,6 +57,35 @@ def test_an_answer_has_numbers_whose_links_open_the_quoted_text(
     assert answer.usage.total_tokens == 0  # the extractive writer asks no model
 
 
+def test_facts_are_cited_as_memory_if_they_are_asked_for(
+    openai_client: openai.OpenAI, library: Api, work: Callable[[], int]
+):
+    about = {"subject": "Zora", "predicate": "lives in", "object": "Oslo"}
+    library.post("facts", {**about, "source_uri": "https://crm.example/zora"})
+    library.upload(("towers.csv", "keeper,shift\nIlmari,nights\n"), rows_as_facts="true")
+    work()
+
+    def places(question: str, **body: Any) -> list[dict[str, Any]]:
+        answer = openai_client.chat.completions.create(
+            model="ragsite-extractive",
+            messages=[{"role": "user", "content": question}],
+            extra_body=body,
+        )
+        return cited(answer.choices[0].message)
+
+    assert places("In which city does Zora live?") == []
+    (place,) = places("In which city does Zora live?", include_facts=True)
+    assert (place["title"], place["url"]) == ("Memory", "https://crm.example/zora")
+    assert (place["document_id"], place["fact"]["object"]) == (None, "Oslo")
+    assert place["quote"].startswith("Zora lives in Oslo (since ")
+    assert places("In which city does Zora live?", include_facts={"subjects": ["Bob"]}) == []
+    by_row = places("Which shift has the keeper Ilmari?", include_facts=True)
+    assert any(one["fact"] and "/d/" in one["url"] for one in by_row)
+    with pytest.raises(openai.BadRequestError) as refused:
+        places("In which city does Zora live?", include_facts={"colour": "red"})
+    assert refused.value.param == "include_facts.colour"
+
+
 def test_a_language_models_answer_streams_in_chunks_of_one_id(
     openai_client: openai.OpenAI, library: Api, model: chat_server.Site
 ):

@@ -16,7 +16,7 @@ from .ingestion import IngestOptions, brought_up_to_date, server_wait, unfinishe
 from .models import (
     Answer,
     Document,
-    ErasureReceipt,
+    Erased,
     Fact,
     FactSearchResult,
     Feedback,
@@ -295,7 +295,7 @@ class AsyncClient:
     async def reject_fact(self, fact_id: str) -> Fact:
         return await self._run(calls.reject_fact(fact_id))
 
-    async def erase_facts(self, **selection: Unpack[FactSelection]) -> ErasureReceipt:
+    async def erase_facts(self, **selection: Unpack[FactSelection]) -> Erased:
         """Forget for good, by exactly one of `ids`, `subject`, `user` or `source_uri`."""
         return await self._run(calls.erase_facts(selection))
 

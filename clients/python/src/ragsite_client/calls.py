@@ -12,7 +12,7 @@ from .errors import UnexpectedResponse, error_of
 from .models import (
     Answer,
     Document,
-    ErasureReceipt,
+    Erased,
     Fact,
     FactSearchResult,
     Feedback,
@@ -280,5 +280,5 @@ def propose_facts(text: str | None, options: Any) -> Call[Proposals]:
     )
 
 
-def erase_facts(selection: Any) -> Call[ErasureReceipt]:
-    return Call("POST", "facts/erase", ErasureReceipt.model_validate, json=dict(selection))
+def erase_facts(selection: Any) -> Call[Erased]:
+    return Call("POST", "facts/erase", Erased.model_validate, json=dict(selection))

@@ -15,7 +15,7 @@ from .ingestion import IngestOptions, brought_up_to_date, server_wait, unfinishe
 from .models import (
     Answer,
     Document,
-    ErasureReceipt,
+    Erased,
     Fact,
     FactSearchResult,
     Feedback,
@@ -290,7 +290,7 @@ class Client:
     def reject_fact(self, fact_id: str) -> Fact:
         return self._run(calls.reject_fact(fact_id))
 
-    def erase_facts(self, **selection: Unpack[FactSelection]) -> ErasureReceipt:
+    def erase_facts(self, **selection: Unpack[FactSelection]) -> Erased:
         """Forget for good, by exactly one of `ids`, `subject`, `user` or `source_uri`."""
         return self._run(calls.erase_facts(selection))
 

@@ -1,7 +1,7 @@
 """What the API answers. Fields that a newer server adds are kept."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 32ed0fbc1023a272.
+# Made by generate.py, not by hand. Schema 9f96eba5ff93c168.
 
 from pydantic import BaseModel, ConfigDict
 from datetime import datetime
@@ -88,30 +88,22 @@ class Context(BaseModel):
     tokens: int
 
 
+class DocumentWithRows(BaseModel):
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    document_id: str
+    title: str
+    source_uri: str
+    facts: int
+
+
 class Dropped(BaseModel):
     model_config = ConfigDict(
         extra="allow",
     )
     chunk_id: str
     reason: str
-
-
-class ErasureReceipt(BaseModel):
-    """
-    How much was erased; nothing of what it was.
-    """
-
-    model_config = ConfigDict(
-        extra="allow",
-    )
-    id: str
-    selected_by: str
-    facts: int
-    statements: int
-    vectors: int
-    past_states: int
-    queries: int
-    created_at: datetime
 
 
 class FactScore(BaseModel):
@@ -264,6 +256,21 @@ class Removal(BaseModel):
     jobs: int
     files: int
     files_left: list[str]
+
+
+class RowsLeft(BaseModel):
+    """
+    Facts of tables' rows that match, too. They are not erased: they go with their documents.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    facts: int
+    documents: list[DocumentWithRows]
+    """
+    To delete, or to replace; those with the most facts first, up to 100.
+    """
 
 
 class Scores(BaseModel):
@@ -609,6 +616,25 @@ class Document(BaseModel):
     """
     created_at: datetime
     updated_at: datetime
+
+
+class Erased(BaseModel):
+    """
+    The receipt, and what rows of tables still say. That is not kept with the receipt.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    selected_by: str
+    facts: int
+    statements: int
+    vectors: int
+    past_states: int
+    queries: int
+    created_at: datetime
+    left_in_tables: RowsLeft
 
 
 class FactPlace(BaseModel):

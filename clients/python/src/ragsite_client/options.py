@@ -1,7 +1,7 @@
 """What the API is asked, as typed dictionaries."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 8e7ee0d938817af5.
+# Made by generate.py, not by hand. Schema ddfa2c0dfa2ef325.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -254,7 +254,7 @@ class FactOptions(TypedDict):
     """
     as_of: NotRequired[str | None]
     """
-    What held at this moment; left out: now.
+    What held at this moment; ISO 8601, or `now`. Left out: now.
     """
     known_at: NotRequired[str | None]
     """
@@ -263,6 +263,9 @@ class FactOptions(TypedDict):
     k: NotRequired[int]
     mode: NotRequired[Literal["hybrid", "semantic", "lexical"]]
     min_relevance: NotRequired[float]
+    """
+    Left out: without facts that have nothing to do with the query; 0: with them.
+    """
     explain: NotRequired[bool]
     """
     Say what each score is made of.

@@ -161,7 +161,7 @@ class FactAdmin(ReadOnlyAdmin):
     @admin.display(description="place")
     def place(self, fact: Fact) -> SafeString:
         """The document it was read in, with the words that say it."""
-        if fact.document is None:
+        if fact.document is None or fact.version_id is None:
             return NOTHING_SHOWN
         words = DocumentVersion.objects.filter(pk=fact.version_id).values_list(
             "number", Substr("text", (fact.start or 0) + 1, min(_length(fact), QUOTED))

@@ -23,7 +23,7 @@ class NamespaceDeletion:
 
     def get_deleted_objects(
         self, objs: Iterable[Namespace], request: HttpRequest
-    ) -> tuple[list[str], dict[str, str], set[str], list[str]]:
+    ) -> tuple[list[str], dict[str, Any], set[str], list[str]]:
         found = list(objs)
         documents = [namespace.documents.count() for namespace in found]
         shown = [

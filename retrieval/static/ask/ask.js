@@ -185,7 +185,7 @@ class Turn {
     this.offer(note, "Ask again");
     // Visitors of a shared link choose no models.
     if (csrf && MODEL_FAILED.test(error.code)) {
-      note.append(" ");
+      note.append(" · ");
       this.offer(note, "Answer with quotes instead", { model: "extractive" });
     }
     this.hasFailed = true;
@@ -304,6 +304,7 @@ function showSources(turn) {
   byId("more").querySelector("summary").textContent = cited.length
     ? `${others.length} more found, not cited`
     : `${others.length} found`;
+  if (turn.hasFailed) byId("more").open = true;
   byId("no-sources").hidden = turn.sources.size > 0;
   byId("no-sources").textContent = messageWithoutSources(turn);
 }

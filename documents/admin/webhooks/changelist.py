@@ -65,7 +65,7 @@ class NewWebhookForm(WebhookForm):
         return chosen
 
 
-class StatusFilter(admin.SimpleListFilter):
+class WebhookStatusFilter(admin.SimpleListFilter):
     """By what the list's column says."""
 
     title = "status"
@@ -90,7 +90,7 @@ class StatusFilter(admin.SimpleListFilter):
 class WebhookAdmin(Audited, admin.ModelAdmin):
     audits_additions = False  # endpoints.create does
     list_display = ("shown", "namespace", "shown_status", "wants", "delivered", "failing")
-    list_filter = (StatusFilter, "namespace")
+    list_filter = (WebhookStatusFilter, "namespace")
     list_select_related = ("namespace",)
     search_fields = ("description", "=id")
     search_help_text = "Words of the description, or an exact id"

@@ -177,4 +177,4 @@ class WebhookDelivery(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.event_id} ({self.state})"
+        return f"{self.event.type} to {self.endpoint}"

@@ -6,13 +6,16 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import truncatechars
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from documents.admin.readonly import ReadOnly, ReadOnlyAdmin
+from documents.models import Chunk
 from evaluation.golden.feedback import USEFUL, Curated, curate
 from evaluation.models import Feedback, SelectedPassage
 from ragsite.platform.wording import plural
-from ragsite.web.markup import when
+from ragsite.web.markup import NOTHING_SHOWN, when
 
 from .choosing import ChoosesSet, SetChoiceForm, chosen_set
 
@@ -44,8 +47,13 @@ class SelectionFilter(admin.SimpleListFilter):
 
 class SelectedInline(ReadOnly, admin.TabularInline):
     model = SelectedPassage
-    fields = ("document", "start", "end", "quote")
+    fields = ("document", "characters", "quote")
+    readonly_fields = ("characters",)
     verbose_name_plural = "selected passages"
+
+    @admin.display
+    def characters(self, passage: SelectedPassage) -> str:
+        return f"{passage.start:,} – {passage.end:,}"
 
 
 @admin.register(Feedback)
@@ -58,7 +66,8 @@ class FeedbackAdmin(ChoosesSet, ReadOnlyAdmin):
     date_hierarchy = "created_at"
     row_noun = "rating"
     when_empty = "Ratings that people give to answers, and that clients send, appear here."
-    readonly_fields = ("created_at",)
+    fields = ("namespace", "query_log", "query", "filters", "useful", "comment", "chosen", "given")
+    readonly_fields = ("chosen", "given")
     inlines = (SelectedInline,)
     action_form = SetChoiceForm
     actions = ("add_to_golden_set",)
@@ -79,6 +88,14 @@ class FeedbackAdmin(ChoosesSet, ReadOnlyAdmin):
         sources = dict.fromkeys(str(chosen.document) for chosen in feedback.selected.all())
         return f"{len(feedback.selected_chunk_ids)}: {', '.join(sources) or 'deleted'}"
 
+    @admin.display(description="passages selected")
+    def chosen(self, feedback: Feedback) -> SafeString:
+        """By the names of their documents and sections, linked as far as they still exist."""
+        known = {passage.chunk_id: passage for passage in feedback.selected.all()}
+        chunks = Chunk.objects.only("section", "ordinal", "document_id").in_bulk(list(known))
+        lines = (_line(known.get(pk), chunks.get(pk)) for pk in feedback.selected_chunk_ids)
+        return format_html_join("", "<div>{}</div>", ((line,) for line in lines)) or NOTHING_SHOWN
+
     @admin.display(description="given", ordering="created_at")
     def given(self, feedback: Feedback) -> SafeString:
         return when(feedback.created_at)
@@ -98,6 +115,19 @@ class FeedbackAdmin(ChoosesSet, ReadOnlyAdmin):
                 f"{plural(curated.queries, 'query')} in {golden_set.name}, with "
                 f"{plural(curated.judgements, 'new judgement')} to be checked.",
             )
+
+
+def _line(passage: SelectedPassage | None, chunk: Chunk | None) -> SafeString | str:
+    if passage is None:
+        return "a passage of a document that was deleted since"
+    if chunk is None:
+        return f"{passage.document}: a passage that is not indexed any more"
+    return format_html(
+        '<a href="{}">{}: {}</a>',
+        reverse("admin:documents_chunk_change", args=[chunk.pk]),
+        passage.document,
+        chunk.section or f"chunk {chunk.ordinal}",
+    )
 
 
 def _warnings(curated: Curated) -> list[str]:

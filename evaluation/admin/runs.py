@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from documents.accounts import audit
@@ -71,23 +72,24 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
             return f"{run.queries_done:,}"
         return progress_bar(run.queries_done, run.queries_total)
 
-    @admin.display(description="nDCG@10")
+    @admin.display(description="nDCG @10")
     def ndcg(self, run: EvaluationRun) -> str:
         return _mean(run, "ndcg@10")
 
-    @admin.display(description="answer@context")
-    def answered(self, run: EvaluationRun) -> str:
+    @admin.display(description="answer@ context")  # two words, so that the column is narrow
+    def answered(self, run: EvaluationRun) -> SafeString | str:
         mean = _mean(run, metrics.ANSWER)
-        return f"{mean} at {run.tokens.get('mean', 0):.0f} tokens" if mean else ""
+        tokens = plural(round(run.tokens.get("mean", 0)), "token")
+        return format_html('{} <small class="quiet">{}</small>', mean, tokens) if mean else ""
 
-    @admin.display(description="recall@10")
+    @admin.display(description="recall @10")
     def recall(self, run: EvaluationRun) -> str:
         return _mean(run, "recall@10")
 
     @admin.display(description="p95 ms")
     def p95(self, run: EvaluationRun) -> str:
         total = run.latency_ms.get("total")
-        return f"{total['p95']:.0f}" if total else ""
+        return f"{total['p95']:,.0f}" if total else ""
 
     @admin.action(description="Compare two runs (the older is a)")
     def compare_two(

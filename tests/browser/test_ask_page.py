@@ -1,5 +1,6 @@
 """Asking as a person does: sign in, ask, read, open a source, say whether it helped."""
 
+import json
 from typing import Any
 
 import pytest
@@ -111,6 +112,26 @@ def test_being_offline_is_explained_and_the_question_can_be_asked_again(signed_i
     assert "online" in signed_in.locator(".answer .error").inner_text()
     signed_in.context.set_offline(False)
     signed_in.get_by_text("Ask again").click()
+    signed_in.locator(".answer .tools").wait_for()
+    assert "3 years" in signed_in.locator(".answer").last.inner_text()
+
+
+def test_without_the_language_model_the_documents_can_be_quoted(signed_in: Any):
+    """The model is elsewhere: the page is told what the service says when it does not answer."""
+    error = {"code": "language_model_unavailable", "message": "It cannot be reached."}
+    signed_in.route(
+        "**/ask/answer",
+        lambda route: route.fulfill(
+            content_type="text/event-stream",
+            body=f"event: error\ndata: {json.dumps({'error': error})}\n\n",
+        ),
+        times=1,
+    )
+    signed_in.fill("#question", "How long is the warranty on a lamp?")
+    signed_in.keyboard.press("Enter")
+    signed_in.locator(".answer .error", has_text="It cannot be reached.").wait_for()
+    assert signed_in.locator("#no-sources").text_content() == "There is no answer yet."
+    signed_in.get_by_text("Answer with quotes instead").click()
     signed_in.locator(".answer .tools").wait_for()
     assert "3 years" in signed_in.locator(".answer").last.inner_text()
 

@@ -136,6 +136,9 @@ def test_deleting_leads_to_a_receipt_and_is_in_the_audit_log(
     delete = address("namespace_delete", tenant.pk)
     asked = page(boss, delete)
     assert "1 document" in asked
+    with operator():
+        Namespace.objects.filter(pk=tenant.pk).update(chunk_count=2170)
+    assert "Chunks: 2,170" in page(boss, delete)
     answer = boss.post(delete, {"post": "yes"}, follow=True)
     with operator():
         removal = NamespaceRemoval.objects.get()

@@ -143,7 +143,7 @@ def test_a_run_is_started_looked_at_and_compared(
     assert compared.count("<figure") >= 2
     listed = page(boss, reverse("admin:evaluation_evaluationrun_changelist"))
     assert "from the admin" in listed
-    assert re.search(r"1\.000 at \d+ tokens", listed)
+    assert re.search(r"1\.000 <small[^>]*>\d+ tokens", listed)
     action = {"action": "compare_two", "_selected_action": [str(run.pk), str(other.pk)]}
     moved = boss.post(reverse("admin:evaluation_evaluationrun_changelist"), action)
     assert moved["Location"].endswith(f"?a={run.pk}&b={other.pk}")

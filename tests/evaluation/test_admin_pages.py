@@ -8,9 +8,9 @@ from typing import Any
 from django.test import Client
 from django.urls import reverse
 
-from documents.models import Document, Namespace
+from documents.models import Chunk, Document, Namespace
 from evaluation.admin.run_page import PER_PAGE
-from evaluation.models import EvaluationRun, GoldenQuery, GoldenSet, QueryScore
+from evaluation.models import EvaluationRun, Feedback, GoldenQuery, GoldenSet, QueryScore
 from evaluation.runs import lifecycle
 from evaluation.runs.options import RunOptions
 from evaluation.runs.runner import measure_now
@@ -139,3 +139,18 @@ def test_runs_and_queries_are_named_not_numbered(boss: Client, golden_set: Golde
         assert str(EvaluationRun.objects.get()) == "tuesday"
         assert str(EvaluationRun(created_at=golden_set.created_at)).startswith("run of 20")
         assert GoldenQuery.objects.count() == 3
+
+
+def test_feedback_names_the_passages_that_were_selected(
+    api: Api, boss: Client, library: dict[str, Document]
+):
+    found = api.query("how many lights does the harbour have?").body["results"][:2]
+    ids = [hit["chunk_id"] for hit in found]
+    api.post("feedback", {"query": "how many lights?", "selected_chunk_ids": ids})
+    with operator():
+        feedback = Feedback.objects.get()
+        Chunk.objects.filter(pk=ids[1]).delete()  # as when its document was indexed again
+    shown = page(boss, "evaluation_feedback_change", feedback.pk)
+    assert f'<a href="/admin/documents/chunk/{ids[0]}/change/">{found[0]["title"]}' in shown
+    assert "a passage that is not indexed any more" in shown
+    assert ids[1] not in shown

@@ -1,5 +1,6 @@
 """The admin's first page: every figure, what is behind it, and what it costs."""
 
+import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -12,7 +13,7 @@ from django.utils import timezone
 
 from documents.admin import visible
 from documents.jobs import status
-from documents.models import Namespace
+from documents.models import IndexProfile, Namespace, StoreChange
 from evaluation.admin.dashboard import chart, figures, page
 from evaluation.models import EvaluationRun, GoldenSet
 from ragsite.database.tenancy import namespace, operator
@@ -135,6 +136,19 @@ def test_its_cost_does_not_depend_on_the_rows_and_counts_are_bounded(
         assert counts
         assert all("LIMIT" in sql for sql in counts)
     assert not [sql for sql in many if '"documents_chunk"' in sql]
+
+
+def test_a_search_store_that_is_behind_is_named(tenant: Namespace, boss: Client):
+    with operator():
+        profile = IndexProfile.objects.get(pk=tenant.active_profile_id)
+        change = StoreChange.objects.create(
+            namespace=tenant, profile=profile, document_id=uuid.uuid4()
+        )
+    assert "Needs attention" not in boss.get("/admin/").text, "it is told within seconds"
+    with operator():
+        StoreChange.objects.filter(pk=change.pk).update(error_message="It does not answer.")
+    shown = boss.get("/admin/").text
+    assert f"Search store of {profile.name}</a> does not know 1 document yet: It does not" in shown
 
 
 def test_counts_stop_at_a_bound(busy: Api, boss: Client, monkeypatch: pytest.MonkeyPatch):

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
+from django.db.models.functions import Substr
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -13,18 +14,23 @@ from django.utils.safestring import SafeString
 
 from documents.memory import correcting, writing
 from documents.memory.rules.rendering import object_text
-from documents.models import Fact
+from documents.models import DocumentVersion, Fact
 from ragsite.platform.errors import ApiError
 from ragsite.platform.wording import plural
-from ragsite.web.markup import NOTHING, toned_badge, when
+from ragsite.web.markup import NOTHING, NOTHING_SHOWN, toned_badge, when
 
 from ..confirmation import confirm_first
 from ..readonly import ReadOnlyAdmin
 
 AT_ONCE = 500  # facts that one action handles, while its request waits
 MAX_HISTORY = 100
+QUOTED = 1000  # characters
 PROPOSED, REJECTED = Fact.Status.PROPOSED, Fact.Status.REJECTED
 _TONES = {"held": "good", "ended": "quiet", "retracted": "bad", "proposed": "waiting"}
+
+
+def _length(fact: Fact) -> int:
+    return (fact.end or 0) - (fact.start or 0)
 
 
 def state_of(fact: Fact) -> str:
@@ -79,8 +85,48 @@ class FactAdmin(ReadOnlyAdmin):
     list_select_related = ("namespace",)
     search_fields = ("subject", "predicate", "object", "=user", "=document__id")
     search_help_text = "Subject, predicate, object, user, or a document's id"
-    exclude = ("words",)
-    readonly_fields = ("shown_state", "provenances", "history")
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "shown_state",
+                    "subject",
+                    "predicate",
+                    "said",
+                    "certainty",
+                    "confirmations",
+                    "tags",
+                    "namespace",
+                    "user",
+                )
+            },
+        ),
+        (
+            "When it holds",
+            {
+                "fields": (
+                    "valid_from",
+                    "valid_to",
+                    "recorded_at",
+                    "last_verified_at",
+                    "retracted_at",
+                    "superseded_by",
+                    "history",
+                )
+            },
+        ),
+        ("Where it comes from", {"fields": ("source", "source_uri", "place", "provenances")}),
+    )
+    readonly_fields = (
+        "shown_state",
+        "said",
+        "recorded_at",
+        "last_verified_at",
+        "place",
+        "provenances",
+        "history",
+    )
     actions = ("approve", "reject", "retract")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Fact]:
@@ -107,6 +153,28 @@ class FactAdmin(ReadOnlyAdmin):
     @admin.display(description="verified", ordering="last_verified_at")
     def verified(self, fact: Fact) -> SafeString:
         return when(fact.last_verified_at)
+
+    @admin.display(description="object")
+    def said(self, fact: Fact) -> str:
+        return object_text(fact.object)
+
+    @admin.display(description="place")
+    def place(self, fact: Fact) -> SafeString:
+        """The document it was read in, with the words that say it."""
+        if fact.document is None or fact.version_id is None:
+            return NOTHING_SHOWN
+        words = DocumentVersion.objects.filter(pk=fact.version_id).values_list(
+            "number", Substr("text", (fact.start or 0) + 1, min(_length(fact), QUOTED))
+        )
+        number, quote = words.first() or (fact.document.live_version, "")
+        return format_html(
+            '<a href="{}?from={}">{}</a>, version {}<blockquote>{}</blockquote>',
+            reverse("admin:documents_document_change", args=[fact.document_id]),
+            fact.start or 0,
+            fact.document,
+            number,
+            quote,
+        )
 
     @admin.display
     def provenances(self, fact: Fact) -> SafeString:

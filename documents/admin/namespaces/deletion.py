@@ -23,7 +23,7 @@ class NamespaceDeletion:
 
     def get_deleted_objects(
         self, objs: Iterable[Namespace], request: HttpRequest
-    ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
+    ) -> tuple[list[str], dict[str, Any], set[str], list[str]]:
         found = list(objs)
         documents = [namespace.documents.count() for namespace in found]
         shown = [
@@ -33,9 +33,9 @@ class NamespaceDeletion:
             for namespace, count in zip(found, documents, strict=True)
         ]
         counts = {
-            "namespaces": len(found),
-            "documents": sum(documents),
-            "chunks": sum(namespace.chunk_count for namespace in found),
+            "namespaces": f"{len(found):,}",
+            "documents": f"{sum(documents):,}",
+            "chunks": f"{sum(namespace.chunk_count for namespace in found):,}",
         }
         return shown, counts, set(), []
 

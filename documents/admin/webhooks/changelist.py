@@ -19,12 +19,15 @@ from ragsite.database.tenancy import namespace
 from ragsite.platform.wording import plural
 from ragsite.web.markup import toned_badge, when
 
+Status = WebhookEndpoint.Status
 SHOWN_DELIVERIES = 10
 SHOWN_ONCE = (
     'Copy the secret now, it cannot be shown again: <code id="new-key">{}</code> '
     '<button type="button" class="copy" data-copy="new-key">Copy</button>'
 )
-CHOICES = [choice for choice in EventType.choices if choice[0] != EventType.TEST]
+CHOICES = [(name, name) for name in EventType.values if name != EventType.TEST]  # as they are sent
+WORDS = {"enabled": "enabled", "disabled": "disabled", "failing": "kept failing"}
+TRYING = "trying again"  # enabled, and its receiver fails
 TONES = {"enabled": "good", "disabled": "quiet", "failing": "bad"}
 
 
@@ -62,11 +65,32 @@ class NewWebhookForm(WebhookForm):
         return chosen
 
 
+class WebhookStatusFilter(admin.SimpleListFilter):
+    """By what the list's column says."""
+
+    title = "status"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(word.replace(" ", "_"), word.capitalize()) for word in (*WORDS.values(), TRYING)]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]
+    ) -> QuerySet[WebhookEndpoint]:
+        chosen = (self.value() or "").replace("_", " ")
+        if chosen == TRYING:
+            return queryset.filter(status=Status.ENABLED, failing_since__isnull=False)
+        if chosen == WORDS[Status.ENABLED]:
+            return queryset.filter(status=Status.ENABLED, failing_since=None)
+        status = next((status for status, word in WORDS.items() if word == chosen), None)
+        return queryset.filter(status=status) if status else queryset
+
+
 @admin.register(WebhookEndpoint)
 class WebhookAdmin(Audited, admin.ModelAdmin):
     audits_additions = False  # endpoints.create does
     list_display = ("shown", "namespace", "shown_status", "wants", "delivered", "failing")
-    list_filter = ("status", "namespace")
+    list_filter = (WebhookStatusFilter, "namespace")
     list_select_related = ("namespace",)
     search_fields = ("description", "=id")
     search_help_text = "Words of the description, or an exact id"
@@ -79,13 +103,18 @@ class WebhookAdmin(Audited, admin.ModelAdmin):
         js = ("admin_kit/copy.js",)
 
     @admin.display(description="webhook", ordering="description")
-    def shown(self, endpoint: WebhookEndpoint) -> str:
-        host = endpoint.host
-        return f"{endpoint.description} ({host})" if endpoint.description else host
+    def shown(self, endpoint: WebhookEndpoint) -> SafeString | str:
+        if not endpoint.description:
+            return endpoint.host
+        named = '{}<small class="quiet">{}</small>'
+        return format_html(named, endpoint.description, endpoint.host)
 
     @admin.display(description="status", ordering="status")
     def shown_status(self, endpoint: WebhookEndpoint) -> SafeString:
-        return toned_badge(TONES.get(endpoint.status, "plain"), endpoint.get_status_display())
+        tone = TONES.get(endpoint.status, "plain")
+        if endpoint.status == Status.ENABLED and endpoint.failing_since:
+            return toned_badge("waiting", TRYING)
+        return toned_badge(tone, WORDS[endpoint.status])
 
     @admin.display(description="events")
     def wants(self, endpoint: WebhookEndpoint) -> str:
@@ -196,6 +225,11 @@ class WebhookAdmin(Audited, admin.ModelAdmin):
         self._switch(request, queryset, is_enabled=True)
 
     @admin.action(description="Disable", permissions=["operate"])
+    @confirm_first(
+        "Disable {rows}?",
+        noun="webhook",
+        consequence="Events that wait for it are given up, and later ones are not kept for it.",
+    )
     def disable(self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]) -> None:
         self._switch(request, queryset, is_enabled=False)
 

@@ -82,6 +82,11 @@ class QuestionCount:
     p50: float | None = None
     p95: float | None = None
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Of a busy namespace only the newest questions are counted."""
+        return self.count >= NEWEST
+
 
 @dataclass(frozen=True, slots=True)
 class MeasureChange:

@@ -15,6 +15,7 @@ from documents.models import Namespace
 from . import figures
 from .chart import drawn
 from .figures import PERIODS, QuestionCount
+from .troubles import troubles
 
 
 def dashboard(request: HttpRequest) -> dict[str, Any]:
@@ -40,6 +41,7 @@ def dashboard(request: HttpRequest) -> dict[str, Any]:
         "last": figures.last_run(visible),
         "storage": figures.storage() if visible is None else None,
         "profiles": figures.profiles(visible),
+        "troubles": troubles(visible),
         "has_namespaces": Namespace.objects.exists(),
     }
 

@@ -4,6 +4,7 @@
 const byId = (id) => document.getElementById(id);
 const csrf = document.querySelector("[name=csrfmiddlewaretoken]")?.value; // none on a shared link
 const maxBody = Number(document.body.dataset.maxBody || 0); // bytes of a request; 0: no limit here
+const MODEL_FAILED = /^(language_model_|answer_timeout|cost_cap)/; // codes that the built-in writer never has
 const conversation = []; // {role, content} of the turns so far
 let underWay = null; // the AbortController of the answer being written
 let shown = null; // the turn whose sources are listed
@@ -27,7 +28,7 @@ byId("new").addEventListener("click", () => {
 });
 byId("namespace")?.addEventListener("change", () => byId("new").click());
 
-async function ask(question) {
+async function ask(question, options = {}) {
   byId("question").value = "";
   byId("empty")?.remove();
   byId("new").hidden = false;
@@ -37,6 +38,7 @@ async function ask(question) {
     const response = await post(document.body.dataset.answerUrl, {
       query: question,
       messages: recentTurns(),
+      ...options,
     });
     if (!response.ok) throw new Error(await messageOf(response));
     for await (const [name, data] of eventsOf(response)) turn.receive(name, data);
@@ -127,6 +129,7 @@ class Turn {
       this.queryId = data.query_id;
       for (const source of data.sources) this.sources.set(source.id, source);
       this.node.textContent = "Reading";
+      showSources(this); // to read meanwhile, and if no answer follows
     } else if (name === "delta") {
       this.text += data.text;
       this.draw();
@@ -140,7 +143,7 @@ class Turn {
       this.citations.clear();
       for (const citation of data.citations) this.cite(citation);
     } else if (name === "error") {
-      throw new Error(data.error.message);
+      throw Object.assign(new Error(data.error.message), { code: data.error.code });
     }
   }
 
@@ -179,9 +182,20 @@ class Turn {
     const gone = error.name === "TypeError" ? "The server cannot be reached. Are you online?" : error.message;
     const message = error.name === "AbortError" ? "Stopped." : gone;
     const note = this.node.appendChild(element("p", "note error", message + " "));
-    const again = note.appendChild(element("button", "plain", "Ask again"));
+    this.offer(note, "Ask again");
+    // Visitors of a shared link choose no models.
+    if (csrf && MODEL_FAILED.test(error.code)) {
+      note.append(" · ");
+      this.offer(note, "Answer with quotes instead", { model: "extractive" });
+    }
+    this.hasFailed = true;
+    showSources(this);
+  }
+
+  offer(note, label, options) {
+    const again = note.appendChild(element("button", "plain", label));
     again.type = "button";
-    again.addEventListener("click", () => !underWay && ask(this.question));
+    again.addEventListener("click", () => !underWay && ask(this.question, options));
   }
 
   numberOf(id) {
@@ -290,8 +304,14 @@ function showSources(turn) {
   byId("more").querySelector("summary").textContent = cited.length
     ? `${others.length} more found, not cited`
     : `${others.length} found`;
+  if (turn.hasFailed) byId("more").open = true;
   byId("no-sources").hidden = turn.sources.size > 0;
-  byId("no-sources").textContent = turn.answer ? "Nothing was found for this question." : "Searching…";
+  byId("no-sources").textContent = messageWithoutSources(turn);
+}
+
+function messageWithoutSources(turn) {
+  if (turn.hasFailed) return "There is no answer yet.";
+  return turn.answer ? "Nothing was found for this question." : "Searching…";
 }
 
 function sourceItem(turn, id) {

@@ -1,6 +1,7 @@
 """Facts, rules and aliases in the admin."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from django.test import Client
@@ -10,6 +11,8 @@ from documents.memory.statements import StatedFact
 from documents.memory.writing import remember
 from documents.models import Fact, FactAlias, Namespace, PredicateRule
 from ragsite.database.tenancy import operator
+
+from ...client import Api
 
 FACTS = "admin:documents_fact_changelist"
 
@@ -88,3 +91,19 @@ def test_rules_and_aliases_are_written_by_the_pipeline(tenant: Namespace, boss: 
     assert boss.post(delete, {"post": "yes"}).status_code == 302
     with operator():
         assert {f.object for f in Fact.objects.filter(valid_to=None)} == {"a", "b"}
+
+
+def test_a_facts_page_names_its_place_and_quotes_it(
+    api: Api, boss: Client, work: Callable[[], int]
+):
+    table = "subject,predicate,object\nSkerry,costs,89 EUR\n"
+    api.upload(("lamps.csv", table), rows_as_facts="true", title="Price list")
+    work()
+    with operator():
+        fact = Fact.objects.select_related("document").get()
+    shown = boss.get(reverse("admin:documents_fact_change", args=[fact.pk])).text
+    document = reverse("admin:documents_document_change", args=[fact.document_id])
+    assert f'<a href="{document}?from={fact.start}">Price list</a>, version 1' in shown
+    assert "| Skerry | costs | 89 EUR |" in shown
+    assert fact.object_key not in shown
+    assert f"{fact.document_id} v1" not in shown

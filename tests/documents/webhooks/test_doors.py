@@ -15,6 +15,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from documents.models import AuditEvent, Namespace, WebhookDelivery, WebhookEndpoint
 from documents.webhooks import delivering, endpoints
@@ -174,6 +175,8 @@ def test_the_admin_shows_the_secret_once_and_what_was_delivered(
         delivery = WebhookDelivery.objects.get()
     shown = boss.get(reverse("admin:documents_webhookdelivery_change", args=[delivery.pk])).text
     assert "thanks" in shown
+    assert "<h2>webhook.test to CRM</h2>" in shown
+    assert str(delivery.event_id) not in shown
     deliveries = reverse("admin:documents_webhookdelivery_changelist")
     assert delivery.event_id
     assert "webhook.test" in boss.get(deliveries, {"endpoint__id__exact": str(endpoint.pk)}).text
@@ -185,7 +188,9 @@ def test_the_admin_shows_the_secret_once_and_what_was_delivered(
     onlooker.post(listing, act)
     with operator():
         assert WebhookEndpoint.objects.get().status == "enabled"
-    boss.post(listing, act)
+    asked = re.search(r'name="confirmed" value="(\w+)"', boss.post(listing, act).text)
+    assert asked, "what waits would be lost: it asks first"
+    boss.post(listing, {**act, "confirmed": asked[1]})
     with operator():
         assert WebhookEndpoint.objects.get().status == "disabled"
     gone = reverse("admin:documents_webhookendpoint_delete", args=[endpoint.pk])
@@ -204,6 +209,25 @@ def test_the_admin_shows_the_secret_once_and_what_was_delivered(
                 "webhook.test",
             )
         ]
+
+
+def test_the_list_tells_who_is_tried_again_from_who_was_given_up(boss: Client, tenant: Namespace):
+    listing = reverse("admin:documents_webhookendpoint_changelist")
+    with operator():
+        for name, status in (("well", "enabled"), ("shaky", "enabled"), ("dead", "failing")):
+            WebhookEndpoint.objects.create(
+                namespace=tenant,
+                url=f"https://{name}.example.com/",
+                status=status,
+                failing_since=None if name == "well" else timezone.now(),
+            )
+    for chosen, host in (("enabled", "well"), ("trying_again", "shaky"), ("kept_failing", "dead")):
+        shown = boss.get(listing, {"state": chosen}).text
+        assert set(re.findall(r"https://(\w+)\.example", shown)) == {host}
+    attention = boss.get(reverse("admin:index")).text
+    assert "https://shaky.example.com</a> fails and is tried again" in attention
+    assert "https://dead.example.com</a> was disabled because it kept failing" in attention
+    assert "well.example.com" not in attention
 
 
 def receiver_of_the_guide() -> str:

@@ -233,6 +233,7 @@ class WebhookView(APIView):
     @extend_schema(operation_id="webhooks_get", responses=WebhookSerializer)
     @in_namespace
     def get(self, request: Request, pk: uuid.UUID) -> Response:
+        """Return a webhook, without its secret."""
         return Response(WebhookSerializer(find_webhook(pk)).data)
 
     @extend_schema(

@@ -93,7 +93,7 @@ _WORDS = "JOIN documents_chunkterms terms ON terms.chunk_id = nearest.id"
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class DenseStatement:
     """The statement for this number of chunks, and its parameters."""
 
     statement: str
@@ -111,7 +111,7 @@ def prepared(
     scope: SearchScope,
     limit: int,
     exact_up_to: int,
-) -> Prepared:
+) -> DenseStatement:
     """Scan few chunks exactly, which is correct and fast: the planner would prefer the shared index
     and step over all other tenants' rows. scope.py decides how many are few under a filter."""
     parameters = {
@@ -132,14 +132,16 @@ def prepared(
         parameters["documents"] = scope.documents
     method = ann_methods.METHODS.get(profile.ann_method)
     if method is None or (scope.chunks <= exact_up_to and not scope.through_index):
-        return Prepared(exact, parameters, "exact", exact)
+        return DenseStatement(exact, parameters, "exact", exact)
     # Must match the index: with another type or dimension it could not be used.
     cast = {"type": method.type, "dimensions": profile.dimensions}
     if profile.ann_method == IndexProfile.Ann.BIT:
         parameters["alike"] = width = limit * ann_methods.rescored(profile.ann_options)
         rescored = _RESCORED.format(**parts, **cast)
-        return Prepared(rescored, parameters, profile.ann_method, exact, width)
-    return Prepared(_APPROXIMATE.format(**parts, **cast), parameters, profile.ann_method, exact)
+        return DenseStatement(rescored, parameters, profile.ann_method, exact, width)
+    return DenseStatement(
+        _APPROXIMATE.format(**parts, **cast), parameters, profile.ann_method, exact
+    )
 
 
 def find(

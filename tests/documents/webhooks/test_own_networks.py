@@ -101,7 +101,7 @@ def started(**environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_nothing_private_is_open_by_default_and_what_is_named_is_read():
-    assert started().stdout.split("\n")[0] == "[80, 443] "
+    assert started().stdout.strip() == "[80, 443]"
     named = started(WEBHOOK_PRIVATE_NETWORKS="10.1.2.3/32, fd12::/64", WEBHOOK_PORTS="443, 8443")
     assert named.stdout.strip() == "[443, 8443] 10.1.2.3/32 fd12::/64"
 

@@ -24,7 +24,6 @@ from ragsite.settings import (
     rerank,
     security,
     storage,
-    stores,
     web,
 )
 from ragsite.settings.api import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
@@ -278,7 +277,7 @@ SEARCH = {
     "exact_scan_rows": env.int("SEARCH_EXACT_SCAN_ROWS", default=20_000),
     "token_budget": env.int("SEARCH_TOKEN_BUDGET", default=4000),
 }
-STORES, STORE_SEARCH = stores.stores(env), stores.searching(env)  # docs/stores.md
+STORES, STORE_SEARCH = storage.stores(env), storage.store_searching(env)  # docs/stores.md
 # Days that questions are kept for curating golden sets (retrieval/query_log.py); 0: none are.
 QUERY_LOG_DAYS = env.int("QUERY_LOG_DAYS", default=30)
 QUERY_LOG_PRIVACY = logs.query_log_privacy(env)

@@ -31,8 +31,14 @@ from .test_tenant_wall import full_tables, rows, tenant_tables  # noqa: F401  (a
 pytestmark = pytest.mark.usefixtures("db")
 
 # The audit log stays; a namespace's own profiles go when the last chunk is gone (retiring.sweep),
-# files whose removal waits for a backup when that has ended.
-OUTLIVES_IT = {"documents_auditevent", "documents_indexprofile", "documents_putoffremoval"}
+# files whose removal waits for a backup when that has ended, notes for a search store when it has
+# been told to forget.
+OUTLIVES_IT = {
+    "documents_auditevent",
+    "documents_indexprofile",
+    "documents_putoffremoval",
+    "documents_storechange",
+}
 
 
 def rows_of(tenant: Namespace) -> dict[str, int]:

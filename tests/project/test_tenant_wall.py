@@ -19,6 +19,7 @@ from documents.language_models.openai import OpenAIModel
 from documents.metering.language_models import book_usage
 from documents.models import Document, IndexProfile, Namespace, NamespaceAccess, Reindex
 from documents.profiles import profiles
+from documents.stores import outbox
 from documents.webhooks import endpoints
 from evaluation.golden.curating import add_query, judge
 from evaluation.learning import votes
@@ -256,6 +257,7 @@ def full_tables(tenant: Namespace, api: Api, work: Callable[[], int]) -> None:
     with namespace(tenant.pk):
         endpoint, _ = endpoints.create(tenant.pk, "https://example.com/hook")
         endpoints.send_test(endpoint)
+        outbox.note(tenant.pk, other.pk, [harbour.pk])
     book_usage(OpenAIModel("http://127.0.0.1:1", model="m"), tenant.pk, Usage(1, 1))
     profiles.create("own", namespace_id=tenant.pk, embedder="hashing", ann_method="exact")
     ones = (1.0,) * len(FEATURES)

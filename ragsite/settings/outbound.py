@@ -1,7 +1,6 @@
 """What the service may connect to for a caller: pages to fetch (documents/intake/fetching.py) and
 receivers of webhooks (documents/webhooks/)."""
 
-from collections.abc import Callable
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 
@@ -30,14 +29,15 @@ def webhooks(env: environ.Env) -> dict[str, Any]:
         "seconds": seconds,
         "allow_http": env.bool("WEBHOOK_ALLOW_HTTP", default=False),
         "private_networks": _private_networks(env.list("WEBHOOK_PRIVATE_NETWORKS", default=[])),
-        "disable_days": _at_least_one("WEBHOOK_DISABLE_DAYS", env.float, default=5.0),
+        "disable_days": _at_least_one(
+            "WEBHOOK_DISABLE_DAYS", env.float("WEBHOOK_DISABLE_DAYS", default=5.0)
+        ),
         # Fewer than one would prune events before they are sent.
-        "days": _at_least_one("WEBHOOK_DAYS", env.int, default=30),
+        "days": _at_least_one("WEBHOOK_DAYS", env.int("WEBHOOK_DAYS", default=30)),
     }
 
 
-def _at_least_one(name: str, read: Callable[..., Any], *, default: float) -> Any:
-    days = read(name, default=default)
+def _at_least_one(name: str, days: float) -> float:
     if not days >= 1:
         raise ImproperlyConfigured(f"{name} is at least 1.")
     return days

@@ -26,6 +26,7 @@ LEFT_OUT = {
     "documents_requestcount",
     "documents_workerheartbeat",
 }
+WITHOUT_MODEL = {"documents_requestcount"}  # tables that only SQL functions use
 PAGE = 2000
 
 _ORIGINALS = """
@@ -136,8 +137,10 @@ def snapshot() -> Iterator[Snapshot]:
 
 def own_tables() -> set[str]:
     """Return our tables that exist; others may share the schema."""
-    tables = connections["owner"].introspection.django_table_names(only_existing=True)
-    return {*tables, "django_migrations"}
+    introspection = connections["owner"].introspection
+    tables = introspection.django_table_names(only_existing=True)
+    existing = introspection.table_names()
+    return {*tables, "django_migrations", *WITHOUT_MODEL.intersection(existing)}
 
 
 def role_names() -> dict[str, str]:

@@ -105,18 +105,34 @@ def _compare(namespace_id: uuid.UUID, slots: Collection[Slot]) -> list[uuid.UUID
     for fact in held.exclude(source=Fact.Source.ROW).defer("words"):
         facts[Slot(fact.user, fact.subject_key, fact.predicate_key)].append(fact)
     rules = rules_of(namespace_id, {slot.predicate_key for slot in slots})
-    found = []
-    for slot in dict.fromkeys(slots):
-        follows = periods_of(
-            map(as_stated, statements[slot]), is_single=rules[slot.predicate_key].is_single
-        )
-        wanted = {
-            (p.object_key, p.valid_from, p.valid_to, p.certainty, len(p.statements) - 1)
-            for p in follows
-        }
-        if wanted != {_held(fact) for fact in facts[slot]} or len(follows) != len(facts[slot]):
-            found.append((facts[slot] or statements[slot])[0].pk)
-    return found
+    return [
+        (facts[slot] or statements[slot])[0].pk
+        for slot in dict.fromkeys(slots)
+        if not _agree(facts[slot], statements[slot], is_single=rules[slot.predicate_key].is_single)
+    ]
+
+
+def _agree(
+    facts: Collection[Fact], statements: Collection[FactStatement], *, is_single: bool
+) -> bool:
+    rows = {row.pk: row for row in statements}
+    follows = periods_of(map(as_stated, statements), is_single=is_single)
+    # What follows, with the words in which it was stated: a fact is written as one of them.
+    wanted = {
+        (p.object_key, p.valid_from, p.valid_to, p.certainty, len(p.statements) - 1): [
+            _words(rows[one.id]) for one in p.statements
+        ]
+        for p in follows
+    }
+    return (
+        len(follows) == len(facts)
+        and wanted.keys() == {_held(fact) for fact in facts}
+        and all(_words(fact) in wanted[_held(fact)] for fact in facts)
+    )
+
+
+def _words(stated: Fact | FactStatement) -> tuple[Any, ...]:
+    return (stated.subject, stated.predicate, stated.object)
 
 
 def _held(fact: Fact) -> tuple[Any, ...]:

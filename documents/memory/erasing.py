@@ -5,8 +5,9 @@ is worked out again. The receipt counts what went and holds nothing of it.
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from django.db.models import Count, Q
 
@@ -60,11 +61,11 @@ class RowsLeft:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """The receipt, the words of what was erased, for those who keep copies of it, and what is left
+    """The receipt, the names in what was erased, for those who keep copies of it, and what is left
     in tables."""
 
     receipt: FactErasure
-    words: tuple[tuple[str, str], ...]  # subjects with their objects, as written
+    names: frozenset[str]  # subjects, their other names, and objects, as written
     left: RowsLeft
 
 
@@ -103,7 +104,7 @@ def _erase(namespace_id: uuid.UUID, selection: ErasureSelection, changes: Change
     if at is not None:
         refresh(namespace_id, slots, at, changes)
     left = _rows_left(namespace_id, selection)
-    _remove_aliases(namespace_id, selection)
+    names = _remove_aliases(namespace_id, selection)
     receipt = FactErasure.objects.create(
         namespace_id=namespace_id,
         selected_by=selection.kind,
@@ -116,8 +117,9 @@ def _erase(namespace_id: uuid.UUID, selection: ErasureSelection, changes: Change
     )
     audit.record("fact.erase", target=Target("facterasure", str(receipt.pk)), count=facts)
     content_changed(namespace_id)
-    words = tuple({(row.subject, _text(row.object)) for row in rows})
-    return Erased(receipt, words, left)
+    for row in rows:
+        names |= {row.subject, *_texts(row.object)}
+    return Erased(receipt, frozenset(names), left)
 
 
 def _condition(namespace_id: uuid.UUID, selection: ErasureSelection) -> Q:
@@ -163,13 +165,22 @@ def _retired_copies(namespace_id: uuid.UUID, ids: set[uuid.UUID]) -> set[uuid.UU
     return found
 
 
-def _remove_aliases(namespace_id: uuid.UUID, selection: ErasureSelection) -> None:
-    """Other names of an erased subject are about it, too."""
-    if selection.subject:
-        key = naming_for(namespace_id, names=[selection.subject]).subject(selection.subject)
-        own = FactAlias.objects.filter(namespace=namespace_id, kind=FactAlias.Kind.SUBJECT)
-        own.filter(name_key=key).delete()
+def _remove_aliases(namespace_id: uuid.UUID, selection: ErasureSelection) -> set[str]:
+    """Other names of an erased subject are about it, too. Returns all it was called by."""
+    if not selection.subject:
+        return set()
+    key = naming_for(namespace_id, names=[selection.subject]).subject(selection.subject)
+    aliases = FactAlias.objects.filter(namespace=namespace_id, kind=FactAlias.Kind.SUBJECT)
+    own = aliases.filter(name_key=key)
+    called = {selection.subject, *chain.from_iterable(own.values_list("alias", "name"))}
+    own.delete()
+    return called
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+def _texts(value: object) -> Iterator[str]:
+    """Yield the strings in an object, which is any JSON."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)

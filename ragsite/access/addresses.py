@@ -139,8 +139,8 @@ def own_addresses() -> frozenset[Address]:
 class AddressPolicy:
     """Allows public addresses that are not this machine's own.
 
-    `allowed` lists exceptions, for tests that serve from this machine. `find_own` is called for
-    every decision, because addresses change.
+    `allowed` lists exceptions: networks in which an operator has receivers of webhooks, and this
+    machine in tests. `find_own` is called for every decision, because addresses change.
     """
 
     allowed: tuple[Network, ...] = ()
@@ -164,4 +164,8 @@ class AddressPolicy:
         return self.refusal(peer)
 
     def _is_exempt(self, address: Address) -> bool:
+        """A metadata service never is, by whatever embedding of its address."""
+        carried = embedded_ipv4(address) if isinstance(address, ipaddress.IPv6Address) else ()
+        if not _METADATA.isdisjoint((address, *carried)):
+            return False
         return any(address in network for network in self.allowed)

@@ -24,14 +24,30 @@ def webhooks(env: environ.Env) -> dict[str, Any]:
     if not 0 < seconds <= MAX_WEBHOOK_SECONDS:
         raise ImproperlyConfigured(f"WEBHOOK_SECONDS is at most {MAX_WEBHOOK_SECONDS}.")
     return {
+        "ports": _ports(env.list("WEBHOOK_PORTS", default=["80", "443"])),
         "max_endpoints": env.int("WEBHOOK_MAX_ENDPOINTS", default=10),
         "seconds": seconds,
-        "ports": frozenset(env.list("WEBHOOK_PORTS", cast=int, default=[80, 443])),
         "allow_http": env.bool("WEBHOOK_ALLOW_HTTP", default=False),
         "private_networks": _private_networks(env.list("WEBHOOK_PRIVATE_NETWORKS", default=[])),
-        "disable_days": env.float("WEBHOOK_DISABLE_DAYS", default=5.0),
-        "days": env.int("WEBHOOK_DAYS", default=30),
+        "disable_days": _at_least_one(
+            "WEBHOOK_DISABLE_DAYS", env.float("WEBHOOK_DISABLE_DAYS", default=5.0)
+        ),
+        # Fewer than one would prune events before they are sent.
+        "days": _at_least_one("WEBHOOK_DAYS", env.int("WEBHOOK_DAYS", default=30)),
     }
+
+
+def _at_least_one(name: str, days: float) -> float:
+    if not days >= 1:
+        raise ImproperlyConfigured(f"{name} is at least 1.")
+    return days
+
+
+def _ports(listed: list[str]) -> frozenset[int]:
+    named = [one.strip() for one in listed]
+    if not all(one.isdecimal() and 0 < int(one) < 65536 for one in named):
+        raise ImproperlyConfigured("WEBHOOK_PORTS is a list of numbers from 1 to 65535.")
+    return frozenset(map(int, named))
 
 
 def _private_networks(listed: list[str]) -> list[IPv4Network | IPv6Network]:

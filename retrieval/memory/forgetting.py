@@ -18,7 +18,7 @@ BATCH = 100
 def forget(namespace_id: uuid.UUID, selection: ErasureSelection) -> Erased:
     """Erase, and return the receipt and what is left. Outside of transactions."""
     erased = erase(namespace_id, selection)
-    names = {name for pair in erased.words for name in pair if len(name) >= MIN_CHARACTERS}
+    names = {name for name in erased.names if len(name) >= MIN_CHARACTERS}
     receipt = erased.receipt
     if names:
         query_log.flush()

@@ -81,6 +81,19 @@ def test_the_answer_to_an_erasure_names_the_tables_that_still_say_something(
     assert again["left_in_tables"] == {"facts": 0, "documents": []}
 
 
+def test_questions_that_name_it_otherwise_are_forgotten_too(api: Api):
+    state(api, CANARY, "note", {"nick": "Quibblet", "seen": ["at the Marmalade club", 7]})
+    api.post("fact-aliases", {"alias": "Grandma Wump", "name": CANARY})
+    asked = ("Who is grandma wump?", "Was quibblet there?", "What is at the Marmalade club?")
+    for query in (*asked, "Is Wumpus there?", f"{CANARY}s"):
+        api.query(query, include_facts=True)
+    query_log.flush()
+    assert api.post("facts/erase", {"subject": CANARY}).body["queries"] == len(asked)
+    api.query(f"And {CANARY}?")  # asked after its facts had gone
+    again = api.post("facts/erase", {"subject": CANARY}).body
+    assert (again["facts"], again["queries"]) == (0, 1)
+
+
 def test_what_another_source_states_stays(api: Api):
     first = state(api, "Ann", "likes", "tea", certainty=0.5, source_uri="a")
     state(api, "Ann", "likes", "Tea", certainty=0.5, source_uri="b")

@@ -218,6 +218,9 @@ def test_facts_that_do_not_follow_from_their_statements_are_worked_out_again(
     by_owner("UPDATE documents_fact SET certainty = 0.1 WHERE object = '\"boats\"'")
     assert_found("facts")
     assert_mended("facts")
+    by_owner("UPDATE documents_fact SET object = '\"trains\"' WHERE object = '\"boats\"'")
+    assert_found("facts")  # it says what nobody has stated, under the key of what was
+    assert_mended("facts")
     by_owner("DELETE FROM documents_factstatement WHERE object = '\"Bergen\"'")
     assert_found("facts")
     assert_mended("facts")

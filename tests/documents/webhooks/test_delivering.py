@@ -65,6 +65,17 @@ def test_the_signature_is_that_of_the_published_example():
     assert signed == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
+def test_the_signature_is_that_of_the_official_library():
+    """Made by `Webhook(secret).sign(…)` of the package standardwebhooks 1.1.0, and not ASCII."""
+    secret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+    body = (
+        '{"type":"document.ready","timestamp":"2026-11-18T09:30:00Z",'
+        '"data":{"namespace":"acme","title":"Prüfbericht – Öfen"}}'
+    ).encode()
+    signed = signing.signature("evt_01a1eddf95bf7e0e8452d45a06697610", 1794994200, body, secret)
+    assert signed == "v1,5o9ybVbOslTkCfc+J89l8om0vDUginArE/XEwZGs/wI="
+
+
 def test_a_document_that_is_ready_is_told_with_a_signature(
     tenant: Namespace, receiver: Receiver, api: Api, work: Callable[[], int]
 ):

@@ -34,6 +34,13 @@ from .elsewhere import NOTES, Elsewhere, answers_here, disconnect_others, stored
 
 pytestmark = pytest.mark.usefixtures("db")
 
+# Tables with their indexes and sequences, also those without a model, and functions.
+RELATIONS = (
+    "SELECT relname FROM pg_class WHERE relnamespace IN ('public'::regnamespace, "
+    "'ragsite'::regnamespace) UNION ALL SELECT proname || '()' FROM pg_proc "
+    "WHERE pronamespace = 'ragsite'::regnamespace"
+)
+
 
 def test_a_backup_restored_elsewhere_gives_the_same_answers(
     filled: Namespace, api: Api, elsewhere: Elsewhere, tmp_path: Path
@@ -55,9 +62,34 @@ def test_a_backup_restored_elsewhere_gives_the_same_answers(
     )
     shown = elsewhere.manage("shell", "-v", "0", "-c", probe)
     assert shown.stdout.split() == ["0", "True"], shown.stderr
+    # A key of this server opens the door there, which counts the request in a table of its own.
+    asked = (
+        "from django.test import Client; "
+        f"sent = {{'Authorization': 'Bearer {api.key}', 'Host': '127.0.0.1'}}; "
+        "print(Client().get('/api/v1/documents', headers=sent).status_code)"
+    )
+    shown = elsewhere.manage("shell", "-v", "0", "-c", asked)
+    assert shown.stdout.split()[-1:] == ["200"], shown.stdout + shown.stderr
     again = elsewhere.manage("restore", tmp_path / "saved")
     assert again.returncode == 1
     assert "--replace" in again.stderr
+    replaced = elsewhere.manage("restore", tmp_path / "saved", "--replace")
+    assert replaced.returncode == 0, replaced.stdout + replaced.stderr
+    assert relations(elsewhere) >= relations_here()
+
+
+def relations_here() -> set[str]:
+    with connections["owner"].cursor() as cursor:
+        cursor.execute(RELATIONS)
+        return {name for (name,) in cursor.fetchall()}
+
+
+def relations(elsewhere: Elsewhere) -> set[str]:
+    probe = (
+        "from django.db import connections; k = connections['owner'].cursor(); "
+        f"k.execute({RELATIONS!r}); print(*(name for (name,) in k.fetchall()))"
+    )
+    return set(elsewhere.manage("shell", "-v", "0", "-c", probe).stdout.split())
 
 
 def test_roles_may_be_called_otherwise_where_it_is_restored(

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from documents.errors import IngestError
 from documents.models import IndexProfile, StoreChange
+from documents.models.indexing import PGVECTOR
 from documents.profiles import profiles
 from documents.stores import registry
 from ragsite.platform.wording import plural
@@ -22,7 +23,10 @@ STORE_HELP = "Where searches find chunks: pgvector is this database."
 class IndexProfileForm(forms.ModelForm):
     embedder = forms.ChoiceField(choices=lambda: [(alias, alias) for alias in settings.EMBEDDERS])
     store = forms.ChoiceField(
-        choices=lambda: [(name, name) for name in registry.names()], help_text=STORE_HELP
+        choices=lambda: [(name, name) for name in registry.names()],
+        initial=PGVECTOR,
+        required=False,
+        help_text=STORE_HELP,
     )
     chunk_size = forms.IntegerField(initial=220)
     chunk_overlap = forms.IntegerField(initial=33)
@@ -48,6 +52,12 @@ class IndexProfileForm(forms.ModelForm):
             "store",
             "store_options",
         )
+
+    def clean_store(self) -> str:
+        return self.cleaned_data["store"] or PGVECTOR
+
+    def clean_store_options(self) -> dict[str, Any]:
+        return self.cleaned_data["store_options"] or {}
 
     def clean(self) -> dict[str, Any]:
         fields = super().clean() or {}

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,15 @@ BLOCK = 1024 * 1024
 MAX_DESCRIPTION = 256 * 1024 * 1024
 MAX_LINE = 200 * 1024 * 1024  # of a row; PostgreSQL reads no larger JSON value than 256 MB
 _NAME = re.compile(r"(rows|links)/[a-z_]+\.jsonl|originals/[0-9a-f-]{36}")
-_UNREADABLE = (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+)
 
 
 class ArchiveWriter:

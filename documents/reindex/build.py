@@ -180,8 +180,9 @@ def _index_one(
     is_done = True
     source = reindex.replaces if profile.pk == reindex.profile_id else reindex.profile
     try:
-        is_done = copying.copy_version(lease, version, source=source, target=profile)
-        is_done = is_done or _index_version(lease, profile, version)
+        is_done = copying.copy_version(
+            lease, version, source=source, target=profile
+        ) or _index_version(lease, profile, version)
     except BadFile as error:  # a retry will not help: the operator decides
         _note_failure(lease.claim, version, error.code, str(error))
     except (EmbeddingFailed, CostCap, profiles.ProfileMismatch, LeaseLost, TimeoutException):

@@ -38,6 +38,9 @@ def test_every_page_keeps_to_the_policy_and_says_where_it_is(boss: Client):
         answer = boss.get(address)
         if answer.status_code == 403:  # nothing is added, changed or deleted there
             continue
+        if address.endswith("/history/") and answer.status_code == 302:
+            assert answer.url.startswith(reverse("admin:documents_auditevent_changelist"))
+            continue
         assert answer.status_code == 200, address
         assert_strict(answer)
         assert "object at 0x" not in answer.text, address

@@ -133,6 +133,7 @@ LAYERS = [
 BESIDE = {
     "/api/v1/answer/ws": "tests/project/test_answer_websocket.py",
     "/mcp": "tests/retrieval/mcp/test_door.py",
+    "/mcp/": "tests/retrieval/mcp/test_door.py",
 }
 
 ROUTES = list(resolved())

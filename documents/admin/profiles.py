@@ -88,7 +88,7 @@ class IndexProfileAdmin(Audited, admin.ModelAdmin):
         "chunk_overlap",
         "ann_method",
         "store",
-        "untold",
+        "not_synced",
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[IndexProfile]:
@@ -96,8 +96,8 @@ class IndexProfileAdmin(Audited, admin.ModelAdmin):
         counted = Subquery(waiting.annotate(count=Count("pk")).values("count"))
         return super().get_queryset(request).annotate(waiting=counted)
 
-    @admin.display(description="Not told yet", empty_value="")
-    def untold(self, profile: IndexProfile) -> str | None:
+    @admin.display(description="Not synced yet", empty_value="")
+    def not_synced(self, profile: IndexProfile) -> str | None:
         """Documents that its store does not know of yet."""
         waiting: int = getattr(profile, "waiting", None) or 0
         return plural(waiting, "document") if profile.is_stored_outside else None

@@ -207,7 +207,7 @@ class WebhookListView(NamespacedListView):
     )
     @in_namespace
     def post(self, request: Request) -> Response:
-        """Register an address that is told when documents, reindexes and evaluations are finished.
+        """Register an address that gets events of documents, reindexes and evaluations.
 
         The secret is shown this once. Requires the scope admin.
         """

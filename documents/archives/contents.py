@@ -48,7 +48,7 @@ LEFT_OUT = {
     "documents_idempotentrequest",
     "documents_ingestjob",
     "documents_reindex",
-    # who is told what happens: each server decides that, too
+    # where events are sent: each server decides that, too
     "documents_webhookdelivery",
     "documents_webhookendpoint",
     "documents_webhookevent",

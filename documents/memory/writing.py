@@ -105,10 +105,10 @@ def _remember(
     at = moment(namespace_id, set(slots))
     outcomes = []
     for ordinal, (statement, slot) in enumerate(zip(statements, slots, strict=True)):
-        says = Said(slot, naming.object(statement.object))
+        content = StatedContent(slot, naming.object(statement.object))
         if statement.statement_id in known:
-            fact_id, said = known[statement.statement_id]
-            _require_same(statement.statement_id, said, says)
+            fact_id, stored = known[statement.statement_id]
+            _require_same(statement.statement_id, stored, content)
             outcomes.append(Outcome(fact_id, "known", at))
             continue
         stated_at = at + timedelta(microseconds=ordinal)
@@ -117,13 +117,13 @@ def _remember(
         outcome = store(namespace_id, statement, slot, naming, stated_at, changes)
         outcomes.append(outcome)
         if statement.statement_id:
-            known[statement.statement_id] = outcome.fact_id, says
+            known[statement.statement_id] = outcome.fact_id, content
     if any(outcome.what != "known" for outcome in outcomes):
         content_changed(namespace_id)
     return outcomes
 
 
-class Said(NamedTuple):
+class StatedContent(NamedTuple):
     """What a statement says, by its keys."""
 
     slot: Slot
@@ -132,19 +132,19 @@ class Said(NamedTuple):
 
 def _known(
     namespace_id: uuid.UUID, statements: Iterable[StatedFact]
-) -> dict[str, tuple[uuid.UUID, Said]]:
+) -> dict[str, tuple[uuid.UUID, StatedContent]]:
     """The client's ids of statements that were stored before, with their facts."""
     ids = [each.statement_id for each in statements if each.statement_id]
     if not ids:
         return {}
     found = FactStatement.objects.filter(namespace=namespace_id, statement_id__in=ids)
     rows = found.values_list("statement_id", "fact_id", *Slot._fields, "object_key")
-    return {id_: (fact_id, Said(Slot(*slot), key)) for id_, fact_id, *slot, key in rows}
+    return {id_: (fact_id, StatedContent(Slot(*slot), key)) for id_, fact_id, *slot, key in rows}
 
 
-def _require_same(statement_id: str, said: Said, says: Said) -> None:
+def _require_same(statement_id: str, stored: StatedContent, given: StatedContent) -> None:
     """An id names one statement: what differs would be lost if it counted as sent again."""
-    if said != says:
+    if stored != given:
         shown = statement_id if len(statement_id) <= 50 else f"{statement_id[:50]}…"
         raise FactConflict(f"The statement_id {shown!r} belongs to another statement already.")
 

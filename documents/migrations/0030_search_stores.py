@@ -1,4 +1,4 @@
-"""Search stores outside of the database: which profile uses one, and what each has to be told."""
+"""Search stores outside of the database: which profile uses one, and what each lacks."""
 
 import django.db.models.deletion
 import django.db.models.functions.datetime

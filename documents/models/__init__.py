@@ -1,6 +1,6 @@
 """The tables: whose (namespaces), what (documents, collections), what holds (facts) and what that
 follows from (memory), how indexed (indexing, terms, reindexing), what work (jobs), what it costs
-(usage), who did what (audit), what is being deleted (removals), who is told what happened
+(usage), who did what (audit), what is being deleted (removals), where events are sent
 (webhooks), what belongs to the whole installation (operators)."""
 
 from .audit import AuditEvent

@@ -246,7 +246,7 @@ class StoreChange(models.Model):
     """A document whose chunks under a profile may differ from what the profile's store holds.
 
     Triggers write it in the transaction that changes chunks, tags or the like, whatever code does
-    that; it is deleted when the store has been told. It says what to compare and not what has
+    that; it is deleted when the store has it. It says what to compare and not what has
     changed, so telling the store twice, or late, ends in the same state.
     """
 
@@ -264,7 +264,7 @@ class StoreChange(models.Model):
         IndexProfile, on_delete=models.CASCADE, db_index=False, related_name="+"
     )
     document_id = models.UUIDField()
-    changes = models.PositiveIntegerField(default=1, db_default=1)  # since it was last told
+    changes = models.PositiveIntegerField(default=1, db_default=1)  # since it was last synced
     attempts = models.PositiveIntegerField(default=0, db_default=0)  # that failed in a row
     run_after = models.DateTimeField(db_default=Now())
     lease_until = models.DateTimeField(null=True)

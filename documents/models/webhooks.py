@@ -1,4 +1,4 @@
-"""Who is told what happened: endpoints, events, and the delivery of each event to an endpoint."""
+"""Where events are sent: endpoints, events, and the delivery of each event to an endpoint."""
 
 import uuid
 
@@ -19,7 +19,7 @@ class EventType(models.TextChoices):
 
 
 class WebhookEndpoint(models.Model):
-    """An address of a client that is told what happens in its namespace.
+    """An address of a client that gets the events of its namespace.
 
     Its secrets are sealed with SECRET_KEY (ragsite/platform/sealing.py) and shown once. While its
     receiver fails, the endpoint pauses as a whole, so that no event waits for a timeout of its own.

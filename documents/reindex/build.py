@@ -276,17 +276,17 @@ def _complete(claim: BuildClaim, lease: BuildLease, until: float) -> bool:
             **({"state": State.BUILT, "built_at": Now()} if is_first else {}),
         )
         if is_first:
-            _tell_finished(reindex)
+            _announce_finished(reindex)
     return True
 
 
 def _stores_know_all(claim: BuildClaim, lease: BuildLease, reindex: Reindex, until: float) -> bool:
-    """Tell both profiles' stores what they do not know yet; False if some is left for later."""
+    """Sync both profiles' stores; False if some is left for later."""
     for profile in (reindex.profile, reindex.replaces):
         if profile.is_stored_outside and not feeding.catch_up(
             claim.namespace_id,
             profile,
-            progress=lambda told: lease.write(attempts=0),
+            progress=lambda synced: lease.write(attempts=0),
             until=until,
         ):
             lease.write(run_after=Now() + timedelta(seconds=RETRY_SECONDS))
@@ -294,7 +294,7 @@ def _stores_know_all(claim: BuildClaim, lease: BuildLease, reindex: Reindex, unt
     return True
 
 
-def _tell_finished(reindex: Reindex) -> None:
+def _announce_finished(reindex: Reindex) -> None:
     """Everything is indexed under the new profile, which can now be switched to."""
 
     def describe() -> dict[str, Any]:

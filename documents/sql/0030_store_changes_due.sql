@@ -1,4 +1,4 @@
--- Namespaces and profiles whose store has to be told something now, longest waiting first: for the
+-- Namespaces and profiles whose store is behind now, longest waiting first: for the
 -- workers, which see one namespace at a time.
 CREATE OR REPLACE FUNCTION ragsite.store_changes_due(at_most integer)
  RETURNS TABLE(namespace_id uuid, profile_id uuid)

@@ -31,7 +31,7 @@ def held_of(namespace_id: uuid.UUID, profile: IndexProfile) -> int:
 
 def documents_told_wrongly(namespace_id: uuid.UUID, profile: IndexProfile) -> Iterator[str]:
     """Yield documents of which the store lacks chunks, holds more, or does not find one by its
-    vector. Those that wait to be told are not wrong. Raises StoreFailed."""
+    vector. Those that wait to be synced are not wrong. Raises StoreFailed."""
     store, collection = registry.store_of(profile), registry.collection_of(profile)
     store.prepare(collection)
     held = set(store.held(collection, namespace_id))

@@ -1,6 +1,6 @@
 """The interface of a search store: both legs, filters and tenants.
 
-A store is told chunks and answers with their ids. `within` adds the namespace to every condition,
+A store is given chunks and answers with their ids. `within` adds the namespace to every condition,
 so that an engine never decides whose chunks it returns.
 """
 
@@ -24,7 +24,7 @@ Fields: TypeAlias = Mapping[str, Value | Sequence[str]]
 
 NAMESPACE = "namespace"
 DOCUMENT = "document"
-# What every engine is told of a chunk besides its vectors, to filter by.
+# What every engine is given of a chunk besides its vectors, to filter by.
 LISTS = ("tags", "collections", "facets")
 KEYWORDS = (NAMESPACE, DOCUMENT, "source_type", "language", "kind", *LISTS)
 NUMBERS = ("dated_at",)
@@ -133,7 +133,7 @@ _searches = DeadlineRunner(capacity=64)
 class SearchStore(ABC):
     """One server, or one cluster. Methods raise StoreFailed if it does not answer.
 
-    Safe to use from several threads. What was told is found when the call returns.
+    Safe to use from several threads. What was written is found when the call returns.
     """
 
     carries_words: ClassVar[bool] = True  # False: only vectors

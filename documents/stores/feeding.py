@@ -1,4 +1,4 @@
-"""Tell the stores what has changed: claim some documents, compare nothing, replace everything.
+"""Keep the stores in sync: claim some changed documents, compare nothing, replace everything.
 
 Safe to kill: a document stays in the outbox until the store has confirmed all of its chunks.
 """
@@ -21,41 +21,41 @@ from .outbox import ClaimLost, FeedClaim
 
 logger = logging.getLogger(__name__)
 
-ToldCallback = Callable[[int], None]  # documents told so far
+SyncedCallback = Callable[[int], None]  # documents synced so far
 TASK_SECONDS = 20.0  # per task; then other work gets its turn
 
 
 def wake_workers() -> None:
-    """Wake a worker if a store has to be told something. Called every few seconds."""
+    """Wake a worker if a store is behind. Called every few seconds."""
     if settings.STORES and outbox.due(1):
         async_task("documents.tasks.feed_stores", save=False)
 
 
 def work(*, seconds: float = TASK_SECONDS) -> int:
-    """Tell all stores for a while, fairly between namespaces; return how many documents."""
+    """Sync all stores for a while, fairly between namespaces; return how many documents."""
     until = time.monotonic() + seconds
-    told = 0
+    synced = 0
     while time.monotonic() < until:
         claims = [claim for key in outbox.due() if (claim := outbox.claim(*key))]
         if not claims:
             break
-        told += sum(_deliver(claim) for claim in claims)
-    return told
+        synced += sum(_deliver(claim) for claim in claims)
+    return synced
 
 
 def catch_up(
     namespace_id: uuid.UUID,
     profile: IndexProfile,
     *,
-    progress: ToldCallback = lambda told: None,
+    progress: SyncedCallback = lambda synced: None,
     until: float | None = None,
 ) -> bool:
-    """Tell one profile's store everything of a namespace; False if something is left for later.
+    """Sync one profile's store with a namespace; False if something is left for later.
     Raises IngestError if the store fails."""
-    told = 0
+    synced = 0
     while claim := outbox.claim(namespace_id, profile.pk):
-        told += _deliver(claim, raises=True)
-        progress(told)
+        synced += _deliver(claim, raises=True)
+        progress(synced)
         if until is not None and time.monotonic() > until:
             break
     with namespace(namespace_id):
@@ -63,7 +63,7 @@ def catch_up(
 
 
 def rebuild(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
-    """Empty what the store holds of a namespace, and have it told everything again.
+    """Empty what the store holds of a namespace, and have it filled again.
 
     Searches use the tables until that is done.
     """
@@ -82,7 +82,7 @@ def rebuild_all(namespaces: Iterable[uuid.UUID]) -> None:
         for profile in outside:
             try:
                 rebuild(namespace_id, profile)
-            except IngestError as error:  # it is told everything later, and verify finds the rest
+            except IngestError as error:  # it is filled later, and verify finds the rest
                 logger.warning("store.not_emptied", extra={"code": error.code})
 
 
@@ -95,7 +95,7 @@ def forget(profile: IndexProfile) -> None:
 def _deliver(claim: FeedClaim, *, raises: bool = False) -> int:
     """Return how many documents the store knows of now."""
     try:
-        _tell(claim)
+        _sync(claim)
         claim.done()
     except ClaimLost:
         # The other worker may have been faster, and then this one has put back an older state.
@@ -108,7 +108,7 @@ def _deliver(claim: FeedClaim, *, raises: bool = False) -> int:
         code = error.code if isinstance(error, IngestError) else "internal_error"
         claim.postpone(code, str(error) if known else type(error).__name__)
         metrics.STORE_FAILURES.labels(code).inc()
-        logger.warning("store.not_told", extra={"code": code}, exc_info=not known)
+        logger.warning("store.not_synced", extra={"code": code}, exc_info=not known)
         if raises:
             raise
         return 0
@@ -116,7 +116,7 @@ def _deliver(claim: FeedClaim, *, raises: bool = False) -> int:
     return len(claim.documents)
 
 
-def _tell(claim: FeedClaim) -> None:
+def _sync(claim: FeedClaim) -> None:
     """Replace what the store holds of these documents by what the tables hold now."""
     with operator():
         profile = IndexProfile.objects.get(pk=claim.profile_id)

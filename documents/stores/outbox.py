@@ -1,4 +1,4 @@
-"""The changes that stores have not been told yet: claimed, ended, counted, asked for.
+"""The changes that stores do not have yet: claimed, ended, counted, asked for.
 
 Rows are written by triggers (documents/sql/0030_note_chunks_for_stores.sql), in the transaction
 that changes the chunks. One worker at a time holds a document, so that an older state never
@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 from documents.models import IndexProfile, StoreChange
 from ragsite.database.tenancy import current_connection, namespace, operator
 
-BATCH = 50  # documents told at a time
+BATCH = 50  # documents synced at a time
 MAX_PAUSE_SECONDS = 300
 
 _CLAIM = """
@@ -32,11 +32,11 @@ _CLAIM = """
     )
     RETURNING id, document_id, changes
 """
-# A document that has changed while the store was told stays, to be told again.
+# A document that has changed while the store was written to stays, to be synced again.
 _DONE = """
     DELETE FROM documents_storechange change
-    USING unnest(%(ids)s::bigint[], %(changes)s::int[]) told (id, changes)
-    WHERE change.id = told.id AND change.changes = told.changes
+    USING unnest(%(ids)s::bigint[], %(changes)s::int[]) synced (id, changes)
+    WHERE change.id = synced.id AND change.changes = synced.changes
       AND change.lease_token = %(token)s
 """
 _RELEASE = """
@@ -78,7 +78,7 @@ class ClaimLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FeedClaim:
-    """The right to tell a store about some documents of a namespace."""
+    """The right to sync some documents of a namespace to a store."""
 
     namespace_id: uuid.UUID
     profile_id: uuid.UUID
@@ -95,19 +95,20 @@ class FeedClaim:
                 raise ClaimLost
 
     def done(self) -> None:
-        """Raises ClaimLost: what was told may have been replaced by something older."""
-        told: dict[str, Any] = {
+        """Raises ClaimLost: what was written may have been replaced by something older."""
+        parameters: dict[str, Any] = {
             "ids": list(self.ids),
             "changes": list(self.changes),
             "token": self.token,
         }
         with namespace(self.namespace_id), connection.cursor() as cursor:
             cursor.execute(
-                "SELECT count(*) FROM documents_storechange WHERE lease_token = %(token)s", told
+                "SELECT count(*) FROM documents_storechange WHERE lease_token = %(token)s",
+                parameters,
             )
             is_held = cursor.fetchone()[0] == len(self.ids)
-            cursor.execute(_DONE, told)
-            cursor.execute(_RELEASE, told)
+            cursor.execute(_DONE, parameters)
+            cursor.execute(_RELEASE, parameters)
         if not is_held:
             raise ClaimLost
 
@@ -128,7 +129,7 @@ class FeedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What the stores have not been told yet, of one profile."""
+    """What a profile's store does not have yet."""
 
     profile_id: uuid.UUID
     namespaces: int
@@ -143,7 +144,7 @@ def _lease() -> timedelta:
 
 
 def due(at_most: int = 16) -> list[tuple[uuid.UUID, uuid.UUID]]:
-    """Return namespaces and profiles that have something to tell now, longest waiting first."""
+    """Return namespaces and profiles that have something to sync now, longest waiting first."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT namespace_id, profile_id FROM ragsite.store_changes_due(%s)", [at_most]
@@ -172,7 +173,7 @@ def claim(namespace_id: uuid.UUID, profile_id: uuid.UUID) -> FeedClaim | None:
 def note(
     namespace_id: uuid.UUID, profile_id: uuid.UUID, documents: Sequence[uuid.UUID] | None = None
 ) -> None:
-    """Have the store told of these documents; None: of all that have chunks. Inside
+    """Have these documents synced to the store; None: of all that have chunks. Inside
     namespace()."""
     key: dict[str, Any] = {"namespace": namespace_id, "profile": profile_id}
     with current_connection().cursor() as cursor:
@@ -201,7 +202,7 @@ def retry_now(profile: IndexProfile | None = None) -> None:
 
 
 def waiting_namespaces(profile: IndexProfile) -> list[uuid.UUID]:
-    """Return namespaces with something to tell; they may be deleted ones."""
+    """Return namespaces with something to sync; they may be deleted ones."""
     with operator():
         rows = StoreChange.objects.filter(profile=profile).order_by()
         return list(rows.values_list("namespace_id", flat=True).distinct())

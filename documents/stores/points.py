@@ -1,4 +1,4 @@
-"""Chunks as a store is told them, read from the tables. Inside namespace()."""
+"""Chunks as a store gets them, read from the tables. Inside namespace()."""
 
 import json
 import uuid

@@ -10,7 +10,7 @@ from ragsite.database.tenancy import namespace
 from .checks import AuditScope, Mend
 
 
-def _tell_again(audited: AuditScope, ids: list[str]) -> int:
+def _sync_again(audited: AuditScope, ids: list[str]) -> int:
     """Queue the documents; a namespace of which the store holds too much is built anew."""
     profile = audited.active_profile
     if str(audited.tenant) in ids:
@@ -23,11 +23,11 @@ def _tell_again(audited: AuditScope, ids: list[str]) -> int:
 
 
 class StoreHoldsTheChunks:
-    """A document that waits to be told is no fault: that is what the outbox is for."""
+    """A document that waits to be synced is no fault: that is what the outbox is for."""
 
     name = "search_store"
     what = "document whose passages the search store lacks or does not find, or too many passages"
-    mend: Mend | None = Mend(_tell_again, "queued to be told again")
+    mend: Mend | None = Mend(_sync_again, "queued to be synced again")
 
     def broken(self, audited: AuditScope) -> Iterator[str]:
         if audited.active_profile.is_stored_outside:

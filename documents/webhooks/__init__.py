@@ -1,4 +1,4 @@
-"""Signed webhooks: clients are told when documents, reindexes and evaluations are finished.
+"""Signed webhooks: clients get to know when documents, reindexes and evaluations are finished.
 
 In: what happened, recorded by `events.emit` in the transaction in which it happens. Out: POST
 requests as Standard Webhooks describes them, sent by workers until they are accepted. May import

@@ -1,6 +1,6 @@
 """Record what happened for the endpoints that want to know, in the transaction that does it.
 
-Nothing is sent here: what is rolled back is never told, and what is committed is not forgotten.
+Nothing is sent here: what is rolled back is never sent, and what is committed is not forgotten.
 """
 
 import json

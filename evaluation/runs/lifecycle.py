@@ -75,7 +75,7 @@ def claim(run_id: uuid.UUID, namespace_id: uuid.UUID) -> RunClaim | None:
         free = EvaluationRun.objects.filter(is_free(), pk=run_id, state__in=OPEN_STATES)
         exhausted = free.filter(attempts__gte=settings.JOB_MAX_ATTEMPTS)
         if _end(exhausted, State.FAILED, "attempts_exhausted", "Its worker died too many times."):
-            _tell_finished(run_id)
+            _announce_finished(run_id)
             return None
         return RunClaim.take(
             free,
@@ -107,7 +107,7 @@ def wake_for_waiting_runs() -> None:
 def succeed(claim: RunClaim, **results: Any) -> None:
     """Inside namespace()."""
     claim.release(state=State.SUCCEEDED, finished_at=Now(), **results)
-    _tell_finished(claim.job_id)
+    _announce_finished(claim.job_id)
 
 
 def fail(claim: RunClaim, code: str, message: str) -> None:
@@ -115,7 +115,7 @@ def fail(claim: RunClaim, code: str, message: str) -> None:
     with namespace(claim.namespace_id):
         if not _end(claim.held(), State.FAILED, code, message):
             raise LeaseLost(claim.job_id)
-        _tell_finished(claim.job_id)
+        _announce_finished(claim.job_id)
 
 
 def pause(claim: RunClaim) -> None:
@@ -131,7 +131,7 @@ def cancel(run_id: uuid.UUID) -> bool:
     return bool(_end(is_open, State.CANCELLED, "cancelled", "Cancelled on request."))
 
 
-def _tell_finished(run_id: uuid.UUID) -> None:
+def _announce_finished(run_id: uuid.UUID) -> None:
     """A run has succeeded or failed. In the transaction that records it."""
 
     def describe() -> dict[str, Any]:

@@ -40,9 +40,9 @@ SEARCH_STAGES = Histogram(
 SEARCH_FALLBACKS = Counter(
     "ragsite_search_fallbacks", "Searches that did without something.", ["fallback"]
 )
-STORE_DOCUMENTS = Counter("ragsite_store_documents", "Documents that a search store was told of.")
+STORE_DOCUMENTS = Counter("ragsite_store_documents", "Documents synced to search stores.")
 STORE_FAILURES = Counter(
-    "ragsite_store_failures", "Failed attempts to tell a search store, by error code.", ["code"]
+    "ragsite_store_failures", "Failed attempts to sync a search store, by error code.", ["code"]
 )
 RERANKER_CALLS = Counter("ragsite_reranker_calls", "Calls of rerankers.", ["reranker", "outcome"])
 ANSWERS = Counter("ragsite_answers", "Answers, by how they ended.", ["outcome"])

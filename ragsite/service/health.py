@@ -119,10 +119,10 @@ def _worker() -> str:
 
 
 def _stores() -> str:
-    """What search stores were not told of yet. The stores themselves are not asked."""
+    """What search stores do not have yet. The stores themselves are not asked."""
     waiting = outbox.backlogs()
     documents = sum(backlog.documents for backlog in waiting)
     if not documents:
         return "ok"
     age = (timezone.now() - min(backlog.since for backlog in waiting)).total_seconds()
-    return f"{plural(documents, 'document')} not told yet, the oldest for {age:.0f} s"
+    return f"{plural(documents, 'document')} not synced yet, the oldest for {age:.0f} s"

@@ -77,7 +77,7 @@ class QueueCollector:
     def _stores(self) -> Iterator[GaugeMetricFamily]:
         waiting = GaugeMetricFamily(
             "ragsite_store_waiting_documents",
-            "Documents that a search store was not told of yet.",
+            "Documents that a search store does not have yet.",
             labels=["profile"],
         )
         lag = GaugeMetricFamily(

@@ -3,7 +3,7 @@
 The store is asked before any transaction begins, and returns ids. They are read back under
 row-level security and under the request's own filter, so neither another tenant's chunk nor one
 that has changed its tags becomes a candidate, whatever the store says. Documents that the store has
-not been told of yet are searched in the tables, so a search finds what has just been uploaded.
+not got yet are searched in the tables, so a search finds what has just been uploaded.
 """
 
 import logging
@@ -119,7 +119,7 @@ def _ask(
     context: SearchContext, understood: Understood, vector: Sequence[float] | None, limit: int
 ) -> StoreAnswer:
     profile, query = context.index.profile, understood.query
-    _require_told(understood.pending)
+    _require_synced(understood.pending)
     try:
         store = registry.store_of(profile)
     except StoreMisfit as error:
@@ -172,17 +172,17 @@ def _read_back(
 ) -> ReadBack:
     understood = asked.understood
     pending = understood.pending | _pending(context)
-    _require_told(pending)
-    told = _Told(context, asked, vector, pending)
+    _require_synced(pending)
+    hits = _StoreHits(context, asked, vector, pending)
     legs = [asked.found.dense] if vector is not None else []
     if asked.has_words:
         legs.append(asked.found.words)
     enough = limit if asked.depth > limit else max(context.request.k, limit // 2)
     for ids in legs:
-        passing = sum(told.has(chunk_id) for chunk_id, _ in ids)
+        passing = sum(hits.has(chunk_id) for chunk_id, _ in ids)
         if passing < enough and len(ids) >= asked.depth:
             raise _Instead("filter_too_narrow")
-    near, worded = told.dense(), told.worded()
+    near, worded = hits.dense(), hits.worded()
     if pending:
         more_near, more_worded = _search_pending(context, asked, vector, pending, limit)
         near, worded = [*near, *more_near], [*worded, *more_worded]
@@ -192,11 +192,11 @@ def _read_back(
     worded = sorted(worded, key=lambda c: (-(c.lexical or 0.0), c.chunk_id))[:limit]
     for rank, candidate in enumerate(worded, start=1):
         candidate.lexical_rank = rank
-    is_current = not told.missing or _revision(context) == context.index.revision
+    is_current = not hits.missing or _revision(context) == context.index.revision
     return ReadBack(near, worded if asked.has_words else None, is_current)
 
 
-class _Told:
+class _StoreHits:
     """The chunks that the store has named, as the tables have them."""
 
     def __init__(
@@ -326,7 +326,7 @@ def _pending(context: SearchContext) -> set[uuid.UUID]:
     )
 
 
-def _require_told(pending: frozenset[uuid.UUID]) -> None:
+def _require_synced(pending: frozenset[uuid.UUID]) -> None:
     if len(pending) > settings.STORE_SEARCH["pending"]:
         raise _Instead("store_behind")
 

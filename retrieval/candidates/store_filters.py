@@ -1,4 +1,4 @@
-"""Filters as a search store checks them: conditions on what it was told of each document.
+"""Filters as a search store checks them: conditions on what it has of each document.
 
 What an engine cannot check is left out: its results are checked again in PostgreSQL anyway.
 """

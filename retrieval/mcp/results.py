@@ -21,26 +21,26 @@ def tool_result(result: Result) -> types.CallToolResult:
 def tool_error(error: Exception) -> types.CallToolResult:
     """Return the error as a sentence that a model can act on. An unknown tool is a protocol error,
     and is raised."""
-    told = envelope_of(error)["error"]
-    if told["code"] == "unknown_tool":
-        raise MCPError(types.INVALID_PARAMS, told["message"], told["details"])
-    message = _sentences(error) if isinstance(error, InvalidArguments) else told["message"]
+    body = envelope_of(error)["error"]
+    if body["code"] == "unknown_tool":
+        raise MCPError(types.INVALID_PARAMS, body["message"], body["details"])
+    message = _sentences(error) if isinstance(error, InvalidArguments) else body["message"]
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=message)],
         is_error=True,
-        _meta={ERROR_META: {"code": told["code"], "request_id": told["request_id"]}},
+        _meta={ERROR_META: {"code": body["code"], "request_id": body["request_id"]}},
     )
 
 
 def protocol_error(error: Exception) -> MCPError:
     """The error of a request that is not a tool call."""
-    told = envelope_of(error)["error"]
+    body = envelope_of(error)["error"]
     is_ours = getattr(error, "status_code", 500) >= 500
     code = types.INTERNAL_ERROR if is_ours else types.INVALID_PARAMS
-    return MCPError(code, told["message"], {"code": told["code"], "request_id": told["request_id"]})
+    return MCPError(code, body["message"], {"code": body["code"], "request_id": body["request_id"]})
 
 
 def _sentences(error: InvalidArguments) -> str:
     wrong: list[dict[str, Any]] = error.details["errors"]
-    told = [(one["path"], one["message"].removesuffix(".")) for one in wrong]
-    return " ".join(f"Argument `{path}`: {why}." if path else f"{why}." for path, why in told)
+    problems = [(one["path"], one["message"].removesuffix(".")) for one in wrong]
+    return " ".join(f"Argument `{path}`: {why}." if path else f"{why}." for path, why in problems)

@@ -85,7 +85,7 @@ def test_a_store_that_is_not_configured_costs_no_search_and_no_change(
     assert outbox.due() == []  # until the pause has passed
     assert "1 document" in boss.get("/admin/documents/indexprofile/").content.decode()
     settings.STORES = {"elsewhere": {}}
-    assert health._stores().startswith("1 document not told yet")
+    assert health._stores().startswith("1 document not synced yet")
 
 
 def test_a_deleted_namespace_leaves_the_notes_by_which_a_store_forgets_it(

@@ -1,4 +1,4 @@
-"""`manage.py sync_store`: tell search stores what they do not know yet, here and now."""
+"""`manage.py sync_store`: bring search stores up to date, here and now."""
 
 import json
 import sys
@@ -35,7 +35,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--rebuild",
             action="store_true",
-            help="Empty the store of these chunks and tell it everything again; searches use the "
+            help="Empty the store of these chunks and fill it again; searches use the "
             "database meanwhile. After a database was restored, or a store has lost data.",
         )
         parser.add_argument("--json", action="store_true", help="Print the status as JSON.")
@@ -49,7 +49,7 @@ class Command(BaseCommand):
                     self._rebuild(chosen, tenants)
                 self._catch_up(chosen, tenants)
             except IngestError as error:
-                raise CommandError(f"{error} What is left is told later.") from None
+                raise CommandError(f"{error} What is left is synced later.") from None
         found = [_status(profile, tenants) for profile in chosen]
         if options["json"]:
             self.stdout.write(json.dumps(found, indent=2))
@@ -87,9 +87,9 @@ class Command(BaseCommand):
                     time.sleep(WAIT_SECONDS)
                     outbox.retry_now(profile)
 
-    def _show_progress(self, told: int) -> None:
+    def _show_progress(self, synced: int) -> None:
         if self.stderr.isatty():
-            self.stderr.write(f"{plural(told, 'document')} told", ending="\r")
+            self.stderr.write(f"{plural(synced, 'document')} synced", ending="\r")
 
     def _print(self, found: list[dict[str, Any]]) -> None:
         if not found:

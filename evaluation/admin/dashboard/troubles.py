@@ -16,7 +16,7 @@ from .figures import Visible
 
 SHOWN = 5  # webhooks
 COUNTED = 10_000  # changes that wait for stores
-MAX_LAG = timedelta(minutes=2)  # a store that is told as usual is behind by seconds
+MAX_LAG = timedelta(minutes=2)  # a store that is synced as usual is behind by seconds
 
 _BEHIND = """
     SELECT profile_id, count(*), min(created_at), max(error_message) FROM (

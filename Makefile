@@ -18,9 +18,9 @@ SUPPLY := .venv-supply
 TORCH_INDEX ?=
 export TORCH_INDEX
 
-# Tests run in parallel, one process per core, each with its own database server; in a single process
-# when DATABASE_URL names a server.
-TESTERS := $(if $(DATABASE_URL),,-n auto --maxprocesses 4 --dist loadfile)
+# Tests run in parallel, one process more than there are cores, because many wait for services that
+# they start. Each has its own database server; in a single process when DATABASE_URL names a server.
+TESTERS := $(if $(DATABASE_URL),,-n $(shell expr $$(nproc) + 1) --maxprocesses 4 --dist loadfile)
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'

@@ -1,6 +1,8 @@
 // Renders an answer's text as DOM nodes. Nothing from a document or a model is ever parsed as HTML.
 "use strict";
 
+const byId = (id) => document.getElementById(id);
+
 const MARKER = /\[cite:([a-z0-9]+)\]/gi;
 const PARTIAL_MARKER = /\[(?:c(?:i(?:t(?:e(?::[a-z0-9]*)?)?)?)?)?$/i;
 

@@ -39,8 +39,7 @@ def forget_ended(running: str) -> None:
     host = running.rpartition(":")[0]
     with connection.cursor() as cursor:
         cursor.execute(
-            "DELETE FROM documents_workerheartbeat "
-            "WHERE starts_with(worker, %s) AND worker <> %s",
+            "DELETE FROM documents_workerheartbeat WHERE starts_with(worker, %s) AND worker <> %s",
             [f"{host}:", running],
         )
 

@@ -9,8 +9,8 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from documents.jobs.queue import OPEN_STATES
 from documents.extractors.formats import kind_name
+from documents.jobs.queue import OPEN_STATES
 from documents.models import Document, IngestJob
 from ragsite.platform.wording import file_size, plural
 from ragsite.web.markup import when

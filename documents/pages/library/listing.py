@@ -83,7 +83,9 @@ def _contents(chosen: Namespace, parameters: QueryDict) -> dict[str, Any]:
         "tag_query": urlencode({"namespace": chosen.slug}),
         "collections": collections,
         "statuses": Document.Status.values,
-        "types": sorted(((each, kind_name(each)) for each in SOURCE_TYPES), key=lambda named: named[1].lower()),
+        "types": sorted(
+            ((each, kind_name(each)) for each in SOURCE_TYPES), key=lambda named: named[1].lower()
+        ),
     }
 
 

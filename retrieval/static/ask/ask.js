@@ -176,8 +176,8 @@ class Turn {
     this.node.classList.remove("working");
     this.article.classList.toggle("is-unanswered", !this.answer.is_answered);
     this.draw();
-    for (const uncertainty of this.answer.uncertainties) {
-      this.node.append(element("p", "note", uncertainty.message));
+    for (const message of new Set(this.answer.uncertainties.map((each) => each.message))) {
+      this.node.append(element("p", "note", message));
     }
     this.node.append(this.tools());
     conversation.push({ role: "user", content: this.question });

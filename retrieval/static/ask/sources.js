@@ -47,7 +47,7 @@ function sourceItem(turn, id) {
 
 /** Tables and lists are drawn as such; code is shown as it stands. */
 function quoteOf(text, kind) {
-  const quote = element("blockquote", "", kind === "code" ? text : "");
+  const quote = element("blockquote", kind === "code" ? "is-code" : "", kind === "code" ? text : "");
   quote.dir = "auto";
   if (kind !== "code") quote.append(renderAnswer(text, () => null));
   return quote;

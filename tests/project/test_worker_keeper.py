@@ -29,14 +29,3 @@ def test_only_ended_groups_are_dead_even_when_process_ids_are_reused(
         keeper.reap()
     first, second = heartbeat.group(71), heartbeat.group(72)
     assert dead == [[], [], [first], [first], [second]]
-
-
-@pytest.mark.django_db
-def test_a_group_that_was_replaced_is_forgotten_and_those_of_other_hosts_are_not():
-    running, ended = heartbeat.group(72), heartbeat.group(71)
-    for name in (ended, running, "elsewhere:71"):
-        heartbeat.beat(name)
-    heartbeat.forget_ended(running)
-    assert heartbeat.age(ended) is None
-    assert heartbeat.age(running) is not None
-    assert heartbeat.age("elsewhere:71") is not None

@@ -79,6 +79,7 @@ class NamespaceRemoval(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
     requested_by = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    lease_token = models.UUIDField(null=True, editable=False)
     lease_until = models.DateTimeField(null=True, editable=False)
     finished_at = models.DateTimeField(null=True, editable=False)
     rows = models.JSONField(default=dict, help_text="How many rows were removed, by kind.")

@@ -35,6 +35,7 @@ class DocumentRemoval(models.Model):
     actor = models.CharField("asked by", max_length=200, blank=True)
     address = models.CharField(max_length=64, blank=True)
     request_id = models.CharField(max_length=128, blank=True)
+    lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     finished_at = models.DateTimeField(null=True)

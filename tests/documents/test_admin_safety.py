@@ -148,6 +148,30 @@ def test_a_deletion_that_was_cut_short_is_taken_up_again(
     assert rows(Document) == []
 
 
+def test_a_worker_whose_deletion_was_taken_over_stops(
+    many: list[Document], tenant: Namespace, monkeypatch: pytest.MonkeyPatch
+):
+    requested = bulk_removal.request(tenant.pk, [document.pk for document in many])
+    remove = removal.remove
+    taken_over: list[Any] = []
+
+    def suspended(namespace_id: uuid.UUID, document_id: uuid.UUID) -> Any:
+        if not taken_over:
+            with namespace(tenant.pk):
+                DocumentRemoval.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+            taken_over.append(bulk_removal._claim(requested.pk, tenant.pk))
+        return remove(namespace_id, document_id)
+
+    monkeypatch.setattr(removal, "remove", suspended)
+    assert bulk_removal.work()
+    (result,) = rows(DocumentRemoval)
+    assert (result.state, result.removed, len(result.document_ids)) == ("running", 0, 30)
+    with namespace(tenant.pk):
+        taken_over[0].release()
+    assert bulk_removal.work()
+    assert rows(Document) == []
+
+
 def test_one_document_that_cannot_be_deleted_does_not_stop_the_others(
     many: list[Document], tenant: Namespace, monkeypatch: pytest.MonkeyPatch
 ):

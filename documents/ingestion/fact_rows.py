@@ -107,7 +107,7 @@ def _row(id_: uuid.UUID, fact: RowFact, naming: Naming) -> tuple[Any, ...]:
         fact.start,
         fact.end,
         fact.certainty,
-        ";".join(fact.tags),  # which none of them holds
+        ";".join(fact.tags),  # tags contain no semicolon
         fact.user,
         fact.valid_from,
         fact.valid_to,

@@ -156,7 +156,7 @@ def _count_words(audited: AuditScope, ids: list[str]) -> int:
 
 
 def _embed_facts(audited: AuditScope, ids: list[str]) -> int:
-    with suppress(IngestError):  # the model does not answer: the finding stays
+    with suppress(IngestError):  # the model does not respond: the finding remains
         fact_vectors.fill(audited.tenant, audited.active_profile)
     return len(ids)
 
@@ -192,5 +192,5 @@ COUNT_USAGE = Mend(_count_usage, "counted again")
 COUNT_WORDS = Mend(_count_words, "counted again")
 EMBED_FACTS = Mend(_embed_facts, "embedded")
 EMBED_FACTS_AGAIN = Mend(_embed_facts_again, "embedded again")
-WORK_OUT_FACTS = Mend(_work_out_facts, "worked out again")
+WORK_OUT_FACTS = Mend(_work_out_facts, "derived again")
 DELETE_OBJECTS = Mend(_delete_objects, "deleted from the storage")

@@ -28,13 +28,22 @@ class Step:
 
 
 COMPARE = Step("compare", "Compare", "Both profiles answer the same questions.")
-SWITCH = Step("switch", "Switch", "Searches use the new profile. The old one stays for a way back.")
+SWITCH = Step(
+    "switch", "Switch", "Searches use the new profile. The old one is kept for a rollback."
+)
 SWITCH_ANYWAY = Step(
-    "switch_anyway", "Switch although documents failed …", "They are no longer found.", asks=True
+    "switch_anyway",
+    "Switch although documents failed …",
+    "The failed documents are no longer found.",
+    asks=True,
 )
 ROLL_BACK = Step("roll_back", "Roll back", "Searches use the old profile again.")
 RECLAIM = Step(
-    "reclaim", "Reclaim …", "The old chunks are deleted: no way back.", asks=True, is_dangerous=True
+    "reclaim",
+    "Reclaim …",
+    "The old chunks are deleted. This cannot be undone.",
+    asks=True,
+    is_dangerous=True,
 )
 CANCEL = Step("cancel", "Cancel …", "The new chunks are deleted.", asks=True, is_dangerous=True)
 

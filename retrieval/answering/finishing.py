@@ -66,8 +66,8 @@ def finish_abstention(
     *,
     missing: str,
 ) -> AnswerResult:
-    """Return the result if result for too little information; `checker` has the text sent
-    instead."""
+    """Return the result for a question with too little information; `checker` has the text that
+    was sent instead of an answer."""
     was_asked = bool(progress.usage.prompt_tokens)
     result = replace(
         _base(call, findings, checker, progress),

@@ -1,4 +1,4 @@
-"""Deleting a namespace and everything in it: its keys stop working at once, the rest is deleted in
+"""Delete a namespace and everything in it: its keys stop working at once, the rest is deleted in
 small steps that can be interrupted and resumed, and a receipt remains."""
 
 import logging
@@ -63,8 +63,8 @@ class NamespaceRemovalClaim(Claim):
 
 
 def request_removal(namespace: Namespace) -> NamespaceRemoval:
-    """Close the namespace: its keys stop working. A second request returns the same removal.
-    Raises Namespace.DoesNotExist if the namespace is gone. Inside operator()."""
+    """Close the namespace: its keys stop working. A second request returns the same removal. Raises
+    Namespace.DoesNotExist if the namespace was deleted. Inside operator()."""
     with transaction.atomic(using="operator"):
         locked = Namespace.objects.select_for_update().get(pk=namespace.pk)
         removal, is_new = NamespaceRemoval.objects.get_or_create(
@@ -205,7 +205,8 @@ def _empty_table(model: type[models.Model], namespace_id: UUID) -> Iterator[Remo
 
 
 def _remove_versions(namespace_id: UUID) -> Iterator[Removed]:
-    """Delete files before their rows: the rows that remain say what is left when this resumes."""
+    """Delete files before their rows, so that the remaining rows show what is left after an
+    interruption."""
     versions = DocumentVersion.objects.filter(namespace=namespace_id)
     while batch := list(versions.values_list("pk", "storage_key")[:BATCH_FILES]):
         keys = [key for _, key in batch if key]  # conversations have no file
@@ -220,8 +221,8 @@ def _remove_versions(namespace_id: UUID) -> Iterator[Removed]:
 
 
 def _delete_last_rows(namespace_id: UUID) -> Counter[str]:
-    """Delete the namespace itself, and what was added to it since its tables were emptied. The lock
-    keeps others from adding more."""
+    """Delete the namespace itself, and rows that were added since its tables were emptied. The lock
+    prevents further additions."""
     rows: Counter[str] = Counter()
     with transaction.atomic(using="operator"):
         if not Namespace.objects.select_for_update().filter(pk=namespace_id).exists():
@@ -249,8 +250,8 @@ def _finish(claim: NamespaceRemovalClaim, removal: NamespaceRemoval) -> None:
 
 
 def in_words(kind: str, count: int) -> str:
-    """Return `term frequencies` for two of `termfrequency`, a key of a receipt's rows; kinds that
-    are gone stay as they are."""
+    """Return `term frequencies` for two of `termfrequency`, a key of a receipt's rows; names of
+    models that no longer exist are returned unchanged."""
     meta = _names().get(kind)
     if meta is None:
         return kind
@@ -264,7 +265,8 @@ def _names() -> dict[str, Any]:
 
 
 def owned_models() -> list[type[models.Model]]:
-    """Every model whose rows belong to a namespace, in all apps; referring models come first.
+    """Return every model whose rows belong to a namespace, in all apps; referring models come
+    first.
 
     Models with a nullable namespace are not included: their rows outlive it.
     """

@@ -26,7 +26,7 @@ _NOT_LIBPQ = {"context", "cursor_factory", "prepare_threshold", "password", "row
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """All three of one version."""
+    """The paths of all three programs, of one version."""
 
     folder: Path
     major: int
@@ -68,7 +68,7 @@ def address() -> str:
 
 
 def tail_of(path: Path) -> str:
-    """Return the last lines that a program wrote about its failure."""
+    """Return the last lines of a program's error output."""
     return "\n".join(path.read_text(errors="replace").strip().splitlines()[-5:])
 
 

@@ -40,7 +40,7 @@ class RemovalClaim(Claim):
 
 
 def request(namespace_id: uuid.UUID, document_ids: Iterable[uuid.UUID]) -> DocumentRemoval:
-    """Queue the deletion of these documents; ids the namespace does not have are ignored."""
+    """Queue the deletion of these documents; ids that are not in the namespace are ignored."""
     requested_ids = list(document_ids)
     actor = current_actor()
     with namespace(namespace_id):
@@ -73,7 +73,7 @@ def work() -> bool:
 
 
 def wake_workers() -> None:
-    """Wake a worker if a deletion has none: a wake-up was lost, or a worker has died."""
+    """Wake a worker if a deletion is waiting: a wake-up was lost, or a worker has died."""
     if _open():
         _wake_worker()
 

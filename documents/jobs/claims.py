@@ -1,9 +1,10 @@
-"""Claims: one worker holds a row of work until its lease runs out, and no other may touch it.
+"""Claims: one worker holds a row of work until its lease runs out, and no other worker may change
+it.
 
 Ingest jobs, reindexes, evaluation runs, webhook deliveries and deletions are claimed this way.
-Their tables have `state`, `lease_until` (on the database's clock) and `lease_token`. Taking the
-work away means changing the state or the token: the holder's next write finds no row, and that
-stops it.
+Their tables have `state`, `lease_until` (on the database's clock) and `lease_token`. To take work
+away from a worker, change the state or the token: the holder's next write finds no row and stops
+it.
 """
 
 import uuid
@@ -63,7 +64,7 @@ class Claim:
         return Now() + cls.lease_length()
 
     def held(self) -> QuerySet[Any]:
-        """Return the claimed row; nothing if the claim is not valid any more."""
+        """Return the claimed row; an empty queryset if the claim is no longer valid."""
         rows = self.model._default_manager.filter(pk=self.job_id, lease_token=self.token)
         return rows.filter(state__in=self.open_states)
 
@@ -80,5 +81,5 @@ class Claim:
         self.write(lease_until=self.lease_end(), **fields)
 
     def release(self, **fields: Any) -> None:
-        """Give the row back and update these fields, or raise LeaseLost."""
+        """Release the row and update these fields, or raise LeaseLost."""
         self.write(lease_token=None, lease_until=None, **fields)

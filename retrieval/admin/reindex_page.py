@@ -113,7 +113,7 @@ def _percent(share: float | None) -> str:
 
 
 def _failures(reindex: Reindex) -> list[dict[str, Any]]:
-    """Return what could not be indexed, with the documents' names."""
+    """Return the documents that could not be indexed, with their names."""
     rows = list(reindex.failures.values())[:FAILURES_SHOWN]
     ids = [uuid.UUID(row["document_id"]) for row in rows]
     documents = Document.objects.only("title", "source_uri").in_bulk(ids)

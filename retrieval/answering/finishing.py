@@ -78,7 +78,7 @@ def finish_abstention(
 
 
 def book_unfinished(call: Call, task: WritingTask, written: str, progress: AnswerProgress) -> None:
-    """An answer that broke off or was cancelled still has to be paid for."""
+    """Book the cost of an answer that broke off or was cancelled."""
     usage = progress.usage
     if written and isinstance(call.writer, ModelWriter):
         prompt = ChatRequest(call.writer.messages(task))

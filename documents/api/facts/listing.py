@@ -74,7 +74,7 @@ def outcome_shapes(namespace_id: uuid.UUID, outcomes: list[Outcome]) -> list[dic
     return [
         {"outcome": each.what, "closed": each.closed, "fact": shapes[each.fact_id]}
         for each in outcomes
-        if each.fact_id in shapes  # not erased meanwhile
+        if each.fact_id in shapes  # unless it was erased in the meantime
     ]
 
 
@@ -110,7 +110,7 @@ class FactListView(NamespacedListView):
         for name in ("user", "source"):
             if name in asked:
                 facts = facts.filter(**{name: asked[name]})
-        # A version's text is long, and none of it is shown here.
+        # A version's text is long, and not needed here.
         facts = facts.select_related("document", "version").defer("words", "version__text")
         return facts
 

@@ -48,10 +48,10 @@ class Command(BaseCommand):
             "changes",
             nargs="*",
             metavar="CLASS=N",
-            help="Requests per minute; 0: no limit; CLASS=default: back to the installation's limit.",
+            help="Requests per minute; 0: no limit; CLASS=default: the installation's limit.",
         )
         listing = actions.add_parser("list", help="Print a namespace's keys, without secrets.")
-        listing.add_argument("--namespace", help="Slug (default: list operator keys).")
+        listing.add_argument("--namespace", help="Slug (default: operator keys).")
         revoke = actions.add_parser("revoke", help="Revoke a key for good.")
         revoke.add_argument("prefix", help="The key's prefix: in rs_PREFIX_… or rsop_PREFIX_…")
 

@@ -22,8 +22,8 @@ WAIT_SECONDS = 1.0
 class Command(BaseCommand):
     help = (
         "Write pending changes to the search stores outside of the database. Workers do this "
-        "all the time; run this command to wait for it, to see its progress, or to rebuild a store. It can "
-        "be interrupted and run again. Exits with 1 if a store fails."
+        "all the time; run this command to wait for it, to see its progress, or to rebuild a "
+        "store. It can be interrupted and run again. Exits with 1 if a store fails."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from asgiref.sync import SyncToAsync
 from django.conf import settings
 from django.contrib.auth.models import Permission, User
 from django.core.management import call_command
@@ -58,6 +59,8 @@ def db(database: None) -> Iterator[None]:
     """A database without anybody's rows; what a test commits is gone after it."""
     yield
     query_log.flush()  # what is written late would be left for the next test
+    # sync_to_async keeps a thread of its own, whose connection another test may have terminated.
+    SyncToAsync.single_thread_executor.submit(connections.close_all).result()
     owner = connections["owner"]
     with owner.cursor() as cursor:
         cursor.execute("SET lock_timeout = '10s'")  # a transaction left open fails, not hangs

@@ -114,7 +114,7 @@ def _storage() -> str:
 def _worker() -> str:
     age = heartbeat.youngest_age()
     if age is None:
-        return "no sign of life yet"
+        return "no worker has reported yet"
     return "ok" if age < WORKER_SILENT_AFTER else f"silent for {age:.0f} s"
 
 

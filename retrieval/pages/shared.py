@@ -89,4 +89,4 @@ def _answered(request: HttpRequest, key: str) -> HttpResponseBase:
 def _not_opened(error: NotOpened) -> ApiError:
     if error.status == GONE:
         return ApiError("link_expired", "This link no longer works.", http_status=error.status)
-    return ApiError("not_found", "There is nothing here.", http_status=error.status)
+    return ApiError("not_found", "This link leads nowhere.", http_status=error.status)

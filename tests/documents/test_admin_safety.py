@@ -338,7 +338,7 @@ def test_the_first_page_shows_the_queue_and_the_workers(
     boss: Client, api: Api, work: Callable[[], int]
 ):
     page = boss.get("/admin/")
-    assert "no sign of life yet" in page.text
+    assert "No worker has reported yet" in page.text
     assert page.context["work"].are_silent
     api.upload(("a.md", "# A\n\nText."), ("blank.md", " \n "))
     heartbeat.beat(heartbeat.group())

@@ -199,7 +199,7 @@ def test_staff_without_permission_for_documents_see_the_list_of_pages(db: None):
 def test_an_empty_installation_says_what_to_do(db: None, boss: Client):
     shown = boss.get("/admin/")
     assert "There is no namespace yet" in shown.text
-    assert "No question was asked" in shown.text
+    assert "No questions were asked" in shown.text
 
 
 def test_a_chart_scales_and_breaks_its_lines_where_nothing_was_asked():

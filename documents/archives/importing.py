@@ -270,7 +270,7 @@ def _renumber_turns(place: ImportPlace) -> None:
 
 
 def _turn_id(turn: Turn, place: ImportPlace) -> uuid.UUID:
-    said = NewTurn(
+    submitted = NewTurn(
         session=turn.conversation.session,
         role=turn.role,
         content=turn.content,
@@ -278,7 +278,7 @@ def _turn_id(turn: Turn, place: ImportPlace) -> uuid.UUID:
         speaker=turn.speaker,
         id=turn.external_id,
     )
-    return turn_id(place.namespace_id, said, turn.at.astimezone(UTC))
+    return turn_id(place.namespace_id, submitted, turn.at.astimezone(UTC))
 
 
 def _queue_unfinished(namespace_id: uuid.UUID) -> int:

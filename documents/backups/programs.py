@@ -86,7 +86,7 @@ def _programs(folder: Path) -> Programs | None:
     if not all(os.access(folder / name, os.X_OK) for name in NAMES):
         return None
     try:
-        said = subprocess.run(  # noqa: S603
+        output = subprocess.run(  # noqa: S603
             [folder / "pg_dump", "--version"],
             capture_output=True,
             text=True,
@@ -95,5 +95,5 @@ def _programs(folder: Path) -> Programs | None:
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    version = _VERSION.search(said)
+    version = _VERSION.search(output)
     return Programs(folder, int(version[1])) if version else None

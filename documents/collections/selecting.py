@@ -8,7 +8,7 @@ def usable_collections(wanted: str) -> str:
         WHERE (name = ANY ({wanted}::text[]) OR id::text = ANY ({wanted}::text[]))
           AND (expires_after_days IS NULL
                OR last_active_at + make_interval(days => expires_after_days) > now())
-    """  # noqa: S608  (nobody's words but ours)
+    """  # noqa: S608  (constants only)
 
 
 def members_of(wanted: str) -> str:
@@ -16,4 +16,4 @@ def members_of(wanted: str) -> str:
     return f"""
         SELECT DISTINCT document_id FROM documents_collectiondocument
         WHERE collection_id = ANY (ARRAY({usable_collections(wanted)}))
-    """  # noqa: S608  (nobody's words but ours)
+    """  # noqa: S608  (constants only)

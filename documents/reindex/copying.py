@@ -33,7 +33,7 @@ _CHUNKS = f"""
     INSERT INTO documents_chunk (id, profile_id, {COPIED})
     SELECT fresh.new, %(profile)s, {COPIED} FROM documents_chunk chunk
     JOIN unnest(%(old)s::uuid[], %(new)s::uuid[]) fresh (old, new) ON fresh.old = chunk.id
-"""  # noqa: S608  (nobody's words but ours)
+"""  # noqa: S608  (constants only)
 _WORDS = """
     INSERT INTO documents_chunkterms
         (chunk_id, namespace_id, profile_id, document_id, kind, place, words_hash, search_vector,

@@ -80,7 +80,7 @@ def _search(context: ToolContext, arguments: Arguments) -> Result:
     remarks = {"notes": found.diagnostics.notes, "fallbacks": found.diagnostics.fallbacks}
     return {
         "results": [_result(context, hit) for hit in found.hits],
-        **{name: said for name, said in remarks.items() if said},
+        **{name: remark for name, remark in remarks.items() if remark},
     }
 
 

@@ -8,6 +8,7 @@ import ctypes
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -54,6 +55,11 @@ def _own_mounts() -> None:
         libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None)
 
 
+def _end_cleanly() -> None:
+    """Let SIGTERM end the runner as an exception, so that it takes its services along."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Try faults on the running service.")
     parser.add_argument("--only", nargs="*", default=[], help="Their codes, e.g. F1 F4.")
@@ -86,6 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             say(f"{one.code:<6} {one.title}")
         return 0
     _own_mounts()
+    _end_cleanly()
     folder = Path(tempfile.mkdtemp(prefix="rf-"))
     folder.chmod(0o711)  # the database's user must be able to enter
     done: dict[str, Outcome] = {}

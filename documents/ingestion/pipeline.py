@@ -32,7 +32,7 @@ from documents.profiles import chunking_overrides, profiles
 from ragsite.database.tenancy import namespace
 from ragsite.platform import metrics
 from ragsite.platform.logs import request_id
-from ragsite.platform.spans import Span, span
+from ragsite.platform.spans import Span, span, times_of
 
 from . import terms
 from .embedding import embed
@@ -123,7 +123,7 @@ def _described(job: IngestJob) -> dict[str, Any]:
 
 
 def _measured(passages: int, lease: Lease, trace: Span) -> None:
-    trace.set(chunks=passages, **{f"{stage}_ms": ms for stage, ms in lease.times_ms.items()})
+    trace.set(chunks=passages, **times_of(lease.times_ms))
     metrics.INGESTED_FILES.labels("ready").inc()
     metrics.INGESTED_CHUNKS.inc(passages)
     for stage, ms in lease.times_ms.items():

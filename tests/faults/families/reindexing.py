@@ -103,9 +103,7 @@ def under_load(theatre: Theatre, outcome: Outcome) -> None:
         outcome.figures["p95 ms before/during"] = f"{p95(before):.0f}/{p95(meanwhile):.0f}"
         after = _found(tenant)
         outcome.figures["golden questions found before/after"] = f"{golden}/{after}"
-        outcome.require(
-            after >= 0.9 * golden, f"{after} questions find it, before {golden}"
-        )
+        outcome.require(after >= 0.9 * golden, f"{after} questions find it, before {golden}")
         asker.report(outcome)
         tenant.wait()
         until(lambda: _is_complete(stage, tenant), seconds=120, every=1)  # noqa: B023

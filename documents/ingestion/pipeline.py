@@ -98,17 +98,20 @@ def ingest(claim: Claim, prepared: Prepared | None = None) -> None:
             logger.info("ingest.stopped", extra=log_fields)
         except TimeoutException:
             late = TookTooLong("Indexing took longer than JOB_TIMEOUT allows.")
-            queue.fail(claim, late, at=lease.unwritten)
+            _failed(claim, lease, late, log_fields)
         except Exception as error:
-            code = error.code if isinstance(error, IngestError) else "internal_error"
-            metrics.INGEST_FAILURES.labels(code).inc()
-            if queue.fail(claim, error, at=lease.unwritten):
-                is_unexpected = not (isinstance(error, IngestError) and error.is_final)
-                logger.warning(
-                    "ingest.failed", extra={**log_fields, "code": code}, exc_info=is_unexpected
-                )
-            else:
-                logger.info("ingest.stopped", extra=log_fields)
+            _failed(claim, lease, error, log_fields)
+
+
+def _failed(claim: Claim, lease: Lease, error: Exception, log_fields: Mapping[str, Any]) -> None:
+    code = error.code if isinstance(error, IngestError) else "internal_error"
+    metrics.INGEST_FAILURES.labels(code).inc()
+    if not queue.fail(claim, error, at=lease.unwritten):
+        logger.info("ingest.stopped", extra=log_fields)
+        return
+    is_unexpected = not (isinstance(error, IngestError) and error.is_final)
+    exc_info = error if is_unexpected else None
+    logger.warning("ingest.failed", extra={**log_fields, "code": code}, exc_info=exc_info)
 
 
 def _described(job: IngestJob) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from django.db import OperationalError, connections
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 from ragsite.database import roles
+from ragsite.database.buffered_schema import BufferedSchemaEditor, postpone_code
 from ragsite.production_checks import require_fit_for_production
 
 # While a migration waits for a table, everybody else waits behind it.
@@ -27,6 +28,7 @@ class Command(migrate.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.connection = connections[options["database"]]
+        self.connection.SchemaEditorClass = BufferedSchemaEditor
         try:
             require_fit_for_production()
             roles.require_supported(self.connection)
@@ -63,6 +65,7 @@ class Command(migrate.Command):
         if action in ("apply_start", "unapply_start"):
             # CREATE INDEX CONCURRENTLY, which is not atomic, waits long and blocks nobody.
             self._wait_for_locks(LOCK_SECONDS if migration.atomic else 0)
+            postpone_code(migration)
         super().migration_progress_callback(action, migration, fake)
 
     def _wait_for_locks(self, seconds: int) -> None:

@@ -18,6 +18,8 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
+import psutil
+
 from . import outcomes
 from .ledger import Ledger
 from .outcomes import FAULTS, Fault, NotPossibleHere, Outcome
@@ -55,9 +57,19 @@ def _own_mounts() -> None:
         libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None)
 
 
-def _end_cleanly() -> None:
-    """Let SIGTERM end the runner as an exception, so that it takes its services along."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+def _end_at_once(folder: Path) -> None:
+    """At SIGTERM take along what was started, without waiting for clients that wait for it."""
+
+    def end(*_: object) -> None:
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                home = process.environ().get("RAGSITE_HOME", "")
+                if any(str(folder) in part for part in (home, *process.cmdline())):
+                    process.kill()
+        _remove(folder)
+        os._exit(143)
+
+    signal.signal(signal.SIGTERM, end)
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -92,8 +104,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             say(f"{one.code:<6} {one.title}")
         return 0
     _own_mounts()
-    _end_cleanly()
     folder = Path(tempfile.mkdtemp(prefix="rf-"))
+    _end_at_once(folder)
     folder.chmod(0o711)  # the database's user must be able to enter
     done: dict[str, Outcome] = {}
     started = time.monotonic()

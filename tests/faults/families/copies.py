@@ -32,8 +32,10 @@ FENCES = {
         WHERE table_schema = 'public' ORDER BY 1, 2, 3
     """,
     "functions": """
-        SELECT oid::regprocedure::text, proowner::regrole::text, prosecdef, proacl::text
-        FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1
+        SELECT oid::regprocedure::text, proowner::regrole::text, prosecdef,
+               (SELECT array_agg(item::text ORDER BY item::text) FROM unnest(proacl) AS item)
+        FROM pg_proc
+        WHERE pronamespace IN ('public'::regnamespace, 'ragsite'::regnamespace) ORDER BY 1
     """,
     "roles": """
         SELECT rolname, rolsuper, rolbypassrls, rolcanlogin FROM pg_roles

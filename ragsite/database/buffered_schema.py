@@ -95,8 +95,9 @@ def postpone_code(migration: Migration) -> None:
     for operation in migration.operations:
         if isinstance(operation, RunPython):
             operation.code = _postponed(operation.code)
-            operation.reverse_code = _postponed(operation.reverse_code)
+            if operation.reverse_code is not None:  # otherwise it cannot be undone
+                operation.reverse_code = _postponed(operation.reverse_code)
 
 
-def _postponed(code: Callable[..., Any] | None) -> Callable[..., Any] | None:
-    return code if code is None or isinstance(code, _Postponed) else _Postponed(code)
+def _postponed(code: Callable[..., Any]) -> "_Postponed":
+    return code if isinstance(code, _Postponed) else _Postponed(code)

@@ -87,7 +87,7 @@ class _Postponed:
     def __init__(self, code: Callable[..., Any]) -> None:
         self.code = code
 
-    def __call__(self, apps: Any, editor: BufferedSchemaEditor) -> None:
+    def __call__(self, apps: Any, editor: Any) -> None:
         editor.do_later(lambda: self.code(apps, editor))
 
 

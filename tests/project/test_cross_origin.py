@@ -89,9 +89,11 @@ def test_all_pages_or_none(settings: Any, api: Api, origins: list[str], shown: s
         assert (asked.status_code, opened(asked)) == (200 if shown else 401, shown)
 
 
-@pytest.mark.parametrize("wrong", ["app.example.com", f"{PAGE}/", f"{PAGE}/app", "null", "ftp://a"])
+@pytest.mark.parametrize(
+    "wrong", ["app.example.com", f"{PAGE}/", f"{PAGE}/app", "null", "https://*"]
+)
 def test_what_is_not_an_origin_is_reported(settings: Any, wrong: str):
-    settings.CORS_ORIGINS = [PAGE, "http://localhost:3000", "*"]
+    settings.CORS_ORIGINS = [PAGE, "http://localhost:3000", "app://obsidian.md", "*"]
     assert pages_are_origins(None) == []
     settings.CORS_ORIGINS = [PAGE, wrong]
     assert [one.id for one in pages_are_origins(None)] == ["ragsite.E015"]

@@ -21,7 +21,7 @@ EXPOSED = (
     *("openai-poll-after-ms", "x-should-retry"),
 )
 REMEMBERED_SECONDS = 600  # how long a browser keeps the permission
-_ORIGIN = re.compile(r"https?://[^/\s*@]+")
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s*@]+")  # app://obsidian.md is one, too
 
 
 class CrossOrigin:

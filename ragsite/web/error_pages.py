@@ -36,7 +36,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _instead(path: str) -> str:
-    """Return what clients of OpenAI's API that have gone astray should ask for."""
+    """Return what clients of OpenAI's API can call instead."""
     if path == "/v1/completions":
         return "Models answer at /v1/chat/completions only."
     if f"{path}/".startswith(OPENAI_PREFIX):

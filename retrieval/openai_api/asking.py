@@ -37,8 +37,8 @@ NO_TOOLS = (
     "MCP, at /mcp."
 )
 REASONS = dict.fromkeys(("tools", "functions", "tool_calls"), NO_TOOLS)
-# Of a part of a message. What an earlier answer had is sent back unchanged; hints for caches
-# request nothing.
+# Of a part of a message. Clients send the fields of earlier answers back; hints for caches do not
+# change an answer.
 PART_FIELDS = frozenset({"type", "text"})
 IGNORED_PART_FIELDS = frozenset(
     {"annotations", "logprobs", "cache_control", "prompt_cache_breakpoint"}
@@ -54,7 +54,7 @@ class InputTurn:
 
 
 def without_effect() -> serializers.CharField:
-    """A field for OpenAI's names of a user or a cache: they request nothing of the answer."""
+    """Return a field for an option that does not change an answer, such as a user's id."""
     return serializers.CharField(
         required=False, allow_blank=True, max_length=512, help_text="Accepted, and not kept."
     )

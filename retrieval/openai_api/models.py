@@ -57,8 +57,8 @@ def answer_model(model: str) -> str | None:
 
 
 def no_such_model(*names: str) -> ApiError:
-    """`names`: what can be named instead."""
-    message = f"There is no such model for this here. Name one of: {', '.join(names)}."
+    """`names`: the models that can be used instead."""
+    message = f"There is no such model here. Use one of: {', '.join(names)}."
     return ApiError("not_found", message, http_status=404, details={"param": "model"})
 
 

@@ -18,22 +18,21 @@ if TYPE_CHECKING:
 
 __all__ = ["coefficients_of", "draw", "write"]
 
-VECTORS = "means of the bundled model's word vectors, 384 dimensions, of synthetic texts"
+VECTORS = "means of the bundled model's word vectors, 384 dimensions"
+BITS = "bit × 8"  # the index by bits, as a profile has it by default
 ONE_SIZE = "one size was measured: how a question's cost grows is not known"
 EMBEDDED = 64  # texts to measure embedding on
 
 
-def coefficients_of(sizes: Sequence["Size"], machine: str, *, vectors: Path | None) -> Coefficients:
+def coefficients_of(sizes: Sequence["Size"], machine: str, *, data: Path | None) -> Coefficients:
     """Bytes and rates are those of the largest size; CPU is fitted through all."""
     last, cores = sizes[-1], len(os.sched_getaffinity(0))
-    indexes = {name: each for name, each in last.indexes.items() if name in ("hnsw", "bit")}
+    indexes = {"hnsw": last.indexes["hnsw"], "bit": last.indexes[BITS]}
     embed_rate, question_ms = _embedding()
     return Coefficients(
         machine=machine,
         measured_chunks=[size.chunks for size in sizes],
-        vectors=f"a model's own vectors, repeated with noise ({vectors.name})"
-        if vectors
-        else VECTORS,
+        vectors=f"{VECTORS}, of {'passages of a file' if data else 'synthetic passages'}",
         table_bytes=round(last.table_bytes),
         words_index_bytes=round(last.words_index_bytes),
         vector_index_bytes={n: round(each.bytes_per_vector) for n, each in indexes.items()},
@@ -83,7 +82,7 @@ def draw(sizes: Sequence["Size"], path: Path) -> None:
         left.loglog(chunks, [middle(s.seconds[name]) for s in sizes], "o-", label=name)
     left.set(xlabel="chunks", ylabel="ms", title="A search, p50")
     left.legend()
-    for name in ("hnsw", "bit"):
+    for name in ("hnsw", BITS):
         right.loglog(chunks, [s.indexes[name].bytes_per_vector for s in sizes], "o-", label=name)
     right.loglog(chunks, [s.words_index_bytes for s in sizes], "o-", label="index of words")
     right.loglog(chunks, [s.table_bytes for s in sizes], "o-", label="table")

@@ -2,7 +2,7 @@
 
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -143,23 +143,29 @@ def usual_length(profile: IndexProfile) -> float:
 
 
 def record_growth(
-    namespace_id: uuid.UUID, profile: IndexProfile, *, chunks: int, language: str
+    namespace_id: uuid.UUID,
+    profile: IndexProfile,
+    *,
+    chunks: int,
+    languages: Collection[str],
+    stale_share: float = STALE_SHARE,
 ) -> bool:
     """Add to the namespace's chunk count under the active profile. Inside namespace().
 
     Returns whether to recount the words: much has changed, or a language is new.
     """
+    configurations = sorted({configuration(language) for language in languages})
     with connection.cursor() as cursor:
         cursor.execute(
             "WITH tenant AS (UPDATE documents_namespace SET revision = revision + 1, "
             "                chunk_count = chunk_count + %s WHERE id = %s RETURNING chunk_count) "
-            "SELECT tenant.chunk_count, known.chunks, known.configurations ? %s FROM tenant "
+            "SELECT tenant.chunk_count, known.chunks, known.configurations ?& %s FROM tenant "
             "LEFT JOIN documents_termstatistics known "
             "ON known.namespace_id = %s AND known.profile_id = %s",
-            [chunks, namespace_id, configuration(language), namespace_id, profile.pk],
+            [chunks, namespace_id, configurations, namespace_id, profile.pk],
         )
-        total, counted, is_known_language = cursor.fetchone()
-    return counted is None or not is_known_language or abs(total - counted) > STALE_SHARE * counted
+        total, counted, are_known = cursor.fetchone()
+    return counted is None or not are_known or abs(total - counted) > stale_share * counted
 
 
 def count_if_stale(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:

@@ -278,15 +278,14 @@ def test_a_namespace_cannot_copy_into_another(tenant: Namespace, other_tenant: N
     row = IndexedDocument(document, version, Extracted("a"), [passage], ["[" + "0.1," * 255 + "1]"])
     with pytest.raises(IntegrityError), namespace(other_tenant.pk):
         copying.insert_chunks(tenant.active_profile, [row])
-    with pytest.raises(
-        FeatureNotSupported, match="row-level security"
-    ):  # why there is a second table
-        with (
-            namespace(tenant.pk),
-            connection.cursor() as cursor,
-            cursor.copy("COPY documents_chunk FROM STDIN"),
-        ):
-            pass
+    # Why there is a second table.
+    with (
+        pytest.raises(FeatureNotSupported, match="row-level security"),
+        namespace(tenant.pk),
+        connection.cursor() as cursor,
+        cursor.copy("COPY documents_chunk FROM STDIN"),
+    ):
+        pass
     with namespace(tenant.pk):
         assert not Chunk.objects.exists()
 

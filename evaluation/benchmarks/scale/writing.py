@@ -11,7 +11,7 @@ import numpy as np
 from documents.embedders.sentence_transformers import SentenceTransformersEmbedder
 from evaluation.benchmarks.service import asking
 from evaluation.benchmarks.service.asking import middle
-from evaluation.capacity.coefficients import Coefficients, fitted, write
+from evaluation.capacity.coefficients import Coefficients, Point, fitted, write
 
 if TYPE_CHECKING:
     from evaluation.benchmarks.scale.growth import Size
@@ -45,7 +45,20 @@ def coefficients_of(sizes: Sequence["Size"], machine: str, *, data: Path | None)
         embed_rate=round(embed_rate, 1),
         web_ms=round(last.web_ms + question_ms, 1),
         notes=[ONE_SIZE] if len(sizes) == 1 else [],
+        points=[_point(size) for size in sizes],
         postgres_ms=fitted([s.chunks for s in sizes], [s.postgres_ms for s in sizes]),
+    )
+
+
+def _point(size: "Size") -> Point:
+    """With the index that a plan would choose first."""
+    vectors = size.indexes["hnsw"].bytes_per_vector
+    return Point(
+        size.chunks,
+        round(size.postgres_ms, 1),
+        round(size.table_bytes + size.words_index_bytes + vectors),
+        round(middle(size.seconds["no filter"], 95), 1),
+        round(middle(size.seconds["floor"], 95), 1),
     )
 
 

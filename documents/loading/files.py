@@ -10,7 +10,7 @@ from documents.intake.folder_sync import submission_of
 from documents.intake.folders import FoundFile
 from documents.intake.submissions import OnDuplicate, Submission
 
-WINDOW_FILES = 200
+WINDOW_FILES = 100
 WINDOW_BYTES = 4_000_000  # of the files of a window, which are held in memory
 
 

@@ -35,7 +35,6 @@ class IndexFigures:
 
 class Engine(ABC):
     name: str
-    limit = 10**9  # vectors; with more it takes too long
 
     @abstractmethod
     def build(self, matrix: np.ndarray) -> None: ...
@@ -134,7 +133,6 @@ class ChromaIndex(Engine):
     """In this process, in memory."""
 
     name = "chroma"
-    limit = 100_000
 
     def build(self, matrix: np.ndarray) -> None:
         import chromadb
@@ -164,15 +162,21 @@ def installed(bench: LegBench) -> Iterator[Engine]:
 
 
 def compare(
-    bench: LegBench, questions: np.ndarray, built: Mapping[str, float], *, title: str
+    bench: LegBench,
+    questions: np.ndarray,
+    built: Mapping[str, float],
+    *,
+    title: str,
+    others_up_to: int,
 ) -> dict[str, IndexFigures]:
-    """Measure every engine that is there with this corpus. `built` are the seconds in which the
-    service's own indexes were built, by method."""
+    """Measure every engine that is there with this corpus, others than PostgreSQL with so many
+    vectors at most. `built` are the seconds in which the service's own indexes were built, by
+    method."""
     matrix = bench.corpus.matrix
     exact = [set(np.argpartition(-(matrix @ v), TOP)[:TOP].tolist()) for v in questions]
     found = {}
     for engine in installed(bench):
-        if len(matrix) > engine.limit:
+        if len(matrix) > others_up_to and not isinstance(engine, Pgvector):
             continue
         started = time.perf_counter()
         engine.build(matrix)

@@ -161,7 +161,7 @@ def _recall(bench: LegBench) -> float:
     return float(np.mean(shares))
 
 
-def measured_size(growing: Growing, chunks: int, *, questions: int) -> Size:
+def measured_size(growing: Growing, chunks: int, *, questions: int, others_up_to: int) -> Size:
     from evaluation.benchmarks.data.corpus import owner_rows
 
     bench, building = growing.grow(chunks)
@@ -173,7 +173,8 @@ def measured_size(growing: Growing, chunks: int, *, questions: int) -> Size:
     asked = np.stack(
         [np.asarray(bench.vector_of(q)) for q in asking.natural_questions(bench.corpus.texts, 50)]
     )
-    indexes = engines.compare(bench, asked, building, title=f"{rows:,} chunks")
+    title = f"{rows:,} chunks"
+    indexes = engines.compare(bench, asked, building, title=title, others_up_to=others_up_to)
     return Size(
         rows,
         growing.load_rate,
@@ -228,7 +229,8 @@ def models_own(tenant: Any, vectors: Sequence[Path]) -> None:
         corpus.insert(own)
     corpus.vacuum()
     title = f"{len(matrix):,} vectors of a model's own ({', '.join(p.stem for p in vectors)})"
-    engines.compare(LegBench(own, None, None), questions, building, title=title)
+    bench = LegBench(own, None, None)
+    engines.compare(bench, questions, building, title=title, others_up_to=len(matrix))
 
 
 def with_index(profile: Any) -> None:
@@ -263,6 +265,12 @@ def main() -> None:
         help="Files (.npz) with a model's own vectors of passages (D) and questions (Q), on which "
         "the indexes are compared, too.",
     )
+    parser.add_argument(
+        "--others-up-to",
+        type=int,
+        default=100_000,
+        help="Vectors with which Qdrant (QDRANT_URL) and Chroma, where installed, take part.",
+    )
     parser.add_argument("--write", action="store_true", help="Write the coefficients.")
     parser.add_argument("--note", default="", help="Written with the coefficients.")
     parser.add_argument("--picture", type=Path, help="Draw it; needs requirements/bench.txt.")
@@ -290,7 +298,10 @@ def main() -> None:
     empty = owner_rows(_BYTES)[0]
     growing, sizes = Growing(tenant, embedder, options.data, empty_bytes=empty), []
     for chunks in sorted(options.sizes):
-        sizes.append(measured_size(growing, chunks, questions=options.questions))
+        size = measured_size(
+            growing, chunks, questions=options.questions, others_up_to=options.others_up_to
+        )
+        sizes.append(size)
         report(sizes)
         found = writing.coefficients_of(
             sizes, f"{machine}, {platform.machine()}", data=options.data

@@ -243,7 +243,7 @@ def test_listed_documents_are_looked_for_where_words_are_found(library: Namespac
     assert words[:10] == all_words[:10]
     plan = explain.explain_candidates(
         question(),
-        candidates_query(question().terms, share=0),
+        candidates_query(question().terms, share=0.5),
         namespace_id=library.pk,
         profile_id=profile.pk,
         scope=listed,

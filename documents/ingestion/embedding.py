@@ -33,10 +33,8 @@ _STORE = """
 def embed(
     version: DocumentVersion, texts: Sequence[str], embedder: MeteredEmbedder, lease: Lease
 ) -> list[str]:
-    """Return one vector per text, in order, as text that PostgreSQL reads.
-
-    Each batch is cached as soon as it is there, so a retry resumes.
-    """
+    """Return one vector per text, in order, in PostgreSQL's text format. Each batch is cached as
+    soon as it is computed, so a retry resumes."""
     hashes = [hashlib.sha256(text.encode()).digest() for text in texts]
     known = cached(version.namespace_id, embedder, hashes)
     missing = {

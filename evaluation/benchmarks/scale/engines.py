@@ -1,4 +1,4 @@
-"""The same vectors in several indexes: built, weighed, asked, and compared with an exact search.
+"""The same vectors in several indexes: build time, size, speed, and recall against an exact search.
 
 PostgreSQL's indexes are the service's own, on its table of chunks and asked by its own statement:
 100 candidates, of which the first ten count.
@@ -28,7 +28,7 @@ RESCORES = (2, 4, 8)  # how many times more candidates are taken by their bits
 @dataclass(frozen=True, slots=True)
 class IndexFigures:
     build_seconds: float
-    bytes_per_vector: float  # of the index; 0 where the engine does not say
+    bytes_per_vector: float  # bytes of the index; 0 if the engine does not report it
     times: Sequence[float]
     recall: float
 

@@ -1,4 +1,4 @@
-"""From what was measured to coefficients, and to a picture."""
+"""Convert measurements to coefficients, and to a picture."""
 
 import os
 import time
@@ -25,7 +25,7 @@ EMBEDDED = 64  # texts to measure embedding on
 
 
 def coefficients_of(sizes: Sequence["Size"], machine: str, *, data: Path | None) -> Coefficients:
-    """Bytes and rates are those of the largest size; CPU is fitted through all."""
+    """Bytes and rates are those of the largest size; CPU is fitted to all sizes."""
     last, cores = sizes[-1], len(os.sched_getaffinity(0))
     indexes = {"hnsw": last.indexes["hnsw"], "bit": last.indexes[BITS]}
     embed_rate, question_ms = _embedding()
@@ -63,7 +63,7 @@ def _point(size: "Size") -> Point:
 
 
 def _embedding() -> tuple[float, float]:
-    """Return passages of 220 tokens a second of CPU, and CPU milliseconds of a question, by the
+    """Return passages of 220 tokens per second of CPU, and CPU milliseconds of a question, by the
     bundled model."""
     from evaluation.benchmarks.data import synthetic
 
@@ -83,7 +83,7 @@ def _embedding() -> tuple[float, float]:
 
 
 def draw(sizes: Sequence["Size"], path: Path) -> None:
-    """Both axes are logarithmic: a straight line is a power of the size."""
+    """Both axes are logarithmic, so a straight line is a power of the size."""
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -31,7 +31,7 @@ from evaluation.benchmarks.service import asking, stage
 from evaluation.benchmarks.service.asking import both, middle
 from evaluation.benchmarks.service.client import say
 
-BASE = 100_000  # chunks that are loaded; there is more by copies of them
+BASE = 100_000  # chunks that are loaded; larger sizes are made of copies of them
 FILTERS: dict[str, tuple[str, ...]] = {
     "no filter": (),
     "50 %": ("half",),
@@ -74,6 +74,7 @@ class Growing:
     tenant: Any
     embedder: Any
     data: Path | None
+    base_chunks: int
     base: Any = None  # what was loaded in the service's own way
     load_rate: float = 0.0  # of it: chunks a second and core
     empty_bytes: tuple[float, ...] = (0.0, 0.0, 0.0)  # what is in the tables beside it
@@ -86,7 +87,7 @@ class Growing:
         from evaluation.benchmarks.data.multiplying import multiplied
 
         there = len(self.bench.corpus.ids) if self.bench else 0
-        loaded = min(chunks, BASE)
+        loaded = min(chunks, self.base_chunks)
         with corpus.without_indexes(rows=chunks) as building:
             if there < loaded:
                 self._load(loaded)
@@ -253,6 +254,12 @@ def with_index(profile: Any) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument(
+        "--base",
+        type=int,
+        default=BASE,
+        help="Chunks that are loaded; larger sizes are made of copies of them.",
+    )
     parser.add_argument("--questions", type=int, default=60)
     parser.add_argument(
         "--data", type=Path, help="Passages, one JSON on a line; synthetic ones without it."
@@ -276,8 +283,8 @@ def main() -> None:
     parser.add_argument("--picture", type=Path, help="Draw it; needs requirements/bench.txt.")
     parser.add_argument("--home", type=Path, help="Keep the database here.")
     options = parser.parse_args()
-    if wrong := [n for n in options.sizes if n > BASE and n % BASE]:
-        parser.error(f"{wrong[0]:,}: sizes beyond {BASE:,} are multiples of it.")
+    if wrong := [n for n in options.sizes if n > options.base and n % options.base]:
+        parser.error(f"{wrong[0]:,}: sizes beyond {options.base:,} must be multiples of it.")
     os.environ |= {"RAGSITE_PG_FSYNC": "off", "EMBEDDING_THREADS": "1"}
     stage.set_up(options.home, settings="evaluation.benchmarks.service.word_vectors")
     from documents.accounts import keys
@@ -296,7 +303,7 @@ def main() -> None:
         models_own(other, options.vectors)
     with_index(tenant.active_profile)
     empty = owner_rows(_BYTES)[0]
-    growing, sizes = Growing(tenant, embedder, options.data, empty_bytes=empty), []
+    growing, sizes = Growing(tenant, embedder, options.data, options.base, empty_bytes=empty), []
     for chunks in sorted(options.sizes):
         size = measured_size(
             growing, chunks, questions=options.questions, others_up_to=options.others_up_to

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from documents.jobs.claims import Claim
 from documents.models import IngestJob
 
-from .taking import Taken
+from .taking import TakenDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class WindowClaim(Claim):
     open_states = (IngestJob.State.RUNNING,)
 
     @classmethod
-    def of(cls, taken: Sequence[Taken]) -> Self:
+    def of(cls, taken: Sequence[TakenDocument]) -> Self:
         first = taken[0].claim
         job_ids = tuple(each.job.pk for each in taken)
         return cls(first.job_id, first.namespace_id, first.token, job_ids)

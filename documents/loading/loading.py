@@ -31,7 +31,7 @@ CHARACTERS_PER_TOKEN = 4
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
-Progress = Callable[[int, int], None]  # files done, and chunks
+ShowProgress = Callable[[int, int], None]  # files done, and chunks
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ def load(
     *,
     processes: int = 0,
     keep_index: bool = False,
-    progress: Progress = lambda files, chunks: None,
+    progress: ShowProgress = lambda files, chunks: None,
 ) -> Loaded:
     """Load what is new among these files. What is left is for intake.accept.
 

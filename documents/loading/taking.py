@@ -48,7 +48,7 @@ class NewFile:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Taken:
+class TakenDocument:
     """The rows of a document that this process is going to index."""
 
     document: Document
@@ -57,7 +57,9 @@ class Taken:
     claim: JobClaim
 
 
-def take(namespace_id: uuid.UUID, files: Sequence[NewFile], *, collection: str) -> list[Taken]:
+def take(
+    namespace_id: uuid.UUID, files: Sequence[NewFile], *, collection: str
+) -> list[TakenDocument]:
     """Store what is new and record it; the rest, which has to be compared with what is there, is
     left to intake.accept. When this returns, a crash cannot lose a document."""
     with namespace(namespace_id):
@@ -94,7 +96,7 @@ def _new(files: Sequence[NewFile]) -> list[NewFile]:
 
 def _record(
     namespace_id: uuid.UUID, files: Sequence[NewFile], keys: Sequence[str], collection: str
-) -> list[Taken]:
+) -> list[TakenDocument]:
     """Inside namespace()."""
     lock_contents_and_sources(namespace_id, [file.checked for file in files])
     still_new = {id(file) for file in _new(files)}
@@ -119,7 +121,7 @@ def _record(
         )
         job.lease_until, job.started_at = JobClaim.lease_end(), Now()
         claim = JobClaim(job.pk, namespace_id, token)
-        taken.append(Taken(document, version, job, claim))
+        taken.append(TakenDocument(document, version, job, claim))
     Document.objects.bulk_create(each.document for each in taken)
     DocumentVersion.objects.bulk_create(each.version for each in taken)
     IngestJob.objects.bulk_create(each.job for each in taken)

@@ -30,7 +30,7 @@ from .copying import IndexedDocument
 from .embedding import embed_together
 from .files import WINDOW_BYTES, FileOptions, opened
 from .publishing import NotPublished, publish
-from .taking import NewFile, Taken, take
+from .taking import NewFile, TakenDocument, take
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ def _new_file(file: FoundFile, options: FileOptions) -> NewFile | None:
     return NewFile(checked, file.path.resolve().as_uri())
 
 
-def _result(file: FoundFile, taken: Taken, warnings: tuple[str, ...]) -> dict[str, Any]:
+def _result(file: FoundFile, taken: TakenDocument, warnings: tuple[str, ...]) -> dict[str, Any]:
     result = {
         "path": readable(file.path),
         "source_uri": file.source_uri,
@@ -108,7 +108,7 @@ def _result(file: FoundFile, taken: Taken, warnings: tuple[str, ...]) -> dict[st
     return result | ({"warnings": warnings} if warnings else {})
 
 
-def _index(namespace_id: uuid.UUID, taken: Sequence[Taken]) -> int:
+def _index(namespace_id: uuid.UUID, taken: Sequence[TakenDocument]) -> int:
     """Index what was taken; return the number of chunks."""
     claim = WindowClaim.of(taken)
     try:
@@ -150,7 +150,9 @@ def _index(namespace_id: uuid.UUID, taken: Sequence[Taken]) -> int:
     return chunks
 
 
-def _each(taken: Iterable[Taken], work: Callable[[Taken], T]) -> dict[Taken, T]:
+def _each(
+    taken: Iterable[TakenDocument], work: Callable[[TakenDocument], T]
+) -> dict[TakenDocument, T]:
     """Do this for every document. One that cannot be read fails by itself; its job says why."""
     done = {}
     for each in taken:
@@ -166,7 +168,7 @@ def _each(taken: Iterable[Taken], work: Callable[[Taken], T]) -> dict[Taken, T]:
 
 
 def _split(
-    taken: Taken, extracted: Extracted, profile: IndexProfile, embedder: MeteredEmbedder
+    taken: TakenDocument, extracted: Extracted, profile: IndexProfile, embedder: MeteredEmbedder
 ) -> _Split:
     requested = chunking_overrides.requested_by(taken.document)
     pieces = split(profile, requested, extracted, embedder, taken.document.namespace_id)

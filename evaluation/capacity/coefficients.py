@@ -23,7 +23,7 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class MeasuredPoint:
     """What was measured at one size, for checking what is computed from the coefficients."""
 
     chunks: int
@@ -48,7 +48,7 @@ class Coefficients:
     web_ms: float  # CPU time of a question in the web process, with its embedding
     postgres_ms: Growth  # CPU time of a question in PostgreSQL
     notes: Sequence[str] = field(default_factory=tuple)
-    points: Sequence[Point] = field(default_factory=tuple)  # one for each size
+    points: Sequence[MeasuredPoint] = field(default_factory=tuple)  # one for each size
 
     @property
     def largest(self) -> int:
@@ -65,7 +65,7 @@ def fitted(sizes: Sequence[float], costs: Sequence[float]) -> Growth:
 
 def read(path: Path = MEASURED) -> Coefficients:
     found: dict[str, Any] = json.loads(path.read_text())
-    points = [Point(**point) for point in found.get("points", ())]
+    points = [MeasuredPoint(**point) for point in found.get("points", ())]
     return Coefficients(
         **{**found, "postgres_ms": Growth(**found["postgres_ms"]), "points": points}
     )

@@ -11,7 +11,7 @@ import numpy as np
 from documents.embedders.sentence_transformers import SentenceTransformersEmbedder
 from evaluation.benchmarks.service import asking
 from evaluation.benchmarks.service.asking import middle
-from evaluation.capacity.coefficients import Coefficients, Point, fitted, write
+from evaluation.capacity.coefficients import Coefficients, MeasuredPoint, fitted, write
 
 if TYPE_CHECKING:
     from evaluation.benchmarks.scale.growth import Size
@@ -50,10 +50,10 @@ def coefficients_of(sizes: Sequence["Size"], machine: str, *, data: Path | None)
     )
 
 
-def _point(size: "Size") -> Point:
+def _point(size: "Size") -> MeasuredPoint:
     """With the index that a plan would choose first."""
     vectors = size.indexes["hnsw"].bytes_per_vector
-    return Point(
+    return MeasuredPoint(
         size.chunks,
         round(size.postgres_ms, 1),
         round(size.table_bytes + size.words_index_bytes + vectors),

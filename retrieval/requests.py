@@ -46,6 +46,7 @@ class SearchRequest:
     # Turns shown on each side of a passage of a conversation; None: as many as the budget holds.
     around: int | None = 0
     turn_conditions: TurnConditions | None = None  # what a passage of a conversation must hold
+    speakers: tuple[str, ...] = ()  # names in the query that are not embedded with it
     for_answer: bool = False  # used to write an answer: `auto` reranks if it can
     facts: FactScope | None = None  # which facts to put among the passages; None: none
     feedback_boost: bool = False  # feedback on similar questions moves passages

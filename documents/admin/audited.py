@@ -14,16 +14,23 @@ from .titles import Titled
 from .visible import LimitedToNamespaces
 
 LISTED_IDS = 100
+# Their rows are people's content. The audit log has their ids only.
+CONTENT = ("fact", "factalias", "feedback", "goldenquery")
+# What can be erased for good is not in the admin's own log either, which quotes rows.
+UNQUOTED = ("fact", "factalias")
 
 
 class Audited(LimitedToNamespaces, Titled, BoundedLists, RejectsInvalidFilters):
     """Mixed into a ModelAdmin. `audits_additions = False` where the pipeline records them."""
 
+    model: Any
     audits_additions = True
 
     def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> Any:
         if self.audits_additions:
             audit.record(_action(obj, "create"), namespace=_namespace(obj), target=_target(obj))
+        if obj._meta.model_name in UNQUOTED:
+            return None
         return super().log_addition(request, obj, message)  # type: ignore[misc]
 
     def log_change(self, request: HttpRequest, obj: Model, message: Any) -> Any:
@@ -49,6 +56,8 @@ class Audited(LimitedToNamespaces, Titled, BoundedLists, RejectsInvalidFilters):
                 target=_target(only) if len(rows) == 1 else None,
                 details={} if len(rows) == 1 else {"ids": ids},
             )
+        if self.model._meta.model_name in UNQUOTED:
+            return None
         return super().log_deletions(request, queryset)  # type: ignore[misc]
 
 
@@ -61,9 +70,7 @@ def _namespace(obj: Model) -> Any:
 
 
 def _target(obj: Model) -> audit.Target:
-    # Questions and comments are users' content: recorded by id only.
-    is_content = obj._meta.model_name in ("feedback", "goldenquery")
-    label = "" if is_content else str(obj)
+    label = "" if obj._meta.model_name in CONTENT else str(obj)
     return audit.Target(str(obj._meta.model_name), str(obj.pk), label)
 
 

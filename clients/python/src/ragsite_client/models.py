@@ -1,7 +1,7 @@
 """What the API answers. Fields that a newer server adds are kept."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 9f96eba5ff93c168.
+# Made by generate.py, not by hand. Schema 1e733a172e082733.
 
 from pydantic import BaseModel, ConfigDict
 from datetime import datetime
@@ -817,7 +817,7 @@ class Fact(BaseModel):
     retracted_at: datetime | None
     superseded_by: str | None
     """
-    Of a fact that merged into another or was corrected by it.
+    The fact that begins where this one was closed, that corrected it, or that it merged into.
     """
     last_verified_at: datetime
     confirmations: int
@@ -919,7 +919,7 @@ class FoundFact(BaseModel):
     retracted_at: datetime | None
     superseded_by: str | None
     """
-    Of a fact that merged into another or was corrected by it.
+    The fact that begins where this one was closed, that corrected it, or that it merged into.
     """
     last_verified_at: datetime
     confirmations: int

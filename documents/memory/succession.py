@@ -31,7 +31,8 @@ def successors_of(facts: Iterable[Fact]) -> dict[uuid.UUID, uuid.UUID]:
 
 def _ends(facts: Iterable[Fact]) -> dict[uuid.UUID, datetime | None]:
     """When each fact gave way: a closed one at its end, a corrected one where it would begin."""
-    ends, retracted = {}, {}
+    ends: dict[uuid.UUID, datetime | None] = {}
+    retracted: dict[uuid.UUID, datetime | None] = {}
     for fact in facts:
         if fact.retracted_at is not None:
             retracted[fact.pk] = fact.valid_from

@@ -156,10 +156,12 @@ class FactAdmin(ReadOnlyAdmin):
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         return self._is_open(request) and self.has_operate_permission(request)
 
-    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
         if obj is None:
             kwargs["form"], kwargs["fields"] = FactForm, FactForm.Meta.fields
-        return super().get_form(request, obj, **kwargs)
+        return super().get_form(request, obj, change=change, **kwargs)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is None:

@@ -11,6 +11,6 @@ class EvaluationConfig(AppConfig):
         from retrieval.learned import boosting
         from retrieval.memory import forgetting
 
-        # retrieval does not know this app
+        # because retrieval does not import this app
         boosting.use(FeedbackVotes())
         forgetting.also_in(words_in_feedback)

@@ -16,7 +16,7 @@ HIGHEST_GRADE = 10  # the admin offers 0 to 3; published collections have other 
 
 
 class GoldenSet(models.Model):
-    """Questions with known answers, by which a namespace is measured."""
+    """Questions with known answers, for measuring a namespace's searches."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     namespace = models.ForeignKey(
@@ -59,7 +59,7 @@ class GoldenQuery(models.Model):
     filters = models.JSONField(default=dict, blank=True, help_text="As in POST /query.")
     tags = ArrayField(models.TextField(), default=list, blank=True)
     notes = models.TextField(blank=True)
-    # Not the database's clock, which stands still during the transaction that imports a file.
+    # Not the database's clock, which returns the same time throughout an import's transaction.
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:

@@ -66,8 +66,8 @@ def finish_abstention(
     *,
     missing: str,
 ) -> AnswerResult:
-    """Return the result if result for too little information; `checker` has the text sent
-    instead."""
+    """Return the result for a question with too little information; `checker` has the text that
+    was sent instead of an answer."""
     was_asked = bool(progress.usage.prompt_tokens)
     result = replace(
         _base(call, findings, checker, progress),
@@ -78,7 +78,7 @@ def finish_abstention(
 
 
 def book_unfinished(call: Call, task: WritingTask, written: str, progress: AnswerProgress) -> None:
-    """An answer that broke off or was cancelled still has to be paid for."""
+    """Book the cost of an answer that broke off or was cancelled."""
     usage = progress.usage
     if written and isinstance(call.writer, ModelWriter):
         prompt = ChatRequest(call.writer.messages(task))

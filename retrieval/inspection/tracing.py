@@ -1,4 +1,4 @@
-"""Why a search found a chunk or did not: follow the chunk through every stage."""
+"""Trace a chunk through every stage, to explain why a search found it or not."""
 
 import uuid
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from retrieval.search_context import SearchContext, read_index
 from retrieval.timing import Clock
 
 COMPARED = 100_000  # chunks; in larger namespaces the rank among all chunks is not computed
-EPSILON = 1e-4  # scores are rounded on their way here
+EPSILON = 1e-4  # scores may be rounded
 
 Verdict = Literal["in", "out", "skipped"]
 
@@ -54,7 +54,7 @@ _WORDIER = """
 
 @dataclass(frozen=True, slots=True)
 class StageTrace:
-    """The verdict of one stage. `cut` is the score of the last candidate that it kept."""
+    """The result of one stage. `cut` is the score of the last candidate that it kept."""
 
     name: str
     verdict: Verdict
@@ -73,8 +73,8 @@ class ChunkTrace:
     sentence: str
     stages: tuple[StageTrace, ...]
     position: int | None  # among the passages shown; from 1
-    words: tuple[TermMatch, ...]  # of the question, that it has
-    missing: tuple[str, ...]  # of the question, that it lacks
+    words: tuple[TermMatch, ...]  # words of the question that it contains
+    missing: tuple[str, ...]  # words of the question that it lacks
     relevance: float | None
     result: SearchResult
 

@@ -1,5 +1,5 @@
-"""Erasure, with the questions that name what was erased: in the query log, and in what the app
-above keeps of them."""
+"""Erase facts, and the questions that name what was erased: those of the query log, and those that
+the app above keeps."""
 
 import re
 import uuid
@@ -15,7 +15,7 @@ from ragsite.database.tenancy import namespace
 from retrieval import query_log
 from retrieval.models import QueryLog
 
-MIN_CHARACTERS = 3  # shorter words are in too many questions
+MIN_CHARACTERS = 3  # shorter words occur in too many questions
 BATCH = 100
 
 # The rows of another app that hold people's words, and in which fields. Called inside namespace().
@@ -32,7 +32,7 @@ def also_in(keeper: KeepsWords) -> None:
 
 
 def forget(namespace_id: uuid.UUID, selection: ErasureSelection) -> Erased:
-    """Erase, and return the receipt and what is left. Outside of transactions."""
+    """Erase; return the receipt and what is left in tables. Call it outside of transactions."""
     erased = erase(namespace_id, selection)
     receipt = erased.receipt
     if erased.names:

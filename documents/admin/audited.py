@@ -14,9 +14,7 @@ from .titles import Titled
 from .visible import LimitedToNamespaces
 
 LISTED_IDS = 100
-# Their rows are people's content. The audit log has their ids only.
-CONTENT = ("fact", "factalias", "feedback", "goldenquery")
-# What can be erased for good is not in the admin's own log either, which quotes rows.
+# What can be erased for good is not in Django's own log, which quotes rows.
 UNQUOTED = ("fact", "factalias")
 
 
@@ -28,7 +26,7 @@ class Audited(LimitedToNamespaces, Titled, BoundedLists, RejectsInvalidFilters):
 
     def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> Any:
         if self.audits_additions:
-            audit.record(_action(obj, "create"), namespace=_namespace(obj), target=_target(obj))
+            audit.record(_action(obj, "create"), namespace=_namespace(obj), target=obj)
         if obj._meta.model_name in UNQUOTED:
             return None
         return super().log_addition(request, obj, message)  # type: ignore[misc]
@@ -37,7 +35,7 @@ class Audited(LimitedToNamespaces, Titled, BoundedLists, RejectsInvalidFilters):
         audit.record(
             _action(obj, "change"),
             namespace=_namespace(obj),
-            target=_target(obj),
+            target=obj,
             details=_summary(message),
         )
         return super().log_change(request, obj, message)  # type: ignore[misc]
@@ -53,7 +51,7 @@ class Audited(LimitedToNamespaces, Titled, BoundedLists, RejectsInvalidFilters):
                 _action(only, "delete"),
                 namespace=namespace_id,
                 count=len(rows),
-                target=_target(only) if len(rows) == 1 else None,
+                target=only if len(rows) == 1 else None,
                 details={} if len(rows) == 1 else {"ids": ids},
             )
         if self.model._meta.model_name in UNQUOTED:
@@ -67,11 +65,6 @@ def _action(obj: Model, verb: str) -> str:
 
 def _namespace(obj: Model) -> Any:
     return getattr(obj, "namespace_id", None)
-
-
-def _target(obj: Model) -> audit.Target:
-    label = "" if obj._meta.model_name in CONTENT else str(obj)
-    return audit.Target(str(obj._meta.model_name), str(obj.pk), label)
 
 
 def _summary(message: Any) -> dict[str, Any]:

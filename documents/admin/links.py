@@ -88,7 +88,7 @@ class NamespaceLinkAdmin(Audited, admin.ModelAdmin):
         if address.startswith("/"):
             address = request.build_absolute_uri(address)
         sentence = (
-            "Copy the address now, it cannot be shown again. Whoever has it can ask this "
+            "Copy the address now, it cannot be shown again. Anyone who has it can ask this "
             'namespace: <code id="new-link">{}</code> '
             '<button type="button" class="copy" data-copy="new-link">Copy</button>'
         )

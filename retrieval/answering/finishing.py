@@ -21,7 +21,7 @@ from .finding import Findings
 from .messages import phrases_for
 from .requests import AnswerResult, AnswerSentence, Uncertainty
 
-NOBODY = "none"  # the model, if none was called
+NO_MODEL = "none"  # the model, if none was called
 
 
 def finish_answer(
@@ -72,7 +72,7 @@ def finish_abstention(
     result = replace(
         _base(call, findings, checker, progress),
         missing=missing,
-        model=call.alias if was_asked or (call.model is None and findings.evidence) else NOBODY,
+        model=call.alias if was_asked or (call.model is None and findings.evidence) else NO_MODEL,
     )
     return _booked(call, result, progress)
 
@@ -112,7 +112,7 @@ def _base(
         sentences=(),
         uncertainties=(),
         report=checker.report,
-        model=NOBODY,
+        model=NO_MODEL,
         usage=progress.usage,
         cost=None,
         finish="stop",

@@ -60,7 +60,7 @@ def drawn(asked: Sequence[QuestionCount], period: Period) -> QuestionsChart:
         [_bar(each, number, most, step, period) for number, each in enumerate(asked)],
         _points(p50),
         _points(p95),
-        [*_lonely(p50, "p50"), *_lonely(p95, "p95")],
+        [*_single_points(p50, "p50"), *_single_points(p95, "p95")],
         _times_of_day(asked, period, step),
         [ChartMark(LEFT - 6, _y(part) + 4, f"{most * part:,.0f}") for part in (0.0, 0.5, 1.0)],
         [ChartMark(right + 6, _y(part) + 4, _ms(slowest * part)) for part in (0.5, 1.0)],
@@ -92,7 +92,7 @@ def _lines(values: Sequence[float | None], slowest: float, step: float) -> list[
     return [line for line in lines if line]
 
 
-def _lonely(lines: Sequence[Line], kind: str) -> list[ChartMark]:
+def _single_points(lines: Sequence[Line], kind: str) -> list[ChartMark]:
     return [ChartMark(*line[0], kind) for line in lines if len(line) == 1]
 
 

@@ -1,7 +1,7 @@
 """What the API answers. Fields that a newer server adds are kept."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 763eff31834d9516.
+# Made by generate.py, not by hand. Schema cf7a138f8b5a5bb5.
 
 from pydantic import BaseModel, ConfigDict
 from datetime import datetime
@@ -874,7 +874,7 @@ class Feedback(BaseModel):
     """
     useful: bool | None
     """
-    ?: nobody said.
+    Empty if the user did not say.
     """
     comment: str
     request_id: str

@@ -278,6 +278,7 @@ SEARCH = {
     "ef_search": env.int("SEARCH_EF_SEARCH", default=100),
     "exact_scan_rows": env.int("SEARCH_EXACT_SCAN_ROWS", default=20_000),
     "token_budget": env.int("SEARCH_TOKEN_BUDGET", default=4000),
+    "conversation_token_budget": env.int("SEARCH_CONVERSATION_TOKEN_BUDGET", default=8000),
 }
 STORES, STORE_SEARCH = storage.stores(env), storage.store_searching(env)  # docs/stores.md
 # Days that questions are kept for curating golden sets (retrieval/query_log.py); 0: none are.

@@ -107,7 +107,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "ragsite.platform.logs.request_id_middleware",
-    "ragsite.access.rate_limits.rate_limit_middleware",
+    "ragsite.access.rate_limit_middleware.rate_limit_middleware",
     "ragsite.access.operators.operator_middleware",
     "ragsite.web.content_policy.content_policy_middleware",
     "django.middleware.security.SecurityMiddleware",

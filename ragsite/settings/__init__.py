@@ -270,7 +270,7 @@ PARITY_REPORTS = [
 
 # -- search --------------------------------------------------------------------------
 SEARCH = {
-    "candidates": env.int("SEARCH_CANDIDATES", default=100),
+    "candidates": env.int("SEARCH_CANDIDATES", default=50),
     "lexical_budget": env.int("SEARCH_LEXICAL_BUDGET", default=2000),
     "side_threads": env.int("SEARCH_SIDE_THREADS", default=4),
     "ef_search": env.int("SEARCH_EF_SEARCH", default=100),

@@ -1,4 +1,4 @@
-"""Hourly chores: delete what has expired, remove what no document owns, recount words."""
+"""Hourly chores: delete what has expired, remove files without a document, recount words."""
 
 import logging
 import uuid
@@ -62,7 +62,7 @@ def tidy() -> None:
 
 
 def _embed_facts(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
-    """Embed facts that were stated while the model did not answer."""
+    """Embed facts that were stated while the model did not respond."""
     try:
         fact_vectors.fill(namespace_id, profile)
     except IngestError as error:  # next time

@@ -1,4 +1,5 @@
-"""The web process: Django and what stands beside it, behind guards. Warms the embedding model."""
+"""The web process: Django and the applications next to it, behind guards. Warms the embedding
+model."""
 
 import os
 

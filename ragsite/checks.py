@@ -124,7 +124,7 @@ def fit_for_others(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
         return []
     return [
         Warning(
-            "BEHIND_TLS is off: passwords, sessions and API keys travel in the clear.",
+            "BEHIND_TLS is off: passwords, sessions and API keys are sent unencrypted.",
             hint="Let a proxy end TLS, have it set X-Forwarded-Proto, and set BEHIND_TLS=true: "
             "cookies become secure, HTTP is redirected and HSTS is sent (docs/security.md).",
             id="ragsite.W001",

@@ -1,5 +1,4 @@
-"""What is logged, counted and traced of a search: figures and names, never the question or the
-results."""
+"""Logs, metrics and traces of a search: figures and names, never the question or the results."""
 
 import logging
 import uuid

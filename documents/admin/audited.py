@@ -1,4 +1,4 @@
-"""Records what is added, changed or deleted in the admin in the audit log."""
+"""Records in the audit log what is added, changed or deleted in the admin."""
 
 from collections import defaultdict
 from typing import Any
@@ -68,7 +68,8 @@ def _target(obj: Model) -> audit.Target:
 
 
 def _summary(message: Any) -> dict[str, Any]:
-    """Changed fields and counts of inline rows; Django's message would name contents, too."""
+    """Summarise changed fields and counts of inline rows; Django's message would contain
+    content."""
     fields: list[str] = []
     below: dict[str, int] = defaultdict(int)
     for part in message if isinstance(message, list) else []:

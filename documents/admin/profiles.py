@@ -1,4 +1,4 @@
-"""Index profiles: made by hand, and never changed."""
+"""Index profiles: they can be created, and never changed."""
 
 from typing import Any
 
@@ -68,7 +68,7 @@ class IndexProfileForm(forms.ModelForm):
             self.instance.dimensions = embedder.dimensions
             wanted = IndexProfile(**fields, dimensions=embedder.dimensions)
             profiles.require_free_name(wanted)
-            wanted.clean()  # before checking whether it works here
+            wanted.clean()  # before checking whether it works on this server
             profiles.require_fitting(wanted, embedder)
         except IngestError as error:
             self.add_error(None, str(error))
@@ -98,7 +98,7 @@ class IndexProfileAdmin(Audited, admin.ModelAdmin):
 
     @admin.display(description="Not synced yet", empty_value="")
     def not_synced(self, profile: IndexProfile) -> str | None:
-        """Documents that its store does not know of yet."""
+        """Count documents that the profile's store does not have yet."""
         waiting: int = getattr(profile, "waiting", None) or 0
         return plural(waiting, "document") if profile.is_stored_outside else None
 

@@ -1,9 +1,9 @@
 """Load many documents faster: read and split a window of them ahead, embed all their passages
 together, then publish each as usual.
 
-Passages of many documents make full batches of similar length for every core, where one short
-document leaves cores idle. The vectors wait in the embedding cache: what was embedded before a
-crash is not embedded again, and a worker that takes a job meanwhile finds them, too.
+Passages of many documents form full batches of similar length for every core, whereas one short
+document leaves cores idle. The vectors are stored in the embedding cache, so after a crash nothing
+is embedded again, and a worker that takes a job in the meantime finds them, too.
 """
 
 import logging
@@ -28,7 +28,7 @@ from .pipeline import Prepared, read_original, split, texts_of
 logger = logging.getLogger(__name__)
 
 WINDOW = 200  # documents
-MAX_CHARACTERS = 5_000_000  # of the texts of a window, which are held in memory
+MAX_CHARACTERS = 5_000_000  # characters of the texts of a window, which are held in memory
 
 
 def load(
@@ -51,7 +51,8 @@ def load(
 
 
 def _ahead(namespace_id: uuid.UUID, job_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Prepared]:
-    """Read, split and embed what can be; the rest is left to the ordinary way, which says why."""
+    """Read, split and embed as many as possible; the others fail later, with a reason, in the usual
+    way."""
     with namespace(namespace_id):
         rows = IngestJob.objects.select_related("version", "document", "namespace__active_profile")
         jobs = list(rows.filter(pk__in=job_ids, state=IngestJob.State.QUEUED))
@@ -71,7 +72,7 @@ def _ahead(namespace_id: uuid.UUID, job_ids: Sequence[uuid.UUID]) -> dict[uuid.U
                 )
                 characters += len(one.extracted.text)
         embed_ahead(namespace_id, texts, metered, workers=_workers(embedder))
-    except IngestError as error:  # the embedder failed: each job will say so itself
+    except IngestError as error:  # the embedder failed: each job will report it itself
         logger.warning("bulk.not_ahead", extra={"code": error.code})
         return {}
     return prepared
@@ -89,7 +90,7 @@ def _prepared(job: IngestJob, embedder: MeteredEmbedder) -> Prepared | None:
 
 
 def _workers(embedder: object) -> int:
-    """How many batches to embed at once: a model on this machine gets every core."""
+    """Return how many batches to embed at the same time: a local model gets every core."""
     if any(settings.EMBEDDING_CAPS.values()) or not isinstance(embedder, LocalEmbedder):
         return 1
     threads = max(1, getattr(embedder, "threads", 1))

@@ -32,7 +32,7 @@ _STORE = """
     ON CONFLICT DO NOTHING
 """
 
-# For many documents at once; those that are deleted meanwhile are left out.
+# For many documents at once; documents that were deleted in the meantime are left out.
 _STORE_AHEAD = """
     WITH present AS (
         SELECT id FROM documents_document WHERE id = ANY (%(documents)s::uuid[])
@@ -52,10 +52,8 @@ _STORE_AHEAD = """
 def embed(
     version: DocumentVersion, texts: Sequence[str], embedder: MeteredEmbedder, lease: Lease
 ) -> list[str]:
-    """Return one vector per text, in order, as text that PostgreSQL reads.
-
-    Each batch is cached as soon as it is there, so a retry resumes.
-    """
+    """Return one vector per text, in order, in PostgreSQL's text format. Each batch is cached as
+    soon as it is computed, so a retry resumes."""
     hashes = [hashlib.sha256(text.encode()).digest() for text in texts]
     known = _cached(version.namespace_id, embedder, hashes)
     missing = {
@@ -89,7 +87,7 @@ def embed_ahead(
     *,
     workers: int,
 ) -> None:
-    """Put the vectors of these texts, by document, into the cache, where `embed` finds them."""
+    """Store the vectors of these texts, by document, in the cache, where `embed` finds them."""
     owners = {
         hashlib.sha256(text.encode()).digest(): (document_id, text)
         for document_id, own in texts.items()

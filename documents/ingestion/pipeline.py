@@ -186,10 +186,10 @@ def split(
     embedder: Embedder,
     namespace_id: uuid.UUID | None = None,
 ) -> Pieces:
-    """Split a document into passages; `requested` is the document's own chunking.
+    """Split a document into passages; `requested` contains the document's own chunking options.
 
     A language model is asked for topics only if there is a namespace to charge. Conversations are
-    cut into turns whatever the profile's chunker is.
+    split into turns whatever the profile's chunker is.
     """
     if is_transcript(extracted):
         turns = TurnSplitter(embedder.count_tokens, limit=embedder.max_tokens)
@@ -221,7 +221,7 @@ def texts_of(
     pieces: Pieces,
     embedder: Embedder,
 ) -> list[str]:
-    """What is embedded for each passage: its text, under its headings if the profile wants them."""
+    """Return the texts to embed: each passage, under its headings if the profile wants them."""
     if not profile.contextual_header:
         return [passage.text for passage in pieces.passages]
     return with_headers(

@@ -101,7 +101,7 @@ def publish(
             raise ChunkingChanged(requested_by(document))
         before = document.live_version
         if before is not None and before > version.number:  # a newer version was faster
-            if document.source_type == CONVERSATION:  # nothing is kept of how it was
+            if document.source_type == CONVERSATION:  # its previous state is not needed any more
                 extracted = Extracted("")
             _write_version(version, extracted, DocumentVersion.State.SUPERSEDED, chunking)
             return False

@@ -25,10 +25,10 @@ from ragsite.database.tenancy import namespace
 # has grown or shrunk by this share.
 STALE_SHARE = 0.2
 
-# A chunk's usual number of stems for each token (or character) it may have. Only the ratio between
-# long and short chunks matters, so it is a constant: a chunk's weights do not depend on what came
-# before it.
-MAX_TABLE_FACTOR = 4.0  # by which figures raise the usual length of a table chunk
+# Usual number of stems for each token (or character) that a chunk may have. Only the ratio between
+# long and short chunks matters, so it is a constant: a chunk's weights do not depend on earlier
+# ones.
+MAX_TABLE_FACTOR = 4.0  # factor by which figures increase the usual length of a table chunk
 STEMS_PER_TOKEN, STEMS_PER_CHARACTER = 0.3, 0.06
 
 _INSERT = """
@@ -107,9 +107,9 @@ def store(
 
 
 def _length_allowance(kind: str, running: str) -> float:
-    """Return by how much a chunk may be longer than usual before BM25 discounts it.
+    """Return by how much a chunk may exceed the usual length before BM25 discounts it.
 
-    A table's figures, unlike its words, do not make it less about its subject.
+    Figures in a table, unlike words, do not make it less relevant to its subject.
     """
     if kind != Chunk.Kind.TABLE:
         return 1.0
@@ -171,7 +171,7 @@ def count(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
 
 
 def recount(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:
-    """Count the words whether or not anything has changed; False if another process is counting."""
+    """Count the words even if nothing has changed; False if another process is counting."""
     with namespace(namespace_id):
         return _count(Namespace.objects.get(pk=namespace_id), profile)
 

@@ -1,4 +1,5 @@
-"""Accept a document: check it, store the original, record document, version and job as one."""
+"""Accept a document: check it, store the original, and record document, version and job in one
+transaction."""
 
 import hashlib
 import logging
@@ -143,7 +144,7 @@ def _check_size(size: int, source_type: str) -> None:
 
 
 def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Receipt, bool]:
-    """Write document, version and job; also return whether the stored original is in use."""
+    """Write document, version and job; also return whether the stored original is used."""
     _lock_content_and_source(namespace_id, checked)
     known, document = _look_up(checked)
     if known:
@@ -183,7 +184,7 @@ def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Recei
 
 
 def _replacement_warning(document: Document) -> str:
-    """Warn a client that uploads two files of the same name and may expect to keep both."""
+    """Warn a client that uploads two files with the same name and may expect to keep both."""
     return (
         f"{document.source_uri!r} was known by its name: this is its version "
         f"{document.document_version + 1}. To keep both, give each a source_uri."
@@ -226,7 +227,8 @@ def _known(checked: _Checked, document: Document | None) -> Receipt | None:
         version = _newest_version(document)
         encoding_changed = _change_encoding(version, checked)
         change = update_description(document, checked.submission)
-        # Retry after a failure; reindex for a new title, because chunks are found by its words.
+        # Retried after a failure, and reindexed for a new title, because chunks are found by its
+        # words.
         if failed or changes_options or encoding_changed or change.title or _is_outdated(document):
             return replace(_queue(document, version), updated=bool(change))
         return replace(_duplicate(document), updated=bool(change))
@@ -256,7 +258,8 @@ def _duplicate(document: Document, *, warnings: tuple[str, ...] = ()) -> Receipt
 
 
 def _ignored_fields_warning(twin: Document, checked: _Checked) -> tuple[str, ...]:
-    """Warn about submitted fields: the bytes belong to another source, which stays as it is."""
+    """Warn about submitted fields that are not applied, because the bytes belong to another
+    source."""
     submission = checked.submission
     sent = {"title": submission.title, "tags": submission.tags, "metadata": submission.metadata}
     ignored = [name for name, value in sent.items() if value and twin.given.get(name) != value]

@@ -24,7 +24,7 @@ def run_until_done(
 ) -> list[Document]:
     """Return when all of these jobs have ended, with the documents that did not become ready.
 
-    Runs whatever job is next, also those of other namespaces.
+    Runs whatever job is next, including those of other namespaces.
     """
     pending = list(job_ids)
     group = heartbeat.group()

@@ -96,7 +96,7 @@ def sweep() -> None:
         with _exclusive(wait=False) as cursor:
             _sweep(cursor)
     except _Busy:
-        return  # what looks like a leftover may be a build under way
+        return  # an apparent leftover may be a build in progress
 
 
 def _sweep(cursor: CursorWrapper) -> None:

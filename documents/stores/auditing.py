@@ -1,4 +1,4 @@
-"""Whether a store holds what the tables hold: counted, compared by id, and searched by sample."""
+"""Compare a store with the tables: by count, by id, and by searching a sample."""
 
 import uuid
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from ragsite.database.tenancy import namespace, operator
 from . import outbox, registry
 from .base import StoreQuestion
 
-SAMPLES = 20  # chunks that must find themselves
+SAMPLES = 20  # number of chunks that must find themselves
 NEAREST = 10
 
 
@@ -23,15 +23,15 @@ def rows_of(namespaces: Sequence[uuid.UUID], profile: IndexProfile) -> int:
 
 
 def held_of(namespace_id: uuid.UUID, profile: IndexProfile) -> int:
-    """Return how many the store says it holds. Raises StoreFailed."""
+    """Return how many chunks the store has. Raises StoreFailed."""
     store, collection = registry.store_of(profile), registry.collection_of(profile)
     store.prepare(collection)
     return store.count(collection, namespace_id)
 
 
-def documents_told_wrongly(namespace_id: uuid.UUID, profile: IndexProfile) -> Iterator[str]:
-    """Yield documents of which the store lacks chunks, holds more, or does not find one by its
-    vector. Those that wait to be synced are not wrong. Raises StoreFailed."""
+def outdated_documents(namespace_id: uuid.UUID, profile: IndexProfile) -> Iterator[str]:
+    """Yield documents of which the store lacks chunks, has extra chunks, or does not find one by
+    its vector. Documents that wait to be synced are left out. Raises StoreFailed."""
     store, collection = registry.store_of(profile), registry.collection_of(profile)
     store.prepare(collection)
     held = set(store.held(collection, namespace_id))
@@ -45,7 +45,7 @@ def documents_told_wrongly(namespace_id: uuid.UUID, profile: IndexProfile) -> It
     for chunk_id in _lost(namespace_id, profile, islice(sorted(known), SAMPLES)):
         wrong.add(rows[chunk_id])
     yield from map(str, sorted(wrong - waiting))
-    # A chunk of which the tables know nothing has no document to name.
+    # A chunk that is not in the tables has no document.
     if surplus and not waiting:
         yield str(namespace_id)
 
@@ -53,7 +53,7 @@ def documents_told_wrongly(namespace_id: uuid.UUID, profile: IndexProfile) -> It
 def _lost(
     namespace_id: uuid.UUID, profile: IndexProfile, chunk_ids: Iterator[uuid.UUID]
 ) -> Iterator[uuid.UUID]:
-    """Yield chunks that are not among the nearest of their own vector."""
+    """Yield chunks that a search with their own vector does not find."""
     store, collection = registry.store_of(profile), registry.collection_of(profile)
     with namespace(namespace_id):
         chunks = Chunk.objects.filter(pk__in=list(chunk_ids))
@@ -64,6 +64,6 @@ def _lost(
             collection, namespace_id, question, seconds=settings.STORE_SEARCH["seconds"]
         )
         scores = [score for _, score in found.dense]
-        # Where ten others have the very same text, any of them will do.
+        # If ten others have the same text, any of them is correct.
         if chunk_id not in dict(found.dense) and (not scores or min(scores) < 0.999):
             yield chunk_id

@@ -1,7 +1,7 @@
 """The interface of a search store: both legs, filters and tenants.
 
-A store is given chunks and answers with their ids. `within` adds the namespace to every condition,
-so that an engine never decides whose chunks it returns.
+A store receives chunks and returns their ids. `within` adds the namespace to every condition, so
+that no engine decides whose chunks it returns.
 """
 
 import time
@@ -18,26 +18,26 @@ from documents.errors import IngestError
 from documents.providers.deadline import DeadlineExceeded, DeadlineRunner, NoCapacity
 
 Vector: TypeAlias = NDArray[np.float32]
-Words: TypeAlias = Mapping[int, float]  # a sparse vector: the place of each word, and its weight
+Words: TypeAlias = Mapping[int, float]  # a sparse vector: the position of each word, and its weight
 Value: TypeAlias = str | float
 Fields: TypeAlias = Mapping[str, Value | Sequence[str]]
 
 NAMESPACE = "namespace"
 DOCUMENT = "document"
-# What every engine is given of a chunk besides its vectors, to filter by.
+# The fields of a chunk besides its vectors, by which every engine can filter.
 LISTS = ("tags", "collections", "facets")
 KEYWORDS = (NAMESPACE, DOCUMENT, "source_type", "language", "kind", *LISTS)
 NUMBERS = ("dated_at",)
 
 
 class StoreFailed(IngestError):
-    """The store did not answer, or not in time. A retry may help."""
+    """The store did not respond, or not in time. A retry may help."""
 
     code = "store_unavailable"
 
 
 class StoreMisfit(IngestError):
-    """The store, or what it holds, does not fit the profile: somebody has to change something."""
+    """The store or its content does not fit the profile: an operator has to change something."""
 
     code = "store_misfit"
     is_final = True
@@ -77,7 +77,7 @@ StoreCondition: TypeAlias = AnyOf | AllOf | NoneOf | Between
 
 @dataclass(frozen=True, slots=True)
 class StoreCollection:
-    """Where a profile's chunks are in a store, and how it should keep them."""
+    """The place of a profile's chunks in a store, and the store's options."""
 
     name: str
     dimensions: int
@@ -86,7 +86,7 @@ class StoreCollection:
 
 @dataclass(frozen=True, slots=True)
 class StoredPoint:
-    """A chunk as a store holds it: no text."""
+    """A chunk as stored in a store, without its text."""
 
     id: uuid.UUID
     vector: Vector
@@ -96,11 +96,11 @@ class StoredPoint:
 
 @dataclass(frozen=True, slots=True)
 class StoreQuestion:
-    """What to look for. A leg without a vector or words is not searched."""
+    """A search. A leg without a vector or words is not searched."""
 
     vector: Sequence[float] | None
     words: Words | None
-    limit: int  # of each leg
+    limit: int  # number of results of each leg
     conditions: tuple[StoreCondition, ...] = ()  # all of them must hold
 
 
@@ -122,18 +122,18 @@ class StoreHealth:
 def within(
     namespace_id: uuid.UUID, conditions: Sequence[StoreCondition] = ()
 ) -> tuple[StoreCondition, ...]:
-    """The wall: every search, count and deletion goes through here."""
+    """Add the namespace to the conditions. Every search, count and deletion goes through here."""
     return (AnyOf(NAMESPACE, (str(namespace_id),)), *conditions)
 
 
-# Searches at the same time, those given up on included.
+# Simultaneous searches, including those that were abandoned.
 _searches = DeadlineRunner(capacity=64)
 
 
 class SearchStore(ABC):
-    """One server, or one cluster. Methods raise StoreFailed if it does not answer.
+    """One server or cluster. Methods raise StoreFailed if it does not respond.
 
-    Safe to use from several threads. What was written is found when the call returns.
+    Safe to use from several threads. What was written can be found when the call returns.
     """
 
     carries_words: ClassVar[bool] = True  # False: only vectors
@@ -142,7 +142,7 @@ class SearchStore(ABC):
     def upsert(
         self, collection: StoreCollection, namespace_id: uuid.UUID, points: Sequence[StoredPoint]
     ) -> None:
-        """Add these points; one with the same id is replaced."""
+        """Add points; a point with the same id is replaced."""
         if points:
             owner = {NAMESPACE: str(namespace_id)}
             owned = [replace(point, fields={**point.fields, **owner}) for point in points]
@@ -154,7 +154,7 @@ class SearchStore(ABC):
         namespace_id: uuid.UUID,
         documents: Sequence[uuid.UUID] | None,
     ) -> None:
-        """Delete the points of these documents; None: all of the namespace's."""
+        """Delete the points of these documents, or all of the namespace with None."""
         self._delete(collection, within(namespace_id, _of(documents)))
 
     def search(
@@ -165,7 +165,7 @@ class SearchStore(ABC):
         *,
         seconds: float,
     ) -> StoreFound:
-        """Raises StoreFailed by the end of these seconds, whatever the engine's client does."""
+        """Search; raises StoreFailed after this time, whatever the engine's client does."""
         asked = replace(question, conditions=within(namespace_id, question.conditions))
         try:
             return _searches.run(
@@ -184,7 +184,7 @@ class SearchStore(ABC):
         return self._count(collection, within(namespace_id, _of(documents)))
 
     def held(self, collection: StoreCollection, namespace_id: uuid.UUID) -> Iterator[uuid.UUID]:
-        """Yield the ids of all of the namespace's points, in any order."""
+        """Yield the ids of all points of the namespace, in any order."""
         return self._held(collection, within(namespace_id))
 
     def accepts(self, condition: StoreCondition) -> bool:
@@ -193,11 +193,11 @@ class SearchStore(ABC):
 
     @abstractmethod
     def prepare(self, collection: StoreCollection) -> None:
-        """Create the collection unless it is there. Raises StoreMisfit if another one is."""
+        """Create the collection unless it exists. Raises StoreMisfit if a different one exists."""
 
     @abstractmethod
     def drop(self, collection: StoreCollection) -> None:
-        """Delete the collection, if it is there."""
+        """Delete the collection if it exists."""
 
     @abstractmethod
     def health(self) -> StoreHealth:
@@ -230,7 +230,7 @@ def _of(documents: Sequence[uuid.UUID] | None) -> tuple[StoreCondition, ...]:
 
 
 def option_errors(store: type[SearchStore] | SearchStore, options: Any) -> str:
-    """Return what is wrong with a profile's options for the store; "" if nothing is."""
+    """Return what is wrong with a profile's options for the store; "" if they are valid."""
     if not isinstance(options, dict):
         return "An object, such as {}."
     for name, value in options.items():

@@ -1,6 +1,7 @@
-"""Keep the stores in sync: claim some changed documents, compare nothing, replace everything.
+"""Keep the stores in sync: claim some changed documents, and replace all of their chunks.
 
-Safe to kill: a document stays in the outbox until the store has confirmed all of its chunks.
+It can be killed at any point: a document stays in the outbox until the store has confirmed all of
+its chunks.
 """
 
 import logging
@@ -21,7 +22,7 @@ from .outbox import ClaimLost, FeedClaim
 
 logger = logging.getLogger(__name__)
 
-SyncedCallback = Callable[[int], None]  # documents synced so far
+SyncedCallback = Callable[[int], None]  # called with the number of documents synced so far
 TASK_SECONDS = 20.0  # per task; then other work gets its turn
 
 
@@ -50,8 +51,8 @@ def catch_up(
     progress: SyncedCallback = lambda synced: None,
     until: float | None = None,
 ) -> bool:
-    """Sync one profile's store with a namespace; False if something is left for later.
-    Raises IngestError if the store fails."""
+    """Sync one profile's store with a namespace; False if something is left for later. Raises
+    IngestError if the store fails."""
     synced = 0
     while claim := outbox.claim(namespace_id, profile.pk):
         synced += _deliver(claim, raises=True)
@@ -63,10 +64,8 @@ def catch_up(
 
 
 def rebuild(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
-    """Empty what the store holds of a namespace, and have it filled again.
-
-    Searches use the tables until that is done.
-    """
+    """Remove a namespace from the store and queue it to be written again. Until that is done,
+    searches use the tables."""
     with namespace(namespace_id):
         outbox.note(namespace_id, profile.pk)
     store, collection = registry.store_of(profile), registry.collection_of(profile)
@@ -75,30 +74,30 @@ def rebuild(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
 
 
 def rebuild_all(namespaces: Iterable[uuid.UUID]) -> None:
-    """Rebuild what every store holds of these namespaces, as far as it answers."""
+    """Rebuild every store for these namespaces, except stores that do not respond."""
     with operator():
         outside = [p for p in IndexProfile.objects.all() if p.is_stored_outside]
     for namespace_id in namespaces:
         for profile in outside:
             try:
                 rebuild(namespace_id, profile)
-            except IngestError as error:  # it is filled later, and verify finds the rest
+            except IngestError as error:  # it is filled later, and verify finds missing chunks
                 logger.warning("store.not_emptied", extra={"code": error.code})
 
 
 def forget(profile: IndexProfile) -> None:
-    """Drop what the store holds of a profile that is being deleted. Raises StoreFailed."""
+    """Delete the store's chunks of a profile that is being deleted. Raises StoreFailed."""
     if profile.is_stored_outside and profile.store in settings.STORES:
         registry.store_of(profile).drop(registry.collection_of(profile))
 
 
 def _deliver(claim: FeedClaim, *, raises: bool = False) -> int:
-    """Return how many documents the store knows of now."""
+    """Sync the claimed documents; return how many."""
     try:
         _sync(claim)
         claim.done()
     except ClaimLost:
-        # The other worker may have been faster, and then this one has put back an older state.
+        # The other worker may have been faster, in which case this one has restored an older state.
         with namespace(claim.namespace_id):
             outbox.note(claim.namespace_id, claim.profile_id, claim.documents)
         logger.info("store.claim_lost", extra={"profile_id": str(claim.profile_id)})
@@ -117,7 +116,7 @@ def _deliver(claim: FeedClaim, *, raises: bool = False) -> int:
 
 
 def _sync(claim: FeedClaim) -> None:
-    """Replace what the store holds of these documents by what the tables hold now."""
+    """Replace the documents' chunks in the store by those in the tables."""
     with operator():
         profile = IndexProfile.objects.get(pk=claim.profile_id)
     store, collection = registry.store_of(profile), registry.collection_of(profile)

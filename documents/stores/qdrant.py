@@ -1,8 +1,8 @@
-"""Qdrant: a server or a cluster. Needs requirements/qdrant.txt.
+"""Qdrant: a server or a cluster. Requires requirements/qdrant.txt.
 
-A collection for each profile, with a payload index on the namespace for which Qdrant keeps a graph
-of its own (`is_tenant`, `payload_m`). The words' impacts are in a sparse vector; the question's
-sparse vector carries their IDF, so that the inner product is the BM25 score of the tables.
+There is one collection for each profile, with a payload index on the namespace, for which Qdrant
+keeps a separate graph (`is_tenant`, `payload_m`). The words' impacts are in a sparse vector; the
+question's sparse vector has their IDF, so that the inner product is the BM25 score of the tables.
 """
 
 import os
@@ -32,13 +32,13 @@ from .base import (
 )
 
 DENSE, WORDS = "dense", "words"
-PAGE = 1000  # ids a call, when all are read
-OVERSAMPLING = 3.0  # candidates of the quantised vectors, for each that is wanted
+PAGE = 1000  # ids per call, when all are read
+OVERSAMPLING = 3.0  # quantised candidates for each requested result
 DEFAULT_M = 16  # links of a vector in its namespace's graph
 
 
 class QdrantStore(SearchStore):
-    """`url` is one node's address, or that of a balancer before them."""
+    """`url` is the address of a node, or of a load balancer in front of several."""
 
     options: ClassVar[Mapping[str, tuple[int, int] | tuple[str, ...]]] = {
         "quantization": ("int8", "none"),
@@ -68,7 +68,7 @@ class QdrantStore(SearchStore):
         self._url, self._key = url, api_key
         self._ef_search, self._write_seconds = ef_search, write_seconds
         self._lock = threading.Lock()
-        self._clients: dict[int, Any] = {}  # by process: connections do not survive a fork
+        self._clients: dict[int, Any] = {}  # by process, because connections do not survive a fork
 
     def prepare(self, collection: StoreCollection) -> None:
         with self._answering():
@@ -98,7 +98,7 @@ class QdrantStore(SearchStore):
                     )
                 },
                 sparse_vectors_config={WORDS: models.SparseVectorParams()},
-                # No graph over everybody: one for each namespace.
+                # No global graph, but one for each namespace.
                 hnsw_config=models.HnswConfigDiff(
                     m=0,
                     payload_m=wanted.get("m", DEFAULT_M),
@@ -168,7 +168,7 @@ class QdrantStore(SearchStore):
     def _search(
         self, collection: StoreCollection, question: StoreQuestion, *, seconds: float
     ) -> StoreFound:
-        """Both legs in one call."""
+        """Search both legs in one call."""
         models, where = self._models, self._filter(question.conditions)
         shared = {"filter": where, "limit": question.limit, "with_payload": False}
         asked = []
@@ -249,13 +249,14 @@ class QdrantStore(SearchStore):
                     url=self._url,
                     api_key=self._key or None,
                     timeout=int(self._write_seconds),
-                    check_compatibility=False,  # it would ask the server, and warn of every minor
+                    # checking would call the server, and warn about every minor version
+                    check_compatibility=False,
                 )
             return self._clients[process]
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """Whatever the client raises becomes StoreFailed, without an address or a key in it."""
+        """Convert any error of the client to StoreFailed, without an address or a key in it."""
         exceptions = self._qdrant.http.exceptions
         try:
             yield
@@ -269,5 +270,5 @@ class QdrantStore(SearchStore):
 
 
 def _whole(seconds: float) -> int:
-    """Qdrant counts its own deadline in whole seconds."""
+    """Round up, because Qdrant's own deadline is in whole seconds."""
     return max(1, round(seconds))

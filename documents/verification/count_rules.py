@@ -3,9 +3,9 @@
 from . import mending
 from .checks import QueryCheck
 
-# What documents/ingestion/terms.py promises: exact when nothing has changed since they were
-# counted, and counted again when a namespace has grown by a fifth. After deletions housekeeping
-# counts within the hour.
+# The guarantee of documents/ingestion/terms.py: counts are exact if nothing has changed since they
+# were made, and are renewed when a namespace has grown by a fifth. After deletions housekeeping
+# renews them within the hour.
 _COUNTED = """
     SELECT tenant.id FROM documents_namespace tenant
     LEFT JOIN documents_termstatistics known

@@ -20,7 +20,7 @@ SERVICE = "ragsite"
 
 
 class Span:
-    """Attributes can be added while it is open. This one goes nowhere."""
+    """A span that is not sent anywhere. Attributes can be added while it is open."""
 
     def set(self, **attributes: Any) -> None: ...
 
@@ -41,7 +41,7 @@ class _SentSpan(Span):
     def failed(self, error: BaseException) -> None:
         from opentelemetry.trace import StatusCode
 
-        # Its kind alone: a message may quote what was asked.
+        # Only its kind, because a message may quote the question.
         self._span.set_status(StatusCode.ERROR, type(error).__name__)
 
     def end(self) -> None:
@@ -82,7 +82,7 @@ def started_span(name: str, **attributes: Any) -> Span:
 
 @cache
 def _tracer() -> Any:
-    """None if traces are switched off."""
+    """Return None if traces are switched off."""
     if not settings.TRACES["url"]:
         return None
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

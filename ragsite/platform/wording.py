@@ -66,5 +66,5 @@ def relative_time(moment: datetime, now: datetime) -> str:
 
 
 def exact_time(moment: datetime) -> str:
-    """Return `17 Nov 2026, 09:05:00 UTC`; the moment has a time zone."""
+    """Return `17 Nov 2026, 09:05:00 UTC`; the time must have a time zone."""
     return f"{moment.day} {moment:%b %Y, %H:%M:%S %Z}"

@@ -1,4 +1,4 @@
-"""GET /metrics for Prometheus: only with METRICS_TOKEN, and only for those who send it."""
+"""GET /metrics for Prometheus: only if METRICS_TOKEN is set, and only with that token."""
 
 import hmac
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def metrics_page(request: HttpRequest) -> HttpResponse:
 
 
 class QueueCollector:
-    """What only the database knows, read at each scrape."""
+    """Metrics that are read from the database at each scrape."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         up = GaugeMetricFamily("ragsite_database_up", "1 if the database answers.")
@@ -91,7 +91,7 @@ class QueueCollector:
         yield lag
 
     def _webhooks(self) -> Iterator[GaugeMetricFamily]:
-        """How many events wait, and how long the oldest that is due and may be sent."""
+        """Return how many events wait, and the age of the oldest that is due and may be sent."""
         now = timezone.now()
         is_due = Q(run_after__lte=now, endpoint__status="enabled") & (
             Q(endpoint__paused_until=None) | Q(endpoint__paused_until__lte=now)

@@ -1,6 +1,6 @@
 """Errors outside of the views: a page for people, the envelope for programs.
 
-Programs are whoever calls the API's addresses, and whoever sends or accepts JSON and no HTML.
+Programs are clients of the API's addresses, and clients that send or accept JSON and no HTML.
 """
 
 import sys
@@ -17,12 +17,15 @@ PROGRAMS = ("/api/", "/v1/", "/mcp", "/livez", "/readyz")
 
 # code → title and advice; the message of the envelope stands between them.
 _WORDS = {
-    "not_found": ("Page not found", "The address may be mistyped, or what was here is gone."),
+    "not_found": ("Page not found", "The address may be mistyped, or the page no longer exists."),
     "bad_request": ("Bad request", "Go back and try again."),
-    "forbidden": ("Not allowed", "Ask whoever runs this service if you need it."),
+    "forbidden": ("Not allowed", "Ask an operator of this service for access."),
     "csrf_failed": ("The form has expired", "Go back, reload the page and send the form again."),
-    "database_timeout": ("That took too long", "Narrowing what you look for helps."),
-    "internal_error": ("Something went wrong", "Try again. If it stays, report the number below."),
+    "database_timeout": ("That took too long", "Try a narrower search."),
+    "internal_error": (
+        "Something went wrong",
+        "Try again. If the problem persists, report the number below.",
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""Routes requests for a few exact paths past Django, to applications of their own."""
+"""Routes requests for a few exact paths past Django, to separate applications."""
 
 from collections.abc import Mapping
 

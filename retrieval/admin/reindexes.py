@@ -152,7 +152,7 @@ class ReindexAdmin(ReadOnlyAdmin):
     @confirm_first(
         "Reclaim {rows}?",
         noun="reindex",
-        consequence="The chunks of the old profile are deleted. There is no way back to it.",
+        consequence="The chunks of the old profile are deleted. This cannot be undone.",
     )
     def reclaim(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
         self._each(request, queryset, lambda r: switching.reclaim(r.namespace_id), "reclaimed")

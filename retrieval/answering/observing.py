@@ -1,5 +1,4 @@
-"""What is logged, counted and traced of an answer: figures and names, never the question or the
-answer."""
+"""Logs, metrics and traces of an answer: figures and names, never the question or the answer."""
 
 import logging
 import time
@@ -42,7 +41,7 @@ class ObservedAnswer:
 
 @contextmanager
 def answering(namespace_id: uuid.UUID) -> Iterator[ObservedAnswer]:
-    """Measure an answer from its first step to its last; a reader who leaves ends it, too."""
+    """Measure an answer from its first step to its last, which may be the reader's departure."""
     trace, started = started_span("rag.answer", namespace=namespace_id), time.perf_counter()
     observed = ObservedAnswer(trace)
     try:

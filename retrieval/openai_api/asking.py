@@ -1,4 +1,4 @@
-"""From a request in the shape of OpenAI to an AnswerRequest: options, turns and the question."""
+"""Convert a request in OpenAI's format to an AnswerRequest: options, turns and the question."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ _TEXT = TextField(allow_blank=True)
 class InputTurn:
     role: TurnRole
     text: str
-    param: str  # where it stands in the request, for errors
+    param: str  # position in the request, for errors
 
 
 def supported_options(
@@ -108,10 +108,10 @@ def answer_request(
     instructions: str = "",
     options: Mapping[str, Any],
 ) -> AnswerRequest:
-    """The last turn is the question and the earlier ones are the conversation. System messages are
-    preferences: they follow the rules of every answer and cannot override them.
+    """Build the request: the last turn is the question, the earlier ones are the conversation.
 
-    `options`: further fields of POST /answer, under the names they have there.
+    System messages are preferences: they follow the rules of every answer and cannot override them.
+    `options` are further fields of POST /answer, under its names.
     """
     wishes = [instructions.strip(), *(t.text for t in turns if t.role == "system")]
     spoken = [turn for turn in turns if turn.role != "system" and turn.text]

@@ -1,4 +1,4 @@
-"""POST /v1/embeddings: vectors of the model that the namespace's index is made with."""
+"""POST /v1/embeddings: vectors by the embedding model of the namespace's index."""
 
 import base64
 import struct

@@ -1,4 +1,4 @@
-"""GET /v1/models: what can be named as `model` by chat completions, responses and embeddings.
+"""GET /v1/models: the values of `model` for chat completions, responses and embeddings.
 
 `ragsite` answers with the namespace's own language model, `ragsite-<alias>` with another configured
 one; `ragsite-embedding` embeds with the model of the namespace's index.
@@ -18,7 +18,7 @@ DEFAULT_MODEL = "ragsite"
 EMBEDDING_MODEL = "ragsite-embedding"
 _PREFIX = "ragsite-"
 OWNER = "ragsite"
-CREATED = 1_789_000_000  # a constant: clients want one, and ours have no date of their own
+CREATED = 1_789_000_000  # a constant: clients require a date, and models here have none
 
 
 class ModelSerializer(serializers.Serializer):
@@ -61,7 +61,7 @@ class ModelListView(OpenAIView):
         operation_id="openai_models_list", responses={200: ModelListSerializer, **OPENAI_ERRORS}
     )
     def get(self, request: Request) -> Response:
-        """List the models that can be named in other requests."""
+        """List the models that other requests can name."""
         check_query_parameters(request, frozenset())
         return Response({"object": "list", "data": [_shown(model) for model in model_ids()]})
 

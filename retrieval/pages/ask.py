@@ -1,4 +1,4 @@
-"""GET /: the page that asks; POST /ask/answer: the answer it shows, as server-sent events."""
+"""GET /: the page for asking; POST /ask/answer: its answers, as server-sent events."""
 
 import uuid
 from collections.abc import AsyncGenerator
@@ -35,7 +35,7 @@ LOOKED_AT, SHOWN = 20, 3  # of the newest documents
 @require_safe
 @ensure_csrf_cookie
 def ask_page(request: HttpRequest) -> HttpResponse:
-    """The page that asks; for people who are not signed in, what this service is."""
+    """Show the page for asking; to users who are not signed in, an introduction to the service."""
     user = signed_in(request)
     if user is None:
         return render(request, "pages/welcome.html")
@@ -48,7 +48,8 @@ def ask_page(request: HttpRequest) -> HttpResponse:
 
 
 def _first_look(chosen: Namespace) -> dict[str, Any]:
-    """What there is to ask about: how many documents, and the titles of some new ones."""
+    """Return what there is to ask about: the number of documents, and the titles of some new
+    ones."""
     with namespace(chosen.pk):
         usage = NamespaceUsage.objects.filter(namespace=chosen).first()
         newest = Document.objects.only(*SHOWN_FIELDS)
@@ -64,7 +65,8 @@ def _first_look(chosen: Namespace) -> dict[str, Any]:
 def ask_answer(
     request: HttpRequest, user: AbstractBaseUser, data: dict[str, Any]
 ) -> HttpResponseBase:
-    """The events of POST /api/v1/answer; each source and citation has a `url` that opens it."""
+    """Stream the events of POST /api/v1/answer; each source and citation has a `url` that opens
+    it."""
     namespace_id = find_namespace(user, data.pop("namespace", None)).pk
     asked, _ = answer_request_of({**data, "stream": True})
     run = AnswerRun(namespace_id, asked, door="page")

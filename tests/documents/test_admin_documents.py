@@ -177,9 +177,9 @@ def test_long_lists_have_pages_up_to_a_bound(
     monkeypatch.setattr(paging, "COUNTED", 20)
     page = listed(boss)
     assert page.context["cl"].result_count == 20
-    assert "only the first" in page.text
+    assert "Only the first" in page.text
     monkeypatch.setattr(paging, "COUNTED", 30)
-    assert "only the first" not in listed(boss).text
+    assert "Only the first" not in listed(boss).text
 
 
 def test_an_empty_list_says_what_to_do_next(tenant: Namespace, boss: Client, onlooker: Client):

@@ -87,7 +87,7 @@ def test_a_document_of_another_namespace_cannot_be_judged(
 
 def test_search_and_judge_with_one_click(boss: Client, golden_set: GoldenSet, tenant: Namespace):
     address = reverse("admin:evaluation_goldenset_judge", args=[golden_set.pk])
-    assert "Ask something" in page(boss, address)
+    assert "Ask a question" in page(boss, address)
     shown = page(boss, address, q="ash glaze <melts>")
     assert "Not in the set yet" in shown
     assert "runs down the pot" in shown

@@ -95,7 +95,7 @@ class DocumentAdmin(DocumentPages):
 
     @admin.action(description="Change tags …", permissions=["operate"])
     def retag(self, request: HttpRequest, queryset: QuerySet[Document]) -> HttpResponse | None:
-        """Asks which tags, and for confirmation, on the same page."""
+        """Ask for the tags and for confirmation on the same page."""
         ids = queryset.order_by().values_list("pk", flat=True)
         fingerprint = fingerprint_of("retag", ids)
         if request.POST.get("confirmed") == fingerprint and self._retagged(request, queryset):

@@ -20,7 +20,7 @@ COLLECTIONS = 30
 
 
 class TypedFilter(admin.SimpleListFilter):
-    """Offers some values as links, and takes any other value from a text field."""
+    """Offers some values as links, and accepts any other value in a text field."""
 
     template = "admin/documents/typed_filter.html"
 
@@ -62,7 +62,7 @@ class ErrorFilter(admin.SimpleListFilter):
 
 
 class AddedFilter(admin.DateFieldListFilter):
-    """Django's, under the name that the column has."""
+    """Django's date filter, with the title of the column."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -99,7 +99,7 @@ class CollectionFilter(admin.SimpleListFilter):
 
 
 def _most_frequent(values: Iterable[str], chosen: str | None) -> list[tuple[str, str]]:
-    """The most frequent values, and the chosen one even if it is not among them."""
+    """Return the most frequent values, and the chosen one even if it is not among them."""
     offered = [value for value, _ in Counter(filter(None, values)).most_common(OFFERED)]
     if chosen and chosen not in offered:
         offered.insert(0, chosen)

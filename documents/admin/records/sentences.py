@@ -62,7 +62,7 @@ _NOUNS = {
 
 
 def heading(action: str) -> str:
-    """A kind of deed: `API key: created`. Unknown actions are shown as they are."""
+    """Describe a kind of action: `API key: created`. Unknown actions are shown unchanged."""
     if action in _WHOLE:
         return _WHOLE[action].capitalize()
     kind, _, verb = action.rpartition(".")
@@ -73,7 +73,7 @@ def heading(action: str) -> str:
 
 
 def deed(action: str, *, count: int = 1, label: str = "") -> str:
-    """What was done, without who did it. Unknown actions are shown as they are."""
+    """Describe what was done, without the actor. Unknown actions are shown unchanged."""
     if action in _WHOLE:
         return _WHOLE[action]
     kind, _, verb = action.rpartition(".")

@@ -36,20 +36,25 @@ class Command(BaseCommand):
     help = (
         "Ingest files and folders of every supported format into a namespace, and wait until they "
         "are searchable. A file is identified by its path below the folder; unchanged files are "
-        "skipped, changed ones become new versions. With --sync renamed files keep their document "
-        "and those that are gone are deleted. Exit code 1 if any file failed."
+        "skipped, changed ones become new versions. With --sync renamed files keep their document, "
+        "and documents of deleted files are deleted. Exit code 1 if any file failed."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
         parser.add_argument("--namespace", default="default", help="Slug (default: default).")
         parser.add_argument("--tags", default="", help="Comma-separated tags for every file.")
-        parser.add_argument("--collection", default="", help="Add every file to it, by name.")
-        parser.add_argument("--encoding", default="", help="Of the files' text, e.g. latin-1.")
+        parser.add_argument(
+            "--collection", default="", help="Name of a collection to add every file to."
+        )
+        parser.add_argument(
+            "--encoding", default="", help="Text encoding of the files, e.g. latin-1."
+        )
         parser.add_argument(
             "--on-duplicate",
             choices=["skip", "keep", "error"],
-            help="Same content under another path (default: skip; with --sync: keep).",
+            help="What to do with content that exists under another path (default: skip; with "
+            "--sync: keep).",
         )
         parser.add_argument(
             "--rows-as-facts",
@@ -57,49 +62,61 @@ class Command(BaseCommand):
             default=None,
             help="Store the rows of CSV, TSV and XLSX files as facts.",
         )
-        parser.add_argument("--chunker", choices=SIZES, help="How these files are split.")
-        parser.add_argument("--size", type=int, help="Of their chunks, in the chunker's unit.")
-        parser.add_argument("--overlap", type=int, help="Of their chunks, in the same unit.")
+        parser.add_argument(
+            "--chunker", choices=SIZES, help="Chunker for these files (default: the profile's)."
+        )
+        parser.add_argument("--size", type=int, help="Chunk size, in the chunker's unit.")
+        parser.add_argument("--overlap", type=int, help="Overlap of chunks, in the same unit.")
         parser.add_argument(
             "--bulk",
             action="store_true",
-            help="For many documents: embed the passages of many of them together, on every core. "
-            "Stopped or killed, the same command goes on where it was.",
+            help="For thousands of documents: embed passages of many documents together, on every "
+            "core. If it is interrupted, run the same command again to continue.",
         )
-        parser.add_argument("--no-wait", action="store_true", help="Only queue; do not index.")
+        parser.add_argument(
+            "--no-wait", action="store_true", help="Queue the files for the workers, and exit."
+        )
         parser.add_argument("--json", action="store_true", help="Print one JSON object per file.")
         self._add_identity_arguments(parser)
         self._add_sync_arguments(parser)
 
     def _add_identity_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--root", type=Path, help="Files are identified by their path below it (default: PATH)."
+            "--root",
+            type=Path,
+            help="The folder that paths of files are relative to (default: PATH).",
         )
-        parser.add_argument("--prefix", default="", help="Put before each path, e.g. handbook.")
+        parser.add_argument(
+            "--prefix", default="", help="Text to put before each path, e.g. handbook."
+        )
         parser.add_argument(
             "--source",
             default="",
             metavar="NAME",
-            help="The name of the root in the documents (default: its path). Set one if "
-            "the folder will be elsewhere next time.",
+            help="Name under which the folder is remembered (default: its path). Set one if "
+            "the folder will be in another place next time.",
         )
         parser.add_argument(
             "--adopt",
             action="store_true",
-            help="Take over documents of the same path that came from elsewhere.",
+            help="Take over documents with the same path that came from another source.",
         )
 
     def _add_sync_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--sync",
             action="store_true",
-            help="Make the namespace equal the folder, as far as it came from there: documents "
-            "whose files are gone are deleted.",
+            help="Also delete the documents of files that are no longer in the folder. Only "
+            "documents that came from this folder are considered.",
         )
-        parser.add_argument("--dry-run", action="store_true", help="With --sync: only the plan.")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="With --sync: print the plan and change nothing."
+        )
         parser.add_argument("--yes", action="store_true", help="Delete without asking.")
         parser.add_argument(
-            "--force", action="store_true", help="Even if no document of the folder would be left."
+            "--force",
+            action="store_true",
+            help="With --sync: delete even if no document of the folder would be left.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -232,7 +249,7 @@ class Command(BaseCommand):
                 if d.error_code:
                     result |= {"code": d.error_code, "message": d.error_message}
 
-    # -- both ways: keep in step -------------------------------------------------------------
+    # -- with --sync -------------------------------------------------------------------------
 
     def _sync(self, namespace_id: uuid.UUID) -> None:
         options = self.options

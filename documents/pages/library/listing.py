@@ -1,4 +1,4 @@
-"""GET /library: a page of documents, newest first, with search, filters and what is under way."""
+"""GET /library: a page of documents, newest first, with search, filters and open jobs."""
 
 import uuid
 from typing import Any
@@ -103,7 +103,7 @@ def _open_jobs(document_ids: list[uuid.UUID]) -> dict[uuid.UUID, uuid.UUID]:
 
 
 def row_of(document: Document, job_id: uuid.UUID | None = None) -> dict[str, Any]:
-    """What the list shows of a document, with the link that opens it."""
+    """Return what the list shows of a document, with the link that opens it."""
     address = ""
     if document.live_version:
         address = passage_url(

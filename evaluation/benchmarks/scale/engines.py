@@ -1,6 +1,6 @@
-"""The same vectors in several indexes: built, weighed, asked, and compared with an exact search.
+"""The same vectors in several indexes: build time, size, speed, and recall against an exact search.
 
-pgvector's are measured in a plain table, without text, tenants or row-level security.
+pgvector is measured in a plain table, without text, tenants or row-level security.
 """
 
 import io
@@ -24,19 +24,19 @@ EF = 100
 RESCORED = 80  # candidates by bits, for the first ten
 AT_ONCE = 1000
 QUESTIONS = 100
-NOISE = 0.5  # length of what is added to a repeated vector of length 1
+NOISE = 0.5  # length of the noise added to a repeated vector of length 1
 
 
 @dataclass(frozen=True, slots=True)
 class IndexFigures:
     build_seconds: float
-    bytes_per_vector: float  # of the index; 0 where the engine does not say
+    bytes_per_vector: float  # bytes of the index; 0 if the engine does not report it
     times: Sequence[float]
     recall: float
 
 
 def like(path: Path, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return so many vectors made of those in the file, and its questions."""
+    """Return so many vectors made from those in the file, and its questions."""
     stored = np.load(path)
     real, chance = stored["D"].astype(np.float32), np.random.default_rng(1)
     matrix = real[np.arange(rows) % len(real)]
@@ -179,7 +179,7 @@ def installed() -> Iterator[Engine]:
 
 
 def compare(matrix: np.ndarray, questions: np.ndarray) -> dict[str, IndexFigures]:
-    """Measure every engine that is there, question by question in turns where they can be open
+    """Measure every available engine, question by question in turns if several can be open
     together; pgvector's share a table, so its indexes are built one after the other."""
     exact = [set(np.argsort(-(matrix @ vector))[:TOP].tolist()) for vector in questions]
     found = {}

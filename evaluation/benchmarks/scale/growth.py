@@ -34,7 +34,7 @@ FILTERS: dict[str, tuple[str, ...]] = {
     "10 %": ("tenth",),
     "1 %": ("hundredth",),
 }
-# Of one chunk; the other tables grow with documents.
+# Tables that grow with chunks; the others grow with documents.
 _BYTES = """
     SELECT (SELECT sum(pg_table_size(relid)) FROM pg_stat_user_tables
             WHERE starts_with(relname, 'documents_'))::float8,
@@ -49,22 +49,22 @@ _BYTES = """
 
 @dataclass
 class Size:
-    """What was measured with so many chunks."""
+    """The measurements with this number of chunks."""
 
     chunks: int
-    load_rate: float  # chunks a second and core
+    load_rate: float  # chunks per second and core
     gin_rate: float
     table_bytes: float
     words_index_bytes: float
-    seconds: dict[str, list[float]]  # of a search, by filter; and of the floor
-    postgres_ms: float  # CPU of a question without a filter
+    seconds: dict[str, list[float]]  # times of a search, by filter; and of the floor
+    postgres_ms: float  # CPU time of a question without a filter
     web_ms: float
     recall: float
     indexes: dict[str, engines.IndexFigures]
 
 
 def grow(tenant: Any, bench: LegBench | None, chunks: int, embedder: Any) -> tuple[Any, ...]:
-    """Add documents until there are so many chunks. Return the corpus, seconds to insert, and
+    """Add documents until there are this many chunks. Return the corpus, seconds to insert, and
     seconds by index."""
     from evaluation.benchmarks.data import corpus, synthetic
 
@@ -86,7 +86,7 @@ def grow(tenant: Any, bench: LegBench | None, chunks: int, embedder: Any) -> tup
 
 
 def measure(bench: LegBench, *, questions: int, database: ProcessTree) -> dict[str, Any]:
-    """Every question with each filter and by the floor, in an order that changes."""
+    """Ask every question with each filter and by the floor, in alternating order."""
     from retrieval.cache.results import bypassed
     from retrieval.requests import Filters, SearchRequest
     from retrieval.search import search

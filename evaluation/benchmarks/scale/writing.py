@@ -1,4 +1,4 @@
-"""From what was measured to coefficients, and to a picture."""
+"""Convert measurements to coefficients, and to a picture."""
 
 import os
 import time
@@ -24,7 +24,7 @@ EMBEDDED = 64  # texts to measure embedding on
 
 
 def coefficients_of(sizes: Sequence["Size"], machine: str, *, vectors: Path | None) -> Coefficients:
-    """Bytes and rates are those of the largest size; CPU is fitted through all."""
+    """Bytes and rates are those of the largest size; CPU is fitted to all sizes."""
     last, cores = sizes[-1], len(os.sched_getaffinity(0))
     indexes = {name: each for name, each in last.indexes.items() if name in ("hnsw", "bit")}
     embed_rate, question_ms = _embedding()
@@ -51,7 +51,7 @@ def coefficients_of(sizes: Sequence["Size"], machine: str, *, vectors: Path | No
 
 
 def _embedding() -> tuple[float, float]:
-    """Return passages of 220 tokens a second of CPU, and CPU milliseconds of a question, by the
+    """Return passages of 220 tokens per second of CPU, and CPU milliseconds of a question, by the
     bundled model."""
     from evaluation.benchmarks.data import synthetic
 
@@ -71,7 +71,7 @@ def _embedding() -> tuple[float, float]:
 
 
 def draw(sizes: Sequence["Size"], path: Path) -> None:
-    """Both axes are logarithmic: a straight line is a power of the size."""
+    """Both axes are logarithmic, so a straight line is a power of the size."""
     import matplotlib as mpl
 
     mpl.use("Agg")

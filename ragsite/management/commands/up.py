@@ -53,7 +53,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--only",
             choices=["web", "worker"],
-            help="Start just one of the two; migrate and create nothing.",
+            help="Start only the web server or only the worker; migrate and create nothing.",
         )
         parser.add_argument("--no-samples", action="store_true", help="Load no sample documents.")
 

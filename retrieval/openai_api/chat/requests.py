@@ -99,7 +99,7 @@ class StopField(serializers.Field):
 
 
 class CheckedIncludeFactsField(IncludeFactsField):
-    """Checked here, so that errors name the parameter; POST /answer reads it once more."""
+    """Checked here, so that errors name the parameter; POST /answer reads it again."""
 
     def to_internal_value(self, data: Any) -> Any:
         super().to_internal_value(data)
@@ -111,7 +111,7 @@ class StreamOptionsSerializer(StrictSerializer):
         default=False, help_text="A last chunk without choices says how many tokens were used."
     )
     include_obfuscation = serializers.BooleanField(
-        default=False, help_text="Only false: nothing is added to the chunks."
+        default=False, help_text="Only false is accepted: no padding is added to the chunks."
     )
 
 
@@ -121,8 +121,8 @@ class ChatCompletionRequestSerializer(StrictSerializer):
         child=MessageField(),
         min_length=1,
         max_length=MAX_MESSAGES,
-        help_text="The last one is the user's question; those before are the conversation. What "
-        "the system says are wishes about style and form.",
+        help_text="The last one is the user's question; those before are the conversation. "
+        "System messages may ask for a style and form.",
     )
     stream = serializers.BooleanField(default=False)
     stream_options = StreamOptionsSerializer(required=False, help_text="Only with `stream`.")

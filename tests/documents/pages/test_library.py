@@ -128,7 +128,7 @@ def test_search_and_filters(
     rows = page.partition("<tbody>")[2].partition("</tbody>")[0]
     assert [name for name in listed if f"upload:{name}" in rows] == shown
     if not shown:
-        assert "No document fits" in page
+        assert "No document matches" in page
 
 
 def test_long_lists_come_in_pages_at_a_fixed_number_of_queries(

@@ -236,5 +236,5 @@ def test_a_fact_without_a_vector_gets_one_again(healthy: Namespace):
         "UPDATE documents_fact SET believed_since = now() - interval '1 day', "
         "recorded_at = now() - interval '1 day' WHERE object = '\"boats\"'"
     )
-    assert_found("vectors", what="facts have had no vector")
+    assert_found("vectors", what="facts have been without a vector")
     assert_mended("vectors")

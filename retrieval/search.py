@@ -92,7 +92,7 @@ def search(namespace_id: uuid.UUID, request: SearchRequest) -> SearchResult:
         )
         uncached = "uncached: cache_unavailable" if cache == "down" else ""
         fallbacks = (*result.diagnostics.fallbacks, *filter(None, [fallback, uncached]))
-        observed.found(result, cache=cache, fallbacks=fallbacks)
+        observed.found(result, cache=cache, fallbacks=fallbacks, times_ms=clock.times_ms)
     observed.done(clock.times_ms)
     diagnostics = replace(result.diagnostics, times_ms=clock.times_ms, fallbacks=fallbacks)
     return replace(result, cache="hit" if cache == "hit" else "miss", diagnostics=diagnostics)

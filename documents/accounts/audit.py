@@ -18,6 +18,9 @@ from ragsite.access.actor import current_actor
 from ragsite.database import tenancy
 from ragsite.platform.logs import current_request_id
 
+# What users wrote is recorded by its id alone: once deleted, nothing of it is left in the log.
+CONTENT = {"document", "feedback", "goldenquery"}
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -88,5 +91,6 @@ def _slug(namespace: Namespace | UUID | None, namespace_id: UUID | None) -> str 
 
 def _target(target: Model | Target | None) -> Target:
     if isinstance(target, Model):
-        return Target(str(target._meta.model_name), str(target.pk), str(target))
+        kind = str(target._meta.model_name)
+        return Target(kind, str(target.pk), "" if kind in CONTENT else str(target))
     return target or Target("")

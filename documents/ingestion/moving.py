@@ -64,8 +64,8 @@ def move(namespace_id: uuid.UUID, document_id: uuid.UUID, *, to: uuid.UUID) -> M
         removal.remove(to, taken.document_id)
         raise
     # By id: a tenant's own audit log must not name another tenant.
-    moved_out = audit.Target("document", str(document_id), document.source_uri)
-    moved_in = audit.Target("document", str(taken.document_id), document.source_uri)
+    moved_out = audit.Target("document", str(document_id))
+    moved_in = audit.Target("document", str(taken.document_id))
     audit.record(
         "document.move_out", namespace=namespace_id, target=moved_out, details={"to": str(to)}
     )

@@ -32,7 +32,7 @@ from documents.profiles import chunking_overrides, profiles
 from ragsite.database.tenancy import namespace
 from ragsite.platform import metrics
 from ragsite.platform.logs import request_id
-from ragsite.platform.spans import Span, span
+from ragsite.platform.spans import Span, span, times_of
 
 from . import terms
 from .embedding import embed
@@ -98,17 +98,20 @@ def ingest(claim: Claim, prepared: Prepared | None = None) -> None:
             logger.info("ingest.stopped", extra=log_fields)
         except TimeoutException:
             late = TookTooLong("Indexing took longer than JOB_TIMEOUT allows.")
-            queue.fail(claim, late, at=lease.unwritten)
+            _failed(claim, lease, late, log_fields)
         except Exception as error:
-            code = error.code if isinstance(error, IngestError) else "internal_error"
-            metrics.INGEST_FAILURES.labels(code).inc()
-            if queue.fail(claim, error, at=lease.unwritten):
-                is_unexpected = not (isinstance(error, IngestError) and error.is_final)
-                logger.warning(
-                    "ingest.failed", extra={**log_fields, "code": code}, exc_info=is_unexpected
-                )
-            else:
-                logger.info("ingest.stopped", extra=log_fields)
+            _failed(claim, lease, error, log_fields)
+
+
+def _failed(claim: Claim, lease: Lease, error: Exception, log_fields: Mapping[str, Any]) -> None:
+    code = error.code if isinstance(error, IngestError) else "internal_error"
+    metrics.INGEST_FAILURES.labels(code).inc()
+    if not queue.fail(claim, error, at=lease.unwritten):
+        logger.info("ingest.stopped", extra=log_fields)
+        return
+    is_unexpected = not (isinstance(error, IngestError) and error.is_final)
+    exc_info = error if is_unexpected else None
+    logger.warning("ingest.failed", extra={**log_fields, "code": code}, exc_info=exc_info)
 
 
 def _described(job: IngestJob) -> dict[str, Any]:
@@ -123,7 +126,7 @@ def _described(job: IngestJob) -> dict[str, Any]:
 
 
 def _measured(passages: int, lease: Lease, trace: Span) -> None:
-    trace.set(chunks=passages, **{f"{stage}_ms": ms for stage, ms in lease.times_ms.items()})
+    trace.set(chunks=passages, **times_of(lease.times_ms))
     metrics.INGESTED_FILES.labels("ready").inc()
     metrics.INGESTED_CHUNKS.inc(passages)
     for stage, ms in lease.times_ms.items():

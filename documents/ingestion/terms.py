@@ -48,6 +48,18 @@ _INSERT = """
             || setweight(to_tsvector(%(configuration)s::regconfig, chunk.extras), 'C') AS words
     ) stems
 """
+# Words and chunks in one statement, so that both are counted in the same snapshot.
+_COUNT = """
+    WITH counted AS (
+        INSERT INTO documents_termfrequency (namespace_id, profile_id, lexeme, chunks)
+        SELECT %(namespace)s, %(profile)s, word, ndoc FROM ts_stat(format(
+            'SELECT search_vector FROM documents_chunkterms '
+            'WHERE namespace_id = %%L AND profile_id = %%L',
+            %(namespace)s::text, %(profile)s::text))
+    )
+    SELECT count(*) FROM documents_chunkterms
+    WHERE namespace_id = %(namespace)s AND profile_id = %(profile)s
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +197,8 @@ def _count(tenant: Namespace, profile: IndexProfile) -> bool:
         if not cursor.fetchone()[0]:
             return False
         TermFrequency.objects.filter(**key).delete()
-        cursor.execute(
-            "INSERT INTO documents_termfrequency (namespace_id, profile_id, lexeme, chunks) "
-            "SELECT %(namespace)s, %(profile)s, word, ndoc FROM ts_stat(format("
-            "'SELECT search_vector FROM documents_chunkterms "
-            "WHERE namespace_id = %%L AND profile_id = %%L', "
-            "%(namespace)s::text, %(profile)s::text))",
-            key,
-        )
+        cursor.execute(_COUNT, key)
+        (chunks,) = cursor.fetchone()
         cursor.execute(
             "SELECT language, sum(chunks_count) FROM documents_document "
             "WHERE namespace_id = %(namespace)s AND live_version IS NOT NULL GROUP BY language",
@@ -205,7 +211,7 @@ def _count(tenant: Namespace, profile: IndexProfile) -> bool:
         namespace=tenant,
         profile=profile,
         defaults={
-            "chunks": ChunkTerms.objects.filter(**key).count(),
+            "chunks": chunks,
             "configurations": configurations,
             "revision": tenant.revision,
             "counted_at": Now(),

@@ -17,6 +17,7 @@ from .fact_rules import FACTS
 from .file_rules import FILES, FoldersHaveNamespaces
 from .findings import MAX_EXAMPLES, Finding, Report
 from .link_rules import lease_checks, link_checks
+from .server_rules import UploadsLeaveNoFiles, wall_checks
 from .span_rules import SpansAreExact
 from .store_rules import StoreHoldsTheChunks
 
@@ -75,6 +76,8 @@ def _namespace_checks() -> Iterator[Check]:
 def _server_checks() -> Iterator[Check]:
     yield from lease_checks(of_namespace=False)
     yield FoldersHaveNamespaces()
+    yield from wall_checks()
+    yield UploadsLeaveNoFiles()
 
 
 def _run(checks: Iterator[Check], audited: AuditScope, report: Report, *, repair: bool) -> None:

@@ -50,6 +50,18 @@ COUNTS = (
         ),
         mending.COUNT_WORDS,
     ),
+    # Whatever has changed since: a word is in some of the passages that were counted.
+    QueryCheck(
+        "term_counts",
+        "namespace has words that are counted in no passage, or in more than there were",
+        _COUNTED.format(
+            wrong="""EXISTS (
+                SELECT FROM documents_termfrequency
+                WHERE namespace_id = %(namespace)s AND profile_id = %(profile)s
+                  AND chunks NOT BETWEEN 1 AND known.chunks)"""
+        ),
+        mending.COUNT_WORDS,
+    ),
     QueryCheck(
         "term_counts",
         "namespace has words that are counted wrongly",

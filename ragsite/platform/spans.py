@@ -5,7 +5,7 @@ times, the namespace's id and the configuration: no question, no text of a docum
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -24,6 +24,11 @@ class Span:
 
     def set(self, **attributes: Any) -> None: ...
 
+    @contextmanager
+    def as_parent(self) -> Iterator[None]:
+        """Make spans opened inside children of this one."""
+        yield
+
     def failed(self, error: BaseException) -> None: ...
 
     def end(self) -> None: ...
@@ -35,8 +40,15 @@ class _SentSpan(Span):
 
     def set(self, **attributes: Any) -> None:
         for name, value in attributes.items():
-            kept = value if isinstance(value, bool | int | float | str) else str(value)
-            self._span.set_attribute(f"rag.{name}", kept)
+            if value is not None:
+                self._span.set_attribute(f"rag.{name}", _as_attribute(value))
+
+    @contextmanager
+    def as_parent(self) -> Iterator[None]:
+        from opentelemetry.trace import use_span
+
+        with use_span(self._span, record_exception=False, set_status_on_exception=False):
+            yield
 
     def failed(self, error: BaseException) -> None:
         from opentelemetry.trace import StatusCode
@@ -46,6 +58,13 @@ class _SentSpan(Span):
 
     def end(self) -> None:
         self._span.end()
+
+
+def _as_attribute(value: Any) -> Any:
+    """Numbers and lists of them stay what they are; everything else, such as an id, is text."""
+    if isinstance(value, bool | int | float | str):
+        return value
+    return [*value] if isinstance(value, list | tuple) else str(value)
 
 
 _NOWHERE = Span()
@@ -68,6 +87,11 @@ def span(name: str, **attributes: Any) -> Iterator[Span]:
         except Exception as error:
             sent.failed(error)
             raise
+
+
+def times_of(times_ms: Mapping[str, float]) -> dict[str, float]:
+    """Return the times of stages as attributes."""
+    return {f"{stage}_ms": ms for stage, ms in times_ms.items()}
 
 
 def started_span(name: str, **attributes: Any) -> Span:

@@ -24,8 +24,7 @@ from ragsite.platform import metrics
 def metrics_page(request: HttpRequest) -> HttpResponse:
     if not settings.METRICS_TOKEN:
         raise Http404
-    sent = request.headers.get("Authorization", "")
-    if not hmac.compare_digest(sent.encode(), f"Bearer {settings.METRICS_TOKEN}".encode()):
+    if not opens(request.headers.get("Authorization", "")):
         return HttpResponse(
             "Send METRICS_TOKEN as a bearer token.\n",
             status=401,
@@ -36,6 +35,12 @@ def metrics_page(request: HttpRequest) -> HttpResponse:
     return HttpResponse(
         shown, content_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"}
     )
+
+
+def opens(authorization: str) -> bool:
+    """Whether the header `Authorization` holds the token."""
+    expected = f"Bearer {settings.METRICS_TOKEN}"
+    return hmac.compare_digest(authorization.encode(), expected.encode())
 
 
 class QueueCollector:

@@ -204,6 +204,7 @@ MCP = web.mcp(env)
 
 # -- metrics and traces (docs/observability.md) ------------------------------------
 METRICS_TOKEN = observability.metrics_token(env, home=HOME)
+METRICS_PORT = env.int("METRICS_PORT", default=0)
 TRACES = observability.traces(env)
 
 # -- fetching pages ---------------------------------------------------------------

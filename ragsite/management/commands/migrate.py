@@ -10,6 +10,7 @@ from django.db import OperationalError, connections
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 from ragsite.database import roles
+from ragsite.database.buffered_schema import BufferedSchemaEditor, postpone_code
 from ragsite.production_checks import require_fit_for_production
 
 # While a migration waits for a table's lock, all other statements on the table wait behind it.
@@ -27,6 +28,7 @@ class Command(migrate.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.connection = connections[options["database"]]
+        self.connection.SchemaEditorClass = BufferedSchemaEditor
         try:
             require_fit_for_production()
             roles.require_supported(self.connection)
@@ -64,6 +66,7 @@ class Command(migrate.Command):
             # CREATE INDEX CONCURRENTLY is not atomic; it may wait long and blocks no other
             # statement.
             self._wait_for_locks(LOCK_SECONDS if migration.atomic else 0)
+            postpone_code(migration)
         super().migration_progress_callback(action, migration, fake)
 
     def _wait_for_locks(self, seconds: int) -> None:

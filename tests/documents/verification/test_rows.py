@@ -199,6 +199,14 @@ def test_wrong_word_counts_are_counted_again(healthy: Namespace):
     )
     assert_found("term_counts", what="wrongly")
     assert_mended("term_counts")
+    # What is impossible is found at any time, however much has changed since.
+    by_owner("UPDATE documents_namespace SET revision = revision + 1")
+    by_owner(
+        "UPDATE documents_termfrequency SET chunks = 1000 "
+        "WHERE id = (SELECT min(id) FROM documents_termfrequency)"
+    )
+    assert_found("term_counts", what="more than there were")
+    assert_mended("term_counts")
     by_owner("DELETE FROM documents_termstatistics")
     assert_found("term_counts", what="never counted")
     assert_mended("term_counts")

@@ -122,9 +122,9 @@ class Hit:
     created_at: datetime | None = None  # when the document was first ingested
     dated_at: datetime | None = None  # the document's own date, else created_at
     page_end: int | None = None
-    tokens: int = 0  # of its chunk, counted at ingestion
+    tokens: int = 0  # of its chunks, counted at ingestion
     table_header: str = ""  # for table rows whose header is in another chunk; shown, not cited
-    uncounted: str = ""  # text around the chunk that `tokens` does not count
+    uncounted: str = ""  # text around the chunks that `tokens` does not count
     highlights: tuple[Highlight, ...] = ()  # in the document's text, like start and end
     collections: tuple[str, ...] = ()  # that its document is in, by name, else id
     merged: tuple[uuid.UUID, ...] = ()  # neighbouring chunks that are part of the passage

@@ -22,6 +22,7 @@ from . import rate_counters, rate_limits
 from .actor import KEY, set_actor
 from .client_address import client_address, network_of
 from .rate_limits import Admission, Count, RateLimited
+from .refused_calls import call_of
 
 if TYPE_CHECKING:  # DRF itself loads this module while it loads its views
     from rest_framework.views import APIView
@@ -67,7 +68,10 @@ class ApiKeyAuthentication(BaseAuthentication):
         if call.admission is not None:
             # The middleware reads it from Django's request, which DRF's wraps.
             request._request.admission = call.admission  # type: ignore[attr-defined]
-            rate_limits.require(call.admission)
+            if not call.admission.is_allowed:
+                refused = call_of(header, request.method or "", request.path)
+                request._request.refused_call = refused  # type: ignore[attr-defined]
+                raise rate_limits.refusal(call.admission)
         set_actor(KEY, call.caller.prefix)
         return call.caller, call.caller
 

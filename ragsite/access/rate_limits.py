@@ -4,11 +4,9 @@ Requests are counted in a sliding window: this minute plus the remaining share o
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from django.http import HttpRequest, HttpResponse
 
 from ragsite.platform.errors import ApiError
 
@@ -41,7 +39,11 @@ class Admission:
     limit: int
     is_allowed: bool
     remaining: int
-    reset_seconds: int
+    wait: float  # seconds until the window ends or, if refused, until a request is admitted again
+
+    @property
+    def reset_seconds(self) -> int:
+        return max(1, math.ceil(self.wait))
 
     @property
     def headers(self) -> dict[str, str]:
@@ -84,7 +86,7 @@ def admission(rate_class: str, limit: int, count: Count) -> Admission:
         limit=limit,
         is_allowed=count.is_allowed,
         remaining=max(0, math.floor(left)),
-        reset_seconds=max(1, math.ceil(wait)),
+        wait=wait,
     )
 
 
@@ -99,13 +101,17 @@ def _wait(limit: int, count: Count) -> float:
 def require(admitted: Admission) -> None:
     """Raise RateLimited if the request is not allowed."""
     if not admitted.is_allowed:
-        raise RateLimited(
-            f"This key may make {admitted.limit} requests of the class {admitted.rate_class!r} "
-            f"a minute. Try again in {admitted.reset_seconds} s.",
-            retry_after=admitted.reset_seconds,
-            details={"class": admitted.rate_class, "limit": admitted.limit, "window_seconds": 60},
-            admission=admitted,
-        )
+        raise refusal(admitted)
+
+
+def refusal(admitted: Admission) -> RateLimited:
+    return RateLimited(
+        f"This key may make {admitted.limit} requests of the class {admitted.rate_class!r} "
+        f"a minute. Try again in {admitted.reset_seconds} s.",
+        retry_after=admitted.reset_seconds,
+        details={"class": admitted.rate_class, "limit": admitted.limit, "window_seconds": 60},
+        admission=admitted,
+    )
 
 
 def rate_class_of(view: object, method: str | None) -> str:
@@ -129,19 +135,3 @@ def checked_limits(limits: object) -> dict[str, int]:
                 f"to {MAX_RATE:,}."
             )
     return dict(limits)
-
-
-def rate_limit_middleware(
-    get_response: Callable[[HttpRequest], HttpResponse],
-) -> Callable[[HttpRequest], HttpResponse]:
-    """Add the RateLimit headers to every response to a key, errors included."""
-
-    def answer(request: HttpRequest) -> HttpResponse:
-        response = get_response(request)
-        admitted: Admission | None = getattr(request, "admission", None)
-        if admitted is not None:
-            for name, value in admitted.headers.items():
-                response.headers[name] = value
-        return response
-
-    return answer

@@ -82,13 +82,16 @@ _OPENAI_TYPES = {
 }
 
 
-def envelope_at(path: str, http_status: int, code: str, message: str) -> dict[str, Any]:
-    """Return an error in the shape that clients of this address expect."""
+def envelope_at(
+    path: str, http_status: int, code: str, message: str, details: Any = None
+) -> dict[str, Any]:
+    """Return an error in the shape that clients of this address expect; the details where that
+    shape has room for them."""
     if path.startswith(FLAT_PREFIX):
         return flat_envelope(code, message)
     if f"{path}/".startswith(OPENAI_PREFIX):
         return openai_envelope(http_status, code, message)
-    return envelope(code, message)
+    return envelope(code, message, details)
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:

@@ -108,7 +108,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "ragsite.platform.logs.request_id_middleware",
-    "ragsite.access.rate_limits.rate_limit_middleware",
+    "ragsite.access.rate_limit_middleware.rate_limit_middleware",
     "ragsite.access.operators.operator_middleware",
     "ragsite.web.content_policy.content_policy_middleware",
     "django.middleware.security.SecurityMiddleware",
@@ -272,7 +272,7 @@ PARITY_REPORTS = [
 
 # -- search --------------------------------------------------------------------------
 SEARCH = {
-    "candidates": env.int("SEARCH_CANDIDATES", default=100),
+    "candidates": env.int("SEARCH_CANDIDATES", default=50),
     "lexical_budget": env.int("SEARCH_LEXICAL_BUDGET", default=2000),
     "side_threads": env.int("SEARCH_SIDE_THREADS", default=4),
     "ef_search": env.int("SEARCH_EF_SEARCH", default=100),

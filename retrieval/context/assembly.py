@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from documents.chunking.sizes import CountTokens
 from retrieval.requests import Candidate, Hit
+
+MAX_REMEMBERED = 500  # characters of a text whose tokens are remembered
 
 
 class Placed(Protocol):
@@ -73,8 +76,8 @@ def assemble(
 
 
 def _costs(hits: Sequence[Hit], form: ContextFormat, count_tokens: CountTokens) -> list[int]:
-    """Return the tokens of each block. A chunk's tokens were counted at ingestion; only its heading
-    and the text around it are counted here."""
+    """Return the tokens of each block, or a little more where its chunks overlap. Those of chunks
+    were counted at ingestion; only the heading and the text around them are counted here."""
     texts = [longest_head(form, hit) + hit.uncounted for hit in hits]
     return [
         hit.tokens + tokens
@@ -88,15 +91,24 @@ def longest_head(form: ContextFormat, placed: Placed) -> str:
 
 
 def remembered(count_tokens: CountTokens) -> CountTokens:
-    """Count each text once: choosing passages and assembling them count the same headings."""
-    known: dict[str, int] = {}
+    """Count a short text once in this process: headings are those of the same documents again and
+    again, and counting them one by one took a tenth of a search's time here."""
 
     def count(texts: Sequence[str]) -> list[int]:
-        new = [text for text in dict.fromkeys(texts) if text not in known]
-        known.update(zip(new, count_tokens(new) if new else [], strict=True))
-        return [known[text] for text in texts]
+        return [
+            _tokens_of(count_tokens, text)
+            if len(text) <= MAX_REMEMBERED
+            else count_tokens([text])[0]
+            for text in texts
+        ]
 
     return count
+
+
+@lru_cache(maxsize=8192)
+def _tokens_of(count_tokens: CountTokens, text: str) -> int:
+    (tokens,) = count_tokens([text])
+    return tokens
 
 
 def above(placed: Placed) -> str:

@@ -113,7 +113,6 @@ def _metadata(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk]) -> dict[str, An
 def _hit(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk], cut: Mapping[uuid.UUID, str]) -> Hit:
     row = rows[pick.candidate.chunk_id]
     content = cut.get(pick.candidate.chunk_id, row.content)
-    before, after = content[: row.start - pick.start], content[row.end - pick.start :]
     return Hit(
         candidate=pick.candidate,
         document_version=row.document_version,
@@ -136,8 +135,18 @@ def _hit(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk], cut: Mapping[uuid.UU
         created_at=row.created_at,
         dated_at=row.dated_at,
         page_end=_last_page(pick, rows),
-        tokens=row.tokens,
+        tokens=sum(rows[chunk_id].tokens for chunk_id in pick.chunk_ids),
         table_header=_header(pick, rows),
-        uncounted=f"{before} {after}".strip(),
+        uncounted=_uncounted(pick, rows, content),
         merged=tuple(pick.merged),
     )
+
+
+def _uncounted(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk], content: str) -> str:
+    """Return the text around and between the chunks of a passage, without white space alone."""
+    parts, end = [], pick.start
+    for row in sorted((rows[chunk_id] for chunk_id in pick.chunk_ids), key=lambda row: row.start):
+        parts.append(content[end - pick.start : max(end, row.start) - pick.start])
+        end = max(end, row.end)
+    parts.append(content[end - pick.start :])
+    return " ".join(filter(None, map(str.strip, parts)))

@@ -50,15 +50,15 @@ def judge(
     """Set each candidate's relevance, or None if it cannot be judged, and return notes for people.
     `terms` are the question's words; none if the lexical leg did not run."""
     cosines, words_worth = is_calibrated(model_identity), sum(term.worth for term in terms)
-    logits = {}
-    for candidate in candidates:
-        cosine = candidate.similarity if cosines else None
-        share = (candidate.lexical or 0.0) / words_worth if words_worth else None
-        if (value := logit(cosine, share)) is not None:
-            logits[candidate.chunk_id] = value
-    best = max(logits.values(), default=0.0)
-    for candidate in candidates:
-        own = logits.get(candidate.chunk_id)
+    logits = [
+        logit(
+            candidate.similarity if cosines else None,
+            (candidate.lexical or 0.0) / words_worth if words_worth else None,
+        )
+        for candidate in candidates
+    ]
+    best = max((own for own in logits if own is not None), default=0.0)
+    for candidate, own in zip(candidates, logits, strict=True):
         if own is not None:
             candidate.relevance = round(_sigmoid(own - GAP * (best - own)), 4)
     is_known = _is_any_known(terms, candidates) if terms else None

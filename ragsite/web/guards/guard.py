@@ -6,6 +6,7 @@ from ragsite.platform.asgi_types import Application
 from ragsite.web.threads import RequestThreads
 
 from .bodies import BodyGuard
+from .rate_limit_guard import RateLimitGuard
 from .send_deadline import SendDeadline
 from .stream_limit import StreamLimit
 
@@ -15,4 +16,5 @@ GRACE_SECONDS = 2.0
 
 def guarded(application: Application, *, threads: RequestThreads) -> Application:
     seconds = settings.STREAMS["send_timeout"] + GRACE_SECONDS
-    return SendDeadline(StreamLimit(BodyGuard(application, threads=threads)), seconds=seconds)
+    limited = BodyGuard(RateLimitGuard(application), threads=threads)
+    return SendDeadline(StreamLimit(limited), seconds=seconds)

@@ -38,6 +38,11 @@ def feed_stores() -> None:
     feeding.work()
 
 
+def check_stores() -> None:
+    heartbeat.beat(heartbeat.group())
+    feeding.check()
+
+
 def deliver_webhooks() -> None:
     """Send events to webhooks. Slow receivers cost this task's seconds, and no job's."""
     heartbeat.beat(heartbeat.group())

@@ -9,7 +9,7 @@ from django.conf import settings
 from documents.models import Chunk, IndexProfile
 from ragsite.database.tenancy import namespace, operator
 
-from . import outbox, registry
+from . import marks, outbox, registry
 from .base import StoreQuestion
 
 SAMPLES = 20  # chunks that must find themselves
@@ -25,7 +25,8 @@ def rows_of(namespaces: Sequence[uuid.UUID], profile: IndexProfile) -> int:
 def held_of(namespace_id: uuid.UUID, profile: IndexProfile) -> int:
     """Return how many the store says it holds. Raises StoreFailed."""
     store, collection = registry.store_of(profile), registry.collection_of(profile)
-    store.prepare(collection)
+    if store.mark(collection) is None:
+        return 0  # there is no collection yet
     return store.count(collection, namespace_id)
 
 
@@ -33,7 +34,7 @@ def documents_told_wrongly(namespace_id: uuid.UUID, profile: IndexProfile) -> It
     """Yield documents of which the store lacks chunks, holds more, or does not find one by its
     vector. Those that wait to be synced are not wrong. Raises StoreFailed."""
     store, collection = registry.store_of(profile), registry.collection_of(profile)
-    store.prepare(collection)
+    marks.require(profile)
     held = set(store.held(collection, namespace_id))
     with namespace(namespace_id):
         waiting = outbox.pending(namespace_id, profile.pk, at_most=1_000_000)

@@ -7,8 +7,10 @@ from django.conf import settings
 
 from documents.models import IndexProfile
 from documents.models.indexing import PGVECTOR
+from ragsite.database.tenancy import operator
 from ragsite.platform.backends import load_backend
 from ragsite.platform.breaker import Breaker
+from ragsite.platform.wording import plural
 
 from .base import SearchStore, StoreCollection, StoreMisfit, option_errors
 
@@ -45,6 +47,26 @@ def require_usable(profile: IndexProfile) -> None:
         return
     if sentence := option_errors(store_of(profile), profile.store_options):
         raise StoreMisfit(f"store_options: {sentence}")
+
+
+def missing() -> list[str]:
+    """Return a sentence for each store that profiles name and that is not configured."""
+    with operator():
+        profiles = IndexProfile.objects.exclude(store__in=names()).order_by("store", "name")
+        by_store: dict[str, list[str]] = {}
+        for profile in profiles:
+            by_store.setdefault(profile.store, []).append(profile.name)
+    return [
+        f"The search store {store!r} is not configured, and is named by {_quoted(named)}. Searches "
+        "there use PostgreSQL. Set the store's address (docs/stores.md), or reindex to a profile "
+        "with another store."
+        for store, named in by_store.items()
+    ]
+
+
+def _quoted(named: list[str]) -> str:
+    shown = ", ".join(repr(name) for name in named[:5])
+    return f"{plural(len(named), 'index profile')} ({shown}{', …' if len(named) > 5 else ''})"
 
 
 @cache

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from documents.jobs import heartbeat
 from documents.profiles import warmup
-from documents.stores import outbox
+from documents.stores import outbox, registry
 from ragsite.database import roles
 from ragsite.platform.backends import load_backend
 from ragsite.platform.wording import plural
@@ -77,8 +77,8 @@ def readyz(request: HttpRequest) -> HttpResponse:
             ("worker", _worker),
         )
     }
-    if settings.STORES:
-        checks["stores"] = _outcome(_stores)
+    if stores := _outcome(_stores):
+        checks["stores"] = stores
     checks["embedder"] = _embedder_state
     serving = all(checks[name] == "ok" for name in ("database", "migrations", "storage"))
     ready = serving and _embedder_state != "warming"
@@ -119,7 +119,11 @@ def _worker() -> str:
 
 
 def _stores() -> str:
-    """What search stores do not have yet. The stores themselves are not asked."""
+    """What search stores do not have yet; "" if there are none. They themselves are not asked."""
+    if missing := len(registry.missing()):
+        return f"{plural(missing, 'store')} of index profiles not configured"
+    if not settings.STORES:
+        return ""
     waiting = outbox.backlogs()
     documents = sum(backlog.documents for backlog in waiting)
     if not documents:

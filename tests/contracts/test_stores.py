@@ -18,7 +18,8 @@ from ragsite.platform.backends import load_backend
 from .. import store_servers
 from ..client import Api
 from ..retrieval.conftest import LIBRARY
-from .store_contract import Moved, OutsideStoreContract, StoreContract
+from .store_contract import Moved, StoreContract
+from .store_loss_contract import StoreLossContract
 
 LIGHT = """---
 tags: [{tag}]
@@ -105,7 +106,7 @@ def configured(
     registry.breaker.cache_clear()
 
 
-class TestQdrant(OutsideStoreContract):
+class TestQdrant(StoreLossContract):
     @pytest.fixture
     def door(self, qdrant_address: str) -> Iterator[store_servers.Door]:
         door = store_servers.Door(qdrant_address)
@@ -165,7 +166,7 @@ def chroma_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-class TestChroma(OutsideStoreContract):
+class TestChroma(StoreLossContract):
     @pytest.fixture
     def door(self, chroma_address: str) -> Iterator[store_servers.Door]:
         door = store_servers.Door(chroma_address)

@@ -1,0 +1,132 @@
+"""Whether a store still holds what it was given.
+
+A store keeps a mark beside the points: the installation's name and a number, which is in the
+profile's row as well and grows whenever something was written. A store that has lost its disk has
+no mark, one that came back with an older copy of it has an older one, and one that a copy of this
+database feeds has that installation's. Searches compare it, so that they never miss what such a
+store has lost, and workers begin it anew.
+"""
+
+import logging
+import time
+from functools import cache
+
+from django.db import connections, transaction
+
+from documents.models import Chunk, IndexProfile
+from ragsite.database.tenancy import namespace, operator
+
+from . import outbox, registry
+from .base import SearchStore, StoreMisfit
+
+logger = logging.getLogger(__name__)
+
+# A store is ahead of the row until that is written down. Beginning anew leaps further.
+AHEAD = 5
+LEAP = 10
+SECOND_LOOK_SECONDS = 1.0
+
+
+def is_current(profile: IndexProfile, mark: str) -> bool:
+    """Whether a store with this mark holds all that it has confirmed."""
+    if not profile.store_mark and not mark:
+        return True  # filled before there were marks
+    installed, number = _parts(mark)
+    ahead = number - profile.store_mark
+    return installed == installation() and 0 <= ahead <= AHEAD
+
+
+def require(profile: IndexProfile) -> None:
+    """Have a collection that holds what it has confirmed. If there is none, or it is older, begin
+    anew: all that it should hold is queued.
+
+    Raises StoreMisfit if it belongs to another installation, and StoreFailed.
+    """
+    store, collection = registry.store_of(profile), registry.collection_of(profile)
+    held = _mark_of(profile, store)
+    if is_foreign(held):
+        raise StoreMisfit(
+            f"The collection {collection.name!r} is fed by another installation, such as the one "
+            "that this database is a copy of. Set another STORE_PREFIX here; or, if the other is "
+            "gone, take it over: manage.py sync_store --rebuild."
+        )
+    if held == "" and not profile.store_mark:
+        store.prepare(collection)
+        _write(profile, store, 1)
+    elif not _holds_all(profile, held):
+        if profile.store_mark:  # a node that is just joining its cluster may not know yet
+            time.sleep(SECOND_LOOK_SECONDS)
+            if _holds_all(profile, _mark_of(profile, store)):
+                return
+        begin_anew(profile, store)
+
+
+def _mark_of(profile: IndexProfile, store: SearchStore) -> str | None:
+    """Return the collection's mark, and read the profile's number before: the mark grows last."""
+    with operator():
+        profile.refresh_from_db(fields=["store_mark"])
+    return store.mark(registry.collection_of(profile))
+
+
+def _holds_all(profile: IndexProfile, held: str | None) -> bool:
+    return held is not None and is_current(profile, held)
+
+
+def begin_anew(profile: IndexProfile, store: SearchStore) -> None:
+    """Empty the collection and queue all that it should hold. Searches use the tables meanwhile."""
+    if profile.store_mark:
+        logger.warning("store.begun_anew", extra={"profile_id": str(profile.pk)})
+    with operator(), transaction.atomic(using="operator"):
+        row = IndexProfile.objects.select_for_update(no_key=True).get(pk=profile.pk)
+        row.store_mark += LEAP  # from here on searches trust nothing that it holds
+        row.save(update_fields=["store_mark"])
+        chunks = Chunk.objects.filter(profile=profile).order_by()
+        tenants = list(chunks.values_list("namespace_id", flat=True).distinct())
+    for tenant in tenants:
+        with namespace(tenant):
+            outbox.note(tenant, profile.pk)
+    collection = registry.collection_of(profile)
+    store.drop(collection)
+    store.prepare(collection)
+    store.set_mark(collection, _mark(row.store_mark))
+
+
+def renew(profile: IndexProfile) -> None:
+    """Something was written: from now on an older copy of the store is known by its mark."""
+    store, collection = registry.store_of(profile), registry.collection_of(profile)
+    with operator(), transaction.atomic(using="operator"):
+        # Whoever has the lock renews it for all: marks must reach the store in their order.
+        rows = IndexProfile.objects.select_for_update(no_key=True, skip_locked=True)
+        row = rows.filter(pk=profile.pk).first()
+        if row is not None and is_current(row, store.mark(collection) or ""):
+            _write(row, store, row.store_mark + 1)
+
+
+def _write(profile: IndexProfile, store: SearchStore, number: int) -> None:
+    store.set_mark(registry.collection_of(profile), _mark(number))
+    with operator():
+        IndexProfile.objects.filter(pk=profile.pk).update(store_mark=number)
+
+
+@cache
+def installation() -> str:
+    """The name of this database, which a physical replica shares and a restored copy does not."""
+    with operator(), connections["operator"].cursor() as cursor:
+        cursor.execute(
+            "SELECT to_hex(system_identifier) || '/' || current_database() FROM pg_control_system()"
+        )
+        return str(cursor.fetchone()[0])
+
+
+def _mark(number: int) -> str:
+    return f"{installation()}:{number}"
+
+
+def is_foreign(mark: str | None) -> bool:
+    """Whether another installation has written this."""
+    return bool(mark) and _parts(mark or "")[0] != installation()
+
+
+def _parts(mark: str) -> tuple[str, int]:
+    installed, _, number = mark.rpartition(":")
+    return installed, int(number) if number.isdigit() else -1

@@ -79,22 +79,27 @@ class QdrantStore(SearchStore):
         self._clients: dict[int, Any] = {}  # by process: connections do not survive a fork
 
     def prepare(self, collection: StoreCollection) -> None:
+        """Also ends what was broken off."""
         with self._answering():
             if not self._client.collection_exists(collection.name):
                 self._create(collection)
-            known = self._client.get_collection(collection.name).config.params.vectors
-        size = known[DENSE].size if isinstance(known, dict) and DENSE in known else None
-        if size != collection.dimensions:
-            raise StoreMisfit(
-                f"Qdrant's collection {collection.name!r} has vectors of {size} dimensions, and "
-                f"{collection.dimensions} are needed. Was it made by something else?"
-            )
+            known = self._client.get_collection(collection.name)
+            vectors = known.config.params.vectors
+            size = vectors[DENSE].size if isinstance(vectors, dict) and DENSE in vectors else None
+            if size != collection.dimensions:
+                raise StoreMisfit(
+                    f"Qdrant's collection {collection.name!r} has vectors of {size} dimensions, "
+                    f"and {collection.dimensions} are needed. Was it made by something else?"
+                )
+            if _by_tenant(collection) and SHARED not in self._shard_keys(collection):
+                self._create_shards(collection, SHARED)
+            self._index_fields(collection, but=set(known.payload_schema or ()))
 
     def _create(self, collection: StoreCollection) -> None:
         models, wanted = self._models, collection.options
         quantised = wanted.get("quantization", "int8") == "int8"
         scalar = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
-        by_tenant = _by_tenant(collection)
+        custom = models.ShardingMethod.CUSTOM if _by_tenant(collection) else None
         try:
             self._client.create_collection(
                 collection.name,
@@ -117,7 +122,7 @@ class QdrantStore(SearchStore):
                 ),
                 shard_number=wanted.get("shards"),
                 replication_factor=wanted.get("replicas"),
-                sharding_method=models.ShardingMethod.CUSTOM if by_tenant else None,
+                sharding_method=custom,
                 write_consistency_factor=1,
                 on_disk_payload=True,
                 timeout=int(self._write_seconds),
@@ -125,9 +130,10 @@ class QdrantStore(SearchStore):
         except self._qdrant.http.exceptions.UnexpectedResponse as error:
             if error.status_code != 409:  # else another process was faster
                 raise
-        if by_tenant:
-            self._create_shards(collection, SHARED)
-        self._index_fields(collection)
+
+    def _shard_keys(self, collection: StoreCollection) -> set[str]:
+        known = self._client.list_shard_keys(collection.name).shard_keys
+        return {str(one.key) for one in known or ()}
 
     def _create_shards(self, collection: StoreCollection, key: str) -> None:
         self._client.create_shard_key(
@@ -145,8 +151,7 @@ class QdrantStore(SearchStore):
                 'a profile with the store option "sharding": "tenants", in a cluster.'
             )
         with self._answering():
-            known = self._client.list_shard_keys(collection.name).shard_keys or ()
-            if str(namespace_id) not in [str(one.key) for one in known]:
+            if str(namespace_id) not in self._shard_keys(collection):
                 self._create_shards(collection, str(namespace_id))
             everything = self._models.FilterSelector(filter=self._filter(within(namespace_id)))
             self._client.delete(
@@ -167,12 +172,17 @@ class QdrantStore(SearchStore):
             # Asked by its own call: with 404 a proxy may say that it knows no server.
             if not self._client.collection_exists(collection.name):
                 return None
-            found = self._client.retrieve(
-                collection.name,
-                [MARK_POINT],
-                with_payload=[MARK],
-                shard_key_selector=SHARED if _by_tenant(collection) else None,
-            )
+            try:
+                found = self._client.retrieve(
+                    collection.name,
+                    [MARK_POINT],
+                    with_payload=[MARK],
+                    shard_key_selector=SHARED if _by_tenant(collection) else None,
+                )
+            except self._qdrant.http.exceptions.UnexpectedResponse as error:
+                if error.status_code not in (400, 404):
+                    raise
+                return ""  # its making broke off before it had shards
         return _marked(found)
 
     def set_mark(self, collection: StoreCollection, mark: str) -> None:
@@ -185,7 +195,7 @@ class QdrantStore(SearchStore):
                 shard_key_selector=SHARED if _by_tenant(collection) else None,
             )
 
-    def _index_fields(self, collection: StoreCollection) -> None:
+    def _index_fields(self, collection: StoreCollection, *, but: set[str]) -> None:
         models = self._models
         keyword, number = models.KeywordIndexParams, models.FloatIndexParams
         indexes: dict[str, Any] = {
@@ -193,9 +203,9 @@ class QdrantStore(SearchStore):
             for name in KEYWORDS
         }
         indexes |= {name: number(type=models.FloatIndexType.FLOAT) for name in NUMBERS}
-        for name, schema in indexes.items():
+        for name in indexes.keys() - but:
             self._client.create_payload_index(
-                collection.name, field_name=name, field_schema=schema, wait=True
+                collection.name, field_name=name, field_schema=indexes[name], wait=True
             )
 
     def drop(self, collection: StoreCollection) -> None:
@@ -366,11 +376,20 @@ class QdrantStore(SearchStore):
                     f"Qdrant refused the API key with status {status}: set QDRANT_API_KEY."
                 ) from error
             what = "refused a call" if status in (400, 404, 422) else "failed"
-            raise StoreFailed(f"Qdrant {what} with status {status}.") from error
+            raise StoreFailed(f"Qdrant {what} with status {status}{_reason(error)}.") from error
         except (exceptions.ResponseHandlingException, OSError) as error:
             raise StoreFailed(f"Qdrant did not answer: {cause_of(error)}.") from error
         except Exception as error:  # what a proxy answers in its place is no answer of Qdrant's
             raise StoreFailed("What answered is no Qdrant, or it broke off.") from error
+
+
+def _reason(error: Any) -> str:
+    """Qdrant's own sentence, which names no address, if it is one."""
+    try:
+        sentence = error.structured()["status"]["error"]
+    except Exception:
+        return ""
+    return f": {str(sentence).rstrip('.')[:200]}"
 
 
 def _whole(seconds: float) -> int:

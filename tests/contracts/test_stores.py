@@ -88,15 +88,15 @@ def qdrant_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @contextmanager
 def configured(
     settings: Any, alias: str, backend: str, **options: Any
-) -> Iterator[Callable[[IndexProfile], IndexProfile]]:
+) -> Iterator[Callable[..., IndexProfile]]:
     """Yield what makes a profile in this store, and forget the profile in the end."""
     settings.STORES = {alias: {"BACKEND": f"documents.stores.{backend}", "OPTIONS": options}}
     load_backend.cache_clear()
     registry.breaker.cache_clear()
     made: list[IndexProfile] = []
 
-    def make(like: IndexProfile) -> IndexProfile:
-        made.append(profiles.create(f"in-{alias}", like=like, store=alias))
+    def make(like: IndexProfile, **fields: Any) -> IndexProfile:
+        made.append(profiles.create(f"in-{alias}", like=like, store=alias, **fields))
         return made[-1]
 
     yield make

@@ -42,33 +42,41 @@ def require(profile: IndexProfile) -> None:
 
     Raises StoreMisfit if it belongs to another installation, and StoreFailed.
     """
-    store, collection = registry.store_of(profile), registry.collection_of(profile)
+    store = registry.store_of(profile)
     held = _mark_of(profile, store)
+    if held == "" and not profile.store_mark:
+        store.prepare(registry.collection_of(profile))
+        _write(profile, store, 1)
+    elif not _is_whole(profile, held):
+        if profile.store_mark:  # a node that is just joining its cluster may not know yet
+            time.sleep(SECOND_LOOK_SECONDS)
+            if _is_whole(profile, _mark_of(profile, store)):
+                return
+        begin_anew(profile, store)
+
+
+def holds_all(profile: IndexProfile) -> bool:
+    """Whether the store holds what it has confirmed. Raises StoreMisfit and StoreFailed."""
+    return _is_whole(profile, _mark_of(profile, registry.store_of(profile)))
+
+
+def _mark_of(profile: IndexProfile, store: SearchStore) -> str | None:
+    """Return the collection's mark. The profile's number is read before it, because it grows
+    after it."""
+    with operator():
+        profile.refresh_from_db(fields=["store_mark"])
+    collection = registry.collection_of(profile)
+    held = store.mark(collection)
     if is_foreign(held):
         raise StoreMisfit(
             f"The collection {collection.name!r} is fed by another installation, such as the one "
             "that this database is a copy of. Set another STORE_PREFIX here; or, if the other is "
             "gone, take it over: manage.py sync_store --rebuild."
         )
-    if held == "" and not profile.store_mark:
-        store.prepare(collection)
-        _write(profile, store, 1)
-    elif not _holds_all(profile, held):
-        if profile.store_mark:  # a node that is just joining its cluster may not know yet
-            time.sleep(SECOND_LOOK_SECONDS)
-            if _holds_all(profile, _mark_of(profile, store)):
-                return
-        begin_anew(profile, store)
+    return held
 
 
-def _mark_of(profile: IndexProfile, store: SearchStore) -> str | None:
-    """Return the collection's mark, and read the profile's number before: the mark grows last."""
-    with operator():
-        profile.refresh_from_db(fields=["store_mark"])
-    return store.mark(registry.collection_of(profile))
-
-
-def _holds_all(profile: IndexProfile, held: str | None) -> bool:
+def _is_whole(profile: IndexProfile, held: str | None) -> bool:
     return held is not None and is_current(profile, held)
 
 

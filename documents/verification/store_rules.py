@@ -32,7 +32,7 @@ class StoreHoldsTheChunks:
     def broken(self, audited: AuditScope) -> Iterator[str]:
         if audited.active_profile.is_stored_outside:
             try:
-                yield from auditing.documents_told_wrongly(audited.tenant, audited.active_profile)
+                yield from auditing.mismatched_documents(audited.tenant, audited.active_profile)
             except (StoreFailed, StoreMisfit) as error:
                 raise OSError(str(error)) from error  # reported as not checked
 

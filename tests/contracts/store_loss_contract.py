@@ -35,6 +35,8 @@ class StoreLossContract(OutsideStoreContract):
         moved.store.drop(collection_of(moved))
         self.assert_tables_answer(moved)
         call_command("sync_store", "--status")  # which must not make an empty one
+        (finding,) = [f for f in verify([moved.tenant]).findings if f.check == "search_store"]
+        assert finding.examples == (str(moved.tenant.pk),)
         self.assert_tables_answer(moved)
         moved.api.upload(("news.txt", "A quokka was seen on the quay."))
         work()

@@ -58,7 +58,7 @@ def moved(
     api_of: Callable[..., Api],
     work: Callable[[], int],
 ) -> Iterator[Moved]:
-    """Both namespaces filled, and the store told of everything."""
+    """Both namespaces filled, and everything in the store."""
     tenant, other = (new_namespace(slug, profile=store_profile) for slug in ("mine", "other"))
     twin = new_namespace("twin")
     apis = [api_of(one, ("read", "write", "admin")) for one in (tenant, twin)]

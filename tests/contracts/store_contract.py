@@ -235,8 +235,9 @@ class OutsideStoreContract(StoreContract):
 
     @pytest.mark.parametrize("state", ["shut", "silent"])
     def test_in_an_outage_the_tables_answer_and_the_answer_says_so(
-        self, moved: Moved, door: Any, state: str, work: Callable[[], int]
+        self, moved: Moved, door: Any, state: str, work: Callable[[], int], settings: Any
     ):
+        settings.STORE_SEARCH = {**settings.STORE_SEARCH, "seconds": 0.5}
         expected = places(moved.twin.query("granite tower and its keepers").body)
         door.become(state)
         for _ in range(4):  # the third finds the breaker open, and asks nobody
@@ -253,6 +254,7 @@ class OutsideStoreContract(StoreContract):
         assert backlog.attempts >= 1
         assert "answer" in backlog.error
         door.become("open")
+        settings.STORE_SEARCH = {**settings.STORE_SEARCH, "seconds": 20.0}
         registry.breaker(moved.profile.store).worked()
         assert feeding.work() == 0  # not before the pause has passed
         outbox.retry_now()

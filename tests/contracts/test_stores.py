@@ -91,6 +91,8 @@ def configured(
 ) -> Iterator[Callable[..., IndexProfile]]:
     """Yield what makes a profile in this store, and forget the profile in the end."""
     settings.STORES = {alias: {"BACKEND": f"documents.stores.{backend}", "OPTIONS": options}}
+    # On a busy machine a store may take longer than users would wait.
+    settings.STORE_SEARCH = {**settings.STORE_SEARCH, "seconds": 20.0}
     load_backend.cache_clear()
     registry.breaker.cache_clear()
     made: list[IndexProfile] = []

@@ -9,6 +9,8 @@ store has lost, and workers begin it anew.
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 
 from django.db import connections, transaction
@@ -17,7 +19,7 @@ from documents.models import Chunk, IndexProfile
 from ragsite.database.tenancy import namespace, operator
 
 from . import outbox, registry
-from .base import SearchStore, StoreMisfit
+from .base import SearchStore, StoreFailed, StoreMisfit
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +27,7 @@ logger = logging.getLogger(__name__)
 AHEAD = 5
 LEAP = 10
 SECOND_LOOK_SECONDS = 1.0
+AT_IT = "Another worker is preparing the collection."
 
 
 def is_current(profile: IndexProfile, mark: str) -> bool:
@@ -81,33 +84,48 @@ def _is_whole(profile: IndexProfile, held: str | None) -> bool:
 
 
 def begin_anew(profile: IndexProfile, store: SearchStore) -> None:
-    """Empty the collection and queue all that it should hold. Searches use the tables meanwhile."""
+    """Empty the collection and queue all that it should hold. Searches use the tables meanwhile.
+
+    Raises StoreFailed if another worker is at it.
+    """
     if profile.store_mark:
         logger.warning("store.begun_anew", extra={"profile_id": str(profile.pk)})
-    with operator(), transaction.atomic(using="operator"):
-        row = IndexProfile.objects.select_for_update(no_key=True).get(pk=profile.pk)
+    with _only_worker(profile) as row:
         row.store_mark += LEAP  # from here on searches trust nothing that it holds
         row.save(update_fields=["store_mark"])
+        number = row.store_mark
         chunks = Chunk.objects.filter(profile=profile).order_by()
         tenants = list(chunks.values_list("namespace_id", flat=True).distinct())
     for tenant in tenants:
         with namespace(tenant):
             outbox.note(tenant, profile.pk)
     collection = registry.collection_of(profile)
-    store.drop(collection)
-    store.prepare(collection)
-    store.set_mark(collection, _mark(row.store_mark))
+    with _only_worker(profile) as row:
+        if row.store_mark != number:
+            raise StoreFailed(AT_IT)
+        store.drop(collection)
+        store.prepare(collection)
+        store.set_mark(collection, _mark(number))
 
 
 def renew(profile: IndexProfile) -> None:
     """Something was written: from now on an older copy of the store is known by its mark."""
     store, collection = registry.store_of(profile), registry.collection_of(profile)
+    with suppress(StoreFailed), _only_worker(profile) as row:  # the other one renews it
+        if is_current(row, store.mark(collection) or ""):
+            _write(row, store, row.store_mark + 1)
+
+
+@contextmanager
+def _only_worker(profile: IndexProfile) -> Iterator[IndexProfile]:
+    """A transaction that locks the profile's row against other workers, so that marks reach the
+    store in their order. Raises StoreFailed if one of them has it."""
     with operator(), transaction.atomic(using="operator"):
-        # Whoever has the lock renews it for all: marks must reach the store in their order.
         rows = IndexProfile.objects.select_for_update(no_key=True, skip_locked=True)
         row = rows.filter(pk=profile.pk).first()
-        if row is not None and is_current(row, store.mark(collection) or ""):
-            _write(row, store, row.store_mark + 1)
+        if row is None:
+            raise StoreFailed(AT_IT)
+        yield row
 
 
 def _write(profile: IndexProfile, store: SearchStore, number: int) -> None:

@@ -1,5 +1,6 @@
 """Which store a profile uses, by the setting STORES, and whether it is left alone for a while."""
 
+import logging
 from functools import cache
 from typing import cast
 
@@ -13,6 +14,8 @@ from ragsite.platform.breaker import Breaker
 from ragsite.platform.wording import plural
 
 from .base import SearchStore, StoreCollection, StoreMisfit, option_errors
+
+logger = logging.getLogger(__name__)
 
 FAILURES, PAUSE_SECONDS = 2, 10.0  # after this many failures in a row searches leave it alone
 
@@ -32,6 +35,19 @@ def load(alias: str) -> SearchStore:
         known = ", ".join(names())
         raise StoreMisfit(f"There is no store {alias!r} here; there are {known}.")
     return cast(SearchStore, load_backend("STORES", alias))
+
+
+def warm() -> None:
+    """Import the clients of all stores and connect, so that no search waits for that."""
+    for alias in settings.STORES:
+        try:
+            health = load(alias).health()
+        except StoreMisfit as error:
+            logger.warning("store.misfit", extra={"error": str(error)})
+        else:
+            problem = health.problem or health.advice
+            if problem:
+                logger.warning("store.problem", extra={"store": alias, "error": problem})
 
 
 def collection_of(profile: IndexProfile) -> StoreCollection:

@@ -42,6 +42,7 @@ def warm_embedder() -> None:
             _embedder_state = "failed"
             logger.exception("embedder.warm_failed")
         reranking.warm()
+        registry.warm()
         _freeze_objects()
         warmup.keep_warm({"default"}, after=_freeze_objects)
 

@@ -164,7 +164,7 @@ def moved(theatre: Theatre, outcome: Outcome) -> None:
         seeker.report(outcome)
         tenant.wait()
         _settle(stage)
-        texts = [text for body in StageHandler.seen[asked:] for text in body["input"]]
+        texts = [text for body in StageHandler.seen[asked:] for text in body.get("input", ())]
         again = sum("keeper log" in text for text in texts)  # passages that were there before
         outcome.require(bool(texts) and not again, f"{again} passages were embedded again")
         stage.judge(outcome, tenant)

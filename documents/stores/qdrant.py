@@ -1,9 +1,8 @@
 """Qdrant: a server or a cluster. Needs requirements/qdrant.txt.
 
-A collection for each profile, with a payload index on the namespace for which Qdrant keeps a graph
-of its own (`is_tenant`, `payload_m`). The words' impacts are in a sparse vector; the question's
-sparse vector carries their IDF, so that the inner product is the BM25 score of the tables. The
-collection's mark is the payload of a point of no namespace.
+A collection for each profile (qdrant_making.py). The words' impacts are in a sparse vector; the
+question's sparse vector carries their IDF, so that the inner product is the BM25 score of the
+tables. The collection's mark is the payload of a point of no namespace.
 """
 
 import importlib.metadata
@@ -15,10 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
+from . import qdrant_making
 from .base import (
-    KEYWORDS,
     NAMESPACE,
-    NUMBERS,
     AllOf,
     AnyOf,
     Between,
@@ -35,13 +33,11 @@ from .base import (
     cause_of,
     within,
 )
+from .qdrant_making import DENSE, SHARED, WORDS, is_by_tenant
 
-DENSE, WORDS = "dense", "words"
 PAGE = 1000  # ids a call, when all are read
 OVERSAMPLING = 3.0  # candidates of the quantised vectors, for each that is wanted
-DEFAULT_M = 16  # links of a vector in its namespace's graph
 MARK, MARK_POINT = "mark", str(uuid.UUID(int=0))
-SHARED = "shared"  # the shard key of namespaces that have none of their own
 
 
 class QdrantStore(SearchStore):
@@ -79,80 +75,19 @@ class QdrantStore(SearchStore):
         self._clients: dict[int, Any] = {}  # by process: connections do not survive a fork
 
     def prepare(self, collection: StoreCollection) -> None:
-        """Also ends what was broken off."""
         with self._answering():
-            if not self._client.collection_exists(collection.name):
-                self._create(collection)
-            known = self._client.get_collection(collection.name)
-            vectors = known.config.params.vectors
-            size = vectors[DENSE].size if isinstance(vectors, dict) and DENSE in vectors else None
-            if size != collection.dimensions:
-                raise StoreMisfit(
-                    f"Qdrant's collection {collection.name!r} has vectors of {size} dimensions, "
-                    f"and {collection.dimensions} are needed. Was it made by something else?"
-                )
-            if _by_tenant(collection) and SHARED not in self._shard_keys(collection):
-                self._create_shards(collection, SHARED)
-            self._index_fields(collection, but=set(known.payload_schema or ()))
-
-    def _create(self, collection: StoreCollection) -> None:
-        models, wanted = self._models, collection.options
-        quantised = wanted.get("quantization", "int8") == "int8"
-        scalar = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
-        custom = models.ShardingMethod.CUSTOM if _by_tenant(collection) else None
-        try:
-            self._client.create_collection(
-                collection.name,
-                vectors_config={
-                    DENSE: models.VectorParams(
-                        size=collection.dimensions,
-                        distance=models.Distance.COSINE,
-                        on_disk=wanted.get("on_disk") == "vectors",
-                    )
-                },
-                sparse_vectors_config={WORDS: models.SparseVectorParams()},
-                # No graph over everybody: one for each namespace.
-                hnsw_config=models.HnswConfigDiff(
-                    m=0,
-                    payload_m=wanted.get("m", DEFAULT_M),
-                    ef_construct=wanted.get("ef_construct", 100),
-                ),
-                quantization_config=(
-                    models.ScalarQuantization(scalar=scalar) if quantised else None
-                ),
-                shard_number=wanted.get("shards"),
-                replication_factor=wanted.get("replicas"),
-                sharding_method=custom,
-                write_consistency_factor=1,
-                on_disk_payload=True,
-                timeout=int(self._write_seconds),
-            )
-        except self._qdrant.http.exceptions.UnexpectedResponse as error:
-            if error.status_code != 409:  # else another process was faster
-                raise
-
-    def _shard_keys(self, collection: StoreCollection) -> set[str]:
-        known = self._client.list_shard_keys(collection.name).shard_keys
-        return {str(one.key) for one in known or ()}
-
-    def _create_shards(self, collection: StoreCollection, key: str) -> None:
-        self._client.create_shard_key(
-            collection.name,
-            key,
-            shards_number=collection.options.get("shards"),
-            replication_factor=collection.options.get("replicas"),
-        )
+            qdrant_making.make(self._client, collection, seconds=int(self._write_seconds))
 
     def separate(self, collection: StoreCollection, namespace_id: uuid.UUID) -> None:
         """Give the namespace shards of its own."""
-        if not _by_tenant(collection):
+        if not is_by_tenant(collection):
             raise StoreMisfit(
                 "The profile's collection cannot give a namespace shards of its own: that takes "
                 'a profile with the store option "sharding": "tenants", in a cluster.'
             )
         with self._answering():
-            if str(namespace_id) not in self._shard_keys(collection):
-                self._create_shards(collection, str(namespace_id))
+            if str(namespace_id) not in qdrant_making.shard_keys(self._client, collection):
+                qdrant_making.create_shards(self._client, collection, str(namespace_id))
             everything = self._models.FilterSelector(filter=self._filter(within(namespace_id)))
             self._client.delete(
                 collection.name,
@@ -163,7 +98,7 @@ class QdrantStore(SearchStore):
 
     def _shards(self, collection: StoreCollection, namespace_id: str) -> Any:
         """The namespace's own shards, if it has some."""
-        if not _by_tenant(collection):
+        if not is_by_tenant(collection):
             return None
         return self._models.ShardKeyWithFallback(target=namespace_id, fallback=SHARED)
 
@@ -177,7 +112,7 @@ class QdrantStore(SearchStore):
                     collection.name,
                     [MARK_POINT],
                     with_payload=[MARK],
-                    shard_key_selector=SHARED if _by_tenant(collection) else None,
+                    shard_key_selector=SHARED if is_by_tenant(collection) else None,
                 )
             except self._qdrant.http.exceptions.UnexpectedResponse as error:
                 if error.status_code not in (400, 404):
@@ -192,20 +127,7 @@ class QdrantStore(SearchStore):
                 collection.name,
                 points=[marked],
                 wait=True,
-                shard_key_selector=SHARED if _by_tenant(collection) else None,
-            )
-
-    def _index_fields(self, collection: StoreCollection, *, but: set[str]) -> None:
-        models = self._models
-        keyword, number = models.KeywordIndexParams, models.FloatIndexParams
-        indexes: dict[str, Any] = {
-            name: keyword(type=models.KeywordIndexType.KEYWORD, is_tenant=name == NAMESPACE)
-            for name in KEYWORDS
-        }
-        indexes |= {name: number(type=models.FloatIndexType.FLOAT) for name in NUMBERS}
-        for name in indexes.keys() - but:
-            self._client.create_payload_index(
-                collection.name, field_name=name, field_schema=indexes[name], wait=True
+                shard_key_selector=SHARED if is_by_tenant(collection) else None,
             )
 
     def drop(self, collection: StoreCollection) -> None:
@@ -260,7 +182,7 @@ class QdrantStore(SearchStore):
         asked = list(self._legs(collection, question))
         if not asked:
             return StoreFound()
-        models, by_tenant = self._models, _by_tenant(collection)
+        models, by_tenant = self._models, is_by_tenant(collection)
         marked = models.Filter(must=[models.HasIdCondition(has_id=[MARK_POINT])])
         home = SHARED if by_tenant else None
         mark = models.QueryRequest(filter=marked, limit=1, with_payload=[MARK], shard_key=home)
@@ -395,10 +317,6 @@ def _reason(error: Any) -> str:
 def _whole(seconds: float) -> int:
     """Qdrant counts its own deadline in whole seconds."""
     return max(1, round(seconds))
-
-
-def _by_tenant(collection: StoreCollection) -> bool:
-    return collection.options.get("sharding") == "tenants"
 
 
 def _tenant(conditions: Sequence[StoreCondition]) -> str:

@@ -1,4 +1,4 @@
-"""Hourly chores: delete what has expired, remove what no document owns, recount words."""
+"""Hourly chores: delete what has expired, remove files without a document, recount words."""
 
 import logging
 import uuid
@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from ragsite.access import rate_counters
 from ragsite.database.tenancy import namespace
-from ragsite.platform import metrics
+from ragsite.platform import metrics, temporary_files
 
 from .accounts import audit, login_throttle, namespace_removal
 from .errors import IngestError
@@ -38,6 +38,8 @@ def tidy() -> None:
     audit.prune()
     login_throttle.delete_stale()
     namespace_removal.requeue_stalled()
+    if removed := temporary_files.remove_left_behind():
+        logger.info("uploads.swept", extra={"count": removed})
     _remove_due_originals()
     kept_until = unowned.kept_until()
     too_old = Now() - timedelta(days=settings.EMBEDDING_CACHE_DAYS)
@@ -62,7 +64,7 @@ def tidy() -> None:
 
 
 def _embed_facts(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
-    """Embed facts that were stated while the model did not answer."""
+    """Embed facts that were stated while the model did not respond."""
     try:
         fact_vectors.fill(namespace_id, profile)
     except IngestError as error:  # next time

@@ -32,8 +32,8 @@ def documents_matching(
     tags: Sequence[str] = (),
     collection: str | None = None,
 ) -> QuerySet[Document]:
-    """Documents with exactly these values, all of the tags, and in the collection, which is given
-    by its name or id. Inside namespace()."""
+    """Select documents with exactly these values, all of the tags, and in the collection, which is
+    given by name or id. Inside namespace()."""
     exact = {"status": status, "source_type": source_type, "source_uri": source_uri}
     documents = Document.objects.filter(**{k: v for k, v in exact.items() if v is not None})
     if collection is not None:
@@ -44,7 +44,7 @@ def documents_matching(
 
 
 def named_like(documents: QuerySet[Document], words: str) -> QuerySet[Document]:
-    """Documents whose title or source contains every word, ignoring case."""
+    """Select documents whose title or source contains every word, ignoring case."""
     for word in words.split():
         documents = documents.filter(Q(title__icontains=word) | Q(source_uri__icontains=word))
     return documents
@@ -53,7 +53,8 @@ def named_like(documents: QuerySet[Document], words: str) -> QuerySet[Document]:
 def page_of(
     documents: QuerySet[Document], *, limit: int, cursor: str | None = None
 ) -> DocumentPage:
-    """One page, newest first. New documents do not shift later pages. Raises InvalidCursor."""
+    """Return one page, newest first. New documents do not shift later pages. Raises
+    InvalidCursor."""
     if cursor is not None:
         created_at, last_id = _decode(cursor)
         older = Q(created_at__lt=created_at) | Q(created_at=created_at, id__lt=last_id)
@@ -74,6 +75,6 @@ def _decode(cursor: str) -> tuple[datetime, uuid.UUID]:
         moment, last = datetime.fromisoformat(created_at), uuid.UUID(last_id)
     except (ValueError, TypeError, AttributeError, RecursionError, binascii.Error):
         raise InvalidCursor(cursor) from None
-    if moment.utcoffset() != timedelta(0):  # ours are in UTC
+    if moment.utcoffset() != timedelta(0):  # cursors made here are in UTC
         raise InvalidCursor(cursor)
     return moment, last

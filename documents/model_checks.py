@@ -1,4 +1,4 @@
-"""System checks: models named in the settings that do not exist or do not fit."""
+"""System checks: models in the settings that do not exist or do not match."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,8 @@ from .embedders.model_files import ModelFiles
 
 @register()
 def embedding_dimensions(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Compare EMBEDDING_DIM with the model. A model on a hub is checked when a profile is made."""
+    """Compare EMBEDDING_DIM with the model. A model on a hub is checked when a profile is
+    created."""
     aliases = settings.EMBEDDING_ALIASES
     if not aliases.dimensions:
         return []

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 BlockKind = Literal["heading", "text", "list", "code", "table"]
 PassageKind = Literal["text", "code", "table", "image"]  # image: read from a picture
-CONVERSATION = "conversation"  # the source type of documents that are made of turns
+CONVERSATION = "conversation"  # the source type of documents made of turns
 MAX_FACT_NAME = 500  # characters of a fact's subject or predicate
 
 
@@ -18,9 +18,9 @@ class Block:
     kind: BlockKind
     start: int
     end: int
-    level: int = 0  # of a heading: 1 is the highest
-    title: str = ""  # of a heading: its words without the markup
-    language: str = ""  # of a code block, as its fence names it
+    level: int = 0  # only of a heading: 1 is the highest
+    title: str = ""  # only of a heading: its words without the markup
+    language: str = ""  # only of a code block: the language named by its fence
     # Other data for citations: url_fragment, sheet and rows, time codes, bounding boxes.
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
@@ -29,7 +29,7 @@ class Block:
 class Page:
     """A page or slide, and its span in the text."""
 
-    number: int  # from 1, as a reader counts
+    number: int  # from 1, as displayed
     start: int
     end: int
     ocr_confidence: float | None = None  # from 0 to 1, if read by OCR
@@ -59,9 +59,10 @@ class Passage:
     kind: PassageKind = "text"
     heading_path: tuple[str, ...] = ()
     language: str = ""
-    part: int = 0  # of a code block or table too long for one passage: 1, 2, …; 0 = whole
-    attributes: Mapping[str, Any] = field(default_factory=dict)  # of the blocks it is made of
-    # The text to embed where it differs from `text`: table rows with their columns' names.
+    part: int = 0  # for a part of a long code block or table: 1, 2, …; 0 = whole
+    # metadata of the blocks it is made of
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    # The text to embed if it differs from `text`: table rows with their columns' names.
     readable: str = ""
 
     @property
@@ -71,7 +72,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class RowFact:
-    """What a table's cell says, or a row of statements. extracted.text[start:end] is its row."""
+    """A statement in a table's cell or row. extracted.text[start:end] is the row."""
 
     subject: str
     predicate: str

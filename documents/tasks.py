@@ -1,4 +1,4 @@
-"""The functions that django-q2 calls. They only wake workers: losing a call loses no work."""
+"""The functions that django-q2 calls. They only wake workers, so losing a call loses no work."""
 
 import uuid
 
@@ -27,13 +27,14 @@ def send_heartbeat() -> None:
 
 
 def remove_documents() -> None:
-    """Work on bulk deletions. A task of its own: neither waits for the other's queue."""
+    """Work on bulk deletions, in a separate task, so that jobs and deletions do not wait for each
+    other."""
     heartbeat.beat(heartbeat.group())
     bulk_removal.work()
 
 
 def feed_stores() -> None:
-    """Tell search stores what has changed."""
+    """Sync search stores with recent changes."""
     heartbeat.beat(heartbeat.group())
     feeding.work()
 
@@ -44,7 +45,7 @@ def check_stores() -> None:
 
 
 def deliver_webhooks() -> None:
-    """Send events to webhooks. Slow receivers cost this task's seconds, and no job's."""
+    """Send events to webhooks, in a separate task, so that slow receivers do not delay jobs."""
     heartbeat.beat(heartbeat.group())
     delivering.work()
 
@@ -59,6 +60,6 @@ def remove_namespace(removal_id: str) -> None:
     namespace_removal.run_removal(uuid.UUID(removal_id), seconds=namespace_removal.TASK_SECONDS)
 
 
-# Names before 0.2: a database may still hold queued tasks that call them.
+# Names from before 0.2: a database may still have queued tasks that call them.
 answer_bell = run_next_job
 show_sign_of_life = send_heartbeat

@@ -9,4 +9,4 @@ class EvaluationConfig(AppConfig):
         from evaluation.learning.votes import FeedbackVotes
         from retrieval.learned import boosting
 
-        boosting.use(FeedbackVotes())  # retrieval does not know this app
+        boosting.use(FeedbackVotes())  # because retrieval does not import this app

@@ -4,7 +4,7 @@ from typing import Any
 
 
 class EvaluationError(Exception):
-    """The base class; the message is for people."""
+    """The base class; the message is shown to users."""
 
     code = "evaluation_failed"
     details: Any = None

@@ -1,4 +1,4 @@
-"""The function that django-q2 calls. It only wakes a worker: losing a call loses no work."""
+"""The function that django-q2 calls. It only wakes a worker, so losing a call loses no work."""
 
 from documents.jobs import heartbeat
 from evaluation.runs.runner import evaluate
@@ -13,5 +13,5 @@ def run_next_evaluation() -> None:
         evaluate(claim, progress=lambda done, total: heartbeat.beat(heartbeat.group()))
 
 
-# The name before 0.2: a database may still hold queued tasks that call it.
+# The name from before 0.2: a database may still have queued tasks that call it.
 answer_bell = run_next_evaluation

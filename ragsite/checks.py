@@ -8,6 +8,7 @@ from django.core.checks import CheckMessage, Error, Warning, register
 from django.utils.module_loading import import_string
 
 from ragsite.settings.rerank import LLM_BY_ALIAS
+from ragsite.web.guards.cross_origin import is_origin
 
 
 @register()
@@ -69,6 +70,19 @@ def settings_fit_together(app_configs: Sequence[Any] | None, **kwargs: Any) -> l
 
 
 @register()
+def pages_are_origins(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    return [
+        Error(
+            f"CORS_ORIGINS has {origin!r}, which is not an origin as browsers send it.",
+            hint="A scheme and a host, without a path: https://app.example.com. * is all.",
+            id="ragsite.E015",
+        )
+        for origin in settings.CORS_ORIGINS
+        if not is_origin(origin)
+    ]
+
+
+@register()
 def language_models_can_be_used(
     app_configs: Sequence[Any] | None, **kwargs: Any
 ) -> list[CheckMessage]:
@@ -124,7 +138,7 @@ def fit_for_others(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
         return []
     return [
         Warning(
-            "BEHIND_TLS is off: passwords, sessions and API keys travel in the clear.",
+            "BEHIND_TLS is off: passwords, sessions and API keys are sent unencrypted.",
             hint="Let a proxy end TLS, have it set X-Forwarded-Proto, and set BEHIND_TLS=true: "
             "cookies become secure, HTTP is redirected and HSTS is sent (docs/security.md).",
             id="ragsite.W001",

@@ -1,6 +1,6 @@
-"""System checks for PRODUCTION=true: settings with which the service refuses to start, and why.
+"""System checks for PRODUCTION=true: unsafe settings with which the service refuses to start.
 
-Each of them would let somebody read what is not theirs, or lose data, without anybody noticing.
+Each of them could silently expose or lose data.
 """
 
 import ipaddress
@@ -34,15 +34,15 @@ SettingsCheck = Callable[[], Iterable[CheckMessage]]
 
 @register()
 def fit_for_production(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Return nothing unless PRODUCTION is on: trying and developing need none of this."""
+    """Return nothing unless PRODUCTION is on: trials and development need none of this."""
     if not settings.PRODUCTION:
         return []
     return [message for rule in _RULES for message in rule()]
 
 
 def require_fit_for_production() -> None:
-    """Raise ImproperlyConfigured, for what Django starts without its checks: the web process, and
-    `migrate`, which runs them too late."""
+    """Raise ImproperlyConfigured. For processes that Django starts without its checks: the web
+    process, and `migrate`, which runs them too late."""
     problems = [message for message in fit_for_production(None) if message.is_serious()]
     if problems:
         raise ImproperlyConfigured("\n".join(map(str, problems)))
@@ -65,7 +65,7 @@ def production_is_declared(app_configs: Sequence[Any] | None, **kwargs: Any) -> 
 def _debug() -> Iterable[CheckMessage]:
     if settings.DEBUG:
         yield Error(
-            "DEBUG is on: error pages show settings, code and parts of requests to anybody.",
+            "DEBUG is on: error pages show settings, code and parts of requests.",
             hint="Unset DEBUG.",
             id="ragsite.E060",
         )
@@ -76,8 +76,8 @@ def _secret_key() -> Iterable[CheckMessage]:
     how += "print(secrets.token_urlsafe(50))'."
     if settings.SECRET_KEY_IS_GENERATED:
         yield Error(
-            "SECRET_KEY is not set. One is generated in RAGSITE_HOME, so other hosts have another "
-            "one, and whoever restores the database elsewhere cannot use it.",
+            "SECRET_KEY is not set. A key is generated in RAGSITE_HOME, so every host has a "
+            "different one, and a database restored on another server cannot be used with it.",
             hint=f"{how} To keep the present one, copy it from RAGSITE_HOME/secret_key.",
             id="ragsite.E061",
         )
@@ -93,8 +93,8 @@ def _secret_key() -> Iterable[CheckMessage]:
 def _hosts() -> Iterable[CheckMessage]:
     if not settings.ALLOWED_HOSTS or any(host in ("*", ".") for host in settings.ALLOWED_HOSTS):
         yield Error(
-            "ALLOWED_HOSTS accepts every host name, so links and redirects can be made to lead "
-            "to a stranger's site.",
+            "ALLOWED_HOSTS accepts every host name, so a forged Host header can make links "
+            "and redirects point to another site.",
             hint="Name the hosts that people use: ALLOWED_HOSTS=ragsite.example.com",
             id="ragsite.E063",
         )
@@ -103,14 +103,14 @@ def _hosts() -> Iterable[CheckMessage]:
 def _tls() -> Iterable[CheckMessage]:
     if not settings.BEHIND_TLS:
         yield Error(
-            "BEHIND_TLS is off: passwords, sessions and API keys would travel in the clear.",
+            "BEHIND_TLS is off: passwords, sessions and API keys would be sent unencrypted.",
             hint="Let a proxy end TLS and set X-Forwarded-Proto, then set BEHIND_TLS=true.",
             id="ragsite.E064",
         )
     elif settings.TRUSTED_PROXIES < 1:
         yield Error(
             "BEHIND_TLS is on and TRUSTED_PROXIES is 0: every client would have the proxy's "
-            "address, so that one stranger's wrong passwords lock out everybody.",
+            "address, so one client's wrong passwords would lock out all others.",
             hint="Set TRUSTED_PROXIES to the number of proxies that add to X-Forwarded-For.",
             id="ragsite.E065",
         )
@@ -145,7 +145,7 @@ def _databases() -> Iterable[CheckMessage]:
                 f"The connection to the database ({alias}) may fall back to plain text, because "
                 "its address does not set sslmode.",
                 hint="Add ?sslmode=verify-full (or require) to DATABASE_URL; or ?sslmode=disable "
-                "if nobody else is on the network between them.",
+                "if the network between them is trusted.",
                 id="ragsite.E067",
             )
             break
@@ -153,7 +153,7 @@ def _databases() -> Iterable[CheckMessage]:
     password = str(owner.get("PASSWORD", "")).lower()
     if password and (password in KNOWN_PASSWORDS or password == str(owner.get("USER")).lower()):
         yield Error(
-            "The password in DATABASE_URL is one that anybody would try first.",
+            "The password in DATABASE_URL is a common one that is easily guessed.",
             hint="Give the database's owner a random password.",
             id="ragsite.E068",
         )
@@ -163,7 +163,7 @@ def _cache() -> Iterable[CheckMessage]:
     url = urlsplit(settings.CACHE_URL)
     if settings.CACHE_URL and _is_elsewhere(url.hostname or "") and not url.password:
         yield Error(
-            "CACHE_URL names a Redis without a password: whoever reaches it can read search "
+            "CACHE_URL names a Redis without a password: anyone who can connect can read search "
             "results of every namespace.",
             hint="redis://:PASSWORD@HOST:6379/0, or rediss:// where others share the network.",
             id="ragsite.E070",

@@ -1,4 +1,4 @@
-"""Search the turns that were remembered: the pipeline of every search, with conditions on turns."""
+"""Search turns of conversations: the usual search, with conditions on turns."""
 
 import uuid
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from .turns import NO_CONDITIONS, TurnConditions
 
 @dataclass(frozen=True, slots=True)
 class ConversationQuery:
-    """What to look for, and in whose turns. `request` has no filters of its own."""
+    """A search of turns. `request` has no filters of its own."""
 
     request: SearchRequest
     session: str = ""
@@ -29,11 +29,12 @@ def search_conversations(namespace_id: uuid.UUID, asked: ConversationQuery) -> S
 
 
 def conversation_request(asked: ConversationQuery) -> SearchRequest:
-    """The days are found by their documents' metadata; within a day each passage is checked."""
+    """Convert the query to a search request. Days are found by their documents' metadata; within a
+    day each passage is checked."""
     turns, wanted = asked.turns, _metadata(asked)
     filters = Filters(
         source_types=(CONVERSATION,),
-        # A day's document has the date of its first turn.
+        # The date of a day's document is that of its first turn.
         date_from=_start_of_day(turns.since),
         date_to=turns.until,
         metadata=parse_metadata(wanted) if wanted else None,

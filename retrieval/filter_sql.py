@@ -1,4 +1,4 @@
-"""Filters compiled to SQL. Everything a user wrote becomes a parameter."""
+"""Compile filters to SQL. All user input becomes parameters."""
 
 import json
 from collections.abc import Iterable
@@ -70,7 +70,7 @@ def indexed(filters: Filters) -> tuple[str, list[str]] | None:
 
 
 class _Sql:
-    """Collects parameters. Everything a user wrote, including keys, goes through `parameter`."""
+    """Collects parameters. All user input, including keys, goes through `parameter`."""
 
     def __init__(self, alias: str) -> None:
         self.alias = alias
@@ -101,7 +101,7 @@ class _Sql:
         return f"(({self.alias}.id IN ({members})) IS TRUE)"
 
     def condition(self, condition: Condition, column: str) -> str:
-        """`column` is jsonb that holds an object."""
+        """Compile a condition. `column` is jsonb that contains an object."""
         match condition:
             case All(parts):
                 return f"({' AND '.join(self.condition(part, column) for part in parts)})"

@@ -88,7 +88,7 @@ class Filters:
     metadata: Condition | None = None
     collections: tuple[str, ...] = ()  # names or ids; any of them
     attributes: Condition | None = None  # on the membership in one of the collections
-    # Conversations belong to their users: they are searched only if they are asked for.
+    # Conversations belong to their users: they are searched only on request.
     include_conversations: bool = False
     source_types_none: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()  # of the chunk, not of its document: not part of compile_filters
@@ -115,7 +115,7 @@ NO_FILTERS = Filters()
 
 
 def _names(condition: Condition | None, keys: frozenset[str]) -> bool:
-    """Whether a condition that documents must meet is about one of these metadata keys."""
+    """Whether a required condition on documents is about one of these metadata keys."""
     match condition:
         case All(parts):
             return any(_names(part, keys) for part in parts)

@@ -1,5 +1,4 @@
-"""What is logged, counted and traced of a search: figures and names, never the question or the
-results."""
+"""Logs, metrics and traces of a search: figures and names, never the question or the results."""
 
 import logging
 import uuid
@@ -9,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ragsite.platform import metrics
-from ragsite.platform.spans import Span, span
+from ragsite.platform.spans import Span, span, times_of
 
 from .requests import SearchRequest, SearchResult
 
@@ -22,7 +21,14 @@ class ObservedSearch:
     fields: dict[str, Any]
     fallbacks: Sequence[str] = field(default_factory=tuple)
 
-    def found(self, result: SearchResult, *, cache: str, fallbacks: Sequence[str]) -> None:
+    def found(
+        self,
+        result: SearchResult,
+        *,
+        cache: str,
+        fallbacks: Sequence[str],
+        times_ms: Mapping[str, float],
+    ) -> None:
         candidates = [hit.candidate for hit in result.hits]
         similarities = [c.similarity for c in candidates if c.similarity is not None]
         self.fallbacks = fallbacks
@@ -35,7 +41,7 @@ class ObservedSearch:
             "cache": cache,
             "fallbacks": fallbacks,
         }
-        self.trace.set(**outcome)
+        self.trace.set(**outcome, **times_of(times_ms))  # its own duration is the total
         self.fields |= outcome
 
     def done(self, times_ms: Mapping[str, float]) -> None:

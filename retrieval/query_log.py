@@ -41,7 +41,7 @@ POLL_SECONDS = 0.1
 REWRITE_BATCH = 500  # rows
 HASH_PREFIX = "sha256:"
 _HASHED = re.compile(r"sha256:[0-9a-f]{64}")
-MAX_RETURNED = 50  # hits whose places are kept
+MAX_RETURNED = 50  # number of hits whose positions are stored
 
 # Stored in columns of their own, or not needed to ask the question again.
 _NOT_KEPT = {"query", "filters", "k", "mode", "fusion", "explain", "highlight", "facts"}
@@ -224,8 +224,8 @@ def _changed(request: SearchRequest) -> dict[str, Any]:
 
 
 def asked_again(row: QueryLog) -> dict[str, Any]:
-    """The options of a logged question, as fields of SearchRequest. Rows from before the options
-    were kept have only some of them."""
+    """Return the options of a logged question, as fields of SearchRequest. Old rows have only some
+    of them."""
     options = {name: row.options[name] for name in ("k", "mode", "fusion") if name in row.options}
     options |= {k: v for k, v in row.options.get("changed", {}).items() if k in _DEFAULTS}
     if "thresholds" in options:

@@ -45,7 +45,8 @@ class SearchRequest:
     explain: bool = False
     # Turns shown on each side of a passage of a conversation; None: as many as the budget holds.
     around: int | None = 0
-    turn_conditions: TurnConditions | None = None  # what a passage of a conversation must hold
+    # conditions on the turns in a passage of a conversation
+    turn_conditions: TurnConditions | None = None
     for_answer: bool = False  # used to write an answer: `auto` reranks if it can
     facts: FactScope | None = None  # which facts to put among the passages; None: none
     feedback_boost: bool = False  # feedback on similar questions moves passages
@@ -69,8 +70,8 @@ class Candidate:
     fused_rank: int = 0
     rerank: float | None = None
     rerank_rank: int | None = None
-    boost: float | None = None  # what feedback adds to its score; None: nothing
-    votes: tuple[Mapping[str, Any], ...] = ()  # what the boost is made of, if explained
+    boost: float | None = None  # added to its score by feedback; None: nothing
+    votes: tuple[Mapping[str, Any], ...] = ()  # the votes behind the boost, if explained
     relevance: float | None = None  # 0…1, comparable between questions; None: unknown
     dropped: str = ""  # why it is not among the hits; "" if it is
 
@@ -173,7 +174,7 @@ class Diagnostics:
     filters: Mapping[str, Any] = field(default_factory=dict)
     terms: tuple[Mapping[str, Any], ...] = ()
     candidates: tuple[Explanation, ...] = ()
-    facts: tuple[Mapping[str, Any], ...] = ()  # what each fact's score is made of
+    facts: tuple[Mapping[str, Any], ...] = ()  # the factors of each fact's score
 
 
 @dataclass(frozen=True, slots=True)

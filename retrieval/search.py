@@ -92,7 +92,7 @@ def search(namespace_id: uuid.UUID, request: SearchRequest) -> SearchResult:
         )
         uncached = "uncached: cache_unavailable" if cache == "down" else ""
         fallbacks = (*result.diagnostics.fallbacks, *filter(None, [fallback, uncached]))
-        observed.found(result, cache=cache, fallbacks=fallbacks)
+        observed.found(result, cache=cache, fallbacks=fallbacks, times_ms=clock.times_ms)
     observed.done(clock.times_ms)
     diagnostics = replace(result.diagnostics, times_ms=clock.times_ms, fallbacks=fallbacks)
     return replace(result, cache="hit" if cache == "hit" else "miss", diagnostics=diagnostics)
@@ -144,7 +144,7 @@ def _cached_or_searched(
 ) -> tuple[SearchResult, CacheState]:
     index = read_index(namespace_id)
     context = SearchContext(index, query, request, reranker, clock)
-    # What a result depends on: the content and, if it counts, the feedback.
+    # A result depends on the content and, if the boost is requested, on the feedback.
     return search_cached(
         namespace_id,
         f"{index.revision} {boosting.state(context)}".rstrip(),
@@ -314,7 +314,7 @@ def _assemble(
 
 
 def _token_counter(profile: IndexProfile) -> CountTokens:
-    """The model's tokenizer, or a conservative estimate if the embedder is broken."""
+    """Return the model's token counter, or a conservative estimate if the embedder is broken."""
     try:
         return remembered(profiles.embedder_of(profile).count_tokens)
     except IngestError:

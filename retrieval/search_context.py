@@ -15,7 +15,7 @@ from .requests import SearchRequest
 from .reranking import ChosenReranker
 from .timing import Clock
 
-# Whatever changes what a search finds or shows raises it.
+# Increased by every change of what a search finds or shows.
 REVISION = "SELECT revision FROM documents_namespace WHERE id = %(namespace)s"
 
 # A row's position and the transaction that wrote it: they change whenever the row does.
@@ -74,7 +74,7 @@ class SearchContext:
 
     @property
     def filters(self) -> Filters:
-        """The request's filters, without conversations unless it asks for them."""
+        """Return the request's filters, without conversations unless it asks for them."""
         filters = self.request.filters
         if self.leaves_out_conversations:
             return replace(filters, source_types_none=(CONVERSATION,))
@@ -86,7 +86,8 @@ class SearchContext:
 
 
 def read_index(namespace_id: uuid.UUID) -> SearchedIndex:
-    """Hand-written SQL: Django takes longer to build this statement than PostgreSQL to run it."""
+    """Read the index's state. Hand-written SQL, because Django takes longer to build this statement
+    than PostgreSQL to run it."""
     found = query_in_namespace(namespace_id, _INDEX, {"namespace": namespace_id})
     revision, chunk_count, language, profile_id, written, has_conversations, rows = found[0]
     profile = _profile(namespace_id, profile_id, written)

@@ -17,5 +17,5 @@ class Clock:
         self.since(stage, started)
 
     def since(self, stage: str, started: float) -> None:
-        """For a stage that is not one block; `started` is a time.perf_counter() value."""
+        """Record a stage that is not one block; `started` is a time.perf_counter() value."""
         self.times_ms[stage] = round((time.perf_counter() - started) * 1000, 2)

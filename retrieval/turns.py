@@ -10,7 +10,7 @@ StoredTurn = Mapping[str, Any]  # as the conversation's chunks have them (docume
 
 @dataclass(frozen=True, slots=True)
 class TurnConditions:
-    """What at least one turn of a passage must be; empty conditions hold for every turn."""
+    """Conditions that at least one turn of a passage must meet; empty conditions always hold."""
 
     roles: tuple[str, ...] = ()
     speakers: tuple[str, ...] = ()
@@ -33,6 +33,6 @@ NO_CONDITIONS = TurnConditions()
 
 
 def merged(passages: Sequence[Sequence[StoredTurn]]) -> list[StoredTurn]:
-    """Return the turns of several chunks, each once, in the order in which they were said."""
+    """Return the turns of several chunks, each once, in chronological order."""
     by_id = {turn["turn"]: turn for turns in passages for turn in turns}
     return sorted(by_id.values(), key=lambda turn: int(turn["start"]))

@@ -13,7 +13,7 @@ NAMES = ("model", "prompt", "language", "min_relevance")
 
 
 def current(namespace: Namespace) -> dict[str, Any]:
-    """The settings by name; blank or None where the installation's default applies."""
+    """Return the settings by name; blank or None where the installation's default applies."""
     return {name: getattr(namespace, f"answer_{name}") for name in NAMES}
 
 

@@ -18,10 +18,13 @@ from ragsite.access.actor import current_actor
 from ragsite.database import tenancy
 from ragsite.platform.logs import current_request_id
 
+# What users wrote is recorded by its id alone: once deleted, nothing of it is left in the log.
+CONTENT = {"document", "feedback", "goldenquery"}
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What an action was done to, where there is no model instance to pass."""
+    """The target of an action for which there is no model instance."""
 
     kind: str
     id: str = ""
@@ -36,11 +39,11 @@ def record(
     target: Model | Target | None = None,
     details: Mapping[str, Any] | None = None,
 ) -> None:
-    """Store one event. The actor is the one that the entry point set (ragsite/access/actor.py).
+    """Store one event. The actor is the one that the entry point has set (ragsite/access/actor.py).
 
-    Inside namespace() or operator() it joins that transaction: nothing is done without a record,
-    and nothing is recorded that was rolled back. `namespace` defaults to the current one.
-    `details` holds counts, field names and ids; never content, never a secret.
+    Inside namespace() or operator() the event is part of that transaction, so that neither the
+    change nor the record exists without the other. `namespace` defaults to the current one.
+    `details` contains counts, field names and ids, but never content or secrets.
     """
     namespace_id = namespace.pk if isinstance(namespace, Namespace) else namespace
     namespace_id = namespace_id or tenancy.current_namespace()
@@ -63,7 +66,8 @@ def record(
 
 
 def prune() -> int:
-    """Delete events older than AUDIT_DAYS, which the database keeps above 30; return how many."""
+    """Delete events older than AUDIT_DAYS, with a minimum of 30 enforced by the database; return
+    how many."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT ragsite.prune_audit_events(%s)", [settings.AUDIT_DAYS])
         pruned: int = cursor.fetchone()[0]
@@ -87,5 +91,6 @@ def _slug(namespace: Namespace | UUID | None, namespace_id: UUID | None) -> str 
 
 def _target(target: Model | Target | None) -> Target:
     if isinstance(target, Model):
-        return Target(str(target._meta.model_name), str(target.pk), str(target))
+        kind = str(target._meta.model_name)
+        return Target(kind, str(target.pk), "" if kind in CONTENT else str(target))
     return target or Target("")

@@ -1,5 +1,5 @@
-"""For operators who have chosen one namespace and open a row of another: say where the row is, with
-buttons that switch."""
+"""Hints for operators who have chosen one namespace and open a row of another: which namespace the
+row belongs to, with buttons that switch."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -19,7 +19,8 @@ AdminView = Callable[..., HttpResponse]
 
 
 def with_hint(view: AdminView) -> AdminView:
-    """Wrap a view: instead of "not found" it says where the row is, if the operator may see it."""
+    """Wrap a view: instead of "not found" it shows which namespace the row is in, if the operator
+    may see it."""
     model_admin = getattr(view, "__self__", None)
 
     @wraps(view)
@@ -44,7 +45,7 @@ def with_hint(view: AdminView) -> AdminView:
 
 
 def _elsewhere(request: HttpRequest, model_admin: Any, key: str) -> Namespace | None:
-    """The namespace of the row, if it is not the chosen one but may be seen."""
+    """Return the namespace of the row, if it is not the chosen one but the operator may see it."""
     chosen = chosen_namespace(request)
     path = namespace_path(model_admin.model) if hasattr(model_admin, "model") else ""
     if chosen is None or not path or request.method not in ("GET", "HEAD"):
@@ -57,4 +58,4 @@ def _elsewhere(request: HttpRequest, model_admin: Any, key: str) -> Namespace | 
         found = rows.filter(pk=unquote(key)).values_list(path, flat=True).first()
     except (ValueError, ValidationError):
         return None
-    return Namespace.objects.filter(pk=found).first()  # what is shared is shown anyway
+    return Namespace.objects.filter(pk=found).first()  # shared rows are shown anyway

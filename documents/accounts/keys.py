@@ -21,7 +21,8 @@ SECRET_BYTES = 32
 def create_namespace(
     slug: str, *, name: str = "", profile: IndexProfile | None = None, language: str = ""
 ) -> Namespace:
-    """Inside operator(). Raises ValidationError for a slug that is taken or malformed."""
+    """Create a namespace. Inside operator(). Raises ValidationError for a slug that is taken or
+    malformed."""
     namespace = Namespace(slug=slug, name=name, language=language)
     if profile is not None:
         namespace.active_profile = profile
@@ -34,8 +35,9 @@ def create_namespace(
 
 
 def rename_namespace(namespace: Namespace, *, slug: str = "", name: str | None = None) -> None:
-    """Give it another slug or name; its keys, links, ids and documents stay. Inside operator().
-    Raises ValidationError for a slug that is taken or malformed, and while it is being deleted."""
+    """Change the slug or the name; keys, links, ids and documents stay. Inside operator(). Raises
+    ValidationError for a slug that is taken or malformed, and while the namespace is being deleted.
+    """
     before = {"slug": namespace.slug, "name": namespace.name}
     namespace.slug = slug or namespace.slug
     namespace.name = namespace.name if name is None else name
@@ -80,7 +82,8 @@ def issue(
 
 
 def change_limits(key: ApiKey, changes: Mapping[str, int | None]) -> None:
-    """Set requests a minute by class; None restores the installation's limit. Inside operator()."""
+    """Set requests per minute by class; None restores the installation's limit. Inside
+    operator()."""
     limits = {**key.limits, **changes}
     key.limits = {name: value for name, value in limits.items() if value is not None}
     key.full_clean()
@@ -132,5 +135,5 @@ def _new_secret() -> tuple[str, str]:
 
 
 def digest(secret: str) -> str:
-    # A plain hash is enough for a random secret of 256 bits: there is nothing to guess.
+    # A plain hash is sufficient for a random secret of 256 bits, which cannot be guessed.
     return hashlib.sha256(secret.encode()).hexdigest()

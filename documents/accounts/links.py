@@ -22,7 +22,7 @@ from .keys import PREFIX_BYTES, SECRET_BYTES, digest
 RATE_CLASS = "link"
 VISITORS = 10  # all visitors of a link together may make this many times the requests of one
 _KEY = re.compile(r"([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
-_USE_INTERVAL = timedelta(minutes=1)  # often enough to show that a link is in use
+_USE_INTERVAL = timedelta(minutes=1)  # seconds between updates of the last use
 
 
 def create(
@@ -63,8 +63,8 @@ def revoke(links: QuerySet[NamespaceLink]) -> int:
 
 
 def find(key: str) -> NamespaceLink | None:
-    """Return the link of this key, active or not; None for a wrong one and for one whose namespace
-    is being deleted."""
+    """Return the link of this key, active or not; None for an unknown key, and for one whose
+    namespace is being deleted."""
     match = _KEY.fullmatch(key)
     if match is None:
         return None
@@ -86,7 +86,7 @@ def _note_use(link: NamespaceLink) -> None:
 
 
 def admit(link: NamespaceLink, network: str) -> None:
-    """Count a request of a visitor. Raises RateLimited for one too many."""
+    """Count a visitor's request. Raises RateLimited beyond the limit."""
     limit: int = settings.RATE_LIMITS[RATE_CLASS]
     if not limit:
         return
@@ -96,7 +96,7 @@ def admit(link: NamespaceLink, network: str) -> None:
         admission = rate_limits.admission(RATE_CLASS, allowed, count)
         if not admission.is_allowed:
             raise rate_limits.RateLimited(
-                f"That was a lot at once. Try again in {admission.reset_seconds} s.",
+                f"Too many questions. Try again in {admission.reset_seconds} s.",
                 retry_after=admission.reset_seconds,
                 admission=admission,
             )

@@ -1,9 +1,10 @@
-"""Slows down password guessing: failed logins are counted, and too many of them lock for a while.
+"""Throttle password guessing: failed logins are counted, and too many of them lock the login for a
+while.
 
 There are three counters, one row each: user and address together (few failures allowed), the user
 from any address, and the address for any user (many allowed). Each further lock lasts twice as
 long, up to a maximum. From an address where the user signed in recently only the first counter
-applies, so that a stranger elsewhere cannot lock the operator out.
+applies, so that an attacker elsewhere cannot lock the operator out.
 """
 
 from dataclasses import dataclass
@@ -23,8 +24,9 @@ from . import audit
 
 KNOWN_FOR = timedelta(days=30)  # an address that the user has signed in from
 
-# The attempt is counted before the password is checked, so that a hundred guesses at once count as
-# a hundred. Failures are reset after an hour, locks after a day. Returns no row while locked.
+# The attempt is counted before the password is checked, so that a hundred simultaneous guesses
+# count as a hundred. Failures are reset after an hour, locks after a day. Returns no row while
+# locked.
 _TAKE = """
     INSERT INTO documents_loginthrottle AS t (key, failures, locks, last_attempt_at)
     VALUES (%(key)s, 1, 0, now())
@@ -45,7 +47,7 @@ _LOCK = """
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Who tries to sign in, and from where. The user may not exist."""
+    """The user who tries to sign in, and the address. The user may not exist."""
 
     username: str
     address: str

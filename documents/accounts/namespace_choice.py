@@ -33,7 +33,7 @@ def choices(request: HttpRequest) -> NamespaceChoice:
 
 
 def choose_namespace(request: HttpRequest) -> HttpResponse:
-    """POST namespace=<id or empty>: what the lists show from now on. "All" is recorded."""
+    """POST namespace=<id or empty>: choose what lists show. Choosing all namespaces is recorded."""
     if request.method != "POST":
         return HttpResponseRedirect(reverse("admin:index"))  # after signing in again
     chosen = _chosen(request)
@@ -60,9 +60,9 @@ def _allowed(request: HttpRequest) -> Any:
 
 
 def _back(request: HttpRequest) -> str:
-    """The list that the operator came from. A filter by namespace would contradict the choice, and
-    a row may not be visible any more, so both are left behind; with `stay`, the row is why the
-    operator switches."""
+    """Return the address of the operator's list. A filter by namespace would contradict the choice,
+    and a row may no longer be visible, so both are dropped; with `stay` the row is kept, because
+    the operator switches in order to see it."""
     start: str = reverse("admin:index")
     back = request.POST.get("next", "")
     if not request.POST.get("stay"):

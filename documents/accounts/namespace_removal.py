@@ -1,10 +1,11 @@
-"""Deleting a namespace and everything in it: its keys stop working at once, the rest is deleted in
+"""Delete a namespace and everything in it: its keys stop working at once, the rest is deleted in
 small steps that can be interrupted and resumed, and a receipt remains."""
 
 import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -12,12 +13,11 @@ from uuid import UUID
 
 from django.apps import apps
 from django.db import connections, models, transaction
-from django.db.models import Q
 from django.db.models.functions import Now
 from django_q.tasks import async_task
 
 from documents.intake import originals
-from documents.jobs.claims import is_free
+from documents.jobs.claims import Claim, LeaseLost, is_free
 from documents.models import (
     ApiKey,
     DocumentVersion,
@@ -43,13 +43,28 @@ RemovalCallback = Callable[[NamespaceRemoval], None]
 Removed = tuple[Counter[str], int, list[str]]  # rows by kind, files, storage keys that remain
 
 
-class _OutOfTime(Exception):
-    """The rest is left to the next task."""
+State = NamespaceRemoval.State
+
+
+class NamespaceRemovalClaim(Claim):
+    """The right to delete what is left of one namespace. Used inside operator()."""
+
+    __slots__ = ()
+    model = NamespaceRemoval
+    open_states = (State.RUNNING,)
+
+    @classmethod
+    def namespace_of(cls, row: NamespaceRemoval) -> UUID:
+        return row.removed_namespace
+
+    @classmethod
+    def lease_length(cls) -> timedelta:
+        return LEASE
 
 
 def request_removal(namespace: Namespace) -> NamespaceRemoval:
-    """Close the namespace: its keys stop working. A second request returns the same removal.
-    Raises Namespace.DoesNotExist if the namespace is gone. Inside operator()."""
+    """Close the namespace: its keys stop working. A second request returns the same removal. Raises
+    Namespace.DoesNotExist if the namespace was deleted. Inside operator()."""
     with transaction.atomic(using="operator"):
         locked = Namespace.objects.select_for_update().get(pk=namespace.pk)
         removal, is_new = NamespaceRemoval.objects.get_or_create(
@@ -87,8 +102,8 @@ def queue_removal(removal_id: UUID) -> None:
 def requeue_stalled() -> None:
     """Queue removals that no worker is running: their task was lost, or its worker died."""
     with operator():
-        waiting = NamespaceRemoval.objects.filter(_is_open()).values_list("pk", flat=True)
-        for removal_id in waiting:
+        unfinished = NamespaceRemoval.objects.exclude(state=State.FINISHED)
+        for removal_id in unfinished.filter(is_free()).values_list("pk", flat=True):
             queue_removal(removal_id)
 
 
@@ -101,53 +116,60 @@ def run_removal(
     """Delete what is left of the namespace; after `seconds` queue another task for the rest.
     Does nothing if another worker is running this removal."""
     with operator():
-        if not _claim(removal_id):
-            return NamespaceRemoval.objects.get(pk=removal_id)
+        claim = _claim(removal_id)
         removal = NamespaceRemoval.objects.get(pk=removal_id)
+        if claim is None:
+            return removal
         deadline = None if seconds is None else time.monotonic() + seconds
         try:
-            for rows, files, files_left in _batches(removal.removed_namespace):
-                _record_step(removal, rows, files, files_left)
-                progress(removal)
-                if deadline is not None and time.monotonic() > deadline:
-                    raise _OutOfTime
-            _record_step(removal, *_remove_namespace_row(removal.removed_namespace))
-            _finish(removal)
-        except _OutOfTime:
-            queue_removal(removal.pk)
+            if _remove_all(claim, removal, deadline, progress):
+                _finish(claim, removal)
+            else:
+                claim.release()
+                queue_removal(removal.pk)
+        except LeaseLost:
+            logger.info("namespace.removal_stopped", extra={"slug": removal.slug})
         finally:
-            _release(removal)
+            with suppress(LeaseLost):  # finished, or taken over
+                claim.release()
+        removal.refresh_from_db()
     return removal
 
 
-def _is_open() -> Q:
-    return is_free() & ~Q(state=NamespaceRemoval.State.FINISHED)
+def _claim(removal_id: UUID) -> NamespaceRemovalClaim | None:
+    with transaction.atomic(using="operator"):
+        unfinished = NamespaceRemoval.objects.filter(pk=removal_id).exclude(state=State.FINISHED)
+        return NamespaceRemovalClaim.take(unfinished, state=State.RUNNING)
 
 
-def _claim(removal_id: UUID) -> bool:
-    free = NamespaceRemoval.objects.filter(_is_open(), pk=removal_id)
-    running = NamespaceRemoval.State.RUNNING
-    return bool(free.update(state=running, lease_until=Now() + LEASE))
-
-
-def _release(removal: NamespaceRemoval) -> None:
-    NamespaceRemoval.objects.filter(pk=removal.pk).update(lease_until=None)
-    removal.lease_until = None
+def _remove_all(
+    claim: NamespaceRemovalClaim,
+    removal: NamespaceRemoval,
+    deadline: float | None,
+    progress: RemovalCallback,
+) -> bool:
+    """Delete everything; False if the deadline came first."""
+    for rows, files, files_left in _batches(removal.removed_namespace):
+        _record_step(claim, removal, rows, files, files_left)
+        progress(removal)
+        if deadline is not None and time.monotonic() > deadline:
+            return False
+    _record_step(claim, removal, *_remove_namespace_row(removal.removed_namespace))
+    return True
 
 
 def _record_step(
-    removal: NamespaceRemoval, rows: Counter[str], files: int, files_left: list[str]
+    claim: NamespaceRemovalClaim,
+    removal: NamespaceRemoval,
+    rows: Counter[str],
+    files: int,
+    files_left: list[str],
 ) -> None:
     """Store what a step has removed, and extend the lease."""
     removal.rows = dict(Counter(removal.rows) + rows)
     removal.files += files
     removal.files_left = [*removal.files_left, *files_left]
-    NamespaceRemoval.objects.filter(pk=removal.pk).update(
-        rows=removal.rows,
-        files=removal.files,
-        files_left=removal.files_left,
-        lease_until=Now() + LEASE,
-    )
+    claim.renew(rows=removal.rows, files=removal.files, files_left=removal.files_left)
 
 
 def _batches(namespace_id: UUID) -> Iterator[Removed]:
@@ -183,7 +205,8 @@ def _empty_table(model: type[models.Model], namespace_id: UUID) -> Iterator[Remo
 
 
 def _remove_versions(namespace_id: UUID) -> Iterator[Removed]:
-    """Delete files before their rows: the rows that remain say what is left when this resumes."""
+    """Delete files before their rows, so that the remaining rows show what is left after an
+    interruption."""
     versions = DocumentVersion.objects.filter(namespace=namespace_id)
     while batch := list(versions.values_list("pk", "storage_key")[:BATCH_FILES]):
         keys = [key for _, key in batch if key]  # conversations have no file
@@ -198,8 +221,8 @@ def _remove_versions(namespace_id: UUID) -> Iterator[Removed]:
 
 
 def _delete_last_rows(namespace_id: UUID) -> Counter[str]:
-    """Delete the namespace itself, and what was added to it since its tables were emptied. The lock
-    keeps others from adding more."""
+    """Delete the namespace itself, and rows that were added since its tables were emptied. The lock
+    prevents further additions."""
     rows: Counter[str] = Counter()
     with transaction.atomic(using="operator"):
         if not Namespace.objects.select_for_update().filter(pk=namespace_id).exists():
@@ -214,11 +237,9 @@ def _delete_last_rows(namespace_id: UUID) -> Counter[str]:
     return +rows
 
 
-def _finish(removal: NamespaceRemoval) -> None:
+def _finish(claim: NamespaceRemovalClaim, removal: NamespaceRemoval) -> None:
     with transaction.atomic(using="operator"):
-        finished = NamespaceRemoval.objects.filter(pk=removal.pk)
-        finished.update(state=NamespaceRemoval.State.FINISHED, finished_at=Now())
-        removal.refresh_from_db()
+        claim.release(state=State.FINISHED, finished_at=Now())
         audit.record(
             "namespace.deleted",
             count=sum(removal.rows.values()),
@@ -229,8 +250,8 @@ def _finish(removal: NamespaceRemoval) -> None:
 
 
 def in_words(kind: str, count: int) -> str:
-    """Return `term frequencies` for two of `termfrequency`, a key of a receipt's rows; kinds that
-    are gone stay as they are."""
+    """Return `term frequencies` for two of `termfrequency`, a key of a receipt's rows; names of
+    models that no longer exist are returned unchanged."""
     meta = _names().get(kind)
     if meta is None:
         return kind
@@ -244,7 +265,8 @@ def _names() -> dict[str, Any]:
 
 
 def owned_models() -> list[type[models.Model]]:
-    """Every model whose rows belong to a namespace, in all apps; referring models come first.
+    """Return every model whose rows belong to a namespace, in all apps; referring models come
+    first.
 
     Models with a nullable namespace are not included: their rows outlive it.
     """

@@ -11,8 +11,8 @@ Item = dict[str, Any]
 
 
 def grouped(apps: Iterable[Item]) -> list[Item]:
-    """Return Django's list of models in our groups; our own pages are entries like models, with a
-    name and an address."""
+    """Return Django's list of models in the groups of the settings; pages without a model are
+    entries with a name and an address."""
     allowed = {model["model"]._meta.label: model for app in apps for model in app["models"]}
     groups = []
     for name, entries in settings.ADMIN_NAVIGATION:

@@ -14,14 +14,14 @@ from .elsewhere import with_hint
 from .namespace_choice import choices, choose_namespace
 from .signing_in import SignInForm
 
-# In one of django-q2's own pages any function could be named and run.
+# On django-q2's own pages an operator could have any function called.
 WITHOUT_PAGES = {"django_q"}
 
 
 class OperatorSite(AdminSite):
     site_header = site_title = "Ragsite"
     login_form = SignInForm
-    # Set by evaluation/admin/dashboard, which may look into every app.
+    # Set by evaluation/admin/dashboard, which may import every app.
     dashboard: Callable[[HttpRequest], dict[str, Any]] | None = None
 
     def register(
@@ -56,14 +56,15 @@ class OperatorSite(AdminSite):
     def get_app_list(
         self, request: HttpRequest, app_label: str | None = None
     ) -> list[dict[str, Any]]:
-        """In our own groups, except on the page of one app."""
+        """Return the models in the groups of the settings, except on the page of one app."""
         apps: Any = super().get_app_list(request, app_label)
         return list(apps) if app_label else navigation.grouped(apps)
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """The dashboard for those who may see documents; Django's list of pages for others."""
+        """Show the dashboard to users who may see documents, and Django's list of pages to
+        others."""
         if self.dashboard is None or not request.user.has_perm("documents.view_document"):
             return super().index(request, extra_context)
         context = {**self.each_context(request), "title": "Dashboard", "subtitle": None}
@@ -78,7 +79,7 @@ class OperatorSite(AdminSite):
         return HttpResponseRedirect(reverse("admin:index"))
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Sign in people who are not staff, too; their pages start at `/`."""
+        """Sign in all users; those who are not staff are sent to the pages at `/`."""
         response = super().login(request, extra_context)
         is_signed_in = request.method == "POST" and response.status_code == 302
         if is_signed_in and not self.has_permission(request):

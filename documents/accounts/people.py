@@ -1,4 +1,4 @@
-"""Which namespaces a user may see, for the admin and for the pages for people."""
+"""The namespaces that a user may see, for the admin and for the pages."""
 
 import uuid
 from typing import Any
@@ -10,7 +10,7 @@ EVERY_NAMESPACE = "documents.see_every_namespace"  # a permission; superusers ha
 
 
 def allowed_namespaces(user: Any) -> frozenset[uuid.UUID] | None:
-    """Return the ids of the namespaces that the user was given; None: every namespace."""
+    """Return the ids of the namespaces that the user may see; None: every namespace."""
     if not user.is_active:
         return frozenset()
     with operator():
@@ -21,5 +21,5 @@ def allowed_namespaces(user: Any) -> frozenset[uuid.UUID] | None:
 
 
 def may_use_pages(user: Any) -> bool:
-    """Whether the user may ask and open the library: staff, and whoever was given a namespace."""
+    """Whether the user may ask and open the library: staff, and users with a namespace."""
     return bool(user.is_active and (user.is_staff or allowed_namespaces(user) != frozenset()))

@@ -25,7 +25,7 @@ class QuotaUsage:
 
 
 def usage_of(namespace_id: uuid.UUID) -> dict[str, QuotaUsage]:
-    """Usage and quota by name. Inside namespace() or operator()."""
+    """Return usage and quota by name. Inside namespace() or operator()."""
     row = Namespace.objects.values(
         "max_documents",
         "max_bytes",
@@ -47,9 +47,9 @@ def _quota(name: str, override: int | None) -> int | None:
 
 
 def require_room(namespace_id: uuid.UUID, **requested: int) -> None:
-    """Raise QuotaExceeded if this many more (documents=, bytes=, chunks=) would be too many.
+    """Raise QuotaExceeded if adding these (documents=, bytes=, chunks=) would exceed a quota.
 
-    An early check that reserves nothing: it saves work that would be refused in the end. Inside
+    An early check that reserves nothing; it avoids work that would be refused in the end. Inside
     namespace().
     """
     usage = usage_of(namespace_id)
@@ -59,10 +59,10 @@ def require_room(namespace_id: uuid.UUID, **requested: int) -> None:
 
 
 def require_not_exceeded(namespace_id: uuid.UUID, **added: int) -> None:
-    """Raise QuotaExceeded if what was just added, in this transaction, is too much.
+    """Raise QuotaExceeded if this transaction has exceeded a quota.
 
-    Adding locks the namespace's counts until the transaction ends, so that several writers together
-    cannot exceed the quota.
+    Adding locks the namespace's counts until the transaction ends, so that concurrent writers
+    cannot exceed the quota together.
     """
     usage = usage_of(namespace_id)
     for name, more in added.items():
@@ -75,7 +75,8 @@ def _exceeded(name: str, quota: int | None, *, used: int, asked: int) -> QuotaEx
 
 
 def set_quotas(namespace: Namespace, quotas: dict[str, int | None]) -> None:
-    """Set quotas by name; None: the installation's default, 0: no quota. Inside operator()."""
+    """Set quotas by name; None restores the installation's default, 0 means no quota. Inside
+    operator()."""
     if unknown := set(quotas) - set(NAMES):
         raise ValidationError(f"There is no quota of {', '.join(sorted(unknown))}.")
     fields = {f"max_{name}": value for name, value in quotas.items()}

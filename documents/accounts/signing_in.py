@@ -14,7 +14,7 @@ from . import audit, login_throttle
 from .people import may_use_pages
 
 LOCKED = (
-    "Too many failed attempts. Wait a while and try again, or ask whoever runs the service to "
+    "Too many failed attempts. Wait a while and try again, or ask an operator to "
     "unlock it (manage.py unlock_login)."
 )
 
@@ -44,7 +44,7 @@ class ThrottledBackend(ModelBackend):
 
 
 class SignInForm(AdminAuthenticationForm):
-    """For staff, and for people who were given a namespace: they ask, and see no admin."""
+    """For staff, and for users with a namespace, who may ask but see no admin."""
 
     def confirm_login_allowed(self, user: Any) -> None:
         if user.is_staff or not may_use_pages(user):

@@ -1,4 +1,4 @@
-"""Which rows an operator sees: those of the namespaces they were given, and of the one they chose.
+"""The rows that an operator sees: those of their namespaces, and of the one they have chosen.
 
 The operator role of the database sees everything, so every list, form, filter, autocomplete and
 page of the admin goes through `only_visible`. Models without a namespace belong to the whole
@@ -19,14 +19,14 @@ from .people import allowed_namespaces
 SESSION_KEY = "namespace"
 _CACHE = "_allowed_namespaces"
 _PATHS: dict[type[Model], str] = {Namespace: "pk", NamespaceRemoval: "removed_namespace"}
-# Rows of these models that belong to no namespace are visible to everybody.
+# Rows of these models that belong to no namespace are visible to all operators.
 _SHARED: tuple[type[Model], ...] = (IndexProfile,)
 
 Ids = frozenset[uuid.UUID]
 
 
 def allowed_to(request: HttpRequest) -> Ids | None:
-    """The ids of the namespaces that this operator may see; None: all of them."""
+    """Return the ids of the namespaces that this operator may see; None: all of them."""
     if not hasattr(request, _CACHE):
         setattr(request, _CACHE, allowed_namespaces(request.user))
     allowed: Ids | None = getattr(request, _CACHE)
@@ -34,7 +34,7 @@ def allowed_to(request: HttpRequest) -> Ids | None:
 
 
 def chosen_namespace(request: HttpRequest) -> uuid.UUID | None:
-    """The namespace that the operator chose to look at, if they may."""
+    """Return the namespace that the operator has chosen, if they may see it."""
     session = getattr(request, "session", {})
     try:
         chosen = uuid.UUID(session.get(SESSION_KEY) or "")
@@ -45,7 +45,7 @@ def chosen_namespace(request: HttpRequest) -> uuid.UUID | None:
 
 
 def visible_namespaces(request: HttpRequest) -> Ids | None:
-    """The ids of the namespaces to show: the chosen one, or all that are allowed; None: all."""
+    """Return the ids of the namespaces to show: the chosen one, or all allowed ones; None: all."""
     chosen = chosen_namespace(request)
     return allowed_to(request) if chosen is None else frozenset([chosen])
 
@@ -57,7 +57,7 @@ def only_visible(request: HttpRequest, rows: QuerySet[Any], field: str = "") -> 
 
 
 def condition(request: HttpRequest, model: type[Model], field: str = "") -> Q:
-    """The same as a condition."""
+    """Return the same restriction as a condition."""
     path = field or namespace_path(model)
     if not path:
         return Q() if allowed_to(request) is None else Q(pk__in=[])
@@ -69,7 +69,7 @@ def condition(request: HttpRequest, model: type[Model], field: str = "") -> Q:
 
 
 def namespace_path(model: type[Model]) -> str:
-    """Return the field that names a row's namespace; empty for models of the installation."""
+    """Return the field that refers to a row's namespace; empty for models of the installation."""
     if model in _PATHS:
         return _PATHS[model]
     try:

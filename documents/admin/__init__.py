@@ -1,7 +1,7 @@
 """The admin pages of documents, jobs, namespaces, keys and profiles.
 
 Mostly read-only lists with filters, and actions that call the pipelines. May import everything in
-`documents` and `ragsite` but the API.
+`documents` and `ragsite` except the API.
 """
 
 from . import (

@@ -1,4 +1,4 @@
-"""Records what is added, changed or deleted in the admin in the audit log."""
+"""Records in the audit log what is added, changed or deleted in the admin."""
 
 from collections import defaultdict
 from typing import Any
@@ -23,14 +23,14 @@ class Audited(LimitedToNamespaces, Titled, BoundedLists, RejectsInvalidFilters):
 
     def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> Any:
         if self.audits_additions:
-            audit.record(_action(obj, "create"), namespace=_namespace(obj), target=_target(obj))
+            audit.record(_action(obj, "create"), namespace=_namespace(obj), target=obj)
         return super().log_addition(request, obj, message)  # type: ignore[misc]
 
     def log_change(self, request: HttpRequest, obj: Model, message: Any) -> Any:
         audit.record(
             _action(obj, "change"),
             namespace=_namespace(obj),
-            target=_target(obj),
+            target=obj,
             details=_summary(message),
         )
         return super().log_change(request, obj, message)  # type: ignore[misc]
@@ -46,7 +46,7 @@ class Audited(LimitedToNamespaces, Titled, BoundedLists, RejectsInvalidFilters):
                 _action(only, "delete"),
                 namespace=namespace_id,
                 count=len(rows),
-                target=_target(only) if len(rows) == 1 else None,
+                target=only if len(rows) == 1 else None,
                 details={} if len(rows) == 1 else {"ids": ids},
             )
         return super().log_deletions(request, queryset)  # type: ignore[misc]
@@ -60,15 +60,9 @@ def _namespace(obj: Model) -> Any:
     return getattr(obj, "namespace_id", None)
 
 
-def _target(obj: Model) -> audit.Target:
-    # Questions and comments are users' content: recorded by id only.
-    is_content = obj._meta.model_name in ("feedback", "goldenquery")
-    label = "" if is_content else str(obj)
-    return audit.Target(str(obj._meta.model_name), str(obj.pk), label)
-
-
 def _summary(message: Any) -> dict[str, Any]:
-    """Changed fields and counts of inline rows; Django's message would name contents, too."""
+    """Summarise changed fields and counts of inline rows; Django's message would contain
+    content."""
     fields: list[str] = []
     below: dict[str, int] = defaultdict(int)
     for part in message if isinstance(message, list) else []:

@@ -24,7 +24,7 @@ class CollectionAdmin(ReadOnlyAdmin):
     readonly_fields = ("members",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
-        """Counted in the list's own statement: one look into an index for each row shown."""
+        """Count members in the list's own statement, with one index lookup for each row shown."""
         members = CollectionDocument.objects.filter(collection=OuterRef("pk")).order_by()
         counted = members.values("collection").annotate(n=Count("pk")).values("n")
         collections = super().get_queryset(request)

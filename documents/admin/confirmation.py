@@ -21,8 +21,10 @@ Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
 
 def confirm_first(question: str, *, noun: str, consequence: str) -> Callable[[Action], Action]:
     """Decorate an admin action, below @admin.action. `{rows}` in the question becomes the count
-    with the noun. Only the rows that were shown are confirmed; a changed selection needs another
-    confirmation."""
+    with the noun.
+
+    Only the rows that were shown are confirmed; a changed selection needs another confirmation.
+    """
 
     def decorate(action: Action) -> Action:
         @wraps(action)
@@ -59,7 +61,7 @@ def confirm_first(question: str, *, noun: str, consequence: str) -> Callable[[Ac
 
 
 def fingerprint_of(name: str, ids: Iterable[Any]) -> str:
-    """A hash of this action on exactly these rows."""
+    """Return a hash of this action on exactly these rows."""
     lines = "\n".join([name, *sorted(str(pk) for pk in ids)])
     return hashlib.sha256(lines.encode()).hexdigest()
 

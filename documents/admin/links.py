@@ -38,7 +38,7 @@ class NamespaceLinkForm(forms.ModelForm):
 
 @admin.register(NamespaceLink)
 class NamespaceLinkAdmin(Audited, admin.ModelAdmin):
-    audits_additions = False  # links.create does
+    audits_additions = False  # links.create does it
     form = NamespaceLinkForm
     list_display = ("shown", "namespace", "name", "shown_state", "last_used_at", "expires_at")
     list_filter = ("namespace",)
@@ -71,10 +71,10 @@ class NamespaceLinkAdmin(Audited, admin.ModelAdmin):
         return own if obj is None else ("shown", "shown_state", *own, *self.readonly_fields[2:])
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # what visitors were given does not change; revoke it and make another
+        return False  # visitors rely on it; revoke it and create another one instead
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # revoke instead: the record of who had access stays
+        return False  # revoke it instead, so that there is a record of all access
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("documents.change_namespacelink")
@@ -88,7 +88,7 @@ class NamespaceLinkAdmin(Audited, admin.ModelAdmin):
         if address.startswith("/"):
             address = request.build_absolute_uri(address)
         sentence = (
-            "Copy the address now, it cannot be shown again. Whoever has it can ask this "
+            "Copy the address now, it cannot be shown again. Anyone who has it can ask this "
             'namespace: <code id="new-link">{}</code> '
             '<button type="button" class="copy" data-copy="new-link">Copy</button>'
         )

@@ -7,18 +7,18 @@ from django.contrib.admin import ShowFacets
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 
-COUNTED = 10_000  # rows; of longer lists only the first ones have pages
+COUNTED = 10_000  # maximum number of rows that are counted and paged
 
 
 class BoundedPaginator(Paginator):
-    """Counts up to COUNTED rows. What lies beyond is reached by filters and search."""
+    """Counts up to COUNTED rows. Rows beyond that are reached by filters and search."""
 
     @cached_property
     def _found(self) -> int:
         rows: Any = self.object_list
         if not isinstance(rows, QuerySet):
             return len(rows)
-        # Ids alone: columns that are worked out for each row are not worked out to be counted.
+        # Ids only, so that computed columns are not computed for counting.
         return rows.order_by().values("pk")[: COUNTED + 1].count()
 
     @cached_property
@@ -31,7 +31,8 @@ class BoundedPaginator(Paginator):
 
 
 class BoundedLists:
-    """Mixed into every ModelAdmin: no list counts all its rows, nor those of its filters."""
+    """Mixed into every ModelAdmin, so that no list counts all its rows, nor those of its
+    filters."""
 
     paginator: Any = BoundedPaginator
     show_full_result_count = False

@@ -1,4 +1,4 @@
-"""Index profiles: made by hand, and never changed."""
+"""Index profiles: they can be created, and never changed."""
 
 from typing import Any
 
@@ -18,6 +18,13 @@ from ragsite.platform.wording import plural
 from .audited import Audited
 
 STORE_HELP = "Where searches find chunks: pgvector is this database."
+
+
+_METHOD_NAMES = {"hnsw": "HNSW", "bit": "HNSW over bits", "ivfflat": "IVFFlat", "scann": "ScaNN"}
+
+
+def method_name(ann_method: str) -> str:
+    return _METHOD_NAMES.get(ann_method, ann_method)
 
 
 class IndexProfileForm(forms.ModelForm):
@@ -68,7 +75,7 @@ class IndexProfileForm(forms.ModelForm):
             self.instance.dimensions = embedder.dimensions
             wanted = IndexProfile(**fields, dimensions=embedder.dimensions)
             profiles.require_free_name(wanted)
-            wanted.clean()  # before checking whether it works here
+            wanted.clean()  # before checking whether it works on this server
             profiles.require_fitting(wanted, embedder)
         except IngestError as error:
             self.add_error(None, str(error))
@@ -86,7 +93,7 @@ class IndexProfileAdmin(Audited, admin.ModelAdmin):
         "dimensions",
         "chunk_size",
         "chunk_overlap",
-        "ann_method",
+        "shown_method",
         "store",
         "not_synced",
     )
@@ -96,9 +103,13 @@ class IndexProfileAdmin(Audited, admin.ModelAdmin):
         counted = Subquery(waiting.annotate(count=Count("pk")).values("count"))
         return super().get_queryset(request).annotate(waiting=counted)
 
+    @admin.display(description="ANN method", ordering="ann_method")
+    def shown_method(self, profile: IndexProfile) -> str:
+        return method_name(profile.ann_method)
+
     @admin.display(description="Not synced yet", empty_value="")
     def not_synced(self, profile: IndexProfile) -> str | None:
-        """Documents that its store does not know of yet."""
+        """Count documents that the profile's store does not have yet."""
         waiting: int = getattr(profile, "waiting", None) or 0
         return plural(waiting, "document") if profile.is_stored_outside else None
 

@@ -1,5 +1,5 @@
-"""Words of lists and forms: titles that say where you are, never "Select … to change"; relative
-times; names of filters, and of fields that have no visible label."""
+"""Wording of lists and forms: specific titles instead of "Select … to change"; relative times;
+titles of filters, and labels of fields that have no visible one."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -20,17 +20,15 @@ from ragsite.web.markup import when
 
 
 class Titled:
-    """Mixed into a ModelAdmin. A change form's subtitle is the row itself.
-
-    `filter_titles` names filters by a field where the field's own name says it badly.
-    """
+    """Mixed into a ModelAdmin. A change form's subtitle is the row itself. `filter_titles`
+    overrides the title of a filter where the field's own name is unclear."""
 
     opts: Any
     model: type[Model]
     filter_titles: Mapping[str, str] = MappingProxyType({})
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
-        """Moments are relative, and exact on hover."""
+        """Times are relative, and exact on hover."""
         columns = super().get_list_display(request)  # type: ignore[misc]
         return [_moment(self, name) if _is_moment(self.model, name) else name for name in columns]
 
@@ -58,7 +56,8 @@ class Titled:
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
-        """What the audit log has of this row; Django's own history knows the admin's part only."""
+        """Show the audit log's entries for this row; Django's own history only knows changes in the
+        admin."""
         if not request.user.has_perm("documents.view_auditevent"):
             return super().history_view(request, object_id, extra_context)  # type: ignore[misc]
         if self.get_object(request, unquote(object_id)) is None:  # type: ignore[attr-defined]
@@ -68,12 +67,13 @@ class Titled:
         return HttpResponseRedirect(f"{listed}?{asked}")
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """A moment has two inputs, and Django labels neither. Choices are plain selects."""
+        """A time has two inputs, which Django does not label. Choices are plain selects."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)  # type: ignore[misc]
         if field is None:
             return None
         if isinstance(db_field, ForeignKey) and isinstance(field.widget, RelatedFieldWidgetWrapper):
-            field.widget = field.widget.widget  # without buttons that open other forms in windows
+            # without buttons that open other forms in pop-up windows
+            field.widget = field.widget.widget
         if isinstance(field.widget, AdminSplitDateTime):
             for part, name in zip(field.widget.widgets, ("date", "time"), strict=True):
                 part.attrs["aria-label"] = f"{capfirst(db_field.verbose_name)}, {name}"
@@ -99,7 +99,7 @@ def _moment(model_admin: Any, name: str) -> Any:
 
 
 class NamedCells:
-    """Mixed into a tabular inline: its fields have no labels, only the heads of their columns."""
+    """Mixed into a tabular inline, whose fields have only column headings: gives them labels."""
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         field = super().formfield_for_dbfield(db_field, request, **kwargs)  # type: ignore[misc]
@@ -108,7 +108,7 @@ class NamedCells:
         return field
 
     def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
-        """The box that deletes a row is named, too."""
+        """Label the checkbox that deletes a row."""
         formset: Any = super().get_formset(request, obj, **kwargs)  # type: ignore[misc]
 
         class Named(formset):

@@ -1,4 +1,4 @@
-"""Keeps ModelAdmins to the rows that an operator sees (documents/accounts/visibility.py)."""
+"""Restrict ModelAdmins to the rows that an operator sees (documents/accounts/visibility.py)."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ class LimitedFields:
             rows = related._default_manager.all()
             kwargs["queryset"] = only_visible(request, rows)
         if related is Namespace and allowed_to(request) is not None:
-            kwargs["required"] = True  # blank would mean: for all namespaces
+            kwargs["required"] = True  # blank would mean all namespaces
         return super().formfield_for_foreignkey(db_field, request, **kwargs)  # type: ignore[misc]
 
 
@@ -50,7 +50,7 @@ class LimitedToNamespaces(LimitedFields):
 
     @property
     def is_of_namespaces(self) -> bool:
-        """Whether the choice of a namespace narrows the list."""
+        """Whether the chosen namespace restricts the list."""
         return bool(namespace_path(self.model))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -78,7 +78,7 @@ class LimitedToNamespaces(LimitedFields):
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         is_limited = allowed_to(request) is not None
         if is_limited and (self.model is Namespace or not self._is_open(request)):
-            return False  # nobody adds a namespace that they could not see
+            return False  # an operator cannot add a namespace that they would not see
         return super().has_add_permission(request)  # type: ignore[misc]
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -88,6 +88,6 @@ class LimitedToNamespaces(LimitedFields):
         return self._is_open(request) and super().has_delete_permission(request, obj)  # type: ignore[misc]
 
     def _is_open(self, request: HttpRequest) -> bool:
-        """Rows of the whole installation are closed to operators who are limited to some
+        """Rows of the whole installation are hidden from operators who are limited to some
         namespaces."""
         return bool(namespace_path(self.model)) or allowed_to(request) is None

@@ -216,10 +216,8 @@ class OriginalView(APIView):
 
 
 def original_of(version: DocumentVersion, name: str) -> HttpResponseBase:
-    """Return the stored file as a download, if it is still what was uploaded.
-
-    Of a conversation, whose original is its turns, return the transcript.
-    """
+    """Return the stored file as a download, if it is still what was uploaded. For a conversation,
+    whose original is its turns, return the transcript."""
     if version.media_type == CONVERSATION_MEDIA_TYPE:
         text = read_transcript(version).text.encode()
         file = ContentFile(text)

@@ -18,7 +18,7 @@ from .json_types import type_errors
 
 
 class TextField(serializers.CharField):
-    """Accepts only strings, where no serializer has checked the JSON type."""
+    """Accepts only strings; for fields whose JSON type no serializer has checked."""
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -26,13 +26,13 @@ class TextField(serializers.CharField):
         return str(super().to_internal_value(data))
 
 
-MOMENT = {  # also a date without a time
+MOMENT = {  # accepts a date without a time
     "anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}]
 }
 
 
 class CleanedTextField(serializers.CharField):
-    """Text word for word. What cannot be stored is cleaned, not refused."""
+    """Text that is stored verbatim, except that characters that cannot be stored are removed."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(trim_whitespace=False, **options)

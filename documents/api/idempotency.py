@@ -1,4 +1,5 @@
-"""`Idempotency-Key` on routes that take in documents: sent twice, done once."""
+"""`Idempotency-Key` on routes that accept documents: a repeated request is carried out only
+once."""
 
 import hashlib
 import json
@@ -87,8 +88,7 @@ def _begin(request: Request) -> idempotency.RequestClaim | EarlierAnswer:
 
 
 def _fingerprint(request: Request) -> str:
-    """Return a digest of the route and what was sent; boundaries of multipart bodies do not
-    count."""
+    """Return a digest of the route and the content; boundaries of multipart bodies are ignored."""
     digest = hashlib.sha256(f"{request.method} {request.path}\n".encode())
     for part in _parts(request.data):
         digest.update(hashlib.sha256(part.encode("utf-8", "surrogatepass")).digest())

@@ -17,7 +17,8 @@ _KINDS: tuple[tuple[type[serializers.Field], tuple[type, ...], str], ...] = (
 
 
 def type_errors(fields: Mapping[str, serializers.Field], data: Mapping[Any, Any]) -> dict[str, Any]:
-    """Errors by field for values of the wrong JSON type, which DRF would silently convert."""
+    """Return the errors by field for values of the wrong JSON type, which DRF would silently
+    convert."""
     found = {name: _error(fields[name], data[name]) for name in fields if name in data}
     return {name: error for name, error in found.items() if error}
 

@@ -97,7 +97,7 @@ class NewestFirst(Pages):
 
 
 class ByDate(Pages):
-    """In the order in which turns were said."""
+    """In chronological order."""
 
     ordering = ("at", "number", "id")
 
@@ -113,7 +113,7 @@ class ByOrdinal(Pages):
 
 
 class ById(Pages):
-    """For rows written by the thousand at the same moment: ordered by id."""
+    """For rows that are written by the thousand at the same time: ordered by id."""
 
     ordering = "id"
 

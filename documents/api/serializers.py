@@ -25,7 +25,7 @@ class StrictSerializer(serializers.Serializer):
         if isinstance(data, dict) and (unknown := sorted(set(data) - set(self.fields))):
             # Cleaned, because a lone surrogate could not be encoded in the response.
             raise serializers.ValidationError(dict.fromkeys(map(text, unknown), "Unknown field."))
-        is_form = isinstance(data, QueryDict)  # where everything is text
+        is_form = isinstance(data, QueryDict)  # forms, in which all values are text
         if isinstance(data, dict) and not is_form and (wrong := type_errors(self.fields, data)):
             raise serializers.ValidationError(wrong)
         return super().to_internal_value(data)

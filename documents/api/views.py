@@ -1,4 +1,4 @@
-"""What the API views of a namespace share: the transaction, pagination and strict filters."""
+"""Common parts of the API views of a namespace: the transaction, pagination and strict filters."""
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from .pages import NewestFirst, Pages
 
 
 def caller_of(request: Request) -> Caller:
-    return cast(Caller, request.auth)  # HasScope admits no other credentials
+    return cast(Caller, request.auth)  # HasScope accepts no other credentials
 
 
 def in_namespace(handler: Callable[..., Response]) -> Callable[..., Response]:
@@ -38,7 +38,7 @@ class NamespacedListView(ListAPIView):
     rate_class: str | Mapping[str, str] = BY_METHOD
     pagination_class: type[Pages] = NewestFirst
     filter_names: frozenset[str] = frozenset()
-    choices: Mapping[str, Sequence[str]] = {}  # of the filters that have a few values
+    choices: Mapping[str, Sequence[str]] = {}  # allowed values of filters that have only a few
 
     @in_namespace
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -64,7 +64,7 @@ def check_parameters(
 
 
 def uuid_in(request: Request, name: str) -> uuid.UUID:
-    """A required query parameter as a UUID."""
+    """Return a required query parameter as a UUID."""
     try:
         return uuid.UUID(request.query_params[name])
     except (KeyError, ValueError):

@@ -72,7 +72,7 @@ class _WebhookFields(StrictSerializer):
         child=serializers.ChoiceField(choices=CHOSEN),
         required=False,
         max_length=len(CHOSEN),
-        help_text="Which events are sent; omitted or empty: all of them.",
+        help_text="The events to send; omitted or empty: all events.",
     )
 
     def validate_description(self, description: str) -> str:
@@ -81,7 +81,7 @@ class _WebhookFields(StrictSerializer):
 
 class WebhookCreationSerializer(_WebhookFields):
     url = serializers.CharField(
-        max_length=2000, help_text="Where events are sent, by POST. It has to be public."
+        max_length=2000, help_text="The public address to which events are sent by POST."
     )
 
 
@@ -89,8 +89,8 @@ class WebhookChangeSerializer(_WebhookFields):
     url = serializers.CharField(max_length=2000, required=False)
     is_enabled = serializers.BooleanField(
         required=False,
-        help_text="true starts a webhook again that was disabled; what was not sent meanwhile is "
-        "not sent later.",
+        help_text="true enables a webhook that was disabled; events that were not sent in the "
+        "meantime are not sent later.",
     )
 
 
@@ -99,16 +99,18 @@ class RotationSerializer(StrictSerializer):
         min_value=0,
         max_value=MAX_OVERLAP_HOURS,
         default=24,
-        help_text="For this long events are signed with the old secret, too.",
+        help_text="How long events are also signed with the old secret.",
     )
 
 
 class RecoverySerializer(StrictSerializer):
-    since = serializers.DateTimeField(help_text="Failed deliveries of events since then.")
+    since = serializers.DateTimeField(
+        help_text="Send again the failed deliveries of events since this time."
+    )
 
 
 class RecoveredSerializer(serializers.Serializer):
-    deliveries = serializers.IntegerField(help_text="How many are sent again.")
+    deliveries = serializers.IntegerField(help_text="Number of deliveries that are sent again.")
 
 
 class WebhookDeliverySerializer(serializers.ModelSerializer):
@@ -151,7 +153,7 @@ class WebhookDeliverySerializer(serializers.ModelSerializer):
 
 
 class FullWebhookDeliverySerializer(WebhookDeliverySerializer):
-    payload = serializers.SerializerMethodField(help_text="What is sent.")
+    payload = serializers.SerializerMethodField(help_text="The body of the request.")
 
     class Meta(WebhookDeliverySerializer.Meta):
         fields = [*WebhookDeliverySerializer.Meta.fields, "response_body", "payload"]
@@ -243,7 +245,7 @@ class WebhookView(APIView):
     )
     @in_namespace
     def patch(self, request: Request, pk: uuid.UUID) -> Response:
-        """Replace the submitted fields; disable the webhook, or start it again."""
+        """Replace the submitted fields; disable or enable the webhook."""
         endpoint = find_webhook(pk)
         fields = _valid(WebhookChangeSerializer(data=request.data))
         try:
@@ -268,7 +270,7 @@ class WebhookTestView(APIView):
     )
     @in_namespace
     def post(self, request: Request, pk: uuid.UUID) -> Response:
-        """Send a `webhook.test` event. Read its delivery to see what came of it."""
+        """Send a `webhook.test` event. Its delivery shows the result."""
         try:
             delivery = endpoints.send_test(find_webhook(pk))
         except endpoints.WebhookDisabled as error:
@@ -305,7 +307,7 @@ class WebhookRecoveryView(APIView):
     )
     @in_namespace
     def post(self, request: Request, pk: uuid.UUID) -> Response:
-        """Send again what has failed since a moment."""
+        """Send again all deliveries that failed since a time."""
         endpoint = find_webhook(pk)
         since = _valid(RecoverySerializer(data=request.data))["since"]
         try:
@@ -331,7 +333,7 @@ class WebhookDeliveryListView(NamespacedListView):
         parameters=[OpenApiParameter("state", str, enum=WebhookDelivery.State.values)],
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """List what was sent or is waiting to be, newest first."""
+        """List deliveries that were sent or are waiting, newest first."""
         return super().get(request, *args, **kwargs)
 
 

@@ -1,7 +1,7 @@
 """The file of an archive: a ZIP with the checksum of each member, written and read as a stream.
 
-`archive.json` comes first and says what it is, `end.json` comes last and lists all members with
-their SHA-256: a file that was cut off or changed is noticed before anything of it is used.
+`archive.json` comes first and describes the archive; `end.json` comes last and lists all members
+with their SHA-256. So a file that was truncated or changed is noticed before any of it is used.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from .errors import ArchiveFailed, ArchiveRefused
 FIRST, LAST = "archive.json", "end.json"
 BLOCK = 1024 * 1024
 MAX_DESCRIPTION = 256 * 1024 * 1024
-MAX_LINE = 200 * 1024 * 1024  # of a row; PostgreSQL reads no larger JSON value than 256 MB
+MAX_LINE = 200 * 1024 * 1024  # bytes of a row; PostgreSQL reads no JSON value above 256 MB
 _NAME = re.compile(r"(rows|links)/[a-z_]+\.jsonl|originals/[0-9a-f-]{36}")
 _UNREADABLE = (
     zipfile.BadZipFile,
@@ -52,7 +52,7 @@ class ArchiveWriter:
         return hashed.hexdigest()
 
     def describe(self, description: str) -> None:
-        """Write what the archive is; before all members."""
+        """Write the description of the archive; called before any other member."""
         self._archive.writestr(FIRST, description)
 
     def finish(self, **more: Any) -> None:
@@ -61,7 +61,7 @@ class ArchiveWriter:
 
 @contextmanager
 def writing(path: Path) -> Iterator[ArchiveWriter]:
-    """Write an archive as `<path>.partial`, which gets its name when it is complete."""
+    """Write an archive as `<path>.partial`, which is renamed when it is complete."""
     if path.exists():
         raise ArchiveFailed(f"{path} exists already.")
     draft = path.with_name(f"{path.name}.partial")

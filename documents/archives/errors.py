@@ -6,4 +6,5 @@ class ArchiveFailed(Exception):
 
 
 class ArchiveRefused(Exception):
-    """The archive is damaged, of another version, or does not fit here. Nothing was imported."""
+    """The archive is damaged, of another version, or not compatible with this server. Nothing was
+    imported."""

@@ -29,7 +29,7 @@ FORMAT = 1
 KIND = "ragsite namespace archive"
 PAGE = 200
 PAGE_OF_TEXTS = 8  # a version has the whole text of a document
-# Of a namespace; its slug is chosen anew by whoever imports it.
+# Fields of a namespace; its slug is chosen by the import.
 SETTINGS = (
     "slug",
     "name",
@@ -117,7 +117,7 @@ def _describe(
     chosen: list[ArchivedTable],
     release: str,
 ) -> UUID:
-    """Write what the archive is, and return the profile whose passages it holds."""
+    """Write the description, and return the profile whose passages are exported."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT to_jsonb(n) FROM documents_namespace n WHERE id = %s", [tenant.pk])
         row = cursor.fetchone()[0]
@@ -146,7 +146,7 @@ def _described(profile: IndexProfile) -> dict[str, Any]:
 
 
 def _rows(connection: BaseDatabaseWrapper, table: ArchivedTable, profile: UUID) -> Iterator[bytes]:
-    """Yield one line of JSON per row; of passages and words only those of the active profile."""
+    """Yield one line of JSON per row; of passages and words only those under the active profile."""
     columns = ", ".join(f'"{column.name}"' for column in table.columns)
     condition, parameters = "", []
     if table.profile_column:

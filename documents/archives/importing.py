@@ -1,5 +1,5 @@
 """The pipeline of an import: check the whole archive, store its originals, then insert all rows in
-one transaction. Whatever goes wrong, nothing of it stays."""
+one transaction. If anything fails, nothing is kept."""
 
 import uuid
 from dataclasses import dataclass, field
@@ -84,10 +84,10 @@ def import_namespace(
     new_ids: bool = False,
     progress: Progress = lambda line: None,
 ) -> Imported:
-    """Import an archive as a new namespace. Raises ArchiveRefused, and then nothing has changed.
+    """Import an archive as a new namespace. Raises ArchiveRefused if nothing could be imported.
 
-    Ids stay as they are, so that links and citations of clients stay valid. They are renumbered
-    with `new_ids`, and if the namespace of the archive is or was on this server.
+    Ids are kept, so that links and citations of clients stay valid. They are replaced with
+    `new_ids`, and if this server has, or had, the archive's namespace.
     """
     progress("Checking the archive ...")
     with reading(path) as archive:
@@ -111,7 +111,7 @@ def import_namespace(
 
 
 def _known_tables(archive: ArchiveReader) -> list[tuple[ArchivedTable, list[str]]]:
-    """Return our tables with the columns that the archive has of them."""
+    """Return this server's tables with the columns that the archive has for them."""
     found = archive.description
     if found.get("kind") != KIND or type(found.get("format")) is not int:
         raise ArchiveRefused("This is no archive of a namespace.")
@@ -256,7 +256,7 @@ def _require_whole(done: Imported) -> None:
 
 def _renumber_turns(place: ImportPlace) -> None:
     """Give turns the ids that are derived from their content in this namespace, so that a turn that
-    is sent again is recognized."""
+    is sent again is recognised."""
     turns = Turn.objects.select_related("conversation")
     ids = list(turns.values_list("pk", flat=True))
     for start in range(0, len(ids), PAGE):
@@ -270,7 +270,7 @@ def _renumber_turns(place: ImportPlace) -> None:
 
 
 def _turn_id(turn: Turn, place: ImportPlace) -> uuid.UUID:
-    said = NewTurn(
+    submitted = NewTurn(
         session=turn.conversation.session,
         role=turn.role,
         content=turn.content,
@@ -278,11 +278,11 @@ def _turn_id(turn: Turn, place: ImportPlace) -> uuid.UUID:
         speaker=turn.speaker,
         id=turn.external_id,
     )
-    return turn_id(place.namespace_id, said, turn.at.astimezone(UTC))
+    return turn_id(place.namespace_id, submitted, turn.at.astimezone(UTC))
 
 
 def _queue_unfinished(namespace_id: uuid.UUID) -> int:
-    """Queue documents that were not indexed yet when they were exported."""
+    """Queue documents that had not been indexed when they were exported."""
     with namespace(namespace_id):
         waiting = Document.objects.filter(status__in=UNFINISHED)
         ids = list(waiting.values_list("pk", flat=True))

@@ -1,4 +1,4 @@
-"""Find or create the index profile under which an archive's passages are searchable here."""
+"""Find or create the index profile under which the archive's passages can be searched."""
 
 import uuid
 from typing import Any
@@ -28,14 +28,14 @@ _TAKEN_OVER = (*_SAME, "model_identity", "ann_method", "ann_options")
 
 
 def find_or_create(described: dict[str, Any], *, namespace_id: uuid.UUID) -> IndexProfile:
-    """Return a profile whose vectors are of the same kind. Raises ArchiveRefused if no embedder
-    here is the one that made the archive's vectors."""
+    """Return a profile whose vectors are of the same kind. Raises ArchiveRefused if no embedder of
+    this server has made the archive's vectors."""
     try:
         wanted = {name: described[name] for name in _TAKEN_OVER}
         name, alias, key = described["name"], described["embedder"], uuid.UUID(described["id"])
     except (KeyError, TypeError, ValueError, AttributeError):
         raise ArchiveRefused("The archive's index profile cannot be read.") from None
-    identity = str(wanted["model_identity"])  # blank: it has embedded nothing yet
+    identity = str(wanted["model_identity"])  # blank if it has not embedded anything yet
     alias = _embedder(identity, str(alias))
     same = {field: wanted[field] for field in _SAME}
     with operator():
@@ -51,8 +51,8 @@ def find_or_create(described: dict[str, Any], *, namespace_id: uuid.UUID) -> Ind
 
 
 def create_own(described: dict[str, Any], *, namespace_id: uuid.UUID) -> str | None:
-    """Create another profile of the namespace; return None, or the reason why that is
-    impossible."""
+    """Create another profile of the namespace; return None, or the reason why that is not
+    possible."""
     try:
         find_or_create(described, namespace_id=namespace_id)
     except ArchiveRefused as error:
@@ -61,7 +61,7 @@ def create_own(described: dict[str, Any], *, namespace_id: uuid.UUID) -> str | N
 
 
 def _embedder(identity: str, alias: str) -> str:
-    """Return the alias of the embedder with this identity; that of the archive if it fits."""
+    """Return the alias of the embedder with this identity, preferring the archive's alias."""
     aliases = [alias] if alias in settings.EMBEDDERS else []
     aliases += [other for other in settings.EMBEDDERS if other != alias]
     for found in aliases:
@@ -86,7 +86,7 @@ def _create(
         profiles.require_fitting(profile, profiles.load_embedder(alias))
         with operator():
             if not IndexProfile.objects.filter(pk=key).exists():
-                profile.pk = key  # chunks' ids follow from it
+                profile.pk = key  # ids of chunks are derived from it
             profile.full_clean(exclude={"namespace"})
             profile.save(force_insert=True)
             audit.record("profile.create", namespace=namespace_id, target=profile)

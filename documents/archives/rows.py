@@ -1,8 +1,8 @@
-"""Insert rows of an archive into tables. PostgreSQL parses them itself, so vectors and words stay
-exact.
+"""Insert the rows of an archive into tables. PostgreSQL parses them itself, so vectors and words
+stay exact.
 
-Whatever an archive says, its rows belong to the new namespace: namespace, profile and storage key
-are written by us, and row-level security applies.
+Whatever an archive contains, its rows belong to the new namespace: namespace, profile and storage
+key are set here, and row-level security applies.
 """
 
 import json
@@ -21,9 +21,10 @@ MAX_ROWS, MAX_BYTES = 500, 4 * 1024 * 1024  # of one statement
 
 @dataclass(frozen=True, slots=True)
 class ImportPlace:
-    """The destination of rows: the namespace, its profile, and the folder of its originals. With
-    `renumbered`, each id is replaced by one derived from it and the namespace, so that links stay
-    intact. Its last 32 bits stay, because they order the facts of a table.
+    """The destination of rows: the namespace, its profile, and the folder of its originals.
+
+    If `renumbered`, each id is replaced by one derived from it and the namespace, so that
+    references stay valid. Its last 32 bits are kept, because they order the facts of a table.
     """
 
     namespace_id: UUID
@@ -32,7 +33,7 @@ class ImportPlace:
     renumbered: bool
 
     def id_of(self, expression: str) -> str:
-        """Return the SQL that converts an id of the archive to the id here."""
+        """Return the SQL that converts an id of the archive to the id on this server."""
         if not self.renumbered:
             return expression
         return (
@@ -56,7 +57,7 @@ def insert(
 
 
 def link(table: ArchivedTable, lines: Iterable[bytes], place: ImportPlace) -> None:
-    """Set the columns in which rows refer to other rows of their table. Inside namespace()."""
+    """Set the columns with which rows refer to other rows of their table. Inside namespace()."""
     for column in table.links:
         statement = (
             f'UPDATE {table.name} t SET "{column.name}" = {place.id_of("r.target")} '  # noqa: S608
@@ -97,7 +98,7 @@ def _statement(table: ArchivedTable, given: list[str], place: ImportPlace) -> tu
             values.append("%s")
             defaults.append(_adapted(column.default))
         else:
-            continue  # the database has a default, or it may be empty
+            continue  # the database has a default, or the column may be null
         columns.append(f'"{column.name}"')
     return (
         f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT {', '.join(values)} "  # noqa: S608

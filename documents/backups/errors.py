@@ -2,7 +2,7 @@
 
 
 class BackupFailed(Exception):
-    """Nothing that looks complete is left behind; the message says what to do."""
+    """No backup that looks complete is left behind; the message says what to do."""
 
 
 class RestoreRefused(Exception):

@@ -1,4 +1,4 @@
-"""Load a dump in one transaction: the database is either as in the backup or as it was before."""
+"""Load a dump in one transaction: either the whole backup is restored, or nothing has changed."""
 
 import re
 import subprocess
@@ -56,7 +56,8 @@ END $count$;
 
 
 def load(folder: Path, manifest: Manifest) -> None:
-    """Replace our tables by those of the dump. Raises RestoreRefused; then nothing has changed."""
+    """Replace this server's tables by those of the dump. Raises RestoreRefused if nothing has
+    changed."""
     owner = connections["owner"]
     with owner.cursor() as cursor:
         cursor.execute("SELECT current_setting('server_version_num')::int")
@@ -106,7 +107,7 @@ def _run(
     after: bytes,
     errors: IO[bytes],
 ) -> None:
-    """Send the dump to psql. Without the COMMIT at the end, nothing of it remains."""
+    """Send the dump to psql. Without the COMMIT at the end nothing is kept."""
     names = dict(zip(manifest.roles.values(), role_names_of(manifest), strict=True))
     connections["owner"].close()
     command = [found.path("psql"), "-X", "-q", "-w", "-v", "ON_ERROR_STOP=1", "-f", "-"]
@@ -124,7 +125,7 @@ def _run(
         script.write(after)
         script.close()
     except BrokenPipeError:
-        pass  # psql has stopped at an error
+        pass  # psql has stopped because of an error
     except BaseException:
         psql.kill()
         raise

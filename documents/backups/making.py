@@ -1,5 +1,5 @@
-"""The pipeline of a backup: hold removals, dump the database, copy the originals it names, check,
-and only then give the folder its name."""
+"""The pipeline of a backup: defer removals, dump the database, copy the originals in the dump,
+check them, and finally rename the folder."""
 
 import fcntl
 import hashlib
@@ -64,7 +64,7 @@ def _draft(target: Path) -> Iterator[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise BackupFailed(f"Another backup to {target} is being made.") from None
-        _empty(folder)  # of a backup that was killed
+        _empty(folder)  # left by a backup that was killed
         try:
             yield folder
         except BaseException:
@@ -126,7 +126,7 @@ def _copy_originals(folder: Path, progress: Progress) -> tuple[int, int, list[st
 
 
 def _copy(item: dict[str, Any], path: Path) -> int | None:
-    """Copy one original; None if it is missing or not what was uploaded."""
+    """Copy one original; return None if it is missing or differs from what was uploaded."""
     if path.exists():  # two versions may share it
         return 0
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -33,7 +33,8 @@ class BackupFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`problems` are keys of originals that were missing or damaged where they were backed up."""
+    """`problems` are keys of originals that were missing or damaged in the storage during the
+    backup."""
 
     made_at: str
     ragsite: str
@@ -61,7 +62,7 @@ class Manifest:
 
 
 def read(folder: Path) -> Manifest:
-    """Read the manifest of a backup. Raises RestoreRefused if it is not one we can read."""
+    """Read the manifest of a backup. Raises RestoreRefused if it is not a supported one."""
     path = folder / NAME
     try:
         if path.stat().st_size > MAX_MANIFEST:
@@ -105,7 +106,7 @@ def require_known_migrations(manifest: Manifest) -> None:
 
 
 def _is_replaced(app: str, name: str) -> bool:
-    """Whether it belongs to a package that has since squashed it."""
+    """Whether the migration belongs to an app that has since squashed it."""
     return app not in ("documents", "retrieval", "evaluation")
 
 
@@ -115,7 +116,7 @@ def release() -> str:
 
 
 def originals_in(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield each original's key, sha256 and bytes, checked for their form."""
+    """Yield each original's key, sha256 and size, after checking their syntax."""
     with (folder / LIST).open() as lines:
         for line in lines:
             try:
@@ -146,7 +147,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _is_key(key: object) -> bool:
-    """Whether this is a storage key, and not a path that leads out of the storage."""
+    """Whether this is a storage key that does not lead out of the storage."""
     if not isinstance(key, str) or "\\" in key or "\0" in key:
         return False
     parts = key.split("/")

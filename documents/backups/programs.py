@@ -26,7 +26,7 @@ _NOT_LIBPQ = {"context", "cursor_factory", "prepare_threshold", "password", "row
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """All three of one version."""
+    """The paths of all three programs, of one version."""
 
     folder: Path
     major: int
@@ -68,7 +68,7 @@ def address() -> str:
 
 
 def tail_of(path: Path) -> str:
-    """Return the last lines that a program wrote about its failure."""
+    """Return the last lines of a program's error output."""
     return "\n".join(path.read_text(errors="replace").strip().splitlines()[-5:])
 
 
@@ -86,7 +86,7 @@ def _programs(folder: Path) -> Programs | None:
     if not all(os.access(folder / name, os.X_OK) for name in NAMES):
         return None
     try:
-        said = subprocess.run(  # noqa: S603
+        output = subprocess.run(  # noqa: S603
             [folder / "pg_dump", "--version"],
             capture_output=True,
             text=True,
@@ -95,5 +95,5 @@ def _programs(folder: Path) -> Programs | None:
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    version = _VERSION.search(said)
+    version = _VERSION.search(output)
     return Programs(folder, int(version[1])) if version else None

@@ -1,4 +1,4 @@
-"""The pipeline of a restore: check everything first, bring the files, then the database in one
+"""The pipeline of a restore: check everything, copy the files, load the database in one
 transaction, then migrate."""
 
 import time
@@ -36,10 +36,10 @@ _OTHERS = """
 def restore(
     source: Path, *, replace: bool = False, progress: Progress = lambda line: None
 ) -> Manifest:
-    """Restore a backup. Raises RestoreRefused, and then the database is as it was before.
+    """Restore a backup. Raises RestoreRefused if the database is unchanged.
 
-    `replace` allows it where there is something already: the database is replaced. No stored file
-    is deleted: those that the restored database does not know are kept (intake/unowned.py).
+    `replace` permits this on a server that has data: the database is replaced. No stored file is
+    deleted; those that the restored database does not know are kept (intake/unowned.py).
     """
     found = manifest.read(source)
     manifest.require_known_migrations(found)
@@ -58,7 +58,7 @@ def restore(
 
 
 def _require_whole(source: Path, found: Manifest) -> None:
-    """Compare everything in the backup with its checksum, before anything is changed."""
+    """Compare everything in the backup with its checksum before anything is changed."""
     for name, part in ((manifest.DUMP, found.dump), (manifest.LIST, found.listed)):
         try:
             is_same = manifest.digest(source / name) == part
@@ -84,7 +84,7 @@ def _require_whole(source: Path, found: Manifest) -> None:
 
 
 def _require_fitting(*, replace: bool) -> None:
-    """Raise RestoreRefused if the service runs, or if there is something here already."""
+    """Raise RestoreRefused if the service runs, or if this server already has data."""
     for alias in connections:
         if alias != "owner":
             connections[alias].close()
@@ -101,8 +101,8 @@ def _require_fitting(*, replace: bool) -> None:
         cursor.execute("SELECT count(*) FROM documents_namespace")
         if found := cursor.fetchone()[0]:
             raise RestoreRefused(
-                f"There is something here already (namespaces: {found}), and a restore replaces "
-                "all of it. Restore into an empty RAGSITE_HOME or database, or say --replace."
+                f"This installation already has data (namespaces: {found}), and a restore replaces "
+                "all of it. Restore into an empty RAGSITE_HOME or database, or use --replace."
             )
 
 
@@ -133,7 +133,7 @@ def _bring_originals(source: Path, found: Manifest, progress: Progress) -> None:
 def _bring(path: Path, key: str, sha256: str) -> None:
     try:
         with originals.opened(key, sha256=sha256):
-            return  # it is there already
+            return  # it exists already
     except originals.OriginalLost:
         pass
     except IngestError as error:
@@ -151,4 +151,4 @@ def _start_anew() -> None:
     with operator():
         for namespace_id in Namespace.objects.values_list("pk", flat=True):
             clear_namespace(namespace_id)
-    feeding.rebuild_all()  # stores may hold what came after the backup
+    feeding.rebuild_all()  # stores may contain changes that are newer than the backup

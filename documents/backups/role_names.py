@@ -1,6 +1,6 @@
 """Replace the role names in a dump by those of this server.
 
-Owners, grants and policies name roles. Only statements that do so are changed, outside of the data.
+Owners, grants and policies name roles. Only such statements are changed, never the data.
 """
 
 import re

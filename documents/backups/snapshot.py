@@ -15,8 +15,8 @@ from ragsite.database.isolation import role
 from . import programs
 from .errors import BackupFailed
 
-# Rows without meaning elsewhere or later: sessions, wake-ups and heartbeats. Users log in again,
-# and workers find their work in the tables.
+# Rows that are meaningless on another server or later: sessions, wake-ups and heartbeats. Users log
+# in again, and workers find their work in the tables.
 LEFT_OUT = {
     "django_session",
     "django_q_ormq",
@@ -85,13 +85,14 @@ class Snapshot:
                     file.write(f"{json.dumps(line)}\n")
 
     def dump(self, path: Path, found: programs.Programs) -> None:
-        """Dump the database as of this moment. Raises BackupFailed."""
+        """Dump the database as of this snapshot. Raises BackupFailed."""
         command = [
             found.path("pg_dump"),
             "--format=custom",
             "--compress=6",
             "--no-password",
-            # The owner's policies show it every row; without this pg_dump refuses such tables.
+            # The owner's policies show all rows; without this option pg_dump refuses tables with
+            # policies.
             "--enable-row-security",
             "--schema=public",
             "--schema=ragsite",
@@ -136,7 +137,7 @@ def snapshot() -> Iterator[Snapshot]:
 
 
 def own_tables() -> set[str]:
-    """Return our tables that exist; others may share the schema."""
+    """Return this project's tables that exist; other tables may share the schema."""
     introspection = connections["owner"].introspection
     tables = introspection.django_table_names(only_existing=True)
     existing = introspection.table_names()

@@ -1,4 +1,4 @@
-"""Cut a transcript into passages of several turns, with one turn in two or more of them."""
+"""Split a transcript into passages of several turns, with each turn in two or more of them."""
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -9,8 +9,7 @@ from documents.text.boundaries import Span
 
 TURN = "turn"  # the attribute that marks the block of a turn
 
-# A question and its answer, with what led to them and what followed.
-# Measured in docs/decisions/0028-conversations.md.
+# A question and its answer, with the turns before and after.
 TURNS = 6
 STRIDE = 3
 
@@ -22,8 +21,8 @@ def is_transcript(extracted: Extracted) -> bool:
 class TurnSplitter:
     """Windows of `turns` turns that begin every `stride` turns, of at most `limit` tokens.
 
-    The windows over a turn do not change when turns are added after it, except for the last one:
-    so a growing conversation embeds only its end again.
+    The windows over a turn do not change when turns are added after it, except for the last one, so
+    that a growing conversation embeds only its end again.
     """
 
     def __init__(
@@ -110,7 +109,7 @@ def _word_start(text: str, start: int, end: int) -> int:
 
 
 def _turns_in(blocks: Sequence[Block], start: int, end: int) -> list[dict[str, object]]:
-    """Return the turns of which the span holds at least a part, with the spans of the whole."""
+    """Return the turns that overlap the span, with their whole spans."""
     return turns_of([block for block in blocks if block.start < end and block.end > start])
 
 

@@ -1,4 +1,5 @@
-"""Documents added to a collection together, and how far their indexing is. Inside namespace()."""
+"""Documents that were added to a collection together, and the progress of their indexing. Call
+every function inside namespace()."""
 
 import uuid
 from collections import Counter
@@ -21,8 +22,8 @@ def add_batch(
     *,
     is_retry: bool = False,
 ) -> CollectionBatch:
-    """Add the documents and remember them as a batch; a retry returns the batch of moments ago.
-    Raises UnknownDocuments."""
+    """Add the documents and record them as a batch; a retry returns the batch that was created
+    moments ago. Raises UnknownDocuments."""
     membership.add(collection, attributes)
     ids = sorted(attributes)
     if is_retry:

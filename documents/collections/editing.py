@@ -25,7 +25,7 @@ class CollectionExists(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CollectionDescription:
-    """What a client says about a collection when it creates one."""
+    """A collection as described in the client's request to create it."""
 
     name: str | None = None
     description: str = ""
@@ -43,10 +43,9 @@ class CollectionDescription:
 def create(
     namespace_id: uuid.UUID, description: CollectionDescription, *, is_retry: bool = False
 ) -> tuple[Collection, bool]:
-    """Return the collection and whether it is new: repeating a request creates nothing.
-
-    A named one is known by its name; one without a name only if `is_retry` says that the same
-    request was sent moments ago. Raises CollectionExists if the name is taken by another one.
+    """Return the collection and whether it is new: repeating a request creates nothing. A
+    collection with a name is recognised by it; one without a name only if `is_retry` says that the
+    same request was sent moments ago. Raises CollectionExists if another collection has the name.
     """
     known = _same(description, is_retry=is_retry)
     if known is not None:
@@ -80,13 +79,13 @@ def _same(description: CollectionDescription, *, is_retry: bool) -> Collection |
 
 
 def named(namespace_id: uuid.UUID, name: str) -> Collection:
-    """The collection of this name, which is created if there is none."""
+    """Return the collection of this name; create it if there is none."""
     found = Collection.objects.filter(name=name).first()
     return found or create(namespace_id, CollectionDescription(name=name))[0]
 
 
 def find(name_or_id: str | uuid.UUID) -> Collection | None:
-    """By id or name; an id wins."""
+    """Find a collection by id or name; an id takes precedence."""
     try:
         by_id = Collection.objects.filter(pk=uuid.UUID(str(name_or_id))).first()
     except ValueError:
@@ -95,7 +94,7 @@ def find(name_or_id: str | uuid.UUID) -> Collection | None:
 
 
 def change(collection: Collection, changes: Mapping[str, Any]) -> Collection:
-    """Set the fields given. A new expiry counts from now. Raises CollectionExists."""
+    """Set the given fields. A new expiry counts from now. Raises CollectionExists."""
     for name, value in changes.items():
         setattr(collection, name, value)
     fields = [name for name in CHANGEABLE if name in changes]
@@ -116,7 +115,7 @@ def change(collection: Collection, changes: Mapping[str, Any]) -> Collection:
 
 
 def delete(collection: Collection) -> int:
-    """Delete the collection and no document; return how many documents were in it."""
+    """Delete the collection but no document; return how many documents were in it."""
     members = CollectionDocument.objects.filter(collection=collection).count()
     audit.record("collection.delete", target=collection, details={"documents": members})
     Collection.objects.filter(pk=collection.pk).delete()
@@ -136,7 +135,8 @@ def is_expired(collection: Collection) -> bool:
 
 
 def mark_active(collection: Collection) -> None:
-    """Record that it is in use, which postpones its expiry. An expired collection stays expired."""
+    """Record that the collection is in use, which postpones its expiry. An expired one stays
+    expired."""
     if is_expired(collection):
         return
     before = Now() - ACTIVITY_STEP

@@ -25,7 +25,7 @@ class UnknownDocuments(LookupError):
 
 @dataclass(slots=True)
 class Contents:
-    """What is in a collection."""
+    """What a collection contains."""
 
     by_status: Counter[str] = field(default_factory=Counter)
     bytes: int = 0
@@ -38,11 +38,9 @@ class Contents:
 def add(
     collection: Collection, attributes: Mapping[uuid.UUID, Attributes | None]
 ) -> dict[uuid.UUID, CollectionDocument]:
-    """Add documents with their attributes; return their memberships, the earlier ones too.
-
-    None leaves the attributes of a document that is in the collection already, and is {} for
-    others. Raises UnknownDocuments.
-    """
+    """Add documents with their attributes; return their memberships, including existing ones.
+    `None` keeps the attributes of documents that are already in the collection, and is {} for
+    others. Raises UnknownDocuments."""
     ids = sorted(attributes)
     there = Document.objects.filter(pk__in=ids).order_by("pk").select_for_update(no_key=True)
     known = set(there.values_list("pk", flat=True))
@@ -98,7 +96,7 @@ def remove(collection: Collection, document_ids: Iterable[uuid.UUID]) -> int:
 
 
 def members_of(collection: Collection, status: Sequence[str] = ()) -> QuerySet[CollectionDocument]:
-    """With their documents, of these statuses only if any are given."""
+    """Return the memberships with their documents, optionally only those of some statuses."""
     members = CollectionDocument.objects.filter(collection=collection).select_related("document")
     return members.filter(document__status__in=status) if status else members
 

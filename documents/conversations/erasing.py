@@ -1,4 +1,4 @@
-"""Delete turns and conversations, with everything that was made of them."""
+"""Delete turns and conversations, with everything derived from them."""
 
 import uuid
 from collections.abc import Iterable
@@ -71,7 +71,7 @@ def erase_turn(namespace_id: uuid.UUID, turn_id: uuid.UUID) -> ErasureReceipt:
             job_id = index_again(conversation).pk
             audit.record("turn.delete", target=audit.Target("turn", str(turn_id)))
             return ErasureReceipt(turns=1, conversations=0, chunks=chunks, job_id=job_id)
-    # The audit log has the removal of the document.
+    # The deletion of the document is recorded in the audit log.
     chunks = _remove(namespace_id, [document], [turn.content])
     return ErasureReceipt(turns=1, conversations=1, chunks=chunks)
 
@@ -79,7 +79,7 @@ def erase_turn(namespace_id: uuid.UUID, turn_id: uuid.UUID) -> ErasureReceipt:
 def erase_conversations(
     namespace_id: uuid.UUID, *, session: str, user: str | None = None
 ) -> ErasureReceipt:
-    """Delete a session: this user's, or everybody's."""
+    """Delete a session: of this user or, without a user, of all users."""
     with namespace(namespace_id):
         found = Conversation.objects.filter(session=session)
         if user is not None:

@@ -31,14 +31,14 @@ from .transcripts import ConversationKey, cleaned, title_of, transcript, turns_o
 
 Status = Literal["added", "updated", "duplicate"]
 
-# A turn without id and date that is sent again within this time is a retry, not a repetition.
+# A turn without id and date that is sent again within this time is a retry of the request.
 RETRY_WINDOW = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
 class NewTurn:
     """A turn as sent by a client. `id` is the client's own; without it, a turn is identified by its
-    content, moment and speaker."""
+    content, time and speaker."""
 
     session: str
     role: str
@@ -61,7 +61,7 @@ class TurnReceipt:
 
 @dataclass(frozen=True, slots=True)
 class _Dated:
-    """A turn with its moment, its identity and its conversation."""
+    """A turn with its time, its identity and its conversation."""
 
     turn: NewTurn
     at: datetime
@@ -70,11 +70,9 @@ class _Dated:
 
 
 def remember(namespace_id: uuid.UUID, turns: Sequence[NewTurn]) -> list[TurnReceipt]:
-    """Store turns and queue their conversations; return one receipt for each turn, in order.
-
-    All or nothing. A turn that is stored already is a duplicate; one with a known id and another
-    content replaces it.
-    """
+    """Store turns and queue their conversations; return one receipt for each turn, in order. Either
+    all turns are stored or none. A turn that exists already is a duplicate; one with a known id and
+    another content replaces it."""
     with namespace(namespace_id):
         _lock_sessions(namespace_id, turns)
         dated = _dated(namespace_id, turns)
@@ -126,7 +124,7 @@ def index_again(conversation: Conversation) -> IngestJob:
         content_sha256=document.content_sha256,
         media_type=CONVERSATION_MEDIA_TYPE,
         byte_size=document.byte_size,
-        storage_key="",  # the turns are the original
+        storage_key="",  # the turns are the original of this document
     )
     quotas.require_not_exceeded(document.namespace_id, bytes=document.byte_size)
     return queue.add_job(document, version)
@@ -166,7 +164,7 @@ def _dated(namespace_id: uuid.UUID, turns: Iterable[NewTurn]) -> list[_Dated]:
 
 
 def _earlier_moment(turn: NewTurn, now: datetime) -> datetime | None:
-    """Return the moment at which the same words were sent without a date shortly before, if any."""
+    """Return the time at which the same words were sent without a date shortly before, if any."""
     same = Turn.objects.filter(
         conversation__session=turn.session,
         conversation__user=turn.user,

@@ -15,7 +15,7 @@ GAP = "\n"
 
 @dataclass(frozen=True, slots=True)
 class ConversationKey:
-    """Which conversation a turn belongs to."""
+    """Identifies the conversation that a turn belongs to."""
 
     session: str
     user: str
@@ -27,7 +27,7 @@ class ConversationKey:
 
 
 def read_transcript(version: DocumentVersion) -> Extracted:
-    """Return the conversation of a document as it is now."""
+    """Return the conversation of a document in its current state."""
     with namespace(version.namespace_id):
         conversation = Conversation.objects.get(document=version.document_id)
         return transcript(ConversationKey.of(conversation), turns_of(conversation))
@@ -81,8 +81,8 @@ def content_span(turn: Turn, start: int) -> tuple[int, int]:
 
 
 def cleaned(content: str) -> str:
-    """Return the text as it is stored: only line ends and characters that the database rejects
-    change."""
+    """Return the text as it is stored: only line ends, and characters that the database rejects,
+    are changed."""
     return clean(content)
 
 

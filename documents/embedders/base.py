@@ -118,7 +118,7 @@ class Embedder(ABC):
         except ProviderFailed as error:
             raise EmbeddingProviderFailed(str(error), code=error.code) from error.__cause__
         except Exception as error:
-            # Leave the error's message out: it may contain the provider's address and our key.
+            # Leave out the error's message: it may contain the provider's address and key.
             name = type(self).__name__
             raise EmbeddingFailed(
                 f"{name} could not embed {len(texts)} text{'s'[: len(texts) != 1]}."

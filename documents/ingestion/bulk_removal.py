@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from django.db import connection
-from django.db.models import F, Value
+from django.db.models import F
 from django.db.models.functions import Now
 from django_q.tasks import async_task
 
 from documents.accounts import audit
-from documents.jobs.claims import is_free
+from documents.jobs.claims import Claim, LeaseLost
 from documents.models import Document, DocumentRemoval
 from ragsite.access.actor import Actor, acting_as, current_actor
 from ragsite.database.tenancy import namespace
@@ -27,8 +27,20 @@ SLICE_SECONDS = 10.0  # per task; then other work gets its turn
 LEASE = timedelta(seconds=120)  # longer than one document takes
 
 
+class RemovalClaim(Claim):
+    """The right to delete the documents of one request."""
+
+    __slots__ = ()
+    model = DocumentRemoval
+    open_states = (State.RUNNING,)
+
+    @classmethod
+    def lease_length(cls) -> timedelta:
+        return LEASE
+
+
 def request(namespace_id: uuid.UUID, document_ids: Iterable[uuid.UUID]) -> DocumentRemoval:
-    """Queue the deletion of these documents; ids the namespace does not have are ignored."""
+    """Queue the deletion of these documents; ids that are not in the namespace are ignored."""
     requested_ids = list(document_ids)
     actor = current_actor()
     with namespace(namespace_id):
@@ -51,16 +63,17 @@ def request(namespace_id: uuid.UUID, document_ids: Iterable[uuid.UUID]) -> Docum
 def work() -> bool:
     """Work on the oldest unfinished deletion for SLICE_SECONDS; False if there is none."""
     for removal_id, namespace_id in _open():
-        if requested := _claim(removal_id, namespace_id):
-            trace = Actor(requested.actor_kind, requested.actor, requested.address)
-            with acting_as(trace), request_id(requested.request_id):
-                _remove_some(requested)
+        if claim := _claim(removal_id, namespace_id):
+            try:
+                _remove_some(claim)
+            except LeaseLost:
+                logger.info("removal.stopped", extra={"removal_id": str(removal_id)})
             return True
     return False
 
 
 def wake_workers() -> None:
-    """Wake a worker if a deletion has none: a wake-up was lost, or a worker has died."""
+    """Wake a worker if a deletion is waiting: a wake-up was lost, or a worker has died."""
     if _open():
         _wake_worker()
 
@@ -75,32 +88,34 @@ def _open() -> list[tuple[uuid.UUID, uuid.UUID]]:
         return list(cursor.fetchall())
 
 
-def _claim(removal_id: uuid.UUID, namespace_id: uuid.UUID) -> DocumentRemoval | None:
+def _claim(removal_id: uuid.UUID, namespace_id: uuid.UUID) -> RemovalClaim | None:
     with namespace(namespace_id):
-        free = DocumentRemoval.objects.filter(is_free(), pk=removal_id).exclude(state=State.DONE)
-        if not free.update(state=State.RUNNING, lease_until=Now() + Value(LEASE)):
-            return None  # another worker was faster
-        return DocumentRemoval.objects.get(pk=removal_id)
+        unfinished = DocumentRemoval.objects.filter(pk=removal_id).exclude(state=State.DONE)
+        return RemovalClaim.take(unfinished, state=State.RUNNING)
 
 
-def _remove_some(requested: DocumentRemoval) -> None:
+def _remove_some(claim: RemovalClaim) -> None:
+    """Delete documents for SLICE_SECONDS. Raises LeaseLost if another worker has taken over."""
     until = time.monotonic() + SLICE_SECONDS
+    with namespace(claim.namespace_id):
+        requested = DocumentRemoval.objects.get(pk=claim.job_id)
     left = list(requested.document_ids)
-    while left and time.monotonic() < until:
-        _remove_one(requested, left.pop(0), left)
-    with namespace(requested.namespace_id):
-        row = DocumentRemoval.objects.filter(pk=requested.pk)
+    requester = Actor(requested.actor_kind, requested.actor, requested.address)
+    with acting_as(requester), request_id(requested.request_id):
+        while left and time.monotonic() < until:
+            _remove_one(claim, left.pop(0), left)
+    with namespace(claim.namespace_id):
         if left:
-            row.update(lease_until=None)
+            claim.release()
             _wake_worker()
         else:
-            row.update(state=State.DONE, lease_until=None, finished_at=Now())
+            claim.release(state=State.DONE, finished_at=Now())
 
 
-def _remove_one(requested: DocumentRemoval, document_id: uuid.UUID, left: list[uuid.UUID]) -> None:
+def _remove_one(claim: RemovalClaim, document_id: uuid.UUID, left: list[uuid.UUID]) -> None:
     change: dict[str, object] = {}
     try:
-        receipt = removal.remove(requested.namespace_id, document_id)
+        receipt = removal.remove(claim.namespace_id, document_id)
     except Document.DoesNotExist:
         pass  # already deleted, perhaps by this task before a crash
     except Exception:
@@ -113,7 +128,5 @@ def _remove_one(requested: DocumentRemoval, document_id: uuid.UUID, left: list[u
             "files": F("files") + receipt.files,
             "files_left": F("files_left") + len(receipt.files_left),
         }
-    with namespace(requested.namespace_id):
-        DocumentRemoval.objects.filter(pk=requested.pk).update(
-            document_ids=left, lease_until=Now() + Value(LEASE), **change
-        )
+    with namespace(claim.namespace_id):
+        claim.renew(document_ids=left, **change)

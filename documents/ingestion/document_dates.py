@@ -17,4 +17,4 @@ def date_in(metadata: dict[str, Any]) -> datetime | None:
             return None
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
-        return None  # well formed, but no such day
+        return None  # well formed, but not a day of the calendar

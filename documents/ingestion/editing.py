@@ -41,7 +41,7 @@ class MetadataTooLarge(BadFile):
 
 
 class Description(Protocol):
-    """Title, tags and metadata that came with an upload; None where nothing was sent."""
+    """Title, tags and metadata submitted with an upload; None where nothing was submitted."""
 
     @property
     def title(self) -> str | None: ...
@@ -66,9 +66,9 @@ class Change:
 def amend(namespace_id: uuid.UUID, document_id: uuid.UUID, changes: dict[str, Any]) -> Document:
     """Change the fields named in `changes`; metadata is merged (RFC 7396).
 
-    From then on tags and metadata are exactly the result, whatever the file itself contains, until
-    an upload brings others. A new title is among the words that chunks are found by, so the
-    document is indexed again. Raises Document.DoesNotExist, SourceUriTaken.
+    Afterwards tags and metadata are exactly the result, whatever the file contains, until an upload
+    submits others. A new title is among the words that chunks are found by, so the document is
+    indexed again. Raises Document.DoesNotExist, SourceUriTaken.
     """
     try:
         with namespace(namespace_id):
@@ -177,7 +177,8 @@ def update_description(document: Document, sent: Description) -> Change:
 
 
 def effective_date(document: Document) -> datetime:
-    """Return the date for date filters: set by hand, else from the metadata, else of the upload."""
+    """Return the date for date filters: set by hand, else from the metadata, else of the first
+    upload."""
     by_hand = document.given.get("dated_at")
     if by_hand:
         return datetime.fromisoformat(by_hand)

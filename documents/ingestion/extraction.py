@@ -77,7 +77,7 @@ class SandboxWorker:
     sandbox: dict[str, Any] = field(
         default_factory=dict
     )  # see documents/extractors/confinement/sandbox.py
-    peak_bytes: int = 0  # of the last file: all memory of the process that read it
+    peak_bytes: int = 0  # peak memory of the process that read the last file
     protection: dict[str, Any] = field(default_factory=dict)  # which layers of the sandbox hold
     _process: subprocess.Popen[bytes] | None = None
     _socket: socket.socket | None = None

@@ -69,7 +69,7 @@ def _of_unread(rows: Sequence[int]) -> str:
     shown = ", ".join(map(str, rows[:NAMED_ROWS]))
     more = f" and {len(rows) - NAMED_ROWS:,} more" if len(rows) > NAMED_ROWS else ""
     return (
-        "No fact was made of rows whose certainty (0 to 1), valid_from or valid_to (ISO 8601) "
+        "No facts were made of rows whose certainty (0 to 1), valid_from or valid_to (ISO 8601) "
         f"cannot be read, or whose cells are too long: {shown}{more}."
     )
 
@@ -81,8 +81,8 @@ def _ids(version: DocumentVersion) -> Iterator[uuid.UUID]:
 
 
 def _insert(document: Document, version: DocumentVersion, batch: Sequence[NumberedFact]) -> None:
-    """Rows have the same keys as other facts, but are not merged with them: a table is replaced as
-    a whole."""
+    """Insert rows as facts. They have the same keys as other facts, but are not merged with them,
+    because a table is replaced as a whole."""
     naming = naming_for(
         version.namespace_id,
         names=[name for _, fact in batch for name in (fact.subject, fact.object)],
@@ -107,7 +107,7 @@ def _row(id_: uuid.UUID, fact: RowFact, naming: Naming) -> tuple[Any, ...]:
         fact.start,
         fact.end,
         fact.certainty,
-        ";".join(fact.tags),  # which none of them holds
+        ";".join(fact.tags),  # tags contain no semicolon
         fact.user,
         fact.valid_from,
         fact.valid_to,

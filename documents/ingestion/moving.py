@@ -1,7 +1,7 @@
 """Move a document to another namespace: it is indexed there, then deleted here.
 
 The two namespaces share nothing, so nothing is moved in place: the original is stored again under
-the other namespace and its content read, cut and embedded by that namespace's profile.
+the other namespace, and read, split and embedded under that namespace's profile.
 """
 
 import logging
@@ -33,7 +33,7 @@ class DocumentBusy(BadFile):
 
 
 class CannotMove(BadFile):
-    """The other namespace cannot take the document."""
+    """The other namespace cannot accept the document."""
 
     code = "cannot_move"
 
@@ -50,8 +50,8 @@ class MoveReceipt:
 def move(namespace_id: uuid.UUID, document_id: uuid.UUID, *, to: uuid.UUID) -> MoveReceipt:
     """Move the newest content of a document with its title, tags, metadata and chunking options.
 
-    Until the other namespace has accepted it, nothing is deleted. Raises Document.DoesNotExist,
-    DocumentBusy, CannotMove, and what `accept` raises, such as QuotaExceeded and OriginalLost.
+    Nothing is deleted until the other namespace has accepted it. Raises Document.DoesNotExist,
+    DocumentBusy, CannotMove, and the errors of `accept`, such as QuotaExceeded and OriginalLost.
     """
     document, version = _read(namespace_id, document_id)
     _require_possible(document, to)
@@ -64,8 +64,8 @@ def move(namespace_id: uuid.UUID, document_id: uuid.UUID, *, to: uuid.UUID) -> M
         removal.remove(to, taken.document_id)
         raise
     # By id: a tenant's own audit log must not name another tenant.
-    moved_out = audit.Target("document", str(document_id), document.source_uri)
-    moved_in = audit.Target("document", str(taken.document_id), document.source_uri)
+    moved_out = audit.Target("document", str(document_id))
+    moved_in = audit.Target("document", str(taken.document_id))
     audit.record(
         "document.move_out", namespace=namespace_id, target=moved_out, details={"to": str(to)}
     )
@@ -132,8 +132,8 @@ def _copy(document: Document, version: DocumentVersion, to: uuid.UUID) -> Receip
             chunking=ChunkingOptions(**given["chunking"]) if given.get("chunking") else None,
             on_duplicate="keep",
             encoding=version.encoding,
-            # As an addition only: if a document of this source has just been uploaded, the move is
-            # refused instead of replacing it.
+            # Only as an addition: if a document with this source has just been uploaded, the move
+            # is refused instead of replacing it.
             origin=f"move:{uuid.uuid4()}",
         )
         try:
@@ -145,7 +145,7 @@ def _copy(document: Document, version: DocumentVersion, to: uuid.UUID) -> Receip
 
 
 def _keep_edits(to: uuid.UUID, document_id: uuid.UUID, before: Document) -> None:
-    """Keep what was changed by hand, whatever the file itself contains."""
+    """Keep the changes made by hand, whatever the file itself contains."""
     edits = {name: before.given[name] for name in ("fixed", "dated_at") if before.given.get(name)}
     with namespace(to):
         document = Document.objects.select_for_update().get(pk=document_id)

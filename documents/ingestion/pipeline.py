@@ -32,7 +32,7 @@ from documents.profiles import chunking_overrides, profiles
 from ragsite.database.tenancy import namespace
 from ragsite.platform import metrics
 from ragsite.platform.logs import request_id
-from ragsite.platform.spans import Span, span
+from ragsite.platform.spans import Span, span, times_of
 
 from . import terms
 from .embedding import embed
@@ -56,20 +56,7 @@ class Pieces:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A version that was read and split ahead (bulk_loading.py)."""
-
-    profile: IndexProfile
-    requested: Mapping[str, Any]
-    extracted: Extracted
-    pieces: Pieces
-
-    def fits(self, profile: IndexProfile, requested: Mapping[str, Any]) -> bool:
-        return self.profile.pk == profile.pk and self.requested == requested
-
-
-def ingest(claim: Claim, prepared: Prepared | None = None) -> None:
+def ingest(claim: Claim) -> None:
     """Make one version searchable. Safe to run twice and to kill at any point."""
     with namespace(claim.namespace_id):
         jobs_and_more = IngestJob.objects.select_related(
@@ -88,7 +75,7 @@ def ingest(claim: Claim, prepared: Prepared | None = None) -> None:
         lease = Lease(claim)
         try:
             with lease, span("rag.indexer.index_documents", **_described(job)) as trace:
-                passages = _index(job, lease, prepared)
+                passages = _index(job, lease)
                 _measured(passages, lease, trace)
             logger.info(
                 "ingest.done",
@@ -98,17 +85,20 @@ def ingest(claim: Claim, prepared: Prepared | None = None) -> None:
             logger.info("ingest.stopped", extra=log_fields)
         except TimeoutException:
             late = TookTooLong("Indexing took longer than JOB_TIMEOUT allows.")
-            queue.fail(claim, late, at=lease.unwritten)
+            _failed(claim, lease, late, log_fields)
         except Exception as error:
-            code = error.code if isinstance(error, IngestError) else "internal_error"
-            metrics.INGEST_FAILURES.labels(code).inc()
-            if queue.fail(claim, error, at=lease.unwritten):
-                is_unexpected = not (isinstance(error, IngestError) and error.is_final)
-                logger.warning(
-                    "ingest.failed", extra={**log_fields, "code": code}, exc_info=is_unexpected
-                )
-            else:
-                logger.info("ingest.stopped", extra=log_fields)
+            _failed(claim, lease, error, log_fields)
+
+
+def _failed(claim: Claim, lease: Lease, error: Exception, log_fields: Mapping[str, Any]) -> None:
+    code = error.code if isinstance(error, IngestError) else "internal_error"
+    metrics.INGEST_FAILURES.labels(code).inc()
+    if not queue.fail(claim, error, at=lease.unwritten):
+        logger.info("ingest.stopped", extra=log_fields)
+        return
+    is_unexpected = not (isinstance(error, IngestError) and error.is_final)
+    exc_info = error if is_unexpected else None
+    logger.warning("ingest.failed", extra={**log_fields, "code": code}, exc_info=exc_info)
 
 
 def _described(job: IngestJob) -> dict[str, Any]:
@@ -123,27 +113,24 @@ def _described(job: IngestJob) -> dict[str, Any]:
 
 
 def _measured(passages: int, lease: Lease, trace: Span) -> None:
-    trace.set(chunks=passages, **{f"{stage}_ms": ms for stage, ms in lease.times_ms.items()})
+    trace.set(chunks=passages, **times_of(lease.times_ms))
     metrics.INGESTED_FILES.labels("ready").inc()
     metrics.INGESTED_CHUNKS.inc(passages)
     for stage, ms in lease.times_ms.items():
         metrics.INGEST_STAGES.labels(stage).observe(ms / 1000)
 
 
-def _index(job: IngestJob, lease: Lease, prepared: Prepared | None) -> int:
+def _index(job: IngestJob, lease: Lease) -> int:
     version = job.version
     profile = job.namespace.active_profile
     requested: Mapping[str, Any] = chunking_overrides.requested_by(job.document)
     profiles.embedder_of(profile)  # fail before reading the file if there is no embedder
     with lease.stage(Stage.EXTRACT):
-        extracted = prepared.extracted if prepared else read_original(version)
+        extracted = read_original(version)
     while True:
         with lease.stage(Stage.SPLIT):
-            if prepared and prepared.fits(profile, requested):
-                pieces = prepared.pieces
-            else:
-                embedder = metered(profile, lease)
-                pieces = split(profile, requested, extracted, embedder, job.namespace_id)
+            embedder = metered(profile, lease)
+            pieces = split(profile, requested, extracted, embedder, job.namespace_id)
         passages = pieces.passages
         with namespace(job.namespace_id):  # before paying for embeddings
             more = len(passages) - job.document.chunks_count
@@ -186,10 +173,10 @@ def split(
     embedder: Embedder,
     namespace_id: uuid.UUID | None = None,
 ) -> Pieces:
-    """Split a document into passages; `requested` is the document's own chunking.
+    """Split a document into passages; `requested` contains the document's own chunking options.
 
     A language model is asked for topics only if there is a namespace to charge. Conversations are
-    cut into turns whatever the profile's chunker is.
+    split into turns whatever the profile's chunker is.
     """
     if is_transcript(extracted):
         turns = TurnSplitter(embedder.count_tokens, limit=embedder.max_tokens)
@@ -221,7 +208,7 @@ def texts_of(
     pieces: Pieces,
     embedder: Embedder,
 ) -> list[str]:
-    """What is embedded for each passage: its text, under its headings if the profile wants them."""
+    """Return the texts to embed: each passage, under its headings if the profile wants them."""
     if not profile.contextual_header:
         return [passage.text for passage in pieces.passages]
     return with_headers(

@@ -44,7 +44,7 @@ class RemovalReceipt:
 
 @dataclass(frozen=True, slots=True)
 class BulkReceipt:
-    """What was removed with many documents; of a dry run, what would be."""
+    """What was removed with many documents, or what a dry run would remove."""
 
     document_ids: list[uuid.UUID] = field(default_factory=list)
     versions: int = 0
@@ -107,9 +107,9 @@ def remove_many(
     *,
     details: Mapping[str, Any] | None = None,
 ) -> BulkReceipt:
-    """Delete those of the documents that still exist, in batches; a failure leaves whole documents.
+    """Delete the documents that still exist, in batches; a failure leaves only whole documents.
 
-    `details` go to the audit log and say why, such as the filter or the folder.
+    `details` are recorded in the audit log and give the reason, such as the filter or the folder.
     """
     total = BulkReceipt()
     for start in range(0, len(document_ids), BATCH_SIZE):
@@ -134,7 +134,8 @@ def estimate(document_ids: Sequence[uuid.UUID]) -> BulkReceipt:
 
 
 def _facts_of(document_ids: Sequence[uuid.UUID]) -> QuerySet[Fact]:
-    """Facts of rows, and proposals read from these documents. Approved facts stay."""
+    """Select facts from rows of these documents, and proposals extracted from them. Approved facts
+    stay."""
     proposed = FactStatement.objects.filter(document__in=document_ids, is_approved=False)
     ids = list(proposed.exclude(fact=None).values_list("fact", flat=True))
     return Fact.objects.filter(Q(document__in=document_ids) | Q(pk__in=ids))

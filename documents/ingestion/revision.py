@@ -1,4 +1,4 @@
-"""The namespace's revision: whatever changes what a search finds or shows raises it."""
+"""The namespace's revision, which is increased by every change of what a search finds or shows."""
 
 import uuid
 
@@ -8,5 +8,5 @@ from documents.models import Namespace
 
 
 def content_changed(namespace_id: uuid.UUID) -> None:
-    """Outdate every cached result of the namespace. Inside namespace()."""
+    """Invalidate all cached results of the namespace. Inside namespace()."""
     Namespace.objects.filter(pk=namespace_id).update(revision=F("revision") + 1)

@@ -24,9 +24,11 @@ class TableRow:
 def row_facts(
     extracted: Extracted, *, title: str, unread: list[int] | None = None
 ) -> Iterator[RowFact]:
-    """Yield the facts in row order. Only for files that are tables as a whole: every table block is
-    a header, a rule and rows, as `write_table` writes them. `unread` gets the numbers of rows of
-    statements that cannot be read."""
+    """Yield the facts in row order.
+
+    Only for files that are tables as a whole: every table block is a header, a rule and rows, as
+    written by `write_table`. Numbers of rows whose statements cannot be read are added to `unread`.
+    """
     tables = groupby(extracted.blocks, key=lambda block: _header(extracted.text, block))
     for header, blocks in tables:
         if header:
@@ -74,7 +76,7 @@ def _statements_of(
 
 def _key_column(text: str, table: Sequence[Block], *, columns: int) -> int | None:
     """Return the first column whose values identify the rows: never empty, never repeated."""
-    if columns < 2:  # there would be no other column to state
+    if columns < 2:  # otherwise there would be no other column to make facts of
         return None
     # Rereads the rows for each column, but mostly the first one is the key.
     candidates = range(min(columns, KEY_COLUMNS))
@@ -103,5 +105,5 @@ def _rows(text: str, table: Sequence[Block]) -> Iterator[TableRow]:
 def _numbers(block: Block) -> Sequence[int]:
     if exact := block.attributes.get("row_numbers"):
         return list(exact)
-    first, last = block.attributes.get("rows", (1, 0))  # a header alone has none
+    first, last = block.attributes.get("rows", (1, 0))  # a table with only a header has none
     return range(first, last + 1)

@@ -1,4 +1,4 @@
-"""Tables whose columns are subject, predicate and object: each row is a statement as it stands."""
+"""Tables with the columns subject, predicate and object: each row is a statement."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,12 +16,12 @@ StatementColumns = Mapping[str, int]  # the number of each column that has a mea
 
 
 class UnreadableRow(Exception):
-    """A cell that says something else than its column can mean. A row is not stored without it:
-    that would state more than is written."""
+    """A cell cannot be read as what its column means. The whole row is left out, because without
+    the cell it would state more than is written."""
 
 
 def statement_columns(header: Sequence[str]) -> StatementColumns | None:
-    """None for a table of another kind."""
+    """Return the columns by their meaning; None if this is not a table of statements."""
     found: dict[str, int] = {}
     for number, name in enumerate(header):
         meaning = "_".join(re.split(r"[\s_]+", name.strip().casefold()))
@@ -33,28 +33,28 @@ def statement_columns(header: Sequence[str]) -> StatementColumns | None:
 def row_statement(
     columns: StatementColumns, cells: Sequence[str], *, start: int, end: int
 ) -> RowFact | None:
-    """None where one of the three is missing. Raises UnreadableRow."""
-    said = {name: cells[number].strip() for name, number in columns.items()}
-    if not all(said[name] for name in NEEDED):
+    """Return None if subject, predicate or object is empty. Raises UnreadableRow."""
+    row = {name: cells[number].strip() for name, number in columns.items()}
+    if not all(row[name] for name in NEEDED):
         return None
-    tags = tuple(filter(None, (tag.strip() for tag in _TAG_ENDS.split(said.get("tags", "")))))
+    tags = tuple(filter(None, (tag.strip() for tag in _TAG_ENDS.split(row.get("tags", "")))))
     fact = RowFact(
-        said["subject"],
-        said["predicate"],
-        said["object"],
+        row["subject"],
+        row["predicate"],
+        row["object"],
         start,
         end,
-        certainty=_share(said.get("certainty", "")),
-        user=said.get("user", ""),
+        certainty=_share(row.get("certainty", "")),
+        user=row.get("user", ""),
         tags=tuple(dict.fromkeys(tags)),
-        valid_from=_moment(said.get("valid_from", "")),
-        valid_to=_moment(said.get("valid_to", "")),
+        valid_from=_moment(row.get("valid_from", "")),
+        valid_to=_moment(row.get("valid_to", "")),
     )
-    _require_sound(fact)
+    _require_valid(fact)
     return fact
 
 
-def _require_sound(fact: RowFact) -> None:
+def _require_valid(fact: RowFact) -> None:
     is_too_long = (
         max(len(fact.subject), len(fact.predicate)) > MAX_FACT_NAME
         or len(fact.user) > MAX_USER
@@ -73,7 +73,7 @@ def _share(cell: str) -> float:
         share = float(cell)
     except ValueError:
         raise UnreadableRow from None
-    if not 0 <= share <= 1:  # nor NaN
+    if not 0 <= share <= 1:  # or NaN
         raise UnreadableRow
     return share
 

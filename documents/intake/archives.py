@@ -1,4 +1,4 @@
-"""Zip archives of documents: each file inside becomes a document of its own."""
+"""Zip archives of documents: each file inside becomes a separate document."""
 
 import stat
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ def _opened(
 
 
 def _is_wanted(member: ZipInfo) -> bool:
-    """Skip folders, links, hidden files and what operating systems leave behind."""
+    """Skip folders, links, hidden files and files that operating systems add."""
     parts = PurePosixPath(safe_path(member.filename)).parts
     is_link = stat.S_ISLNK(member.external_attr >> 16)
     is_clutter = any(part.startswith(".") or part.lower() in CLUTTER for part in parts)

@@ -17,10 +17,8 @@ class OnePerSource:
         self.digests: dict[str, str] = {}
 
     def check(self, submission: Submission) -> None:
-        """Raise SameSourceTwice for other bytes under a known source: they would replace the first.
-
-        The same bytes twice are one document, as always.
-        """
+        """Raise SameSourceTwice for other bytes under a known source, which would replace the
+        first. Repeating the same bytes is allowed."""
         source_uri = identity(submission)
         if not source_uri:
             return

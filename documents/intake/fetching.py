@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 MAX_REDIRECTS = 5
 REDIRECTS = (301, 302, 303, 307, 308)
 MAX_TRIED_ADDRESSES = 4
-CONNECT_SECONDS = 5.0  # for one address, so that the next one gets its turn
+CONNECT_SECONDS = 5.0  # for one address, so that another one can be tried
 
 Resolver = Callable[[str, int], list[Address]]
 
@@ -102,7 +102,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
     def _connected(
         self, addresses: list[Address], port: int, socket_options: Iterable[Any] | None
     ) -> httpcore2.NetworkStream:
-        """Connect to the first address that answers: IPv6 or IPv4 may not work from here."""
+        """Connect to the first address that responds, because IPv6 or IPv4 may not work here."""
         for address in addresses[:-1]:
             seconds = min(CONNECT_SECONDS, time_until(self.deadline))
             try:
@@ -127,7 +127,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
 def _ends_of(stream: httpcore2.NetworkStream) -> tuple[Address, Address]:
     try:
         peer, local = (stream.get_extra_info(end)[0] for end in ("server_addr", "client_addr"))
-    except OSError:  # the peer closed it at once
+    except OSError:  # the peer has already closed it
         raise httpcore2.ConnectError("closed") from None
     return parse_address(peer), parse_address(local)
 
@@ -194,7 +194,7 @@ class Fetcher:
         return Fetched(str(url), content, fields.get(b"content-type", ""))
 
     def _body(self, response: httpcore2.Response, deadline: float) -> bytes:
-        content = bytearray()  # not a list: a page may come in pieces of one byte
+        content = bytearray()  # not a list, because a page may arrive in pieces of one byte
         for piece in response.iter_stream():
             content += piece
             if len(content) > self.max_bytes:

@@ -46,8 +46,8 @@ def readable_files(paths: Iterable[Path]) -> Iterator[Path]:
 def found_files(
     paths: Iterable[Path], *, root: Path | None = None, source: str = "", prefix: str = ""
 ) -> Iterator[FoundFile]:
-    """Yield what `readable_files` finds. The root is `root`, else the named folder, else the named
-    file's own folder. Raises OutsideRoot."""
+    """Yield the files that `readable_files` finds. The root is `root`, or else the named folder, or
+    else the folder of the named file. Raises OutsideRoot."""
     for path in paths:
         base = (root or (path if path.is_dir() else path.parent)).resolve()
         for file in readable_files([path]):

@@ -1,8 +1,8 @@
-"""Requests with an Idempotency-Key: sent twice, carried out once.
+"""Requests with an Idempotency-Key: a repeated request is carried out only once.
 
-The first one claims the key, does the work, and stores its answer for a day. Another one with the
-same body gets that answer; one with another body, or while the first is running, is refused. An
-error stores nothing, so the request can be sent again.
+The first one claims the key, does the work, and stores its response for a day. A repeated one with
+the same body gets that response. One with another body, or while the first is running, is refused.
+After an error nothing is stored, so the request can be repeated.
 """
 
 import json
@@ -20,7 +20,7 @@ from documents.models import IdempotentRequest
 from ragsite.database.tenancy import namespace
 
 KEPT = timedelta(hours=24)
-_MARGIN = timedelta(minutes=5)  # longer than any wait; then the first request counts as lost
+_MARGIN = timedelta(minutes=5)  # longer than any wait; after that the first request counts as lost
 _ID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
 
 Requests = IdempotentRequest.objects
@@ -92,7 +92,7 @@ def finish(claim: RequestClaim, *, status: int, body: Any) -> None:
 
 
 def give_up(claim: RequestClaim) -> None:
-    """Release the key: the request failed and may be sent again."""
+    """Release the key: the request failed and may be repeated."""
     with namespace(claim.namespace_id):
         Requests.filter(pk=claim.row, lease_token=claim.token).delete()
 

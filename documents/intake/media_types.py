@@ -111,10 +111,8 @@ class TypeMismatch(BadFile):
 
 
 def detect(content: File, *, file_name: str, declared: str) -> str:
-    """Return the media type: by the file's name, else as declared, else by its bytes.
-
-    Raises UnsupportedType and TypeMismatch.
-    """
+    """Return the media type: from the file's name, else as declared, else from its bytes. Raises
+    UnsupportedType and TypeMismatch."""
     declared = declared.partition(";")[0].strip().lower()
     declared = ALIASES.get(declared, declared)
     content.seek(0)
@@ -150,7 +148,7 @@ def type_of_name(file_name: str) -> str:
 
 
 def type_of_uri(source_uri: str) -> str:
-    """Return the type by a URI's suffix. Only a hint: .com and .1 are not suffixes of files."""
+    """Return the type by a URI's suffix. This is only a hint: .com and .1 are not file suffixes."""
     return BY_SUFFIX.get(_suffix(re.sub(r"^[a-z][a-z0-9+.-]*://[^/?#]*", "", source_uri)), "")
 
 
@@ -167,7 +165,7 @@ def _is_bare_text(file_name: str, declared: str, head: bytes) -> bool:
 
 def _looks_like(media_type: str, head: bytes) -> bool:
     if media_type == "application/pdf":
-        return PDF in head[:1024]  # some mailers put a few bytes before it
+        return PDF in head[:1024]  # some mail programs put a few bytes in front of it
     if media_type == "application/epub+zip":
         return head.startswith(ZIP)
     if media_type.startswith((OFFICE, OPEN_DOCUMENT)) or media_type == "application/vnd.ms-excel":

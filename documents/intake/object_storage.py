@@ -1,6 +1,6 @@
 """Originals in a private S3-compatible bucket (AWS, MinIO, SeaweedFS, Supabase Storage, R2).
 
-Imported only where STORAGE_BUCKET is set: boto3 is in requirements/s3.txt.
+Only imported if STORAGE_BUCKET is set: boto3 is in requirements/s3.txt.
 """
 
 import hashlib
@@ -56,8 +56,11 @@ def _translating(method: Callable[..., T]) -> Callable[..., T]:
 
 
 def _add_digest(params: dict[str, Any], **kwargs: Any) -> None:
-    """Send the MD5 of an object or a part along, which every clone of S3 compares. The signature
-    holds the body's SHA-256, but not all of them do: SeaweedFS takes bytes that it does not fit."""
+    """Send the MD5 of an object or a part, which every S3 implementation compares.
+
+    The signature contains the body's SHA-256, but not all implementations check it: SeaweedFS
+    accepts bytes that differ.
+    """
     body = params["body"]
     digest = hashlib.md5(usedforsecurity=False)
     if isinstance(body, (bytes, bytearray)):
@@ -71,7 +74,7 @@ def _add_digest(params: dict[str, Any], **kwargs: Any) -> None:
 
 
 class _Original(S3File):
-    """The bytes are fetched at the first read, which can fail as well."""
+    """An original whose bytes are fetched at the first read, which can also fail."""
 
     @property
     def file(self) -> Any:
@@ -84,8 +87,8 @@ class _Original(S3File):
 
 
 class OriginalsBucket(S3Storage):
-    """Every object and part is sent with its digest, so the server refuses bytes that changed on
-    their way; what is read is compared with the document's checksum (originals.py)."""
+    """Every object and part is sent with its digest, so the server refuses bytes that changed in
+    transit; bytes that are read are compared with the document's checksum (originals.py)."""
 
     def __init__(self, *, link_endpoint_url: str = "", link_seconds: int = 0, **options: Any):
         config = Config(
@@ -94,7 +97,7 @@ class OriginalsBucket(S3Storage):
                 "addressing_style": options.pop("addressing_style", None) or "path",
                 "payload_signing_enabled": True,
             },
-            # Clones of S3 do not all know the newer checksums: _add_digest.
+            # Not all S3 implementations support the newer checksums: see _add_digest.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
             connect_timeout=CONNECT_SECONDS,
@@ -108,7 +111,8 @@ class OriginalsBucket(S3Storage):
             ),
             "default_acl": None,
             "querystring_auth": True,
-            "file_overwrite": True,  # keys are random, so nothing has to be looked up first
+            # keys are random, so there is no need to check for existing objects
+            "file_overwrite": True,
             "gzip": False,
             "max_memory_size": MEMORY_BYTES,
             "object_parameters": {"ContentType": "application/octet-stream"},

@@ -7,7 +7,8 @@ import os
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime
 from typing import BinaryIO
@@ -23,8 +24,9 @@ from . import deferred_removals
 
 logger = logging.getLogger(__name__)
 
-LOOK_AGAIN = (0.2, 0.5, 1.0)  # seconds: an object store may show late what it has stored
+LOOK_AGAIN = (0.2, 0.5, 1.0)  # seconds, because an object store may list a new object late
 BLOCK = 256 * 1024  # bytes
+AT_ONCE = 8  # files being stored
 
 
 class StorageFull(IngestError):
@@ -55,9 +57,24 @@ def store(content: File, *, namespace_id: uuid.UUID) -> str:
     return key
 
 
+def store_many(contents: Sequence[File], *, namespace_id: uuid.UUID) -> list[str]:
+    """Store these files at once; the disk, or the object store, need not wait for each by itself.
+    If one fails, none is left, and its error is raised."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        storing = [pool.submit(store, one, namespace_id=namespace_id) for one in contents]
+        wait(storing)
+    errors = [error for one in storing if (error := one.exception())]
+    if errors:
+        for one in storing:
+            if one.exception() is None:
+                remove(one.result())
+        raise errors[0]
+    return [one.result() for one in storing]
+
+
 def store_as(key: str, content: File) -> None:
-    """Store the bytes under a key that another installation or an earlier one gave them.
-    Raises StorageFull or StorageUnavailable."""
+    """Store the bytes under a key that was assigned before, here or by another installation. Raises
+    StorageFull or StorageUnavailable."""
     try:
         default_storage.delete(key)
         if default_storage.save(key, content) != key:
@@ -82,7 +99,7 @@ def opened(key: str, *, sha256: str) -> Iterator[BinaryIO]:
 
 
 def verified(key: str, *, sha256: str) -> BinaryIO:
-    """The same for callers that close the file themselves."""
+    """Open the original like `opened`, for callers that close the file themselves."""
     file = _local_file(key)
     try:
         if digest_of(file) != sha256:
@@ -96,7 +113,7 @@ def verified(key: str, *, sha256: str) -> BinaryIO:
 
 def signed_link(key: str, *, name: str, media_type: str) -> str | None:
     """Return an address that expires and downloads the original straight from the object storage;
-    None if it is not kept in one, or STORAGE_LINK_SECONDS is 0."""
+    None without object storage, or if STORAGE_LINK_SECONDS is 0."""
     if not hasattr(default_storage, "signed_link"):
         return None
     link: str | None = default_storage.signed_link(key, name=name, media_type=media_type)
@@ -104,19 +121,19 @@ def signed_link(key: str, *, name: str, media_type: str) -> str | None:
 
 
 def opened_unchecked(key: str) -> BinaryIO:
-    """Open the original as a local file without reading it all first: to show a page of it."""
+    """Open the original as a local file without verifying all of it first, to show a page of it."""
     return _local_file(key)
 
 
 def size_of(key: str) -> int:
     """Return a stored original's size in bytes. Raises OriginalLost if it is missing,
-    StorageUnavailable if the storage does not answer."""
+    StorageUnavailable if the storage does not respond."""
     try:
         size: int = default_storage.size(key)
     except FileNotFoundError as error:
         raise _missing() from error
     except OSError as error:
-        try:  # an object store does not tell which it was
+        try:  # an object store does not say which of the two it is
             is_there = default_storage.exists(key)
         except OSError:
             is_there = True
@@ -163,7 +180,7 @@ def _copied(key: str) -> BinaryIO:
 
 
 def _fetch(key: str, *, into: BinaryIO) -> None:
-    """Write a stored original into a file. Raises FileNotFoundError if it stays missing."""
+    """Write a stored original into a file. Raises FileNotFoundError if it is missing."""
     for pause in (*LOOK_AGAIN, None):
         try:
             with default_storage.open(key) as stored:
@@ -188,7 +205,7 @@ def _unavailable() -> StorageUnavailable:
 def remove(key: str) -> bool:
     """Delete an original; False, and a log entry, if that failed. While a backup copies files, it
     is deferred until the backup has ended."""
-    if not key:  # of a conversation, whose original is its turns
+    if not key:  # a conversation: its original is its turns
         return True
     try:
         with deferred_removals.removing(key) as may_go:
@@ -205,7 +222,7 @@ def remove_due() -> int:
         with deferred_removals.due_removal() as key:
             if key is None:
                 return removed
-            if not _delete(key):  # the storage does not answer
+            if not _delete(key):  # the storage does not respond
                 raise _unavailable()
             removed += 1
 
@@ -222,7 +239,7 @@ def _delete(key: str) -> bool:
 def remove_all(namespace_id: uuid.UUID) -> tuple[int, list[str]]:
     """Delete all originals of a namespace, recorded or not; return (files removed, keys left).
 
-    A storage that cannot list its files keeps them; one that fails to is reported by the folder.
+    If the storage cannot list files, they stay; if listing fails, the folder is reported.
     """
     folder = f"uploads/{namespace_id}"
     removed, left = 0, []
@@ -240,19 +257,19 @@ def remove_all(namespace_id: uuid.UUID) -> tuple[int, list[str]]:
 
 
 def stored_in(folder: str) -> Iterator[str]:
-    """Yield the keys of a namespace's originals. Raises OSError if the storage does not answer."""
+    """Yield the keys of a namespace's originals. Raises OSError if the storage does not respond."""
     for day in _listed(folder)[0]:
         for name in _listed(f"{folder}/{day}")[1]:
             yield f"{folder}/{day}/{name}"
 
 
 def namespace_folders() -> list[str]:
-    """Return the names of the folders of all namespaces, also of those that are gone."""
+    """Return the names of the folders of all namespaces, including deleted ones."""
     return _listed("uploads")[0]
 
 
 def stored_at(key: str) -> datetime | None:
-    """Return when an original was stored; None if it is gone or the storage does not know."""
+    """Return when an original was stored; None if it is missing or the storage does not know."""
     try:
         return default_storage.get_modified_time(key)
     except (OSError, NotImplementedError):

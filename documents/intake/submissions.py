@@ -1,4 +1,4 @@
-"""What a client submits, how the document is identified, and the receipt for it."""
+"""What a client submits, how the document is identified, and the receipt."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ class UnknownEncoding(BadFile):
 
 
 class SourceTaken(BadFile):
-    """A document of another origin has this source_uri; replacing it would lose one of the two."""
+    """A document of another origin has this source_uri, and would be lost if it were replaced."""
 
     code = "source_uri_taken"
 
@@ -41,8 +41,8 @@ class Submission:
     rows_as_facts: bool | None = None
     chunking: ChunkingOptions | None = None  # ChunkingOptions(): back to the profile's own
     on_duplicate: OnDuplicate = "skip"
-    encoding: str = ""  # of its text; blank: detected
-    collection: str = ""  # that it is added to, by name; created if there is none
+    encoding: str = ""  # encoding of its text; blank: detected
+    collection: str = ""  # name of the collection to add it to, which is created if necessary
     origin: str = ""  # the folder it is kept in sync with, if any
 
 

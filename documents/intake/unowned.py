@@ -1,9 +1,9 @@
-"""Which stored files without a document may be deleted.
+"""Decide which stored files without a document may be deleted.
 
 A crash between storing a file and recording it leaves a file without an owner. But after an older
-database has been restored over newer files, the originals of younger documents look the same. So
-the database stores its own identity; when it is found on another server or timeline, all files
-stored until then are kept for a person to decide.
+database has been restored, the originals of younger documents look the same. So the database stores
+its own identity; when it is found on another server or timeline, all files stored until then are
+kept until an operator decides.
 """
 
 import logging
@@ -19,7 +19,7 @@ from . import originals
 
 logger = logging.getLogger(__name__)
 
-KEPT_FILES = "kept files"  # what an audit calls them
+KEPT_FILES = "kept files"  # the name of these files in an audit
 _IDENTITY = """
     SELECT concat_ws('/', system_identifier, oid, timeline_id)
     FROM pg_control_system(), pg_control_checkpoint(), pg_database
@@ -28,7 +28,7 @@ _IDENTITY = """
 
 
 def kept_until() -> datetime | None:
-    """Return the moment of the last restore: unowned files stored before it are kept."""
+    """Return the time of the last restore: unowned files that were stored before it are kept."""
     with operator(), transaction.atomic(using="operator"):
         found = _identity()
         known, is_new = DatabaseIdentity.objects.select_for_update().get_or_create(
@@ -42,20 +42,20 @@ def kept_until() -> datetime | None:
 
 
 def note_restore() -> None:
-    """Keep all stored files that no row names. Call this after a restore."""
+    """Keep all stored files without a row. Called after a restore."""
     with operator(), transaction.atomic(using="operator"):
         DatabaseIdentity.objects.update_or_create(pk=1, defaults={"identity": _identity()})
         _note(_identity())
 
 
 def forget_restore() -> None:
-    """Treat the files that were kept like all others again."""
+    """Treat the kept files like all others again."""
     with operator():
         DatabaseIdentity.objects.update(restored_at=None)
 
 
 def is_kept(key: str, until: datetime | None) -> bool:
-    """Whether a file was stored before the last restore; also if the storage cannot say when."""
+    """Whether a file was stored before the last restore, or at an unknown time."""
     if until is None:
         return False
     stored_at = originals.stored_at(key)

@@ -13,7 +13,7 @@ STANDARD_PORTS = {"http": 80, "https": 443}
 # Names reserved for this machine or the local network (RFC 6761, 6762, 7686, 8375).
 LOCAL_DOMAINS = ("localhost", "localdomain", "local", "internal", "home.arpa", "onion")
 HOST_NAME = re.compile(r"(?=.{1,253}\Z)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_-]{1,63}")
-# Resolvers read "127.1", "0x7f.1" and "2130706433" as addresses; no public host is named so.
+# Resolvers read "127.1", "0x7f.1" and "2130706433" as addresses; no public host has such a name.
 ENDS_IN_NUMBER = re.compile(r"(.*\.)?(\d+|0x[0-9a-f]*)")
 
 

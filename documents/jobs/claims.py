@@ -1,8 +1,10 @@
-"""Claims: one worker holds a row of work until its lease runs out, and no other may touch it.
+"""Claims: one worker holds a row of work until its lease runs out, and no other worker may change
+it.
 
-Ingest jobs, reindexes and evaluation runs are claimed this way. Their tables have `state`,
-`lease_until` (on the database's clock) and `lease_token`. Taking the work away means changing the
-state or the token: the holder's next write finds no row, and that stops it.
+Ingest jobs, reindexes, evaluation runs, webhook deliveries and deletions are claimed this way.
+Their tables have `state`, `lease_until` (on the database's clock) and `lease_token`. To take work
+away from a worker, change the state or the token: the holder's next write finds no row and stops
+it.
 """
 
 import uuid
@@ -38,15 +40,20 @@ class Claim:
 
     @classmethod
     def take(cls, rows: QuerySet[Any], **fields: Any) -> Self | None:
-        """Claim the first free one of these rows and update these fields. Inside namespace()."""
+        """Claim the first free one of these rows and update these fields. In a transaction."""
         row = rows.filter(is_free()).select_for_update(skip_locked=True).first()
         if row is None:
             return None  # another worker was faster
-        claim = cls(row.pk, row.namespace_id, uuid.uuid4())
+        claim = cls(row.pk, cls.namespace_of(row), uuid.uuid4())
         cls.model._default_manager.filter(pk=row.pk).update(
             lease_token=claim.token, lease_until=cls.lease_end(), **fields
         )
         return claim
+
+    @classmethod
+    def namespace_of(cls, row: Any) -> uuid.UUID:
+        namespace_id: uuid.UUID = row.namespace_id
+        return namespace_id
 
     @classmethod
     def lease_length(cls) -> timedelta:
@@ -57,12 +64,12 @@ class Claim:
         return Now() + cls.lease_length()
 
     def held(self) -> QuerySet[Any]:
-        """Return the claimed row; nothing if the claim is not valid any more."""
+        """Return the claimed row; an empty queryset if the claim is no longer valid."""
         rows = self.model._default_manager.filter(pk=self.job_id, lease_token=self.token)
         return rows.filter(state__in=self.open_states)
 
     def write(self, **fields: Any) -> None:
-        """Update the row, inside namespace(). Raises LeaseLost if the claim is not valid."""
+        """Update the row, where it is visible. Raises LeaseLost if the claim is not valid."""
         if not self.try_write(**fields):
             raise LeaseLost(self.job_id)
 
@@ -74,5 +81,5 @@ class Claim:
         self.write(lease_until=self.lease_end(), **fields)
 
     def release(self, **fields: Any) -> None:
-        """Give the row back and update these fields, or raise LeaseLost."""
+        """Release the row and update these fields, or raise LeaseLost."""
         self.write(lease_token=None, lease_until=None, **fields)

@@ -28,8 +28,8 @@ WRITE_SECONDS = 0.5  # between two writes of progress
 class Lease:
     """Renews a claim from a thread of its own while the work goes on.
 
-    Progress is written together with the batches that are stored anyway, otherwise every
-    WRITE_SECONDS. Most documents are done before that.
+    Progress is written together with the batches that are stored anyway, and otherwise every
+    WRITE_SECONDS. Most documents take less time than that.
     """
 
     claim: Claim
@@ -91,7 +91,7 @@ class Lease:
     def _note(self, **fields: Any) -> None:
         """Note fields for the next write, and write if that is due.
 
-        Raises LeaseLost if a write since the last call found the lease lost.
+        Raises LeaseLost if a write since the last call found that the lease was lost.
         """
         if self._is_lost:
             raise LeaseLost(self.claim.job_id)

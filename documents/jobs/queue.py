@@ -1,7 +1,7 @@
 """The life of an ingest job: queued, claimed, ended, or requeued when its worker has died.
 
-The job rows are the truth. django-q2 only carries wake-ups: each makes a worker take whatever job
-is next. A lost wake-up is repeated by `requeue_stalled`, which the supervisor calls every few
+The job rows are the source of truth. django-q2 only carries wake-ups: each makes a worker take the
+next job. A lost wake-up is repeated by `requeue_stalled`, which the supervisor calls every few
 seconds.
 """
 
@@ -94,7 +94,8 @@ def add_job(document: Document, version: DocumentVersion) -> IngestJob:
 
 def wake_workers() -> None:
     """Have one worker take the next job."""
-    # No user data in the payload, because django-q2 pickles it. No result row: ours has it all.
+    # No user data in the payload, because django-q2 pickles it. No result row, because jobs have
+    # their own.
     async_task("documents.tasks.run_next_job", save=False)
 
 
@@ -134,6 +135,16 @@ def fail(claim: Claim, error: Exception, *, at: Mapping[str, Any] = MappingProxy
         else:
             _requeue(job, timedelta(seconds=5 * 2**job.attempts), code, sentence)
         return True
+
+
+def give_back(namespace_id: uuid.UUID, token: uuid.UUID) -> None:
+    """Queue what is left of the jobs that were claimed together under this token."""
+    with namespace(namespace_id):
+        left = IngestJob.objects.filter(lease_token=token, state=State.RUNNING)
+        for job_id in sorted(left.values_list("pk", flat=True)):
+            job = _lock(job_id)
+            if job is not None and job.lease_token == token:
+                _requeue(job, timedelta(0), "", "")
 
 
 def cancel(job_id: uuid.UUID) -> bool:
@@ -180,7 +191,7 @@ def wait(
 ) -> None:
     """Return when the jobs have ended, after so many seconds, or when `unless` is set.
 
-    Holds no pooled connection while it sleeps, so that waiting callers do not block others.
+    No pooled connection is held during the wait, so that waiting callers do not block others.
     """
     pending = list(job_ids)
     deadline = time.monotonic() + seconds
@@ -217,7 +228,7 @@ def _requeue_if_stalled(job_id: uuid.UUID, dead_workers: Sequence[str]) -> None:
 def _lock(job_id: uuid.UUID, *, skip_locked: bool = False) -> IngestJob | None:
     """Lock the document's row, then the job's, and return the job.
 
-    Whoever changes both locks them in this order, so there are no deadlocks.
+    All code that changes both locks them in this order, so there are no deadlocks.
     """
     documents = Document.objects.select_for_update(of=("self",), skip_locked=skip_locked)
     if documents.filter(jobs=job_id).only("pk").first() is None:

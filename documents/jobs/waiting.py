@@ -1,4 +1,4 @@
-"""Why a job has not ended yet, in sentences for the operator's pages."""
+"""The reasons why a job has not ended yet, in sentences for the operator's pages."""
 
 import uuid
 from collections.abc import Iterable, Sequence
@@ -46,7 +46,7 @@ _OTHERS = """
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """`code` is stable; the sentence is for people."""
+    """`code` is stable; the sentence is shown to users."""
 
     code: str
     sentence: str
@@ -60,7 +60,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """What decides when the jobs of one page are worked on."""
+    """The state that decides when the jobs of one page are processed."""
 
     now: datetime
     heartbeat_age: float | None
@@ -138,7 +138,7 @@ def _silence(state: QueueState) -> Reason:
     since = "yet" if state.heartbeat_age is None else f"for {duration(state.heartbeat_age)}"
     return Reason(
         "no_worker",
-        f"No worker has shown a sign of life {since}: nothing is indexed until one runs. "
+        f"No worker has reported {since}: nothing is indexed until one runs. "
         "`manage.py up` starts and watches them; its log says why they stopped.",
     )
 

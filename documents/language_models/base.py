@@ -66,7 +66,7 @@ class Completion:
 
 
 class LanguageModelFailed(ProviderFailed):
-    """A language model did not answer, or its answer is not usable."""
+    """A language model did not respond, or its answer is not usable."""
 
     code = "language_model_failed"
 

@@ -1,4 +1,4 @@
-"""Readers of what language model APIs send, line by line."""
+"""Readers of the responses of language model APIs, line by line."""
 
 import json
 from abc import ABC, abstractmethod
@@ -12,8 +12,8 @@ from documents.providers.errors import (
     ProviderUnavailable,
 )
 
-MAX_UNFRAMED = 1_000_000  # bytes of lines that are no events: a whole answer, or a page of HTML
-FOREVER = frozenset(  # kinds of errors that the same call will meet again
+MAX_UNFRAMED = 1_000_000  # bytes of lines that are not events: a whole answer, or a page of HTML
+FOREVER = frozenset(  # kinds of errors that a repeated call would get again
     {
         "invalid_request_error",
         "authentication_error",
@@ -27,7 +27,7 @@ FOREVER = frozenset(  # kinds of errors that the same call will meet again
 
 
 class StreamReader(ABC):
-    """Reads one answer. `is_done` says that the answer's own end was read."""
+    """Reads one answer. `is_done` is set when the end of the answer was read."""
 
     def __init__(self) -> None:
         self.finish: FinishReason | None = None

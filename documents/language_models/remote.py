@@ -55,13 +55,10 @@ FAILURES: dict[type[ProviderFailed], type[LanguageModelFailed]] = {  # anything 
 
 
 class RemoteLanguageModel(LanguageModel):
-    """`first_piece_seconds` limits the wait for data before the first piece of text in one try, and
-    `idle_seconds` the wait between pieces; the deadline of the call limits both.
-
-    `body` adds fields to every request and `omit` removes fields, for servers with peculiarities.
-    `headers` are sent with every call, and the result of `request_id` as X-Request-ID, to match
-    logs.
-    """
+    """`first_piece_seconds` limits the wait for data before the first piece of text in one attempt,
+    and `idle_seconds` the wait between pieces; the deadline of the call limits both. `body` adds
+    fields to every request and `omit` removes fields, for servers with peculiarities. `headers` are
+    sent with every call, and the result of `request_id` as X-Request-ID, to match logs."""
 
     provider: str
     path: str
@@ -174,7 +171,7 @@ class RemoteLanguageModel(LanguageModel):
         deadline: float,
         cancelled: threading.Event,
     ) -> None:
-        """Wait before the next try, or raise."""
+        """Wait before the next attempt, or raise."""
         pause = pause_before_retry(number, error.retry_after)
         is_late = time.monotonic() + pause >= deadline
         if number >= self.retries or is_late or not error.is_retryable:

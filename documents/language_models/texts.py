@@ -12,7 +12,7 @@ class CleanText:
 
     def __init__(self) -> None:
         self._held = ""  # not yet decided
-        self._state = "start"  # then "thinking", "after" and "text"
+        self._state = "start"  # the states are "", "thinking", "after" and "text"
 
     def feed(self, text: str) -> str:
         text = self._held + text

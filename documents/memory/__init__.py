@@ -1,6 +1,6 @@
-"""Memory: statements come in, and the facts that follow from them are kept, behind the tenant wall.
+"""Memory: takes statements, and stores the facts that follow from them, isolated by tenant.
 
-`writing.remember` is the one way in. `rules/` decides, in plain Python, which facts a set of
-statements makes; `slots` brings the stored facts in line with that; `erasing` removes for good. May
-import models, accounts, jobs, ingestion, profiles, metering and text.
+Statements are only written by `writing.remember`. `rules/` decides, in plain Python, which facts
+follow from a set of statements; `slots` updates the stored facts accordingly; `erasing` removes
+facts for good. May import models, accounts, jobs, ingestion, profiles, metering and text.
 """

@@ -1,4 +1,4 @@
-"""Compare the stored facts with what their statements make of them: for `manage.py verify`."""
+"""Check that the stored facts follow from their statements, for `manage.py verify`."""
 
 import uuid
 from collections import defaultdict
@@ -19,7 +19,7 @@ from .statements import Changes, Slot
 from .writing import in_one_transaction
 
 PAGE = 200
-# Keys are never blank, so the first page begins after three blanks.
+# Keys are never blank, so the first page begins after three blank ones.
 _SLOTS = """
     SELECT whose, subject_key, predicate_key FROM documents_factstatement
     WHERE namespace_id = %(namespace)s
@@ -33,7 +33,7 @@ _SLOTS = """
 
 
 def disagreeing(namespace_id: uuid.UUID) -> Iterator[uuid.UUID]:
-    """Yield one fact, or else statement, of each subject and predicate that do not agree."""
+    """Yield the id of one fact, or else statement, for each subject and predicate that disagree."""
     after = Slot("", "", "")
     while True:
         with namespace(namespace_id):
@@ -46,13 +46,13 @@ def disagreeing(namespace_id: uuid.UUID) -> Iterator[uuid.UUID]:
 
 
 def still_disagreeing(namespace_id: uuid.UUID, ids: Iterable[str]) -> set[uuid.UUID]:
-    """Return which of these facts and statements are of a subject that does not agree."""
+    """Return which of these facts and statements belong to subjects that disagree."""
     with namespace(namespace_id):
         return set(_compare(namespace_id, _slots_of(namespace_id, ids)))
 
 
 def work_out(namespace_id: uuid.UUID, ids: Iterable[str]) -> None:
-    """Work out the facts of these subjects again, as if an alias or a rule had changed."""
+    """Derive the facts of these subjects again, as after a change of an alias or a rule."""
     changes = Changes()
 
     def act() -> None:
@@ -87,7 +87,7 @@ def _slots_of(namespace_id: uuid.UUID, ids: Iterable[str]) -> list[Slot]:
 
 
 def _compare(namespace_id: uuid.UUID, slots: Collection[Slot]) -> list[uuid.UUID]:
-    """Return an id for each of the slots whose facts are not what follows from its statements."""
+    """Return an id for each of the slots whose facts do not follow from its statements."""
     if not slots:
         return []
     statements: dict[Slot, list[FactStatement]] = defaultdict(list)
@@ -117,7 +117,7 @@ def _agree(
 ) -> bool:
     rows = {row.pk: row for row in statements}
     follows = periods_of(map(as_stated, statements), is_single=is_single)
-    # What follows, with the words in which it was stated: a fact is written as one of them.
+    # The expected facts with the possible wordings: a fact has the words of one of its statements.
     wanted = {
         (p.object_key, p.valid_from, p.valid_to, p.certainty, len(p.statements) - 1): [
             _words(rows[one.id]) for one in p.statements

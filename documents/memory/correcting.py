@@ -1,4 +1,4 @@
-"""Acts on one fact: confirm it, take it back, correct it by hand."""
+"""Operations on one fact: confirm, retract, and correct it by hand."""
 
 import uuid
 from collections.abc import Mapping
@@ -37,10 +37,8 @@ def confirm(
 
 
 def retract(namespace_id: uuid.UUID, fact_id: uuid.UUID) -> datetime:
-    """Take a fact back: it was wrong. What it had closed goes on; the fact stays in the history.
-
-    Raises Fact.DoesNotExist and FactConflict.
-    """
+    """Retract a fact that was wrong. Facts that it had closed continue; the fact stays in the
+    history. Raises Fact.DoesNotExist and FactConflict."""
     changes = Changes()
 
     def act() -> datetime:
@@ -61,11 +59,9 @@ def retract(namespace_id: uuid.UUID, fact_id: uuid.UUID) -> datetime:
 
 
 def change(namespace_id: uuid.UUID, fact_id: uuid.UUID, fields: Mapping[str, Any]) -> Fact:
-    """Change a fact's certainty, tags, source_uri, valid_from or valid_to; the others follow.
-
-    Subject, predicate and object do not change: that would be another fact. Raises
-    Fact.DoesNotExist and FactConflict.
-    """
+    """Change a fact's certainty, tags, source_uri, valid_from or valid_to; neighbouring facts are
+    derived again. Subject, predicate and object cannot change: that would be another fact. Raises
+    Fact.DoesNotExist and FactConflict."""
     changes = Changes()
 
     def act() -> Fact:
@@ -88,7 +84,7 @@ def change(namespace_id: uuid.UUID, fact_id: uuid.UUID, fields: Mapping[str, Any
 
 
 def _move(fact: Fact, fields: Mapping[str, Any]) -> None:
-    """Give the fact's statements another beginning or end."""
+    """Change the beginning or end of the fact's statements."""
     begins: datetime | Unset | None = fields.get("valid_from", UNSET)
     ends: datetime | Unset | None = fields.get("valid_to", UNSET)
     first = fact.valid_from if isinstance(begins, Unset) else begins

@@ -1,7 +1,7 @@
-"""The right to be forgotten: remove statements for good, with everything that shows them.
+"""The right to be forgotten: remove statements for good, with everything derived from them.
 
-Not a retraction, which keeps the fact in the history. What follows from other statements stays and
-is worked out again. The receipt counts what went and holds nothing of it.
+Unlike a retraction, this does not keep the fact in the history. What follows from other statements
+stays and is derived again. The receipt counts what was erased and contains none of it.
 """
 
 import uuid
@@ -25,7 +25,7 @@ from .statements import Changes, Slot
 from .writing import in_one_transaction
 
 Statements = FactStatement.objects
-MAX_LISTED = 100  # documents in an answer
+MAX_LISTED = 100  # documents listed in a response
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +53,17 @@ class ErasureSelection:
 
 @dataclass(frozen=True, slots=True)
 class RowsLeft:
-    """What tables still say about what was erased: facts of rows go with their documents."""
+    """What rows of tables state about the erased names: those facts are deleted with their
+    documents."""
 
     facts: int = 0
-    documents: tuple[DocumentWithRows, ...] = ()  # those with the most of them, at most MAX_LISTED
+    documents: tuple[DocumentWithRows, ...] = ()  # those with the most facts, at most MAX_LISTED
 
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """The receipt, the names in what was erased, for those who keep copies of it, and what is left
-    in tables."""
+    """The receipt; the names in the erased facts, for callers that keep copies; and what is left in
+    tables."""
 
     receipt: FactErasure
     names: frozenset[str]  # subjects, their other names, and objects, as written
@@ -70,15 +71,13 @@ class Erased:
 
 
 def erase(namespace_id: uuid.UUID, selection: ErasureSelection) -> Erased:
-    """Erase statements, the facts that follow from them alone, their vectors and past states.
-
-    Facts of tables' rows stay: they go with their documents. Outside of transactions.
-    """
+    """Erase statements, the facts that follow from them alone, their vectors and past states. Facts
+    from rows of tables stay until their documents are deleted. Call it outside of transactions."""
     changes = Changes()
 
     def act() -> Erased:
         changes.clear()
-        lock_names(namespace_id, exclusively=True)  # no statement comes in between
+        lock_names(namespace_id, exclusively=True)  # no statement is added in between
         return _erase(namespace_id, selection, changes)
 
     erased = in_one_transaction(namespace_id, act)
@@ -95,7 +94,7 @@ def _erase(namespace_id: uuid.UUID, selection: ErasureSelection, changes: Change
     lock_slots(namespace_id, slots)
     at = moment(namespace_id, slots) if slots else None
     Statements.filter(pk__in=ids).delete()
-    # Past states may tell what the erased statements said, so all of these facts' go.
+    # Past states may repeat the erased statements, so those of all these facts are deleted.
     past, _ = FactState.objects.filter(fact__in=touched).delete()
     kept = Statements.filter(fact__in=touched).values_list("fact", flat=True)
     gone = (touched - set(kept)) | _retired_copies(namespace_id, touched)
@@ -129,10 +128,11 @@ def _condition(namespace_id: uuid.UUID, selection: ErasureSelection) -> Q:
 
 
 def _meant(namespace_id: uuid.UUID, selection: ErasureSelection) -> Q:
-    """A condition on statements as on facts of rows, which have the same names. Not for ids."""
+    """Return a condition on statements or on facts from rows, which have the same fields. Not for
+    ids."""
     if selection.subject:
         key = naming_for(namespace_id, names=[selection.subject]).subject(selection.subject)
-        # About somebody are also the facts that name them as their object.
+        # Facts that have the subject as their object are about it, too.
         return Q(subject_key=key) | Q(object_key=object_key("", name=key))
     if selection.user:
         return Q(user=selection.user)
@@ -140,7 +140,8 @@ def _meant(namespace_id: uuid.UUID, selection: ErasureSelection) -> Q:
 
 
 def _rows_left(namespace_id: uuid.UUID, selection: ErasureSelection) -> RowsLeft:
-    """Before the aliases go: rows are kept under the name that they stand for."""
+    """Count the matching facts from rows. Called before aliases are removed, because rows are
+    stored under the name that an alias stands for."""
     wanted = Q(pk__in=selection.ids) if selection.ids else _meant(namespace_id, selection)
     rows = Fact.objects.filter(wanted, namespace=namespace_id, source=Fact.Source.ROW)
     grouped = rows.values_list("document_id", "document__title", "document__source_uri")
@@ -150,12 +151,12 @@ def _rows_left(namespace_id: uuid.UUID, selection: ErasureSelection) -> RowsLeft
 
 
 def _merged_into(ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
-    """These facts, and those that merged into them."""
+    """Return these facts, and those that were merged into them."""
     return [*ids, *Fact.objects.filter(superseded_by__in=ids).values_list("pk", flat=True)]
 
 
 def _retired_copies(namespace_id: uuid.UUID, ids: set[uuid.UUID]) -> set[uuid.UUID]:
-    """Return the facts that merged into these: they are shown as an erased statement had them."""
+    """Return the facts that were merged into these, with the words of an erased statement."""
     found: set[uuid.UUID] = set()
     newest = ids
     while newest:
@@ -166,7 +167,7 @@ def _retired_copies(namespace_id: uuid.UUID, ids: set[uuid.UUID]) -> set[uuid.UU
 
 
 def _remove_aliases(namespace_id: uuid.UUID, selection: ErasureSelection) -> set[str]:
-    """Other names of an erased subject are about it, too. Returns all it was called by."""
+    """Delete the aliases of an erased subject, which also identify it. Return all its names."""
     if not selection.subject:
         return set()
     key = naming_for(namespace_id, names=[selection.subject]).subject(selection.subject)
@@ -178,7 +179,7 @@ def _remove_aliases(namespace_id: uuid.UUID, selection: ErasureSelection) -> set
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield the strings in an object, which is any JSON."""
+    """Yield the strings in an object, which is any JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):

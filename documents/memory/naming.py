@@ -1,4 +1,4 @@
-"""Under which keys a statement is kept: normalised forms, and the namespace's aliases and rules."""
+"""The keys under which statements are stored: normalised names, aliases, and predicate rules."""
 
 import uuid
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from .statements import Slot
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """A namespace's aliases, by kind and key, as far as they were asked for."""
+    """The aliases of a namespace for some names, by kind and key."""
 
     aliases: dict[tuple[str, str], str]
 
@@ -23,7 +23,8 @@ class Naming:
         return self.aliases.get((FactAlias.Kind.SUBJECT, key), key)
 
     def predicate(self, name: str) -> str:
-        """The namespace's own aliases go before the built-in ones."""
+        """Return the predicate's key; the namespace's aliases take precedence over the built-in
+        ones."""
         key = predicate_key(name)
         own = self.aliases.get((FactAlias.Kind.PREDICATE, key))
         if own is not None:
@@ -32,7 +33,7 @@ class Naming:
         return self.aliases.get((FactAlias.Kind.PREDICATE, known), known)
 
     def object(self, value: Any) -> str:
-        """Names in the place of the object have the aliases of subjects."""
+        """Return the object's key; names as objects have the aliases of subjects."""
         return object_key(value, name=self.subject(value) if isinstance(value, str) else None)
 
     def slot(self, user: str, subject: str, predicate: str) -> Slot:

@@ -1,7 +1,7 @@
-"""Change what decides how statements meet: aliases, and the rules of predicates.
+"""Change the aliases and predicate rules that decide which statements are about the same fact.
 
-Facts follow from statements, so these are worked out again for all that are concerned. Nobody else
-writes to the namespace's memory meanwhile.
+Facts are derived from statements, so all facts concerned are derived again. The namespace's memory
+is locked meanwhile.
 """
 
 import uuid

@@ -1,4 +1,5 @@
-"""Bring the stored facts of a slot in line with its statements. Inside namespace()."""
+"""Bring the stored facts of a slot in line with its statements. Call every function inside
+namespace()."""
 
 import uuid
 from collections.abc import Collection, Iterable
@@ -31,28 +32,28 @@ _WORDS = """
     WHERE documents_fact.id = given.id
 """
 
-PARKED = datetime(9999, 12, 1, tzinfo=UTC)  # the end of facts on their way; never committed
+# temporary end of facts that move between slots; never committed
+PARKED = datetime(9999, 12, 1, tzinfo=UTC)
 
 
 def lock_names(namespace_id: uuid.UUID, *, exclusively: bool = False) -> None:
-    """Keep aliases and rules as they are until the transaction ends, or change them alone."""
+    """Lock aliases and rules until the transaction ends: shared to keep them unchanged, exclusive
+    to change them."""
     with connection.cursor() as cursor:
         shared = "" if exclusively else "_shared"
         cursor.execute(_NAMES.format(shared=shared), [str(namespace_id)])
 
 
 def lock_slots(namespace_id: uuid.UUID, slots: Iterable[Slot]) -> None:
-    """Let no other transaction write to these slots, always in the same order: no deadlocks."""
+    """Lock these slots until the transaction ends, always in the same order to avoid deadlocks."""
     keys = sorted({"\x1f".join(("memory", str(namespace_id), *slot)) for slot in slots})
     with connection.cursor() as cursor:
         cursor.execute(_SLOTS, [keys])
 
 
 def moment(namespace_id: uuid.UUID, slots: Collection[Slot]) -> datetime:
-    """Return the time now, later than anything that was stated in these slots.
-
-    Not now(): that is when the transaction began, before it waited for its locks.
-    """
+    """Return the current time, later than anything stored in these slots. Not now(), which is the
+    start of the transaction, before it waited for its locks."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         at: datetime = cursor.fetchone()[0]
@@ -62,7 +63,7 @@ def moment(namespace_id: uuid.UUID, slots: Collection[Slot]) -> datetime:
 
 
 def statements_in(namespace_id: uuid.UUID, slots: Collection[Slot]) -> Any:
-    """All statements in these slots, withdrawn ones and proposals included."""
+    """Return all statements in these slots, including retracted ones and proposals."""
     found = FactStatement.objects.filter(
         namespace=namespace_id,
         subject_key__in={slot.subject_key for slot in slots},
@@ -73,7 +74,7 @@ def statements_in(namespace_id: uuid.UUID, slots: Collection[Slot]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Refresh:
-    """What stays the same for all slots of one act."""
+    """Values that are the same for all slots of one operation."""
 
     namespace_id: uuid.UUID
     at: datetime
@@ -91,10 +92,8 @@ def refresh(
     *,
     adopting: Fact | None = None,
 ) -> None:
-    """Work out the facts of these slots again, which must be locked, and store what differs.
-
-    `adopting` is a proposal of the slot whose statements have just been approved.
-    """
+    """Derive the facts of these slots again, which must be locked, and store the differences.
+    `adopting` is a proposal of the slot whose statements have just been approved."""
     rules = rules_of(namespace_id, {slot.predicate_key for slot in slots})
     language = Namespace.objects.values_list("language", flat=True).get(pk=namespace_id)
     parked = _park(namespace_id, slots) if len(slots) > 1 else frozenset()
@@ -104,8 +103,8 @@ def refresh(
 
 
 def _park(namespace_id: uuid.UUID, slots: Collection[Slot]) -> frozenset[uuid.UUID]:
-    """Close open facts for the moment: on their way between slots, the same fact may be in one
-    before the other has left it. Return which."""
+    """Close open facts temporarily and return them: while facts move between slots, the same fact
+    may be stored in one slot before it has left the other."""
     wanted = set(slots)
     open_facts = Fact.objects.filter(
         namespace=namespace_id,
@@ -132,7 +131,7 @@ def _refresh(act: _Refresh, slot: Slot, *, is_single: bool) -> None:
         facts[act.adopting.pk] = act.adopting
     paired = assigned(periods_of(map(as_stated, rows.values()), is_single=is_single), facts)
     going_on = {fact_id: period for period, fact_id in paired if fact_id is not None}
-    # First what ends, so that the same fact never holds twice, not even in between.
+    # First store what ends, so that the same fact is never valid twice, not even temporarily.
     for fact_id in [pk for pk in facts if pk not in going_on]:
         _retire(act, facts[fact_id], slot, _heir(fact_id, rows.values(), paired))
     for fact_id, period in sorted(going_on.items(), key=lambda item: item[1].valid_to is None):
@@ -144,7 +143,7 @@ def _refresh(act: _Refresh, slot: Slot, *, is_single: bool) -> None:
 
 
 def supporting(fact: Fact, *, is_single: bool) -> list[uuid.UUID]:
-    """Return the statements that a fact follows from, without those that were corrected."""
+    """Return the statements that a fact follows from, without corrected ones."""
     rows = FactStatement.objects.filter(
         **_slot_of(fact)._asdict(),
         namespace=fact.namespace_id,
@@ -156,10 +155,10 @@ def supporting(fact: Fact, *, is_single: bool) -> list[uuid.UUID]:
 
 
 def _facts_of(act: _Refresh, slot: Slot, rows: Collection[FactStatement]) -> dict[uuid.UUID, Fact]:
-    """Return the facts that follow from this slot's statements so far.
+    """Return the facts that currently belong to this slot's statements.
 
-    After a change of aliases a fact is where all of its statements are, whatever its own keys; one
-    whose statements went apart stays where it is.
+    After a change of aliases a fact belongs to the slot of all its statements, whatever its own
+    keys; one whose statements were separated stays in its slot.
     """
     here = Q(**slot._asdict())
     inside = {row.fact_id for row in rows if row.fact_id}
@@ -206,14 +205,14 @@ def _heir(
     rows: Iterable[FactStatement],
     paired: Iterable[tuple[HeldPeriod, uuid.UUID | None]],
 ) -> uuid.UUID | None:
-    """Return the fact in which a statement of this one went on."""
+    """Return the fact in which a statement of this one continued."""
     own = {row.pk for row in rows if row.fact_id == fact_id}
     homes = (home for period, home in paired if any(one.id in own for one in period.statements))
     return next(homes, None)
 
 
 def _retire(act: _Refresh, fact: Fact, slot: Slot, heir: uuid.UUID | None) -> None:
-    """End a fact that no statement supports any more."""
+    """End a fact that is no longer supported by any statement."""
     ended: dict[str, Any] = {**slot._asdict(), "retracted_at": act.at, "superseded_by": heir}
     if fact.status == Fact.Status.PROPOSED:
         ended |= _adopted(act.at)
@@ -224,7 +223,7 @@ def _retire(act: _Refresh, fact: Fact, slot: Slot, heir: uuid.UUID | None) -> No
 
 
 def _adopted(at: datetime) -> dict[str, Any]:
-    """A proposal is believed from its approval on."""
+    """Approve a proposal: it is believed from now on."""
     return {"status": Fact.Status.APPROVED, "recorded_at": at, "believed_since": at}
 
 
@@ -248,7 +247,7 @@ def _bring_in_line(
     if not changed:
         return
     Fact.objects.filter(pk=fact.pk).update(**changed)
-    if changed.keys() & _text_of(first).keys():  # the statement that it was named by is gone
+    if changed.keys() & _text_of(first).keys():  # the statement that it was worded by is gone
         FactVector.objects.filter(namespace=act.namespace_id, fact=fact).delete()
         _store_words(act, fact.pk, first)
         act.changes.reworded.append(fact.pk)
@@ -308,7 +307,7 @@ def _store_words(act: _Refresh, fact_id: uuid.UUID, first: FactStatement) -> Non
 
 
 def store_words(texts: dict[uuid.UUID, str], language: str) -> None:
-    """Store the words of facts, as written and as the namespace's language inflects them."""
+    """Store the search words of facts, as written and stemmed in the namespace's language."""
     words = [prepare(text) for text in texts.values()]
     with connection.cursor() as cursor:
         cursor.execute(

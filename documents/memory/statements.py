@@ -1,4 +1,4 @@
-"""What comes in and what is said about it: statements, their keys, and what became of them."""
+"""Values for statements: what is submitted, its keys, and the result."""
 
 import uuid
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ MAX_OBJECT = 10_000  # characters of its JSON
 
 
 class Unset:
-    """For `valid_from` left out: from now on, where null means since ever."""
+    """The value of a `valid_from` that was left out, which means from now on; null means always."""
 
 
 UNSET: Final = Unset()
@@ -23,7 +23,7 @@ What = Literal["created", "confirmed", "known", "proposed"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a statement is written: version.text[start:end]."""
+    """The place where a statement is written: version.text[start:end]."""
 
     document_id: uuid.UUID
     version_id: uuid.UUID
@@ -44,7 +44,7 @@ class StatedFact:
     source_uri: str = ""
     valid_from: datetime | Unset | None = UNSET
     valid_to: datetime | None = None
-    statement_id: str = ""  # the client's own; sent again, it changes nothing
+    statement_id: str = ""  # the client's own id; a repeated request with it changes nothing
     kind: str = FactStatement.Kind.CLIENT
     source: str = "stated"  # of the fact, if this is its first statement
     place: Place | None = None
@@ -53,7 +53,7 @@ class StatedFact:
 
 
 class Slot(NamedTuple):
-    """Statements about the same subject and predicate in one user's memory meet here."""
+    """The statements about one subject and predicate in one user's memory."""
 
     user: str
     subject_key: str
@@ -62,7 +62,7 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a statement. `closed` are other facts that ended because of it."""
+    """The result of a statement. `closed` are other facts that ended because of it."""
 
     fact_id: uuid.UUID
     what: What
@@ -73,10 +73,10 @@ class Outcome:
 
 @dataclass(slots=True)
 class Changes:
-    """What an act has done to facts."""
+    """The changes that an operation has made to facts."""
 
     created: list[uuid.UUID] = field(default_factory=list)
-    reworded: list[uuid.UUID] = field(default_factory=list)  # named by another statement now
+    reworded: list[uuid.UUID] = field(default_factory=list)  # worded by another statement now
     closed: list[uuid.UUID] = field(default_factory=list)
 
     @property
@@ -84,7 +84,7 @@ class Changes:
         return [*self.created, *self.reworded]
 
     def clear(self) -> None:
-        """Forget what a try did that was rolled back."""
+        """Discard the changes of an attempt that was rolled back."""
         for found in (self.created, self.reworded, self.closed):
             found.clear()
 
@@ -97,14 +97,14 @@ class InvalidStatement(ApiError):
 
 
 class FactConflict(ApiError):
-    """The change does not fit the fact as it is."""
+    """The change is not possible in the fact's current state."""
 
     def __init__(self, message: str) -> None:
         super().__init__("fact_conflict", message, http_status=409)
 
 
 def require_sound(statement: StatedFact, at: datetime) -> None:
-    """Raise InvalidStatement for names without a word, and for a period that ends too early."""
+    """Raise InvalidStatement for names without words, or a period that ends before it begins."""
     for name in (statement.subject, statement.predicate):
         if not name.strip() or len(name) > MAX_FACT_NAME:
             raise InvalidStatement(

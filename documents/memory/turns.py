@@ -1,4 +1,4 @@
-"""Statements that were made in a conversation: they belong to its user and hold since that turn."""
+"""Statements made in a conversation: they belong to its user and are valid since that turn."""
 
 from collections.abc import Sequence
 from dataclasses import replace

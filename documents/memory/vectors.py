@@ -1,7 +1,7 @@
 """Vectors of facts, under each profile that a namespace's searches use or will use.
 
-Facts are stored without waiting for a model: what has no vector is found by its words, and gets one
-after the transaction, with a reindex, or by housekeeping.
+Facts are stored without waiting for a model. A fact without a vector is found by its words; it gets
+a vector after the transaction, during a reindex, or by housekeeping.
 """
 
 import json
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 BATCH = 200
 
-# Rows of tables have none: they are chunks, too, and those have vectors.
+# Facts from rows of tables have no vectors here, because their chunks have vectors.
 _MISSING = """
     SELECT fact.id, fact.subject, fact.predicate, fact.object::text
     FROM documents_fact fact
@@ -37,7 +37,7 @@ _MISSING = """
                         AND vector.profile_id = %(profile)s)
     ORDER BY fact.id LIMIT %(limit)s
 """
-# Nothing for a fact that was erased meanwhile.
+# Inserts nothing for a fact that was erased in the meantime.
 _STORE = """
     INSERT INTO documents_factvector (namespace_id, profile_id, fact_id, embedding)
     SELECT %(namespace)s, %(profile)s, fact.id, given.vector::halfvec
@@ -48,7 +48,8 @@ _STORE = """
 
 
 def embed_facts(namespace_id: uuid.UUID, fact_ids: Sequence[uuid.UUID]) -> None:
-    """Give new facts their vectors. A model that fails fails no statement. Outside transactions."""
+    """Embed new facts. A failing model does not fail the statement. Call it outside of
+    transactions."""
     if not fact_ids:
         return
     with namespace(namespace_id):

@@ -1,7 +1,8 @@
-"""The one way in: `remember` takes statements, and every other act on facts is beside it.
+"""Write statements: `remember` stores them, and every other operation on facts is in this module or
+next to it.
 
-Each act is one short transaction that locks the slots it writes to, and is tried again if the
-database finds it in conflict with another. Vectors are computed afterwards, outside of it.
+Each operation is one short transaction that locks the slots it writes to, and is repeated if it
+conflicts with another transaction. Vectors are computed afterwards, outside of it.
 """
 
 import logging
@@ -48,10 +49,10 @@ Status = Fact.Status
 def remember(
     namespace_id: uuid.UUID, statements: Sequence[StatedFact], *, is_approved: bool = True
 ) -> list[Outcome]:
-    """Store statements and what follows from them, all or none; return what became of each.
+    """Store statements and the facts that follow from them, all or none; return the result of each.
 
-    Not approved, they become proposals, which change nothing until `approve`. Call it outside of
-    transactions. Raises InvalidStatement.
+    With `is_approved=False` they become proposals, which change nothing until `approve`. Call it
+    outside of transactions. Raises InvalidStatement.
     """
     changes = Changes()
     outcomes = in_one_transaction(
@@ -63,7 +64,7 @@ def remember(
 
 
 def in_one_transaction(namespace_id: uuid.UUID, act: Callable[[], T]) -> T:
-    """Run `act` inside namespace(), again if another transaction was in its way."""
+    """Run `act` inside namespace(); repeat it if it conflicts with another transaction."""
     for _ in range(MAX_TRIES - 1):
         with suppress(_TryAgain):
             return _once(namespace_id, act)
@@ -71,7 +72,7 @@ def in_one_transaction(namespace_id: uuid.UUID, act: Callable[[], T]) -> T:
 
 
 class _TryAgain(Exception):
-    """Another transaction was in the way."""
+    """Another transaction was in conflict with this one."""
 
 
 def _once(namespace_id: uuid.UUID, act: Callable[[], T], *, is_last_try: bool = False) -> T:
@@ -124,7 +125,7 @@ def _remember(
 
 
 class StatedContent(NamedTuple):
-    """What a statement says, by its keys."""
+    """The content of a statement, by its keys."""
 
     slot: Slot
     object_key: str
@@ -133,7 +134,7 @@ class StatedContent(NamedTuple):
 def _known(
     namespace_id: uuid.UUID, statements: Iterable[StatedFact]
 ) -> dict[str, tuple[uuid.UUID, StatedContent]]:
-    """The client's ids of statements that were stored before, with their facts."""
+    """Return the client's ids of statements that were stored before, with their facts."""
     ids = [each.statement_id for each in statements if each.statement_id]
     if not ids:
         return {}
@@ -143,7 +144,8 @@ def _known(
 
 
 def _require_same(statement_id: str, stored: StatedContent, given: StatedContent) -> None:
-    """An id names one statement: what differs would be lost if it counted as sent again."""
+    """Raise InvalidStatement if an id is used for a different statement, which would otherwise be
+    lost."""
     if stored != given:
         shown = statement_id if len(statement_id) <= 50 else f"{statement_id[:50]}…"
         raise FactConflict(f"The statement_id {shown!r} belongs to another statement already.")
@@ -218,7 +220,7 @@ def _propose(
     at: datetime,
     changes: Changes,
 ) -> Outcome:
-    """Keep a proposal, unless the same fact is held or proposed already."""
+    """Store a proposal, unless the same fact or proposal exists."""
     same = Fact.objects.filter(
         namespace=namespace_id,
         **slot._asdict(),
@@ -254,10 +256,8 @@ def _propose(
 
 
 def approve(namespace_id: uuid.UUID, fact_id: uuid.UUID) -> Outcome:
-    """Make a proposal a fact, as of now. It may turn out to confirm one that is held.
-
-    Raises Fact.DoesNotExist, and FactConflict for what is no open proposal.
-    """
+    """Turn a proposal into a fact as of now, or into a confirmation of an existing one. Raises
+    Fact.DoesNotExist, and FactConflict if it is not an open proposal."""
     changes = Changes()
 
     def act() -> Outcome:
@@ -281,7 +281,7 @@ def approve(namespace_id: uuid.UUID, fact_id: uuid.UUID) -> Outcome:
 
 
 def reject(namespace_id: uuid.UUID, fact_id: uuid.UUID) -> None:
-    """Turn a proposal down. Raises Fact.DoesNotExist and FactConflict."""
+    """Reject a proposal. Raises Fact.DoesNotExist and FactConflict."""
 
     def act() -> None:
         proposal = locked_fact(namespace_id, fact_id, status=Status.PROPOSED)

@@ -116,8 +116,8 @@ class MeteredEmbedder(Embedder):
 def book_question(embedder: Embedder, namespace_id: uuid.UUID, text: str) -> None:
     """Book the tokens of a query, if the embedder has a price.
 
-    A query is never refused because of a cap, and a failure to book is only logged: neither may
-    make a search fail.
+    A query is never refused because of a cap, and an error in booking is only logged, so that
+    neither makes a search fail.
     """
     if not embedder.price:
         return

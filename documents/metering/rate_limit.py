@@ -1,8 +1,8 @@
-"""One rate limit per provider for all processes on all hosts, kept in a database row.
+"""One rate limit per provider for all processes on all hosts, stored in a database row.
 
-Each call starts at the `next_at` it finds and moves it on by its share of the provider's limits. A
-Retry-After moves `blocked_until` for everybody. Queries do not wait behind documents: they count
-towards the limit, but only `blocked_until` delays them.
+Each call starts at the `next_at` it finds and advances it by its share of the provider's limits. A
+Retry-After advances `blocked_until` for all callers. Queries do not wait behind documents: they
+count towards the limit, but only `blocked_until` delays them.
 """
 
 import threading
@@ -71,4 +71,4 @@ class SharedRateLimiter:
         finally:
             is_main = threading.current_thread() is threading.main_thread()
             if not is_main and not connection.in_atomic_block:
-                connection.close()  # a thread that ends leaves it open
+                connection.close()  # the connection would stay open when the thread ends

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("documents", "0031_bit_vectors")]
+    dependencies = [("documents", "0032_removal_claims")]
 
     operations = [
         migrations.AddField(

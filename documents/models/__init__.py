@@ -1,7 +1,7 @@
-"""The tables: whose (namespaces), what (documents, collections), what holds (facts) and what that
-follows from (memory), how indexed (indexing, terms, reindexing), what work (jobs), what it costs
-(usage), who did what (audit), what is being deleted (removals), where events are sent
-(webhooks), what belongs to the whole installation (operators)."""
+"""The tables, by module: tenants (namespaces), content (documents, collections, conversations),
+facts and the statements they follow from (facts, memory), indexes (indexing, terms, reindexing),
+work (jobs), cost (usage), the audit log (audit), deletions (removals), webhooks (webhooks), and
+rows of the whole installation (operators)."""
 
 from .audit import AuditEvent
 from .collections import Collection, CollectionBatch, CollectionDocument

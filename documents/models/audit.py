@@ -9,10 +9,10 @@ from .namespaces import Namespace
 
 
 class AuditEvent(models.Model):
-    """One action. Holds no document content and no secrets.
+    """One action. Contains no document content and no secrets.
 
-    The database lets nobody but its owner change or delete one (migration 0012); the namespace is
-    kept by id and by slug, without a constraint, so that the event survives the namespace.
+    Only the owner of the database can change or delete one (migration 0012). The namespace is
+    stored by id and by slug, without a constraint, so that the event outlives the namespace.
     """
 
     class ActorKind(models.TextChoices):

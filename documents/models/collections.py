@@ -11,10 +11,11 @@ from .namespaces import Namespace
 
 
 class Collection(models.Model):
-    """A set of documents: a folder, or what OpenAI calls a vector store.
+    """A set of documents: a folder, or a vector store for OpenAI's clients. Deleting it keeps its
+    documents.
 
-    Deleting it leaves its documents. With expires_after_days it expires that long after it was
-    last used; from then on nothing is found in it.
+    With expires_after_days it expires that long after its last use; searches then find nothing in
+    it.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -48,7 +49,8 @@ class CollectionDocument(models.Model):
     namespace = models.ForeignKey(
         Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
     )
-    # The database holds both with the namespace and ON DELETE CASCADE, like every other link.
+    # In the database both foreign keys include the namespace and have ON DELETE CASCADE, as
+    # everywhere.
     collection = models.ForeignKey(
         Collection,
         on_delete=models.DO_NOTHING,
@@ -85,9 +87,9 @@ class CollectionDocument(models.Model):
 
 
 class CollectionBatch(models.Model):
-    """Documents that were added to a collection by one request, so that it can be polled.
+    """Documents that one request added to a collection, so that the client can poll their progress.
 
-    Of a cancelled batch, the documents that were not indexed yet have left the collection.
+    Cancelling a batch removes the documents from the collection that are not indexed yet.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -8,23 +8,24 @@ from django.db.models.functions import Now
 from .documents import Document
 from .namespaces import Namespace
 
-# Of the documents that conversations are indexed as. No file has it, so no upload can be one.
+# The media type of documents of conversations. No file has it, so none can be uploaded.
 CONVERSATION_MEDIA_TYPE = "application/vnd.ragsite.conversation"
 
 
 class Conversation(models.Model):
     """The turns of one session of one user on one day (UTC).
 
-    A day is indexed as one document, so a new turn costs the passages around it and not those of a
-    session that goes on for years, and a date filter finds the day. Removing the document removes
-    the conversation, and with it its turns.
+    A day is indexed as one document, so that a new turn only affects the passages around it even if
+    a session lasts for years, and a date filter finds the day. Deleting the document deletes the
+    conversation with its turns.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     namespace = models.ForeignKey(
         Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
     )
-    # The database holds it with the namespace and ON DELETE CASCADE, like every other link.
+    # In the database the foreign key includes the namespace and has ON DELETE CASCADE, as
+    # everywhere.
     document = models.ForeignKey(
         Document,
         on_delete=models.DO_NOTHING,
@@ -35,7 +36,8 @@ class Conversation(models.Model):
     session = models.CharField(max_length=200)
     user = models.CharField(max_length=200, blank=True, default="", db_default="")
     day = models.DateField()
-    turns_added = models.PositiveIntegerField(default=0)  # ever, so that numbers do not repeat
+    # the highest number ever used, so that numbers are not reused
+    turns_added = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -57,7 +59,8 @@ class Conversation(models.Model):
 
 
 class Turn(models.Model):
-    """What somebody said, at a moment. Its id is derived from what it is, so it is stored once."""
+    """One utterance in a conversation, with its time. Its id is derived from its content, so that
+    it is stored only once."""
 
     id = models.UUIDField(primary_key=True, editable=False)
     namespace = models.ForeignKey(
@@ -71,7 +74,7 @@ class Turn(models.Model):
         related_name="turns",
     )
     external_id = models.CharField(max_length=200, blank=True, default="", db_default="")
-    number = models.PositiveIntegerField()  # in the order of arrival, among turns of one moment
+    number = models.PositiveIntegerField()  # order of arrival among turns with the same time
     role = models.CharField(max_length=40)
     speaker = models.CharField(max_length=200, blank=True, default="", db_default="")
     content = models.TextField()

@@ -11,10 +11,11 @@ from .namespaces import Namespace
 
 
 class Document(models.Model):
-    """One source in a namespace, known by its source_uri.
+    """One source in a namespace, identified by its source_uri.
 
-    status is that of the newest version: queued → processing → ready | failed | cancelled, and
-    back to queued on a new version or another try. live_version is what search sees meanwhile.
+    `status` is that of the newest version: queued → processing → ready | failed | cancelled, and
+    back to queued with a new version or another attempt. `live_version` is the version that
+    searches use.
     """
 
     class Status(models.TextChoices):
@@ -30,7 +31,7 @@ class Document(models.Model):
     )
     source_type = models.CharField(max_length=20)
     source_uri = models.TextField()
-    # The folder in which `manage.py ingest` found it: a sync removes only documents of its own
+    # The folder in which `manage.py ingest` found it: a sync only removes documents of its own
     # folder.
     origin = models.TextField(blank=True, default="", db_default="")
     title = models.TextField(blank=True)
@@ -41,9 +42,9 @@ class Document(models.Model):
     metadata = models.JSONField(default=dict, blank=True)
     # Title, tags and metadata from the uploader; the file's own metadata is added to them.
     given = models.JSONField(default=dict, blank=True, editable=False)
-    # ISO 639-1: decides how its words are reduced to stems; blank if unknown.
+    # ISO 639-1: decides how words are stemmed; blank if unknown
     language = models.CharField(max_length=8, blank=True)
-    # The date for date filters: the document's own, else that of its first upload.
+    # The date for date filters: the document's own, or else that of its first upload.
     dated_at = models.DateTimeField(db_default=Now())
 
     status = models.CharField(max_length=12, choices=Status, default=Status.QUEUED)
@@ -63,7 +64,7 @@ class Document(models.Model):
 
     class Meta:
         constraints = [
-            # By its hash: a btree entry cannot hold a long address.
+            # By its hash, because a btree entry cannot hold a long address.
             models.UniqueConstraint("namespace", MD5("source_uri"), name="document_source_once"),
             models.UniqueConstraint(fields=["namespace", "id"], name="document_in_namespace"),
         ]
@@ -71,7 +72,7 @@ class Document(models.Model):
             models.Index(fields=["namespace", "content_sha256"], name="document_content"),
             models.Index(fields=["namespace", "-created_at", "-id"], name="document_newest"),
             models.Index(fields=["namespace", "dated_at"], name="document_dated"),
-            # For operators, who look at all namespaces at once.
+            # For operators, who see all namespaces at once.
             models.Index(fields=["-created_at", "-id"], name="document_newest_of_all"),
             models.Index(
                 fields=["status", "-created_at"],
@@ -104,8 +105,8 @@ class DocumentVersion(models.Model):
     namespace = models.ForeignKey(
         Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
     )
-    # The database holds (namespace, document) → document with ON DELETE CASCADE: foreign keys
-    # ignore row-level security, so a plain one could point into another tenant.
+    # In the database (namespace, document) → document with ON DELETE CASCADE: foreign keys ignore
+    # row-level security, so a plain one could refer to another tenant's row.
     document = models.ForeignKey(
         Document,
         on_delete=models.DO_NOTHING,
@@ -120,10 +121,10 @@ class DocumentVersion(models.Model):
     byte_size = models.BigIntegerField()
     storage_key = models.TextField()
     file_name = models.TextField(blank=True)
-    # Chosen by the uploader; blank: by the file's marks, declarations and letters.
+    # Chosen by the uploader; blank: detected
     encoding = models.CharField(max_length=40, blank=True, default="", db_default="")
     text = models.TextField(blank=True)
-    # Where its headings (and pages, where it has them) lie in the text; survives re-chunking.
+    # Positions of headings (and of pages, if any) in the text; they survive re-chunking.
     outline = models.JSONField(default=dict)
     warnings = models.JSONField(default=list)
     created_at = models.DateTimeField(db_default=Now(), editable=False)

@@ -1,4 +1,4 @@
-"""Facts: what holds of a subject, in which period, and how certain it is."""
+"""Facts: what is true of a subject, in which period, and how certain it is."""
 
 import uuid
 from typing import Any
@@ -20,10 +20,10 @@ from .namespaces import Namespace
 
 
 class Fact(models.Model):
-    """Subject, predicate, object: how certain, when it holds, and where it comes from.
+    """Subject, predicate and object, with certainty, validity and origin.
 
-    Follows from statements (FactStatement), which are its provenances. Only a fact of a table's row
-    has none: its place is a span of the version's text, and it is replaced with the version.
+    Follows from statements (FactStatement), which are its provenances. Only a fact from a table's
+    row has none: its origin is a span of the version's text, and it is replaced with the version.
     """
 
     class Source(models.TextChoices):
@@ -33,21 +33,22 @@ class Fact(models.Model):
 
     class Status(models.TextChoices):
         APPROVED = "approved"
-        PROPOSED = "proposed"  # waits for somebody to approve it; not found meanwhile
+        PROPOSED = "proposed"  # waits for approval, and is not found until then
         REJECTED = "rejected"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     namespace = models.ForeignKey(
         Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
     )
-    # Whose memory it is; blank: nobody's in particular. Facts of two users never meet.
+    # The user whose memory it belongs to; blank: no particular user. Facts of two users are never
+    # combined.
     user = models.CharField(
         max_length=200, blank=True, default="", db_default="", db_column="whose"
     )
     subject = models.CharField(max_length=MAX_FACT_NAME)
     predicate = models.CharField(max_length=MAX_FACT_NAME)
     object = models.JSONField()
-    # The forms under which they meet (documents/memory/rules/names.py), aliases resolved.
+    # Normalised names (documents/memory/rules/names.py) with aliases resolved.
     subject_key = models.CharField(max_length=MAX_FACT_NAME, default="", db_default="")
     predicate_key = models.CharField(max_length=MAX_FACT_NAME, default="", db_default="")
     object_key = models.CharField(max_length=32, default="", db_default="")
@@ -59,10 +60,10 @@ class Fact(models.Model):
         max_length=10, choices=Status, default=Status.APPROVED, db_default=Status.APPROVED
     )
 
-    # When it holds in the world: from, inclusive, and to, exclusive; null is open.
+    # Validity in the world: from inclusive, to exclusive; null is open.
     valid_from = models.DateTimeField(null=True)
     valid_to = models.DateTimeField(null=True)
-    # When we learnt it, since when we hold it as it stands here, and since when no more.
+    # When it was recorded, since when it is believed in this form, and until when.
     recorded_at = models.DateTimeField(db_default=Now(), editable=False)
     believed_since = models.DateTimeField(db_default=Now(), editable=False)
     retracted_at = models.DateTimeField(null=True)
@@ -101,8 +102,8 @@ class Fact(models.Model):
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(fields=["namespace", "id"], name="fact_in_namespace"),
-            # The same fact holds once at a time; in another period it may hold again. Rows are
-            # kept as their tables have them and are joined when they are read.
+            # The same fact is valid once at a time; in another period it may be valid again. Rows
+            # are stored as in their tables and merged when they are read.
             models.UniqueConstraint(
                 fields=["namespace", "user", "subject_key", "predicate_key", "object_key"],
                 condition=Q(status="approved", retracted_at=None, valid_to=None) & ~Q(source="row"),
@@ -119,7 +120,7 @@ class Fact(models.Model):
                 condition=Q(superseded_by=None) | Q(retracted_at__isnull=False),
                 name="fact_superseded_is_retracted",
             ),
-            # Either a whole place or none; a row always has one.
+            # Either a complete place or none; a row always has one.
             models.CheckConstraint(
                 condition=Q(
                     document__isnull=False,
@@ -133,7 +134,7 @@ class Fact(models.Model):
             ),
         ]
         indexes = [
-            # What may be asked for, in the order of the list.
+            # The possible filters, in the order of the list.
             models.Index(fields=["namespace", "subject_key", "id"], name="fact_subject"),
             models.Index(fields=["namespace", "predicate_key", "id"], name="fact_predicate"),
             models.Index(fields=["namespace", "object_key", "id"], name="fact_object"),
@@ -143,7 +144,7 @@ class Fact(models.Model):
                 fields=["namespace", "id"], condition=~Q(source="row"), name="fact_stated"
             ),
             GinIndex(fields=["words"], name="fact_words"),
-            # For the foreign key: without it each deleted fact would look through all others.
+            # For the foreign key: without it each deleted fact would scan all others.
             models.Index(
                 fields=["superseded_by"],
                 condition=Q(superseded_by__isnull=False),
@@ -155,7 +156,7 @@ class Fact(models.Model):
         return f"{self.subject} · {self.predicate} · {str(self.object)[:80]}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """A fact always has its keys; the pipeline gives those that aliases make of its names."""
+        """Set the keys if they are missing; the pipeline sets those that result from aliases."""
         if self._state.adding and not self.object_key:
             self.subject_key = name_key(self.subject)
             self.predicate_key = predicate_key(self.predicate)
@@ -164,7 +165,7 @@ class Fact(models.Model):
 
 
 class FactState(models.Model):
-    """How a fact was believed before it changed: `known_at` reads these."""
+    """A former state of a fact, which is read for `known_at`."""
 
     id = models.BigAutoField(primary_key=True)
     namespace = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""How indexed: profiles, chunks with their vectors, and the cache of vectors already computed."""
+"""Index profiles, chunks with their vectors, and the cache of computed vectors."""
 
 import uuid
 
@@ -11,20 +11,21 @@ from pgvector.django import HalfVectorField, VectorField
 from documents.chunking.methods import chunking_errors
 from documents.profiles.ann_methods import MAX_DIMENSIONS, ann_errors
 
-# Fixed, because the migration that makes the default profile also makes its vector index.
+# Fixed, because the migration that creates the default profile also creates its vector index.
 DEFAULT_PROFILE_ID = uuid.UUID("5f0b7d5e-6c1a-5b8e-9d5c-2f4d3c1b0a01")
 
 PGVECTOR = "pgvector"  # the store that is this database
 
-# Of the code that reads files and cuts texts: rises when the same file would give other chunks.
+# Version of the code that reads and splits files; increased when the same file would give other
+# chunks.
 INGESTION_VERSION = 2
 
 
 class IndexProfile(models.Model):
-    """Everything that decides what chunks and vectors look like. Immutable once used.
+    """Everything that determines chunks and vectors. Immutable once used.
 
-    Its vectors live in their own partial index over embedding::halfvec(dimensions), so several
-    models and chunk sizes can stand side by side.
+    Its vectors have their own partial index over embedding::halfvec(dimensions), so several models
+    and chunk sizes can exist side by side.
     """
 
     class Chunker(models.TextChoices):
@@ -44,7 +45,7 @@ class IndexProfile(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.SlugField()
-    # No constraint in the database: a profile that other namespaces use outlives its own.
+    # No constraint in the database: a profile that other namespaces use outlives its own namespace.
     # Unused profiles are deleted later (documents/profiles/deletion.py).
     namespace = models.ForeignKey(
         "documents.Namespace",
@@ -78,7 +79,7 @@ class IndexProfile(models.Model):
         help_text="Embed title and section path above each chunk. Its content stays verbatim.",
     )
     embedder = models.CharField(max_length=50, help_text="An alias in settings.EMBEDDERS.")
-    # Written at first use; afterwards no other model may embed for this profile.
+    # Set at the first use; afterwards no other model may embed for this profile.
     model_identity = models.TextField(blank=True, editable=False)
     dimensions = models.PositiveIntegerField(
         validators=[MinValueValidator(1), MaxValueValidator(MAX_DIMENSIONS)]
@@ -115,7 +116,7 @@ class IndexProfile(models.Model):
     )
     # Of what its store has confirmed (documents/stores/marks.py); 0 until then.
     store_mark = models.PositiveBigIntegerField(default=0, db_default=0, editable=False)
-    # What its vector index was built with, as far as a query has to know (ivfflat: lists).
+    # Properties of the built vector index that a query needs (ivfflat: lists).
     index_facts = models.JSONField(default=dict, editable=False)
     ingestion_version = models.PositiveIntegerField(default=INGESTION_VERSION)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -151,8 +152,8 @@ class IndexProfile(models.Model):
 class Chunk(models.Model):
     """A searchable passage of a live version: version.text[start:end] == content, always.
 
-    Rows are written once and deleted when superseded; what changes often lives elsewhere,
-    because every update would be a new entry in the vector index.
+    Rows are written once and deleted when superseded. Values that change often are stored
+    elsewhere, because every update would add an entry to the vector index.
     """
 
     class Kind(models.TextChoices):
@@ -192,8 +193,8 @@ class Chunk(models.Model):
     page_end = models.PositiveIntegerField(null=True)
     metadata = models.JSONField(default=dict)
     chunk_hash = models.CharField(max_length=64)
-    # No fixed dimension: that is the profile's affair. In half precision, which loses nothing that
-    # an answer could show (docs/decisions/0015-retrieval.md) and keeps the row on its page.
+    # Without fixed dimensions, which depend on the profile. Half precision makes no visible
+    # difference (docs/decisions/0015-retrieval.md) and keeps the row on its page.
     embedding = HalfVectorField()
 
     class Meta:
@@ -215,14 +216,14 @@ class Chunk(models.Model):
 
 
 class EmbeddingCache(models.Model):
-    """A vector already paid for. Kept per namespace: with a shared cache, timing would reveal
-    what another tenant has."""
+    """A vector that was already computed. Stored per namespace: with a shared cache, response times
+    would reveal another tenant's texts."""
 
     id = models.BigAutoField(primary_key=True)
     namespace = models.ForeignKey(
         "documents.Namespace", on_delete=models.CASCADE, db_index=False, related_name="+"
     )
-    # Whose text it was first: with that document the vector goes too.
+    # The first document with this text; the vector is deleted with it.
     document = models.ForeignKey(
         "documents.Document", on_delete=models.DO_NOTHING, db_constraint=False, related_name="+"
     )
@@ -245,15 +246,16 @@ class EmbeddingCache(models.Model):
 
 
 class StoreChange(models.Model):
-    """A document whose chunks under a profile may differ from what the profile's store holds.
+    """A document whose chunks under a profile may differ from those in the profile's store.
 
     Triggers write it in the transaction that changes chunks, tags or the like, whatever code does
-    that; it is deleted when the store has it. It says what to compare and not what has
-    changed, so telling the store twice, or late, ends in the same state.
+    that; it is deleted when the store is up to date. It only says which document to compare, so
+    syncing twice or late leads to the same state.
     """
 
     id = models.BigAutoField(primary_key=True)
-    # No constraints in the database: a store has to forget what a deleted namespace held.
+    # No constraints in the database, because the chunks of deleted namespaces must be removed from
+    # stores.
     namespace = models.ForeignKey(
         "documents.Namespace",
         on_delete=models.DO_NOTHING,
@@ -266,7 +268,8 @@ class StoreChange(models.Model):
         IndexProfile, on_delete=models.CASCADE, db_index=False, related_name="+"
     )
     document_id = models.UUIDField()
-    changes = models.PositiveIntegerField(default=1, db_default=1)  # since it was last synced
+    # number of changes since it was last synced
+    changes = models.PositiveIntegerField(default=1, db_default=1)
     attempts = models.PositiveIntegerField(default=0, db_default=0)  # that failed in a row
     run_after = models.DateTimeField(db_default=Now())
     lease_until = models.DateTimeField(null=True)

@@ -1,4 +1,4 @@
-"""Ingest jobs, whose rows are the truth about the work, and the workers' heartbeat."""
+"""Ingest jobs, whose rows are the source of truth about the work, and the workers' heartbeats."""
 
 import uuid
 
@@ -18,9 +18,9 @@ def max_attempts() -> int:
 class IngestJob(models.Model):
     """The work of making one version searchable.
 
-    queued → running → succeeded | failed | cancelled;   running → queued when its lease runs out
-    or an error is worth another try. An attempt is counted before it starts, so that a file which
-    kills its worker cannot be tried forever.
+    queued → running → succeeded | failed | cancelled; running → queued when its lease runs out or
+    after an error that is worth a retry. An attempt is counted before it starts, so that a file
+    that kills its worker is not retried forever.
     """
 
     class State(models.TextChoices):
@@ -52,15 +52,15 @@ class IngestJob(models.Model):
     stage = models.CharField(max_length=10, choices=Stage, default=Stage.WAITING)
     attempts = models.PositiveIntegerField(default=0)
     max_attempts = models.PositiveIntegerField(default=max_attempts)
-    # The lease is on the database's clock. Taking the job away (cancelling, requeueing)
-    # changes state or token, and the worker's next write finds no row: that stops it.
+    # The lease is on the database's clock. To take the job away (cancelling, requeueing), state or
+    # token is changed, and the worker's next write finds no row, which stops it.
     lease_until = models.DateTimeField(null=True)
     lease_token = models.UUIDField(null=True)
     worker = models.CharField(max_length=100, blank=True)
     passages_total = models.PositiveIntegerField(default=0)
     passages_done = models.PositiveIntegerField(default=0)
     times_ms = models.JSONField(default=dict)
-    # Of all its attempts. The money is an estimate: tokens times the price in the settings.
+    # Of all its attempts. The cost is an estimate: tokens times the price in the settings.
     embedding_tokens = models.BigIntegerField(default=0)
     embedding_cost = models.DecimalField(max_digits=18, decimal_places=6, default=0)
     error_code = models.CharField(max_length=50, blank=True)
@@ -122,10 +122,10 @@ class IdempotentRequest(models.Model):
     )
     caller = models.UUIDField()  # the API key's id
     key = models.CharField(max_length=255)
-    fingerprint = models.CharField(max_length=64)  # of route and body
+    fingerprint = models.CharField(max_length=64)  # hash of route and body
     status = models.PositiveSmallIntegerField(null=True)
     answer = models.JSONField(null=True)
-    # Named in the answer: it is forgotten with any of them.
+    # Documents named in the response, which is deleted with any of them.
     document_ids = ArrayField(models.UUIDField(), default=list)
     lease_token = models.UUIDField()
     lease_until = models.DateTimeField(null=True)

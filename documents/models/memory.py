@@ -15,7 +15,7 @@ from .namespaces import Namespace
 
 
 class FactStatement(models.Model):
-    """Somebody's statement of a fact: a provenance. Facts are worked out from all of them."""
+    """A statement of a fact: one of its provenances. Facts are derived from all statements."""
 
     class Kind(models.TextChoices):
         CLIENT = "client"  # over the API, by an agent or in the admin
@@ -49,13 +49,13 @@ class FactStatement(models.Model):
     valid_to = models.DateTimeField(null=True)
     stated_at = models.DateTimeField()
     verified_at = models.DateTimeField()
-    is_approved = models.BooleanField(default=True)  # of a proposal: not yet
+    is_approved = models.BooleanField(default=True)  # null for a proposal
     withdrawn_at = models.DateTimeField(null=True)  # retracted
     source_uri = models.CharField(max_length=2048, blank=True, default="")
     # The client's own id of the statement: sent again, it changes nothing.
     statement_id = models.CharField(max_length=200, blank=True, default="")
 
-    # Where it is written: version.text[start:end].
+    # The place where it is written: version.text[start:end].
     document = models.ForeignKey(
         Document,
         on_delete=models.DO_NOTHING,
@@ -74,7 +74,8 @@ class FactStatement(models.Model):
     )
     start = models.PositiveIntegerField(null=True)
     end = models.PositiveIntegerField(null=True)
-    # Where it was said; ids without a link, because conversations keep their own time.
+    # The turn in which it was made; ids without a foreign key, because conversations are deleted
+    # independently.
     conversation_id = models.UUIDField(null=True)
     turn_id = models.UUIDField(null=True)
 
@@ -118,7 +119,7 @@ class FactStatement(models.Model):
 
 
 class PredicateRule(models.Model):
-    """What a namespace says of a predicate, in place of the built-in default."""
+    """A namespace's rule for a predicate, which replaces the built-in one."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     namespace = models.ForeignKey(
@@ -155,7 +156,7 @@ class PredicateRule(models.Model):
 
 
 class FactAlias(models.Model):
-    """Another name of a subject, or another way to say a predicate."""
+    """Another name of a subject, or a synonym of a predicate."""
 
     class Kind(models.TextChoices):
         SUBJECT = "subject"
@@ -192,7 +193,7 @@ class FactAlias(models.Model):
 
 
 class FactErasure(models.Model):
-    """The receipt of an erasure: when, by whom and how much, and nothing of what it was."""
+    """The receipt of an erasure: when, by whom and how much, but none of the content."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     namespace = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""Whose: namespaces, the API keys that open them, and public links through which all may ask."""
+"""Tenants: namespaces, the API keys that open them, and public links for asking without a key."""
 
 import uuid
 
@@ -31,7 +31,7 @@ def validate_answer_model(alias: str) -> None:
 
 
 class Namespace(models.Model):
-    """The wall between tenants: every row that holds someone's content belongs to exactly one."""
+    """The boundary between tenants: every row with a tenant's content belongs to exactly one."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     slug = models.CharField(
@@ -79,9 +79,9 @@ class Namespace(models.Model):
         help_text="How relevant the best passage must be, 0 to 1, for an answer to be tried. "
         "Blank: the installation's default.",
     )
-    # Rises with every change of content: caches keyed by it can never be stale.
+    # Increased with every change of content, so that caches keyed by it are never stale.
     revision = models.BigIntegerField(default=0, editable=False)
-    # Searchable chunks, kept here because counting them at query time would cost a scan.
+    # Number of searchable chunks, stored here because counting them at query time would be slow.
     chunk_count = models.BigIntegerField(default=0, editable=False)
     max_documents = models.PositiveBigIntegerField(null=True, blank=True, help_text=QUOTA_HELP)
     max_bytes = models.PositiveBigIntegerField(
@@ -91,7 +91,7 @@ class Namespace(models.Model):
     )
     max_chunks = models.PositiveBigIntegerField(null=True, blank=True, help_text=QUOTA_HELP)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
-    # Set once: from then on no key opens it, and its rows are on their way out.
+    # Set once: from then on keys do not open it, and its rows are being deleted.
     deleting_since = models.DateTimeField(null=True, editable=False)
 
     class Meta:
@@ -103,8 +103,11 @@ class Namespace(models.Model):
 
 
 class NamespaceUsage(models.Model):
-    """What a namespace holds, for its quotas. Triggers on documents and versions keep it: they see
-    every row that is added or deleted, by any code. Chunks are counted in Namespace.chunk_count."""
+    """What a namespace contains, for its quotas.
+
+    Maintained by triggers on documents and versions, which see every row that is added or deleted
+    by any code. Chunks are counted in Namespace.chunk_count.
+    """
 
     namespace = models.OneToOneField(
         Namespace, on_delete=models.CASCADE, primary_key=True, related_name="usage"

@@ -13,7 +13,7 @@ from .namespaces import Namespace
 
 class OperatorKey(models.Model):
     """A credential for managing namespaces and their keys over the API. It belongs to no namespace
-    and opens no content. The application role cannot read this table
+    and cannot read content. The application role cannot read this table
     (ragsite/database/roles.py)."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -39,10 +39,10 @@ class OperatorKey(models.Model):
 
 
 class NamespaceAccess(models.Model):
-    """A namespace that a user sees: in the admin if they are staff, and on the pages for people.
+    """A namespace that a user sees: in the admin if they are staff, and on the pages.
 
-    Superusers, and users with the permission `see_every_namespace`, need none of these. The
-    application role may read those of its own namespace only.
+    Superusers, and users with the permission `see_every_namespace`, do not need these rows. The
+    application role can read only those of its own namespace.
     """
 
     user = models.ForeignKey(
@@ -65,7 +65,7 @@ class NamespaceAccess(models.Model):
 class NamespaceRemoval(models.Model):
     """The deletion of a namespace, from the request to the receipt: queued → running → finished.
 
-    It outlives the namespace, which is why it keeps the id as a plain value.
+    It outlives the namespace, whose id is therefore stored as a plain value.
     """
 
     class State(models.TextChoices):
@@ -79,6 +79,7 @@ class NamespaceRemoval(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
     requested_by = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    lease_token = models.UUIDField(null=True, editable=False)
     lease_until = models.DateTimeField(null=True, editable=False)
     finished_at = models.DateTimeField(null=True, editable=False)
     rows = models.JSONField(default=dict, help_text="How many rows were removed, by kind.")
@@ -93,10 +94,10 @@ class NamespaceRemoval(models.Model):
 
 
 class DatabaseIdentity(models.Model):
-    """Which database this is, so that a restored or copied one is noticed. One row.
+    """Identifies this database, so that a restored or copied one is recognised. One row.
 
-    Files that were stored before `restored_at` and that no row names may belong to documents which
-    the restored database does not know: they are kept (documents/intake/unowned.py).
+    Files without a row that were stored before `restored_at` may belong to documents that the
+    restored database does not know, and are kept (documents/intake/unowned.py).
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
@@ -114,7 +115,7 @@ class DatabaseIdentity(models.Model):
 
 
 class LoginThrottle(models.Model):
-    """Failed logins, counted. `key` is pair:USER@ADDRESS, user:USER or address:ADDRESS
+    """Counters of failed logins. `key` is pair:USER@ADDRESS, user:USER or address:ADDRESS
     (documents/accounts/login_throttle.py)."""
 
     key = models.CharField(max_length=400, primary_key=True)

@@ -10,11 +10,12 @@ from .namespaces import Namespace
 
 
 class Reindex(models.Model):
-    """Another profile built beside the live one, so that the pointer can be moved to it.
+    """A move to another profile, which is built next to the live one until the namespace's pointer
+    is changed.
 
-    building → built ⇄ switched → reclaimed;   building | built → cancelled
+    building → built ⇄ switched → reclaimed; building | built → cancelled
 
-    While it is open both profiles are kept up to date: what is missing under either is found by
+    While it is open both profiles are kept up to date. What is missing under either is found by
     comparing chunks with live versions, so there is no list of work that could be lost.
     """
 
@@ -51,8 +52,8 @@ class Reindex(models.Model):
     stage = models.CharField(max_length=10, choices=Stage, default=Stage.WAITING)
     # Set when a document is published, cleared by the builder when nothing is missing.
     has_work = models.BooleanField(default=True)
-    # What could not be indexed under the profile: {version id: {"document_id",
-    # "version", "code", "message"}}.
+    # Documents that could not be indexed under the profile: {version id: {"document_id", "version",
+    # "code", "message"}}.
     failures = models.JSONField(default=dict)
     documents_built = models.PositiveIntegerField(default=0)
     chunks_built = models.PositiveIntegerField(default=0)

@@ -10,8 +10,8 @@ from .namespaces import Namespace
 
 
 class DocumentRemoval(models.Model):
-    """A request to delete documents of one namespace. Workers delete them one by one;
-    queued → running → done. The requester is kept for the audit log."""
+    """A request to delete documents of one namespace. Workers delete them one by one; queued →
+    running → done. The requester is stored for the audit log."""
 
     class State(models.TextChoices):
         QUEUED = "queued"
@@ -35,6 +35,7 @@ class DocumentRemoval(models.Model):
     actor = models.CharField("asked by", max_length=200, blank=True)
     address = models.CharField(max_length=64, blank=True)
     request_id = models.CharField(max_length=128, blank=True)
+    lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     finished_at = models.DateTimeField(null=True)
@@ -57,7 +58,7 @@ class DocumentRemoval(models.Model):
 class PutOffRemoval(models.Model):
     """A stored file to remove when the backup that is copying files has ended.
 
-    It outlives its namespace, whose id is kept without a constraint.
+    It outlives its namespace, whose id is stored without a constraint.
     """
 
     id = models.BigAutoField(primary_key=True)

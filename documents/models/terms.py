@@ -1,4 +1,4 @@
-"""The words of chunks, which the lexical leg searches, and how common each word is."""
+"""The words of chunks, which the lexical leg searches, and the frequency of each word."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -11,11 +11,12 @@ from .indexing import Chunk, IndexProfile
 
 
 class ChunkTerms(models.Model):
-    """A chunk's words. Apart from the chunk, because thousands of these rows are scored for one
-    question: they must be narrow, and stand without the text and the vector in between.
+    """The words of a chunk.
 
-    impacts is BM25 without its IDF: how much each word says in this chunk, whatever the other
-    chunks say. The IDF comes with the question, so statistics can change without touching rows.
+    They are in a separate table because thousands of these rows are scored for one question: the
+    rows must be narrow, without text and vector. `impacts` is BM25 without its IDF: the weight of
+    each word in this chunk, independent of other chunks. The IDF comes with the question, so
+    statistics can change without updating rows.
     """
 
     chunk = models.OneToOneField(
@@ -31,10 +32,10 @@ class ChunkTerms(models.Model):
         "documents.Document", on_delete=models.DO_NOTHING, db_constraint=False, related_name="+"
     )
     kind = models.CharField(max_length=10, choices=Chunk.Kind)
-    # Namespace and profile as one value, in an array because a GIN index takes that without any
-    # extension: so that one index finds a tenant's words without stepping over everybody else's.
+    # Namespace and profile as one value, in an array because a GIN index supports that without an
+    # extension. So one index finds a tenant's words without scanning those of other tenants.
     place = ArrayField(models.UUIDField())
-    # Of its words in their order: two chunks that say the same, however it is set, share it.
+    # A hash of its words in order, which is the same for chunks with the same words.
     words_hash = models.BigIntegerField()
     search_vector = SearchVectorField()
     impacts = SparseVectorField()
@@ -63,9 +64,10 @@ class TermStatistics(models.Model):
         IndexProfile, on_delete=models.CASCADE, db_index=False, related_name="+"
     )
     chunks = models.BigIntegerField()
-    # The text search configurations its documents were indexed under, with about how many chunks.
+    # The text search configurations under which its documents were indexed, with the approximate
+    # number of chunks.
     configurations = models.JSONField()
-    revision = models.BigIntegerField()  # of the namespace, when counted
+    revision = models.BigIntegerField()  # the namespace's revision when counted
     counted_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -89,7 +91,7 @@ class TermFrequency(models.Model):
     profile = models.ForeignKey(
         IndexProfile, on_delete=models.CASCADE, db_index=False, related_name="+"
     )
-    lexeme = models.TextField(db_collation="C")  # so that the index finds beginnings, too
+    lexeme = models.TextField(db_collation="C")  # so that the index also finds prefixes
     chunks = models.IntegerField()
 
     class Meta:

@@ -6,7 +6,7 @@ from .namespaces import Namespace
 
 
 class EmbeddingUsage(models.Model):
-    """Tokens that were embedded for a namespace in a calendar month (UTC), by model."""
+    """Tokens embedded for a namespace in a calendar month (UTC), by model."""
 
     id = models.BigAutoField(primary_key=True)
     namespace = models.ForeignKey(
@@ -31,7 +31,8 @@ class EmbeddingUsage(models.Model):
 
 
 class LanguageModelUsage(models.Model):
-    """What language models read and wrote for a namespace in a calendar month (UTC), by model."""
+    """Tokens that language models read and wrote for a namespace in a calendar month (UTC), by
+    model."""
 
     id = models.BigAutoField(primary_key=True)
     namespace = models.ForeignKey(
@@ -58,7 +59,8 @@ class LanguageModelUsage(models.Model):
 
 
 class ProviderPace(models.Model):
-    """Shared by all processes that call a provider. Holds no tenant's content, only two moments."""
+    """Shared by all processes that call a provider. Contains no tenant's content, only two
+    times."""
 
     provider = models.CharField(max_length=100, primary_key=True)
     next_at = models.DateTimeField()

@@ -1,4 +1,4 @@
-"""Where events are sent: endpoints, events, and the delivery of each event to an endpoint."""
+"""Webhooks: endpoints, events, and the delivery of each event to an endpoint."""
 
 import uuid
 
@@ -19,15 +19,15 @@ class EventType(models.TextChoices):
 
 
 class WebhookEndpoint(models.Model):
-    """An address of a client that gets the events of its namespace.
+    """An address of a client that receives the events of its namespace.
 
     Its secrets are sealed with SECRET_KEY (ragsite/platform/sealing.py) and shown once. While its
-    receiver fails, the endpoint pauses as a whole, so that no event waits for a timeout of its own.
+    receiver fails, the endpoint is paused as a whole, so that not every event waits for a timeout.
     """
 
     class Status(models.TextChoices):
         ENABLED = "enabled"
-        DISABLED = "disabled"  # by somebody
+        DISABLED = "disabled"  # disabled by an operator or a client
         FAILING = "failing", "disabled, it kept failing"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -69,19 +69,20 @@ class WebhookEndpoint(models.Model):
 
     @property
     def host(self) -> str:
-        """The address without its path and query, which may hold a token."""
+        """Return the address without its path and query, which may contain a token."""
         return "/".join(self.url.split("/")[:3])
 
 
 class WebhookEvent(models.Model):
-    """What happened, as it is sent. It goes with its document."""
+    """An event, as it is sent. Deleted with its document."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     namespace = models.ForeignKey(
         Namespace, on_delete=models.CASCADE, db_index=False, related_name="+"
     )
     type = models.CharField(max_length=40, choices=EventType)
-    # The database holds it with the namespace and ON DELETE CASCADE, like every other link.
+    # In the database the foreign key includes the namespace and has ON DELETE CASCADE, as
+    # everywhere.
     document = models.ForeignKey(
         Document,
         on_delete=models.DO_NOTHING,
@@ -113,7 +114,8 @@ class WebhookEvent(models.Model):
 class WebhookDelivery(models.Model):
     """One event for one endpoint: pending → delivered | failed; failed → pending on request.
 
-    The row is the truth about the work, as with jobs: written with the event, claimed with a lease.
+    The row is the source of truth about the work, as with jobs: written with the event, claimed
+    with a lease.
     """
 
     class State(models.TextChoices):
@@ -141,7 +143,8 @@ class WebhookDelivery(models.Model):
     )
     state = models.CharField(max_length=10, choices=State, default=State.PENDING)
     attempts = models.PositiveIntegerField(default=0)
-    retries = models.PositiveIntegerField(default=0)  # since it was last asked for
+    # number of failures since it was last requested
+    retries = models.PositiveIntegerField(default=0)
     run_after = models.DateTimeField(db_default=Now())
     lease_until = models.DateTimeField(null=True)
     lease_token = models.UUIDField(null=True)

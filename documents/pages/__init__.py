@@ -1,5 +1,2 @@
-"""Pages for people: a signed link in, the cited passage inside its document out.
-
-May import models, accounts, intake, ingestion, extractors and what the API's documents module
-shares.
-"""
+"""Pages for people: takes a signed link, and shows the cited passage in its document. May import
+models, accounts, intake, ingestion, extractors and what the API's documents module shares."""

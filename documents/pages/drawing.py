@@ -1,4 +1,4 @@
-"""Pages of stored originals as pictures, drawn in a sandbox of their own with narrow limits."""
+"""Pages of stored originals as pictures, drawn in a separate sandbox with tight limits."""
 
 import threading
 import uuid
@@ -20,11 +20,11 @@ from ragsite.database.tenancy import namespace
 from ragsite.platform.errors import ApiError
 from ragsite.web.threads import release_connections
 
-# A person is waiting, so a page that takes longer than this is not shown.
+# A user is waiting, so a page that takes longer than this is not shown.
 LIMITS = {"cpu_seconds": 15, "wall_seconds": 20.0, "output_bytes": 32 * 2**20}
 SIDES = {"normal": 1500, "large": 2800}  # pixels
-MAX_PASSAGE = 8000  # characters looked for on one page
-PLACES = 4  # requests that may wait for the sandbox at once: the others find it busy
+MAX_PASSAGE = 8000  # maximum number of characters to look for on one page
+PLACES = 4  # requests that may wait for the sandbox; further ones are refused as busy
 PATIENCE_SECONDS = 5.0
 RETRY_AFTER = 5
 IMAGES = ("image/png", "image/jpeg", "image/tiff", "image/webp")
@@ -51,7 +51,8 @@ def picture(version: DocumentVersion, page: int, *, side: str) -> bytes:
 def marks(
     namespace_id: uuid.UUID, version: DocumentVersion, page: int, *, start: int, end: int
 ) -> list[list[float]]:
-    """Return where the passage text[start:end] stands on this page: boxes as shares of its size."""
+    """Return the position of the passage text[start:end] on this page: boxes as shares of its
+    size."""
     span = next((p for p in version.outline.get("pages", []) if p["number"] == page), None)
     if span is None or start >= span["end"] or end <= span["start"]:
         return []
@@ -73,7 +74,8 @@ def marks(
 def _boxes_of_chunks(
     version: DocumentVersion, page: int, start: int, end: int
 ) -> list[list[float]]:
-    """Return where OCR found the passage's chunks; the positions of single words are not stored."""
+    """Return the boxes that OCR has found for the passage's chunks; positions of words are not
+    stored."""
     chunks = Chunk.objects.filter(
         version=version, page_start=page, start__lt=end, end__gt=start
     ).values_list("metadata", flat=True)

@@ -12,7 +12,7 @@ from .people import is_operator
 def frame(
     user: AbstractBaseUser | None, *, here: str = "", chosen: Namespace | None = None
 ) -> dict[str, Any]:
-    """`here` is the page that is shown: ask or library."""
+    """`here` is the page being shown: ask or library."""
     if user is None:
         return {}
     return {

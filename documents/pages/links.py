@@ -15,7 +15,7 @@ _SECONDS_PER_DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class LinkedDocument:
-    """What a link opens: one version of one document."""
+    """The target of a link: one version of one document."""
 
     namespace_id: uuid.UUID
     document_id: uuid.UUID
@@ -25,14 +25,14 @@ class LinkedDocument:
 
 @dataclass(frozen=True, slots=True)
 class SharedVia:
-    """The namespace's public link that a passage is opened through: its id and its address part."""
+    """The public link through which a passage is opened: its id and its key."""
 
     link_id: uuid.UUID
     key: str
 
 
 class InvalidLink(ValueError):
-    """The link was not made by this installation, or was changed."""
+    """The link was not signed by this installation, or was changed."""
 
 
 def passage_url(
@@ -45,10 +45,10 @@ def passage_url(
     base_url: str = "",
     shared: SharedVia | None = None,
 ) -> str:
-    """Return a link to the document's page, with the passage highlighted if there is a span.
+    """Return a link to the document's page, which highlights the passage if there is a span.
 
-    PUBLIC_URL takes precedence over `base_url`, the address that the request came to. What is
-    `shared` opens through that public link only, and no longer than it.
+    PUBLIC_URL takes precedence over `base_url`, the address of the request. A link with `shared`
+    works only through that public link, and no longer than it.
     """
     value = f"{namespace_id.hex}{document_id.hex}{int_to_base36(version)}"
     token = _signer(shared.link_id if shared else None).sign(value)
@@ -63,7 +63,8 @@ def passage_url(
 
 
 def read_token(token: str, *, shared: uuid.UUID | None = None) -> LinkedDocument:
-    """Raise InvalidLink for a token that we did not sign. Expired ones are returned as such."""
+    """Return the target of a token, even of an expired one. Raises InvalidLink for a token that
+    this installation did not sign."""
     signer = _signer(shared)
     try:
         value = signer.unsign(token)
@@ -83,5 +84,5 @@ def _signer(link_id: uuid.UUID | None) -> signing.TimestampSigner:
 
 
 def base_url_of(request: HttpRequest) -> str:
-    """Return the address that the request came to, without a path."""
+    """Return the address of the request, without a path."""
     return f"{request.scheme}://{request.get_host()}"

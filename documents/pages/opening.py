@@ -1,4 +1,4 @@
-"""Who may open a document's page, and through which link: the checks of all views of the viewer."""
+"""Access to a document's page by link: the checks that all views of the viewer share."""
 
 import uuid
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from ragsite.database.tenancy import namespace
 from .links import InvalidLink, LinkedDocument, read_token
 from .people import namespaces_of, signed_in
 
-# The link is a credential: it must not reach other sites, caches or search engines.
+# The link is a credential: it must not be passed to other sites, caches or search engines.
 HEADERS = {
     "Cache-Control": "private, no-store",
     "Referrer-Policy": "no-referrer",
@@ -27,7 +27,7 @@ GONE, NOT_FOUND = 410, 404
 
 
 class NotOpened(Exception):
-    """The link opens nothing: NOT_FOUND, or GONE if it once did."""
+    """The link does not open anything: NOT_FOUND, or GONE if it has worked before."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -39,12 +39,13 @@ class Opening:
     """A valid link to one version of one document."""
 
     linked: LinkedDocument
-    path: str  # of the document's page; its pictures lie below
-    person: AbstractBaseUser | None = None  # signed in, and sees the namespace
+    path: str  # path of the document's page; the paths of its pictures begin with it
+    # whether the user is signed in and may see the namespace
+    person: AbstractBaseUser | None = None
     via: NamespaceLink | None = None  # the public link, if it was opened through one
 
     def versions(self) -> "QuerySet[DocumentVersion]":
-        """This one version, if it is still there. Inside namespace()."""
+        """Return this version, if it still exists. Inside namespace()."""
         return DocumentVersion.objects.filter(
             document_id=self.linked.document_id,
             number=self.linked.version,
@@ -53,7 +54,8 @@ class Opening:
         ).select_related("document")
 
     def version(self) -> DocumentVersion:
-        """Without its text. Raise NotOpened if the document or this version is gone."""
+        """Return the version without its text. Raises NotOpened if the document or version was
+        deleted."""
         with namespace(self.linked.namespace_id):
             version = self.versions().defer("text").first()
         if version is None:
@@ -62,10 +64,8 @@ class Opening:
 
 
 def open_document(request: HttpRequest, token: str, key: str = "") -> Opening:
-    """Raise NotOpened. `key` is that of the public link, if the address has one.
-
-    An expired link opens for people who see the namespace anyway.
-    """
+    """Check a link. Raises NotOpened. `key` is that of the public link, if the address has one. An
+    expired link still works for users who may see the namespace."""
     if key:
         return _opened_via(open_public_link(request, key), token, key)
     linked = _linked(token)
@@ -76,7 +76,7 @@ def open_document(request: HttpRequest, token: str, key: str = "") -> Opening:
 
 
 def open_public_link(request: HttpRequest, key: str) -> NamespaceLink:
-    """Return the link, and count the request. Raise NotOpened or RateLimited."""
+    """Return the public link, and count the request. Raises NotOpened or RateLimited."""
     link = public_links.find(key)
     if link is None:
         raise NotOpened(NOT_FOUND)

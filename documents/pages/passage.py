@@ -1,7 +1,8 @@
 """GET /d/{token}: a cited passage, highlighted in the text around it and on its page.
 
-A link opens one version of one document. After PASSAGE_LINK_DAYS it opens only for people who are
-signed in and see the namespace. GET /s/{key}/d/{token} is the same for visitors of a public link.
+A link opens one version of one document. After PASSAGE_LINK_DAYS it works only for users who are
+signed in and may see the namespace. GET /s/{key}/d/{token} does the same for visitors of a public
+link.
 """
 
 from dataclasses import dataclass
@@ -23,12 +24,12 @@ from .opening import GONE, HEADERS, NOT_FOUND, NotOpened, Opening, open_document
 from .parameters import number
 
 SHOWN = 20_000  # characters on one page
-BEFORE = 6_000  # of these, in front of the passage
+BEFORE = 6_000  # of these, the number before the passage
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The part of a text that the page shows, and the passage inside it; positions in the text."""
+    """The part of a text that the page shows, and the passage in it, as positions in the text."""
 
     first: int
     last: int
@@ -42,7 +43,7 @@ class Window:
 
 
 def window(length: int, *, start: int, end: int, first: int | None = None) -> Window:
-    """`first` is where the page begins; by default a little before the passage."""
+    """`first` is the start of the page; by default a little before the passage."""
     start = min(max(start, 0), length)
     end = min(max(end, start), length)
     first = max(start - BEFORE, 0) if first is None else min(max(first, 0), length)
@@ -73,7 +74,8 @@ def refusal_page(request: HttpRequest, status: int, *, is_public: bool = False) 
 
 
 def _shown(opening: Opening, parameters: QueryDict) -> dict[str, Any]:
-    """Return what the template needs. Raise NotOpened if the document or this version is gone."""
+    """Return the context of the template. Raises NotOpened if the document or version was
+    deleted."""
     start, end = number(parameters, "start") or 0, number(parameters, "end") or 0
     with namespace(opening.linked.namespace_id):
         versions = opening.versions()
@@ -121,7 +123,7 @@ def shared_name(via: NamespaceLink | None) -> str:
 def _picture(
     version: DocumentVersion, pages: list[dict[str, Any]], page: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """Return which page is shown as a picture, and its neighbours."""
+    """Return the page that is shown as a picture, and its neighbours."""
     if page is None or not drawing.has_pictures(version):
         return {"shown_page": None}
     shown = int(page["number"])

@@ -1,7 +1,7 @@
-"""People who are signed in: which of the pages' views they may call, and which namespaces they see.
+"""Users who are signed in: which views they may call, and which namespaces they may see.
 
-Sessions, users and the list of namespaces are the operator role's tables; a namespace's content is
-read inside namespace() as everywhere else.
+Sessions, users and the list of namespaces are in tables of the operator role; the content of a
+namespace is read inside namespace(), as everywhere else.
 """
 
 import json
@@ -35,7 +35,7 @@ REMEMBERED_SECONDS = 365 * 86_400
 
 
 def signed_in(request: HttpRequest) -> AbstractBaseUser | None:
-    """Return the user, if it is one who may use the pages."""
+    """Return the user, if they may use the pages."""
     with operator():
         user = request.user
         return user if isinstance(user, AbstractBaseUser) and may_use_pages(user) else None
@@ -47,7 +47,7 @@ def is_operator(user: AbstractBaseUser) -> bool:
 
 
 def namespaces_of(user: AbstractBaseUser) -> list[Namespace]:
-    """Return the namespaces that the user may see, by name."""
+    """Return the namespaces that the user may see, sorted by name."""
     allowed = allowed_namespaces(user)
     with operator():
         found = Namespace.objects.filter(deleting_since__isnull=True).only("slug", "name")
@@ -62,14 +62,15 @@ def find_namespace(user: AbstractBaseUser, slug: Any) -> Namespace:
 
 
 def chosen_namespace(request: HttpRequest, namespaces: list[Namespace]) -> Namespace | None:
-    """Return the one that the address names, else the one that was chosen last, else the first."""
+    """Return the namespace that the address names, or else the one chosen last, or else the
+    first."""
     wanted = request.GET.get("namespace") or request.COOKIES.get(LAST_NAMESPACE, "")
     first = namespaces[0] if namespaces else None
     return next((each for each in namespaces if each.slug == wanted), first)
 
 
 def remember(response: HttpResponse, chosen: Namespace | None) -> HttpResponse:
-    """The pages open with this namespace next time."""
+    """Store the namespace in a cookie, so that the pages open with it next time."""
     if chosen is not None:
         response.set_cookie(
             LAST_NAMESPACE,
@@ -83,7 +84,7 @@ def remember(response: HttpResponse, chosen: Namespace | None) -> HttpResponse:
 
 
 def page_view(view: View) -> View:
-    """Make a page of (request, user, …) for signed-in people; others are sent to sign in."""
+    """Make a view of (request, user, …) for signed-in users; others are redirected to sign in."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -99,10 +100,8 @@ def page_view(view: View) -> View:
 
 
 def json_view(view: View) -> View:
-    """Make a view of (request, user, data, …) that takes JSON from signed-in people only.
-
-    Its errors come in the API's envelope. Django's CSRF check applies, as to every session.
-    """
+    """Make a view of (request, user, data, …) that accepts JSON from signed-in users. Errors have
+    the API's envelope. Django's CSRF check applies, as for every session."""
     return _posted(view, json_body)
 
 

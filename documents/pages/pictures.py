@@ -1,4 +1,5 @@
-"""What the viewer fetches: a page as a picture, where the passage stands on it, the original."""
+"""Parts that the viewer fetches: a page as a picture, the position of the passage on it, the
+original."""
 
 import re
 from collections.abc import Callable
@@ -63,7 +64,7 @@ def passage_marks(request: HttpRequest, opening: Opening) -> HttpResponseBase:
 
 @opened_view
 def original(request: HttpRequest, opening: Opening) -> HttpResponseBase:
-    """The file as it was uploaded, for people who are signed in."""
+    """Return the original file, for users who are signed in."""
     if opening.person is None:
         raise ApiError("not_signed_in", "Sign in to get the original.", http_status=401)
     version = opening.version()
@@ -81,7 +82,7 @@ def _page(request: HttpRequest) -> int:
 
 def _not_opened(error: NotOpened) -> ApiError:
     code = "link_expired" if error.status == GONE else "not_found"
-    message = "This link no longer works." if error.status == GONE else "There is nothing here."
+    message = "This link no longer works." if error.status == GONE else "This link leads nowhere."
     return ApiError(code, message, http_status=error.status)
 
 

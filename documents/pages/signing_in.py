@@ -1,4 +1,4 @@
-"""GET and POST /sign-in, POST /sign-out: the sign-in page of people, who need not be operators."""
+"""GET and POST /sign-in, POST /sign-out: the sign-in page for all users, not only operators."""
 
 from typing import Any
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from math import isqrt
 from typing import Any
 
-MAX_DIMENSIONS = 4000  # a halfvec with more cannot be indexed
-MIN_ROWS = 1000  # with fewer, clusters mean nothing and a scan is as fast
+MAX_DIMENSIONS = 4000  # maximum number of dimensions of an indexed halfvec
+MIN_ROWS = 1000  # with fewer rows clusters are meaningless and a scan is as fast
 
 Bounds = tuple[int, int]
 
@@ -20,13 +20,13 @@ HNSW_OPTIONS: Mapping[str, Bounds] = {"m": (2, 100), "ef_construction": (4, 1000
 class Method:
     """A way to index vectors."""
 
-    extension: str  # that provides it
-    type: str  # of vector that it indexes
+    extension: str  # the PostgreSQL extension that provides it
+    type: str  # the type of vector that it indexes
     operators: str
     options: Mapping[str, Bounds] = field(default_factory=dict)
-    needs_rows: bool = False  # it clusters the rows that exist when it is built
-    access_method: str = ""  # PostgreSQL's name for it, if it is another
-    is_untested: bool = False  # we have had no server that has it
+    needs_rows: bool = False  # whether it clusters the rows that exist when it is built
+    access_method: str = ""  # PostgreSQL's name for it, if different
+    is_untested: bool = False  # whether it has never been tested on a server that has it
 
 
 METHODS = {
@@ -57,7 +57,7 @@ METHODS = {
     "vchordrq": Method("vchord", "halfvec", "halfvec_cosine_ops", is_untested=True),
 }
 
-# Profiles of these methods have no index any more: their vectors are scanned exactly.
+# Profiles with these methods no longer have an index: their vectors are scanned exactly.
 WITHDRAWN = {
     "diskann": "diskann has been withdrawn: with an index on an expression, pgvectorscale 0.9 "
     'fails each query with "assertion failed: attnum > 0". Use hnsw, or bit for the least memory.'
@@ -65,7 +65,7 @@ WITHDRAWN = {
 
 
 def remark(name: str) -> str:
-    """Return what an operator should know about the method; "" if nothing."""
+    """Return a remark for operators about the method; "" if there is none."""
     if name in WITHDRAWN:
         return "withdrawn, scanned exactly"
     return "untested" if name in METHODS and METHODS[name].is_untested else ""
@@ -118,5 +118,5 @@ def probes(options: Mapping[str, int], facts: Mapping[str, int]) -> int:
 
 
 def rescored(options: Mapping[str, int]) -> int:
-    """Return how many times more candidates than asked for are taken by their bits."""
+    """Return the factor by which more candidates than requested are taken by their bits."""
     return options.get("rescore", DEFAULT_RESCORE)

@@ -1,6 +1,6 @@
 """A document's own chunking options: checked on upload, applied whenever its text is split.
 
-They are kept in `Document.given["chunking"]`, next to title and tags, and override the index
+They are stored in `Document.given["chunking"]`, next to title and tags, and override the index
 profile's chunker settings. The embedding model is always the profile's
 (docs/decisions/0023-the-owners-documents.md).
 """
@@ -24,7 +24,7 @@ from documents.profiles import profiles
 from ragsite.database.tenancy import namespace
 from ragsite.platform.backends import load_backend
 
-TYPICAL_CHARACTERS_PER_TOKEN = 4  # of English prose
+TYPICAL_CHARACTERS_PER_TOKEN = 4  # characters of English prose
 
 
 class BadChunking(BadFile):
@@ -34,7 +34,7 @@ class BadChunking(BadFile):
 
 
 def requested_by(document: Document) -> dict[str, Any]:
-    """Return the options of the document's uploads; empty where the profile decides."""
+    """Return the options of the document's uploads; empty if the profile decides."""
     return document.given.get("chunking") or {}
 
 
@@ -109,7 +109,7 @@ def splitter_for_document(
 def topic_finder(namespace_id: uuid.UUID) -> FindTopics:
     """Return a function that asks CHUNKING_MODEL for topics, within the namespace's caps.
 
-    A model that cannot be loaded fails like one that does not answer: when it is called.
+    A model that cannot be loaded fails when it is called, like one that does not respond.
     """
 
     def find(sentences: Sequence[str]) -> list[int]:

@@ -17,8 +17,11 @@ class ProfileInUse(IngestError):
 
 
 def retire(profile: IndexProfile) -> None:
-    """Delete a profile and what a store holds of it. Raises ProfileInUse while a namespace, a
-    reindex or a chunk needs it, and StoreFailed while the store does not answer."""
+    """Delete a profile and its chunks in a store.
+
+    Raises ProfileInUse while a namespace, a reindex or a chunk needs it, and StoreFailed while the
+    store does not respond.
+    """
     if profile.pk == DEFAULT_PROFILE_ID:
         raise ProfileInUse("The default profile stays: new namespaces begin with it.")
     if vector_indexes.is_in_use(profile):
@@ -37,5 +40,5 @@ def sweep() -> None:
     living = Namespace.objects.using("owner").values("pk")
     owned = IndexProfile.objects.using("owner").exclude(namespace=None)
     for profile in list(owned.exclude(namespace__in=living)):
-        with suppress(ProfileInUse, StoreFailed):  # later
+        with suppress(ProfileInUse, StoreFailed):  # the next sweep tries again
             retire(profile)

@@ -28,7 +28,7 @@ NOT_COPIED = {"id", "name", "namespace", "ingestion_version"}
 
 
 class ProfileMismatch(IngestError):
-    """The configured embedder is not the one that made this profile's vectors."""
+    """The configured embedder is not the one that created this profile's vectors."""
 
     code = "profile_mismatch"
 
@@ -114,7 +114,7 @@ def assign(profile: IndexProfile, *, namespace_id: uuid.UUID | None) -> None:
 def require_free_name(profile: IndexProfile) -> None:
     """Raise ValidationError if the name is taken. Inside operator().
 
-    Checks only profiles that the owner can see, so that it does not reveal others' names.
+    Checks only profiles that the owner can see, so that it does not reveal other tenants' names.
     """
     visible = Q(namespace=None)
     if profile.namespace_id is not None:

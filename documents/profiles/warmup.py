@@ -14,7 +14,8 @@ POLL_SECONDS = 10.0
 
 
 def embedders_in_use() -> set[str]:
-    """Return the aliases that a namespace searches with, or may after a switch or rollback."""
+    """Return the aliases that a namespace uses for searches, or may use after a switch or
+    rollback."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT embedder FROM ragsite.embedders_in_use()")
         return {row[0] for row in cursor.fetchall()}
@@ -34,10 +35,8 @@ def warm(known: set[str]) -> set[str]:
 
 
 def keep_warm(known: set[str], *, after: Callable[[], None]) -> None:
-    """Load new models forever, in a thread of the web process; call `after` when one was loaded.
-
-    A reindex brings a new model into use long before its switch.
-    """
+    """Load new models forever, in a thread of the web process; call `after` when one was loaded. A
+    reindex uses a new model long before its switch."""
     while True:
         close_old_connections()
         try:

@@ -1,8 +1,8 @@
-"""Enforce a deadline on work that cannot be interrupted: a model's step, a name lookup.
+"""Enforce a deadline on work that cannot be interrupted: a step of a model, a name lookup.
 
 The work runs in a thread. At the deadline the caller leaves, and the thread finishes its step
-alone. `capacity` limits the number of threads, so a slow model or network never leaves more than
-that many behind.
+alone. `capacity` limits the number of threads, so that a slow model or network never leaves more
+than that many running.
 """
 
 import threading

@@ -167,11 +167,11 @@ class LineStream:
         return next(self._lines)
 
     def wait_at_most(self, seconds: float) -> None:
-        """Limit the wait for the next bytes. The deadline of the whole call remains."""
+        """Limit the wait for the next bytes. The deadline of the whole call still applies."""
         self._call.wait_until = time.monotonic() + seconds
 
     def finish(self) -> None:
-        """Read the little that may be left, so that the connection can be reused, and close."""
+        """Read the rest of the response, so that the connection can be reused, and close it."""
         self.wait_at_most(DRAIN_SECONDS)
         with suppress(ProviderFailed, CallCancelled):  # the response is already complete
             for _ in self:

@@ -1,7 +1,7 @@
 """Build a profile's chunks next to the live ones, document by document, at a limited pace.
 
-The tables are asked each time what is missing, so a builder that was killed leaves nothing to
-repair, and documents that were added, changed or deleted meanwhile need no bookkeeping.
+What is missing is determined from the tables each time, so a builder that was killed leaves nothing
+to repair, and documents that were added, changed or deleted in the meantime need no bookkeeping.
 """
 
 import logging
@@ -42,7 +42,7 @@ State, Stage = Reindex.State, Reindex.Stage
 BATCH_SIZE = 50  # documents looked up at a time
 MAX_PAUSE_SECONDS = 30.0  # seconds after one document
 RETRY_SECONDS = 2.0  # for documents that another job is working on
-MAX_ATTEMPTS = 3  # with a document that fails because of an internal error
+MAX_ATTEMPTS = 3  # attempts with a document that fails because of an internal error
 
 
 class TextChanged(BadFile):
@@ -144,7 +144,7 @@ def _fill(claim: BuildClaim, lease: BuildLease, until: float) -> bool:
     while True:
         with namespace(claim.namespace_id):
             reindex = _open(claim)
-            # Both profiles are kept complete: what is published under one is needed in both.
+            # Both profiles are kept complete: a version published under one is needed in both.
             skipped = [*reindex.failures, *map(str, postponed)]
             work = [
                 (profile, version_id)
@@ -204,7 +204,7 @@ def _index_version(lease: BuildLease, profile: IndexProfile, version: DocumentVe
     extracted = pipeline.read_original(version)
     if extracted.text != version.text:
         # This release extracts another text from the file than the one that indexed it. All
-        # profiles' chunks refer to the text, so the document is indexed again as a whole first.
+        # profiles' chunks refer to the text, so first the whole document is indexed again.
         _queue_again(version)
         return False
     requested = chunking_overrides.requested_by(version.document)
@@ -295,7 +295,7 @@ def _stores_know_all(claim: BuildClaim, lease: BuildLease, reindex: Reindex, unt
 
 
 def _announce_finished(reindex: Reindex) -> None:
-    """Everything is indexed under the new profile, which can now be switched to."""
+    """Announce that everything is indexed under the new profile, so that it can be switched to."""
 
     def describe() -> dict[str, Any]:
         return {
@@ -350,7 +350,7 @@ def _open(claim: BuildClaim) -> Reindex:
 
 
 def _uploads_are_waiting() -> bool:
-    """Uploads go before reindexing."""
+    """Whether uploads are waiting, which are indexed before reindexes."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM ragsite.next_jobs(1)")
         return bool(cursor.fetchone()[0])

@@ -1,5 +1,6 @@
-"""Chunks of another profile that would come out the same: copied instead of read, cut and embedded
-again. A namespace that only moves to another store or another vector index costs no model."""
+"""Copy chunks from another profile that would have the same chunks, instead of reading, splitting
+and embedding again. A namespace that only moves to another store or vector index needs no model
+calls."""
 
 import uuid
 from typing import Any
@@ -13,7 +14,7 @@ from documents.models import Chunk, Document, DocumentVersion, IndexProfile, Nam
 from documents.profiles import profiles
 from ragsite.database.tenancy import namespace
 
-# Everything that decides what chunks and vectors hold.
+# The settings that determine chunks and vectors.
 DECISIVE = (
     "chunker",
     "chunker_options",
@@ -32,7 +33,7 @@ _CHUNKS = f"""
     INSERT INTO documents_chunk (id, profile_id, {COPIED})
     SELECT fresh.new, %(profile)s, {COPIED} FROM documents_chunk chunk
     JOIN unnest(%(old)s::uuid[], %(new)s::uuid[]) fresh (old, new) ON fresh.old = chunk.id
-"""  # noqa: S608  (nobody's words but ours)
+"""  # noqa: S608  (constants only)
 _WORDS = """
     INSERT INTO documents_chunkterms
         (chunk_id, namespace_id, profile_id, document_id, kind, place, words_hash, search_vector,
@@ -48,7 +49,7 @@ _WORDS = """
 def copy_version(
     lease: BuildLease, version: DocumentVersion, *, source: IndexProfile, target: IndexProfile
 ) -> bool:
-    """Copy the chunks of the other profile, if they would be the same; False if not."""
+    """Copy the chunks of the other profile if they would be the same; False otherwise."""
     if not target.model_identity:
         profiles.embedder_of(target)  # records it
     return is_same(source, target) and copy_chunks(lease, version, source=source, target=target)

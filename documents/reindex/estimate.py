@@ -18,12 +18,12 @@ from . import build
 
 SAMPLED_DOCUMENTS = 8
 SAMPLED_PASSAGES = 32
-STORE_SECONDS = 0.002  # for a chunk with its words, about
+STORE_SECONDS = 0.002  # approximate size of a chunk with its words
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What is left to do. `cost` is None when the embedder has no price."""
+    """The remaining work. `cost` is None if the embedder has no price."""
 
     documents: int
     chunks: int
@@ -37,7 +37,7 @@ class _Sample:
     bytes: int
     chunks: int
     tokens: int
-    seconds: float  # to extract and split
+    seconds: float  # seconds to extract and split
     texts: tuple[str, ...]
 
 
@@ -50,7 +50,7 @@ def estimate(namespace_id: uuid.UUID, profile: IndexProfile) -> Estimate:
         ).defer("text", "outline")
         todo = list(versions.select_related("document").order_by("pk"))
     total = sum(version.byte_size for version in todo)
-    # Spread over all documents: the first few may be of one kind.
+    # Spread over all documents, because the first few may be of one kind.
     step = max(1, len(todo) // SAMPLED_DOCUMENTS)
     samples = [_read(profile, embedder, version) for version in todo[::step][:SAMPLED_DOCUMENTS]]
     seen = sum(sample.bytes for sample in samples)

@@ -143,7 +143,7 @@ def switch(namespace_id: uuid.UUID, *, accept_failures: bool = False) -> Reindex
 
 
 def roll_back(namespace_id: uuid.UUID) -> Reindex:
-    """Make searches use the old profile again; what it lacks is built in the background."""
+    """Make searches use the old profile again; chunks it lacks are built in the background."""
     with namespace(namespace_id):
         _locked(namespace_id)
         reindex = _open_in_state(namespace_id, State.SWITCHED, "go back from")
@@ -156,7 +156,7 @@ def roll_back(namespace_id: uuid.UUID) -> Reindex:
 
 
 def reclaim(namespace_id: uuid.UUID) -> None:
-    """Give up the old profile for good. Its chunks are deleted in the background."""
+    """Give up the old profile permanently. Its chunks are deleted in the background."""
     with namespace(namespace_id):
         _locked(namespace_id)
         reindex = _open_in_state(namespace_id, State.SWITCHED, "reclaim from")

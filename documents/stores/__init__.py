@@ -1,9 +1,9 @@
 """Search stores outside of PostgreSQL (Qdrant, Chroma): their interface, feeding and audit.
 
-PostgreSQL stays the truth: vectors, words and texts are there under every profile. A store holds a
-copy of vectors and words, fed from the table of changes (outbox.py), and answers with ids only,
-which are read back under row-level security (retrieval/candidates/outside.py). A number in the
-profile's row and in the store says whether it still holds what it was given (marks.py). The engines
-(qdrant.py, qdrant_making.py, chroma.py), base.py and facets.py know nothing of Django; the rest
-imports models and the platform, nothing above them.
+PostgreSQL remains the source of truth and has vectors, words and texts under every profile. A store
+has a copy of vectors and words, fed from the table of changes (outbox.py), and returns only ids,
+which are read under row-level security (retrieval/candidates/outside.py). A number in the profile's
+row and in the store shows whether the store still has everything that was written (marks.py). The
+engines (qdrant.py, qdrant_making.py, chroma.py), base.py and facets.py do not use Django; the other
+modules import models and the platform.
 """

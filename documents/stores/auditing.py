@@ -1,4 +1,4 @@
-"""Whether a store holds what the tables hold: counted, compared by id, and searched by sample."""
+"""Compare a store with the tables: by count, by id, and by searching a sample."""
 
 import random
 import uuid
@@ -10,7 +10,7 @@ from ragsite.database.tenancy import namespace, operator
 from . import marks, outbox, registry
 from .base import StoreQuestion
 
-SAMPLES = 20  # chunks that must find themselves
+SAMPLES = 20  # number of chunks that must find themselves
 NEAREST = 10
 SEARCH_SECONDS = 10.0
 
@@ -22,14 +22,14 @@ def rows_of(namespaces: Sequence[uuid.UUID], profile: IndexProfile) -> int:
 
 
 def held_of(namespace_id: uuid.UUID, profile: IndexProfile) -> int:
-    """Return how many the store says it holds. Raises StoreFailed."""
+    """Return how many chunks the store has. Raises StoreFailed."""
     store, collection = registry.store_of(profile), registry.collection_of(profile)
     if store.mark(collection) is None:
         return 0  # there is no collection yet
     return store.count(collection, namespace_id)
 
 
-def mismatched_documents(namespace_id: uuid.UUID, profile: IndexProfile) -> Iterator[str]:
+def outdated_documents(namespace_id: uuid.UUID, profile: IndexProfile) -> Iterator[str]:
     """Yield documents of which the store lacks chunks, or does not find one by its vector; and the
     namespace, if it holds more or has lost data. Those that wait to be synced are not wrong.
     Raises StoreFailed, and StoreMisfit."""
@@ -50,7 +50,7 @@ def mismatched_documents(namespace_id: uuid.UUID, profile: IndexProfile) -> Iter
     for chunk_id in _lost(namespace_id, profile, _sampled(known)):
         wrong.add(rows[chunk_id])
     yield from map(str, sorted(wrong - waiting))
-    # A chunk of which the tables know nothing has no document to name.
+    # A chunk that is not in the tables has no document.
     if surplus and not waiting:
         yield str(namespace_id)
 
@@ -62,7 +62,7 @@ def _sampled(known: set[uuid.UUID]) -> list[uuid.UUID]:
 def _lost(
     namespace_id: uuid.UUID, profile: IndexProfile, chunk_ids: Sequence[uuid.UUID]
 ) -> Iterator[uuid.UUID]:
-    """Yield chunks that are not among the nearest of their own vector."""
+    """Yield chunks that a search with their own vector does not find."""
     store, collection = registry.store_of(profile), registry.collection_of(profile)
     with namespace(namespace_id):
         chunks = Chunk.objects.filter(pk__in=chunk_ids)
@@ -71,6 +71,6 @@ def _lost(
         question = StoreQuestion([float(x) for x in vector], None, NEAREST)
         found = store.search(collection, namespace_id, question, seconds=SEARCH_SECONDS)
         scores = [score for _, score in found.dense]
-        # Where ten others have the very same text, any of them will do.
+        # If ten others have the same text, any of them is correct.
         if chunk_id not in dict(found.dense) and (not scores or min(scores) < 0.999):
             yield chunk_id

@@ -1,7 +1,7 @@
 """The interface of a search store: both legs, filters and tenants.
 
-A store is given chunks and answers with their ids. `within` adds the namespace to every condition,
-so that an engine never decides whose chunks it returns.
+A store receives chunks and returns their ids. `within` adds the namespace to every condition, so
+that no engine decides whose chunks it returns.
 """
 
 import socket
@@ -20,27 +20,27 @@ from documents.errors import IngestError
 from documents.providers.deadline import DeadlineExceeded, DeadlineRunner, NoCapacity
 
 Vector: TypeAlias = NDArray[np.float32]
-Words: TypeAlias = Mapping[int, float]  # a sparse vector: the place of each word, and its weight
+Words: TypeAlias = Mapping[int, float]  # a sparse vector: the position of each word, and its weight
 Value: TypeAlias = str | float
 Fields: TypeAlias = Mapping[str, Value | Sequence[str]]
 
 NAMESPACE = "namespace"
 DOCUMENT = "document"
 SYNC = "sync"  # the claim (outbox.py) by which a point was written last
-# What every engine is given of a chunk besides its vectors, to filter by.
+# The fields of a chunk besides its vectors, by which every engine can filter.
 LISTS = ("tags", "collections", "facets")
 KEYWORDS = (NAMESPACE, DOCUMENT, SYNC, "source_type", "language", "kind", *LISTS)
 NUMBERS = ("dated_at",)
 
 
 class StoreFailed(IngestError):
-    """The store did not answer, or not in time. A retry may help."""
+    """The store did not respond, or not in time. A retry may help."""
 
     code = "store_unavailable"
 
 
 class StoreMisfit(IngestError):
-    """The store, or what it holds, does not fit the profile: somebody has to change something."""
+    """The store or its content does not fit the profile: an operator has to change something."""
 
     code = "store_misfit"
     is_final = True
@@ -80,7 +80,7 @@ StoreCondition: TypeAlias = AnyOf | AllOf | NoneOf | Between
 
 @dataclass(frozen=True, slots=True)
 class StoreCollection:
-    """Where a profile's chunks are in a store, and how it should keep them."""
+    """The place of a profile's chunks in a store, and the store's options."""
 
     name: str
     dimensions: int
@@ -89,7 +89,7 @@ class StoreCollection:
 
 @dataclass(frozen=True, slots=True)
 class StoredPoint:
-    """A chunk as a store holds it: no text."""
+    """A chunk as stored in a store, without its text."""
 
     id: uuid.UUID
     vector: Vector
@@ -99,11 +99,11 @@ class StoredPoint:
 
 @dataclass(frozen=True, slots=True)
 class StoreQuestion:
-    """What to look for. A leg without a vector or words is not searched."""
+    """A search. A leg without a vector or words is not searched."""
 
     vector: Sequence[float] | None
     words: Words | None
-    limit: int  # of each leg
+    limit: int  # number of results of each leg
     conditions: tuple[StoreCondition, ...] = ()  # all of them must hold
 
 
@@ -127,18 +127,18 @@ class StoreHealth:
 def within(
     namespace_id: uuid.UUID, conditions: Sequence[StoreCondition] = ()
 ) -> tuple[StoreCondition, ...]:
-    """The wall: every search, count and deletion goes through here."""
+    """Add the namespace to the conditions. Every search, count and deletion goes through here."""
     return (AnyOf(NAMESPACE, (str(namespace_id),)), *conditions)
 
 
-# Searches at the same time, those given up on included.
+# Simultaneous searches, including those that were abandoned.
 _searches = DeadlineRunner(capacity=64)
 
 
 class SearchStore(ABC):
-    """One server, or one cluster. Methods raise StoreFailed if it does not answer.
+    """One server or cluster. Methods raise StoreFailed if it does not respond.
 
-    Safe to use from several threads. What was written is found when the call returns.
+    Safe to use from several threads. What was written can be found when the call returns.
     """
 
     carries_words: ClassVar[bool] = True  # False: only vectors
@@ -152,7 +152,7 @@ class SearchStore(ABC):
         *,
         sync: str = "",
     ) -> None:
-        """Add these points; one with the same id is replaced."""
+        """Add points; a point with the same id is replaced."""
         if points:
             ours = {NAMESPACE: str(namespace_id), SYNC: sync}
             owned = [replace(point, fields={**point.fields, **ours}) for point in points]
@@ -166,8 +166,8 @@ class SearchStore(ABC):
         *,
         but_sync: str = "",
     ) -> None:
-        """Delete the points of these documents; None: all of the namespace's. Those that this sync
-        has written stay."""
+        """Delete the points of these documents, or all of the namespace with None, except those
+        that this sync has written."""
         kept = (NoneOf(SYNC, (but_sync,)),) if but_sync else ()
         self._delete(collection, within(namespace_id, (*_of(documents), *kept)))
 
@@ -179,7 +179,7 @@ class SearchStore(ABC):
         *,
         seconds: float,
     ) -> StoreFound:
-        """Raises StoreFailed by the end of these seconds, whatever the engine's client does."""
+        """Search; raises StoreFailed after this time, whatever the engine's client does."""
         asked = replace(question, conditions=within(namespace_id, question.conditions))
         try:
             return _searches.run(
@@ -198,7 +198,7 @@ class SearchStore(ABC):
         return self._count(collection, within(namespace_id, _of(documents)))
 
     def held(self, collection: StoreCollection, namespace_id: uuid.UUID) -> Iterator[uuid.UUID]:
-        """Yield the ids of all of the namespace's points, in any order."""
+        """Yield the ids of all points of the namespace, in any order."""
         return self._held(collection, within(namespace_id))
 
     def accepts(self, condition: StoreCondition) -> bool:
@@ -212,7 +212,7 @@ class SearchStore(ABC):
 
     @abstractmethod
     def prepare(self, collection: StoreCollection) -> None:
-        """Create the collection unless it is there. Raises StoreMisfit if another one is."""
+        """Create the collection unless it exists. Raises StoreMisfit if a different one exists."""
 
     @abstractmethod
     def mark(self, collection: StoreCollection) -> str | None:
@@ -223,7 +223,7 @@ class SearchStore(ABC):
 
     @abstractmethod
     def drop(self, collection: StoreCollection) -> None:
-        """Delete the collection, if it is there."""
+        """Delete the collection if it exists."""
 
     @abstractmethod
     def health(self) -> StoreHealth:
@@ -276,7 +276,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def option_errors(store: type[SearchStore] | SearchStore, options: Any) -> str:
-    """Return what is wrong with a profile's options for the store; "" if nothing is."""
+    """Return what is wrong with a profile's options for the store; "" if they are valid."""
     if not isinstance(options, dict):
         return "An object, such as {}."
     for name, value in options.items():

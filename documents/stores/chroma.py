@@ -1,7 +1,7 @@
-"""Chroma: a server, or embedded in this process. Needs requirements/chroma.txt.
+"""Chroma: a server, or embedded in this process. Requires requirements/chroma.txt.
 
-It carries vectors only: Chroma's own sparse vectors are not searched by its open server, so words
-stay in PostgreSQL. Lists are kept as lists of metadata, which must not be empty.
+It is used for vectors only: Chroma's open server does not search its own sparse vectors, so words
+stay in PostgreSQL. Lists are stored as lists of metadata, which must not be empty.
 """
 
 import os
@@ -30,13 +30,13 @@ from .base import (
     cause_of,
 )
 
-PAGE = 1000  # ids a call, when all are read
-DIMENSIONS, MARK = "dimensions", "mark"  # in the collection's metadata
+PAGE = 1000  # ids per call, when all are read
+DIMENSIONS, MARK = "dimensions", "mark"  # stored in the collection's metadata
 EF_SEARCH = 200
 
 
 class ChromaStore(SearchStore):
-    """`url` is a server's address; `path` a folder that only this process uses."""
+    """`url` is a server's address; `path` is a folder that only this process uses."""
 
     carries_words: ClassVar[bool] = False
     options: ClassVar[Mapping[str, tuple[int, int] | tuple[str, ...]]] = {
@@ -60,7 +60,7 @@ class ChromaStore(SearchStore):
         self._url, self._path, self._token = url, path, token
         self._write_seconds = write_seconds
         self._lock = threading.Lock()
-        self._clients: dict[int, Any] = {}  # by process: connections do not survive a fork
+        self._clients: dict[int, Any] = {}  # by process, because connections do not survive a fork
 
     def prepare(self, collection: StoreCollection) -> None:
         wanted = collection.options
@@ -179,20 +179,20 @@ class ChromaStore(SearchStore):
             headers=headers,
             settings=settings,
         )
-        # Its own would wait for ever.
+        # The client's own timeout is infinite.
         client._server._session.timeout = self._httpx.Timeout(self._write_seconds)
         return client
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """Whatever the client raises becomes StoreFailed, without an address or a token in it."""
+        """Convert any error of the client to StoreFailed, without an address or a token in it."""
         try:
             yield
         except (StoreFailed, StoreMisfit):
             raise
         except self._chroma.errors.ChromaError as error:
             raise StoreFailed(f"Chroma refused a call: {type(error).__name__}.") from error
-        # ValueError: what its client raises if it cannot connect.
+        # ValueError is raised by the client if it cannot connect.
         except (self._httpx.HTTPError, OSError, ValueError) as error:
             raise StoreFailed(f"Chroma did not answer: {cause_of(error)}.") from error
         except Exception as error:  # what a proxy answers in its place is no answer of Chroma's
@@ -220,7 +220,7 @@ def _where(conditions: Sequence[StoreCondition]) -> dict[str, Any]:
 
 
 def _parts(condition: StoreCondition) -> Iterator[dict[str, Any]]:
-    """Conditions that all have to hold, as Chroma has them."""
+    """Combine conditions, all of which must hold, in Chroma's syntax."""
     match condition:
         case AnyOf(field, values) if field in LISTS:
             either: list[dict[str, Any]] = [{field: {"$contains": value}} for value in values]

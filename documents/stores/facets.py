@@ -1,8 +1,8 @@
 """Metadata as keywords: one for each scalar at each path, so that any engine can compare them.
 
-A keyword is a hash of path and value: its length is bounded, and a store sees no content. That two
-share a hash is so unlikely that it does not matter where a value is excluded; where one is wanted,
-the rows are checked again in PostgreSQL.
+A keyword is a hash of path and value: its length is bounded, and a store sees no content.
+Collisions are so unlikely that exclusions ignore them; for inclusions the rows are checked again in
+PostgreSQL.
 """
 
 import hashlib
@@ -29,14 +29,15 @@ def _scalars(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
         for key, inner in value.items():
             yield from _scalars(inner, (*path, key))
     elif isinstance(value, list):
-        # As @> has it, a path leads to the elements of a list, and not into them.
+        # As with @>, a path leads to the elements of a list, but not further into them.
         yield from ((path, inner) for inner in value if not isinstance(inner, Mapping | list))
     else:
         yield path, value
 
 
 def _canonical(value: Any) -> Any:
-    """Numbers that jsonb takes for equal look alike: 1, 1.0 and 1e0. True is no number."""
+    """Return the same text for numbers that jsonb considers equal: 1, 1.0 and 1e0. True is not a
+    number."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return value
     number = Decimal(str(value)).normalize()

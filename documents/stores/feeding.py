@@ -1,6 +1,7 @@
-"""Keep the stores in sync: claim some changed documents, compare nothing, replace everything.
+"""Keep the stores in sync: claim some changed documents, and replace all of their chunks.
 
-Safe to kill: a document stays in the outbox until the store has confirmed all of its chunks.
+It can be killed at any point: a document stays in the outbox until the store has confirmed all of
+its chunks.
 """
 
 import logging
@@ -22,7 +23,7 @@ from .outbox import ClaimLost, FeedClaim
 
 logger = logging.getLogger(__name__)
 
-SyncedCallback = Callable[[int], None]  # documents synced so far
+SyncedCallback = Callable[[int], None]  # called with the number of documents synced so far
 TASK_SECONDS = 20.0  # per task; then other work gets its turn
 
 
@@ -72,8 +73,8 @@ def catch_up(
     progress: SyncedCallback = lambda synced: None,
     until: float | None = None,
 ) -> bool:
-    """Sync one profile's store with a namespace; False if something is left for later.
-    Raises IngestError if the store fails."""
+    """Sync one profile's store with a namespace; False if something is left for later. Raises
+    IngestError if the store fails."""
     synced = 0
     while claim := outbox.claim(namespace_id, profile.pk):
         synced += _deliver(claim, raises=True)
@@ -87,10 +88,8 @@ def catch_up(
 
 
 def rebuild(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
-    """Empty what the store holds of a namespace, and have it filled again.
-
-    Searches use the tables until that is done.
-    """
+    """Remove a namespace from the store and queue it to be written again. Until that is done,
+    searches use the tables."""
     with namespace(namespace_id):
         outbox.note(namespace_id, profile.pk)
     marks.require(profile)
@@ -143,12 +142,12 @@ def _is_here(profile: IndexProfile) -> bool:
 
 
 def _deliver(claim: FeedClaim, *, raises: bool = False) -> int:
-    """Return how many documents the store knows of now."""
+    """Sync the claimed documents; return how many."""
     try:
         _sync(claim)
         claim.done()
     except ClaimLost:
-        # The other worker may have been faster, and then this one has put back an older state.
+        # The other worker may have been faster, in which case this one has restored an older state.
         with namespace(claim.namespace_id):
             outbox.note(claim.namespace_id, claim.profile_id, claim.documents)
         logger.info("store.claim_lost", extra={"profile_id": str(claim.profile_id)})

@@ -1,4 +1,5 @@
-"""The changes that stores do not have yet: claimed, ended, counted, asked for.
+"""The outbox: changes that stores do not have yet. They are claimed, completed, counted and
+requested here.
 
 Rows are written by triggers (documents/sql/0030_note_chunks_for_stores.sql), in the transaction
 that changes the chunks. One worker at a time holds a document, so that an older state never
@@ -32,7 +33,7 @@ _CLAIM = """
     )
     RETURNING id, document_id, changes
 """
-# A document that has changed while the store was written to stays, to be synced again.
+# A document that changed while it was written to the store stays, to be synced again.
 _DONE = """
     DELETE FROM documents_storechange change
     USING unnest(%(ids)s::bigint[], %(changes)s::int[]) synced (id, changes)
@@ -43,7 +44,7 @@ _RELEASE = """
     UPDATE documents_storechange SET lease_token = NULL, lease_until = NULL
     WHERE lease_token = %(token)s
 """
-# All that waits for this store here, not only what was claimed: it would fail as well.
+# Postpones everything that waits for this store in this namespace, because it would fail as well.
 _POSTPONE = """
     UPDATE documents_storechange
     SET lease_token = NULL, lease_until = NULL, attempts = attempts + 1,
@@ -95,7 +96,8 @@ class FeedClaim:
                 raise ClaimLost
 
     def done(self) -> None:
-        """Raises ClaimLost: what was written may have been replaced by something older."""
+        """Complete the claim. Raises ClaimLost if the written state may have been replaced by an
+        older one."""
         parameters: dict[str, Any] = {
             "ids": list(self.ids),
             "changes": list(self.changes),
@@ -129,12 +131,12 @@ class FeedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What a profile's store does not have yet."""
+    """The changes that a profile's store does not have yet."""
 
     profile_id: uuid.UUID
     namespaces: int
     documents: int
-    since: datetime  # of the oldest change
+    since: datetime  # time of the oldest change
     attempts: int
     error: str  # of the last attempt; "" if none failed
 
@@ -173,7 +175,7 @@ def claim(namespace_id: uuid.UUID, profile_id: uuid.UUID) -> FeedClaim | None:
 def note(
     namespace_id: uuid.UUID, profile_id: uuid.UUID, documents: Sequence[uuid.UUID] | None = None
 ) -> None:
-    """Have these documents synced to the store; None: of all that have chunks. Inside
+    """Queue these documents to be synced to the store; None queues all that have chunks. Inside
     namespace()."""
     key: dict[str, Any] = {"namespace": namespace_id, "profile": profile_id}
     with current_connection().cursor() as cursor:
@@ -184,7 +186,7 @@ def note(
 
 
 def pending(namespace_id: uuid.UUID, profile_id: uuid.UUID, *, at_most: int) -> set[uuid.UUID]:
-    """Return documents for which the store cannot be trusted, `at_most` of them. Inside
+    """Return up to `at_most` documents for which the store is not up to date. Inside
     namespace()."""
     key: dict[str, Any] = {"namespace": namespace_id, "profile": profile_id, "limit": at_most}
     with current_connection().cursor() as cursor:
@@ -193,7 +195,7 @@ def pending(namespace_id: uuid.UUID, profile_id: uuid.UUID, *, at_most: int) -> 
 
 
 def retry_now(profile: IndexProfile | None = None) -> None:
-    """Do not wait for the next attempt."""
+    """Make the next attempt now instead of later."""
     with operator():
         rows = StoreChange.objects.all()
         if profile is not None:
@@ -202,14 +204,14 @@ def retry_now(profile: IndexProfile | None = None) -> None:
 
 
 def waiting_namespaces(profile: IndexProfile) -> list[uuid.UUID]:
-    """Return namespaces with something to sync; they may be deleted ones."""
+    """Return the namespaces with something to sync, including deleted ones."""
     with operator():
         rows = StoreChange.objects.filter(profile=profile).order_by()
         return list(rows.values_list("namespace_id", flat=True).distinct())
 
 
 def backlogs() -> list[Backlog]:
-    """Return what waits, by profile. As the operator."""
+    """Return the backlog of each profile. Runs as the operator."""
     with operator():
         rows = (
             StoreChange.objects.order_by()

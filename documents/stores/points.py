@@ -1,4 +1,4 @@
-"""Chunks as a store gets them, read from the tables. Inside namespace()."""
+"""Read chunks from the tables as points for a store. Call every function inside namespace()."""
 
 import json
 import uuid
@@ -14,7 +14,7 @@ from ragsite.database.tenancy import current_connection
 from .base import DOCUMENT, Fields, StoredPoint, Words
 from .facets import facets_of
 
-PAGE = 256  # points a call
+PAGE = 256  # points per call
 
 _DOCUMENTS = """
     SELECT document.id, document.tags, document.metadata, document.source_type, document.language,
@@ -23,7 +23,7 @@ _DOCUMENTS = """
                  WHERE member.document_id = document.id)
     FROM documents_document document WHERE document.id = ANY (%(documents)s::uuid[])
 """
-# The binary formats of pgvector: reading 384 numbers as text takes many times longer.
+# pgvector's binary formats: reading 384 numbers as text takes many times longer.
 _CHUNKS = """
     SELECT chunk.id, chunk.document_id, chunk.kind, halfvec_send(chunk.embedding),
            sparsevec_send(terms.impacts)
@@ -85,12 +85,12 @@ def _fields(
 
 
 def _vector(packed: bytes) -> Any:
-    # Two bytes of dimensions, two unused, then half-precision numbers.
+    # Two bytes for the number of dimensions, two unused, then half-precision numbers.
     return np.frombuffer(packed, dtype=">f2", offset=4).astype(np.float32)
 
 
 def _words(packed: bytes | None) -> Words:
-    """Places counted from 1, as in the text form, which questions have (bm25.sparse)."""
+    """Return positions counted from 1, as in the text form that questions use (bm25.sparse)."""
     if packed is None:
         return {}
     _, count, _ = np.frombuffer(packed, dtype=">i4", count=3)

@@ -1,4 +1,4 @@
-"""Qdrant: a server or a cluster. Needs requirements/qdrant.txt.
+"""Qdrant: a server or a cluster. Requires requirements/qdrant.txt.
 
 A collection for each profile (qdrant_making.py). The words' impacts are in a sparse vector; the
 question's sparse vector carries their IDF, so that the inner product is the BM25 score of the
@@ -35,13 +35,13 @@ from .base import (
 )
 from .qdrant_making import DENSE, SHARED, WORDS, is_by_tenant
 
-PAGE = 1000  # ids a call, when all are read
-OVERSAMPLING = 3.0  # candidates of the quantised vectors, for each that is wanted
+PAGE = 1000  # ids per call, when all are read
+OVERSAMPLING = 3.0  # quantised candidates for each requested result
 MARK, MARK_POINT = "mark", str(uuid.UUID(int=0))
 
 
 class QdrantStore(SearchStore):
-    """`url` is one node's address, or that of a balancer before them."""
+    """`url` is the address of a node, or of a load balancer in front of several."""
 
     options: ClassVar[Mapping[str, tuple[int, int] | tuple[str, ...]]] = {
         "quantization": ("int8", "none"),
@@ -72,7 +72,7 @@ class QdrantStore(SearchStore):
         self._url, self._key = url, api_key
         self._ef_search, self._write_seconds = ef_search, write_seconds
         self._lock = threading.Lock()
-        self._clients: dict[int, Any] = {}  # by process: connections do not survive a fork
+        self._clients: dict[int, Any] = {}  # by process, because connections do not survive a fork
 
     def prepare(self, collection: StoreCollection) -> None:
         with self._answering():
@@ -279,13 +279,14 @@ class QdrantStore(SearchStore):
                     url=self._url,
                     api_key=self._key or None,
                     timeout=int(self._write_seconds),
-                    check_compatibility=False,  # it would ask the server, and warn of every minor
+                    # checking would call the server, and warn about every minor version
+                    check_compatibility=False,
                 )
             return self._clients[process]
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """Whatever the client raises becomes StoreFailed, without an address or a key in it."""
+        """Convert any error of the client to StoreFailed, without an address or a key in it."""
         exceptions = self._qdrant.http.exceptions
         try:
             yield
@@ -315,7 +316,7 @@ def _reason(error: Any) -> str:
 
 
 def _whole(seconds: float) -> int:
-    """Qdrant counts its own deadline in whole seconds."""
+    """Round up, because Qdrant's own deadline is in whole seconds."""
     return max(1, round(seconds))
 
 

@@ -1,4 +1,4 @@
-"""Which store a profile uses, by the setting STORES, and whether it is left alone for a while."""
+"""The store of a profile, from the setting STORES, and a breaker that pauses failing stores."""
 
 import logging
 from functools import cache
@@ -17,16 +17,18 @@ from .base import SearchStore, StoreCollection, StoreMisfit, option_errors
 
 logger = logging.getLogger(__name__)
 
-FAILURES, PAUSE_SECONDS = 2, 10.0  # after this many failures in a row searches leave it alone
+# after this many failures in a row searches do not use the store for a while
+FAILURES, PAUSE_SECONDS = 2, 10.0
 
 
 def names() -> list[str]:
-    """Return the stores that a profile can use here."""
+    """Return the stores that are configured here."""
     return [PGVECTOR, *sorted(settings.STORES)]
 
 
 def store_of(profile: IndexProfile) -> SearchStore:
-    """Raises StoreMisfit if it is not configured, or its package is not installed."""
+    """Return the profile's store. Raises StoreMisfit if it is not configured or its package is
+    missing."""
     return load(profile.store)
 
 

@@ -17,6 +17,7 @@ from .fact_rules import FACTS
 from .file_rules import FILES, FoldersHaveNamespaces
 from .findings import MAX_EXAMPLES, Finding, Report
 from .link_rules import lease_checks, link_checks
+from .server_rules import UploadsLeaveNoFiles, wall_checks
 from .span_rules import SpansAreExact
 from .store_rules import StoreHoldsTheChunks
 
@@ -31,9 +32,10 @@ def verify(
     repair: bool = False,
     progress: Progress = lambda line: None,
 ) -> Report:
-    """Audit these namespaces; None: all of them, and what belongs to none. `fast` compares the
-    sizes of originals instead of their checksums. `repair` repairs what it can, and never deletes a
-    document. Safe while the service runs.
+    """Audit these namespaces; None audits all, and what belongs to no namespace.
+
+    `fast` compares only the sizes of originals, not their checksums. `repair` repairs what it can,
+    and never deletes a document. Safe while the service runs.
     """
     report = Report()
     everything = namespaces is None
@@ -50,14 +52,14 @@ def verify(
 
 
 def _all_namespaces() -> list[Namespace]:
-    """Return all but those that are being deleted, whose rows go one after another."""
+    """Return all namespaces except those being deleted, whose rows disappear one after another."""
     with operator():
         tenants = Namespace.objects.select_related("active_profile")
         return list(tenants.filter(deleting_since=None))
 
 
 def _namespace_checks() -> Iterator[Check]:
-    """Yield all checks; those of counts come last, because repairs may change counts."""
+    """Yield all checks; checks of counts come last, because repairs may change counts."""
     yield from link_checks()
     yield from lease_checks(of_namespace=True)
     yield from STATES
@@ -74,6 +76,8 @@ def _namespace_checks() -> Iterator[Check]:
 def _server_checks() -> Iterator[Check]:
     yield from lease_checks(of_namespace=False)
     yield FoldersHaveNamespaces()
+    yield from wall_checks()
+    yield UploadsLeaveNoFiles()
 
 
 def _run(checks: Iterator[Check], audited: AuditScope, report: Report, *, repair: bool) -> None:
@@ -108,7 +112,7 @@ def _run_one(check: Check, audited: AuditScope, report: Report, *, repair: bool)
 
 
 def _confirmed(check: Check, audited: AuditScope) -> Iterator[list[str]]:
-    """Yield, page by page, the ids that break the rule now and still do a moment later."""
+    """Yield, page by page, the ids that break the rule now and again after a pause."""
     found = check.broken(audited)
     while page := list(islice(found, PAGE)):
         _pause()

@@ -51,7 +51,7 @@ class AuditScope:
 
 
 class Check(Protocol):
-    """One rule. `name` groups rules in the report; `what` says what is wrong where it is broken."""
+    """One rule. `name` groups rules in the report; `what` describes the fault."""
 
     @property
     def name(self) -> str: ...
@@ -76,12 +76,12 @@ class Mend:
     """How to repair ids that break a rule. `apply` returns the number of repaired ids."""
 
     apply: Callable[[AuditScope, list[str]], int]
-    done: str  # what it did, as in: 3 queued for another attempt
+    done: str  # what the repair did, as in: 3 queued for another attempt
 
 
 @dataclass(frozen=True, slots=True)
 class QueryCheck:
-    """A rule as a query for `id`s that break it, in one statement and so in one snapshot."""
+    """A rule as one query for the `id`s that break it, and so in one snapshot."""
 
     name: str
     what: str

@@ -3,9 +3,9 @@
 from . import mending
 from .checks import QueryCheck
 
-# What documents/ingestion/terms.py promises: exact when nothing has changed since they were
-# counted, and counted again when a namespace has grown by a fifth. After deletions housekeeping
-# counts within the hour.
+# The guarantee of documents/ingestion/terms.py: counts are exact if nothing has changed since they
+# were made, and are renewed when a namespace has grown by a fifth. After deletions housekeeping
+# renews them within the hour.
 _COUNTED = """
     SELECT tenant.id FROM documents_namespace tenant
     LEFT JOIN documents_termstatistics known
@@ -47,6 +47,18 @@ COUNTS = (
             wrong="""tenant.chunk_count > 1.2 * coalesce(known.chunks, 0)
                 AND NOT EXISTS (SELECT FROM documents_ingestjob
                                 WHERE namespace_id = tenant.id AND state = 'running')"""
+        ),
+        mending.COUNT_WORDS,
+    ),
+    # Whatever has changed since: a word is in some of the passages that were counted.
+    QueryCheck(
+        "term_counts",
+        "namespace has words that are counted in no passage, or in more than there were",
+        _COUNTED.format(
+            wrong="""EXISTS (
+                SELECT FROM documents_termfrequency
+                WHERE namespace_id = %(namespace)s AND profile_id = %(profile)s
+                  AND chunks NOT BETWEEN 1 AND known.chunks)"""
         ),
         mending.COUNT_WORDS,
     ),

@@ -1,6 +1,6 @@
 """Rules about documents: processing ends, one version is live, its passages are complete and exact.
 
-Rules about passages name their document, because a document is what can be indexed again.
+Rules about passages report their document, because a document is what can be indexed again.
 """
 
 from . import mending
@@ -88,7 +88,7 @@ PASSAGES = (
         """,
         mending.INDEX_AGAIN,
     ),
-    # Some may be missing while a reindex is at work, or if its failures were accepted.
+    # Some may be missing during a reindex, or if its failures were accepted.
     QueryCheck(
         "passage_counts",
         "searchable documents have more or fewer passages than they were indexed with",
@@ -159,7 +159,7 @@ LEFTOVERS = (
         """,
         mending.DELETE_CHUNKS,
     ),
-    # Housekeeping removes those of an ended reindex within the hour.
+    # Housekeeping removes those of a finished reindex within the hour.
     QueryCheck(
         "orphans",
         "index profiles have passages here, but neither searches nor a reindex use them",

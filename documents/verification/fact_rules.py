@@ -26,10 +26,10 @@ class FactsFollow:
 
 FACTS = (
     FactsFollow(),
-    # A fact that was stated while the model did not answer gets its vector within an hour.
+    # A fact that was stated while the model did not respond gets its vector within an hour.
     QueryCheck(
         "vectors",
-        "facts have had no vector for hours",
+        "facts have been without a vector for hours",
         """
         SELECT fact.id FROM documents_fact fact
         WHERE fact.namespace_id = %(namespace)s AND fact.source <> 'row'

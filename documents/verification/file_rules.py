@@ -24,7 +24,7 @@ _VERSIONS = """
     FROM documents_documentversion
     WHERE namespace_id = %(namespace)s {which} ORDER BY id LIMIT %(page)s
 """
-# In any namespace: a wrong answer would delete somebody's original.
+# Searched in all namespaces, because a mistake would delete another tenant's original.
 _OWNED = "SELECT storage_key FROM documents_documentversion WHERE storage_key = ANY (%(keys)s)"
 _NAMESPACES = """
     SELECT id::text FROM documents_namespace
@@ -35,7 +35,7 @@ _NAMESPACES = """
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """An original as its version describes it."""
+    """An original as described by its version."""
 
     version_id: str
     key: str
@@ -83,7 +83,8 @@ class OriginalsAreThere:
 
 @dataclass(frozen=True, slots=True)
 class ObjectsHaveRows:
-    """Every stored file belongs to a version, except young ones, whose row may still follow."""
+    """Every stored file belongs to a version, except young ones, whose row may not be written
+    yet."""
 
     name: str = "orphans"
     what: str = "stored files belong to no version"
@@ -107,10 +108,8 @@ class ObjectsHaveRows:
 
 @dataclass(frozen=True, slots=True)
 class FoldersHaveNamespaces:
-    """The storage holds no files of a namespace that is gone. Of the whole server.
-
-    Not repaired: another installation may share the storage, and these may be its files.
-    """
+    """The storage has no files of a namespace that does not exist. A check of the whole server. Not
+    repaired, because another installation may share the storage."""
 
     name: str = "orphans"
     what: str = "stored files belong to a namespace that is not on this server"

@@ -16,7 +16,7 @@ class Finding:
     count: int
     examples: tuple[str, ...]  # ids or storage keys, never content
     can_repair: bool
-    repair: str = ""  # what --repair did, and what remains to be done
+    repair: str = ""  # what --repair did, and what is left to do
 
     def as_json(self) -> dict[str, Any]:
         return {

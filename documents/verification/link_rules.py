@@ -1,4 +1,5 @@
 """Rules about every table: foreign keys lead to rows of the same namespace, and leases are renewed.
+
 They are derived from the models, so new tables are audited automatically.
 """
 

@@ -1,6 +1,5 @@
-"""Repairs: queue documents again, delete rows without an owner, recount. Each takes the ids that a
-check has found. None deletes a document, a version or a turn.
-"""
+"""Repairs: queue documents again, delete orphans, recount. Each takes the ids that a check has
+found. None deletes a document, a version or a turn."""
 
 import uuid
 from contextlib import suppress
@@ -28,7 +27,7 @@ from ragsite.database.tenancy import namespace
 
 from .checks import AuditScope, Mend
 
-# A publisher counts its chunks last, while it holds the namespace's row: lock that first.
+# A publisher updates the chunk count last, while it holds the namespace's row: lock that first.
 _COUNT_CHUNKS = """
     UPDATE documents_namespace tenant
     SET revision = revision + 1, chunk_count = (
@@ -75,7 +74,7 @@ def _can_be_read_again(namespace_id: uuid.UUID, document_id: uuid.UUID) -> bool:
         version = DocumentVersion.objects.defer("text").get(
             document=document, number=document.document_version
         )
-    if not version.storage_key:  # of a conversation, whose original is its turns
+    if not version.storage_key:  # a conversation: its original is its turns
         return True
     try:
         return originals.size_of(version.storage_key) == version.byte_size
@@ -144,7 +143,7 @@ def _count_chunks(audited: AuditScope, ids: list[str]) -> int:
 
 def _count_usage(audited: AuditScope, ids: list[str]) -> int:
     with namespace(audited.tenant), connection.cursor() as cursor:
-        # Uploads add to this row inside their own transactions: none ends while we count.
+        # Uploads add to this row inside their own transactions: none ends during the count.
         NamespaceUsage.objects.select_for_update().filter(pk=audited.tenant).first()
         cursor.execute(_COUNT_USAGE, {"namespace": audited.tenant})
     return len(ids)
@@ -156,7 +155,7 @@ def _count_words(audited: AuditScope, ids: list[str]) -> int:
 
 
 def _embed_facts(audited: AuditScope, ids: list[str]) -> int:
-    with suppress(IngestError):  # the model does not answer: the finding stays
+    with suppress(IngestError):  # the model does not respond: the finding remains
         fact_vectors.fill(audited.tenant, audited.active_profile)
     return len(ids)
 
@@ -192,5 +191,5 @@ COUNT_USAGE = Mend(_count_usage, "counted again")
 COUNT_WORDS = Mend(_count_words, "counted again")
 EMBED_FACTS = Mend(_embed_facts, "embedded")
 EMBED_FACTS_AGAIN = Mend(_embed_facts_again, "embedded again")
-WORK_OUT_FACTS = Mend(_work_out_facts, "worked out again")
+WORK_OUT_FACTS = Mend(_work_out_facts, "derived again")
 DELETE_OBJECTS = Mend(_delete_objects, "deleted from the storage")

@@ -7,7 +7,7 @@ from . import mending
 from .checks import PAGE, AuditScope, Mend, read
 
 PROGRESS_EVERY = 500  # versions
-BATCH_BYTES = 4_000_000  # of texts that are read together
+BATCH_BYTES = 4_000_000  # characters of texts that are read together
 
 _VERSIONS = """
     SELECT version.id::text, octet_length(version.text)
@@ -34,7 +34,7 @@ _FIRST = "00000000-0000-0000-0000-000000000000"
 
 @dataclass(frozen=True, slots=True)
 class SpansAreExact:
-    """Each passage equals the text at its span. Sliced in Python, as clients do it."""
+    """Each passage equals the text at its span. Sliced in Python, as clients do."""
 
     name: str = "spans"
     what: str = "documents have passages that are not the text at their place"

@@ -1,4 +1,4 @@
-"""Rules about search stores outside of the database: they hold what the tables hold."""
+"""Rules about search stores outside of the database: they contain the chunks of the tables."""
 
 from collections.abc import Iterator
 from uuid import UUID
@@ -11,7 +11,8 @@ from .checks import AuditScope, Mend, NotChecked
 
 
 def _sync_again(audited: AuditScope, ids: list[str]) -> int:
-    """Queue the documents; a namespace of which the store holds too much is built anew."""
+    """Queue the documents; if the store has too many chunks of a namespace, rebuild the
+    namespace."""
     profile = audited.active_profile
     if str(audited.tenant) in ids:
         feeding.rebuild(audited.tenant, profile)
@@ -23,7 +24,7 @@ def _sync_again(audited: AuditScope, ids: list[str]) -> int:
 
 
 class StoreHoldsTheChunks:
-    """A document that waits to be synced is no fault: that is what the outbox is for."""
+    """A document that waits in the outbox to be synced is not a fault."""
 
     name = "search_store"
     what = "document whose passages the search store lacks or does not find, or too many passages"
@@ -32,7 +33,7 @@ class StoreHoldsTheChunks:
     def broken(self, audited: AuditScope) -> Iterator[str]:
         if audited.active_profile.is_stored_outside:
             try:
-                yield from auditing.mismatched_documents(audited.tenant, audited.active_profile)
+                yield from auditing.outdated_documents(audited.tenant, audited.active_profile)
             except (StoreFailed, StoreMisfit) as error:
                 raise NotChecked(str(error)) from error
 

@@ -1,6 +1,6 @@
-"""Signed webhooks: clients get to know when documents, reindexes and evaluations are finished.
+"""Signed webhooks: notify clients when documents, reindexes and evaluations are finished.
 
-In: what happened, recorded by `events.emit` in the transaction in which it happens. Out: POST
-requests as Standard Webhooks describes them, sent by workers until they are accepted. May import
-models, jobs, accounts and the guarded connections of documents.intake.
+In: events, recorded by `events.emit` in the transaction in which they happen. Out: POST requests in
+the format of Standard Webhooks, sent by workers until they are accepted. May import models, jobs,
+accounts and the guarded connections of documents.intake.
 """

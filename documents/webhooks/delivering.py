@@ -1,6 +1,7 @@
-"""Send what is due: claimed in small batches, sent at the same time, recorded one by one.
+"""Send due deliveries: claimed in small batches, sent at the same time, recorded one by one.
 
-At least once: a worker that dies between the receiver's answer and our record sends it again.
+Delivery is at least once: if a worker dies between the receiver's response and our record, the
+event is sent again.
 """
 
 import logging
@@ -33,11 +34,11 @@ from .sending import SendOutcome
 logger = logging.getLogger(__name__)
 
 State, Status = WebhookDelivery.State, WebhookEndpoint.Status
-AT_ONCE = 16  # of the whole installation
+AT_ONCE = 16  # in the whole installation
 SLICE_SECONDS = 5.0  # per task; then other work gets its turn
-# Before the second, third … attempt: three days in all, as Standard Webhooks advises.
+# Seconds before the second, third, … attempt: three days in all, as Standard Webhooks advises.
 DELAYS = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
-MAX_PAUSE = 600  # seconds that a failing endpoint as a whole is left alone
+MAX_PAUSE = 600  # seconds for which nothing is sent to a failing endpoint
 UNREADABLE = SendOutcome(
     error_code="secret_unreadable",
     error_message="The secret was sealed with another SECRET_KEY. Rotate the webhook's secret.",
@@ -58,7 +59,7 @@ class DeliveryClaim(Claim):
 
 @dataclass(frozen=True, slots=True)
 class OutgoingEvent:
-    """A claimed delivery, with all that sending it takes."""
+    """A claimed delivery, with everything needed to send it."""
 
     claim: DeliveryClaim
     endpoint_id: uuid.UUID
@@ -66,11 +67,11 @@ class OutgoingEvent:
     event_id: uuid.UUID
     type: str
     body: bytes
-    secrets: tuple[str, ...]  # none: they cannot be read
+    secrets: tuple[str, ...]  # empty if they cannot be decrypted
 
 
 def work(seconds: float = SLICE_SECONDS) -> int:
-    """Send what is due for a while; return how many were sent. Wakes a worker for the rest."""
+    """Send due deliveries for a while; return how many were sent. Wakes a worker for the rest."""
     until, sent = time.monotonic() + seconds, 0
     while batch := _claim_due():
         heartbeat.beat(heartbeat.group())  # slow receivers do not make a stuck worker
@@ -140,7 +141,7 @@ def _claim(delivery_id: uuid.UUID, namespace_id: uuid.UUID) -> OutgoingEvent | N
 
 
 def _send(message: OutgoingEvent) -> SendOutcome:
-    """In a thread of its own, without the database."""
+    """Runs in a thread of its own, without the database."""
     if not message.secrets:
         return UNREADABLE
     event_id, now = f"evt_{message.event_id.hex}", int(time.time())
@@ -190,7 +191,7 @@ def _put_off(claim: DeliveryClaim, outcome: SendOutcome, fields: dict[str, Any])
     if retries >= len(DELAYS):
         claim.release(state=State.FAILED, **fields)
         return "failed"
-    # Spread, so that what failed together does not come back together.
+    # Randomised, so that deliveries that failed together are not repeated together.
     delay = max(DELAYS[retries] * uniform(0.9, 1.2), outcome.retry_after)  # noqa: S311
     claim.release(retries=F("retries") + 1, run_after=Now() + timedelta(seconds=delay), **fields)
     return "retry"
@@ -203,7 +204,7 @@ def _note_success(endpoint: WebhookEndpoint) -> None:
 
 
 def _note_failure(endpoint: WebhookEndpoint, outcome: SendOutcome) -> None:
-    """Pause the endpoint, or disable it: it said 410, or has failed for WEBHOOK_DISABLE_DAYS."""
+    """Pause the endpoint; disable it if it returned 410 or has failed for WEBHOOK_DISABLE_DAYS."""
     since = endpoint.failing_since or timezone.now()
     patience = timedelta(days=settings.WEBHOOKS["disable_days"])
     pause = min(MAX_PAUSE, 2 ** min(endpoint.failures, 10))

@@ -1,7 +1,7 @@
-"""Register, change and remove endpoints; ask for tests and for another delivery.
+"""Register, change and remove endpoints; queue tests and repeated deliveries.
 
-Every function runs inside namespace() and records what it does in the audit log, with the host of
-an address only: its path and query may hold a token of the receiver's.
+Every function runs inside namespace() and records what it does in the audit log. Of an address only
+the host is recorded, because its path and query may contain a token of the receiver.
 """
 
 import uuid
@@ -25,12 +25,12 @@ from . import events, signing
 from .sending import Sender
 
 PURPOSE = "webhook"
-DEFAULT_OVERLAP = timedelta(hours=24)  # in which the old secret signs, too
+DEFAULT_OVERLAP = timedelta(hours=24)  # for which the old secret also signs
 State, Status = WebhookDelivery.State, WebhookEndpoint.Status
 
 
 class TooManyEndpoints(ValueError):
-    """The namespace has as many webhooks as it may have."""
+    """The namespace has reached its maximum number of webhooks."""
 
 
 class WebhookDisabled(ValueError):
@@ -57,14 +57,12 @@ def create(
     description: str = "",
     wanted: Sequence[str] = (),
 ) -> tuple[WebhookEndpoint, str]:
-    """Return the endpoint with its secret, which is not shown again.
-
-    Raises FetchRefused for an address that is never sent to, and TooManyEndpoints.
-    """
+    """Return the endpoint with its secret, which is not shown again. Raises FetchRefused for an
+    address that must not be sent to, and TooManyEndpoints."""
     sender().check(url)
     secret = signing.new_secret()
     with transaction.atomic():
-        # Locked, so that two requests at once do not both take the last place.
+        # Locked, so that two simultaneous requests cannot both take the last place.
         Namespace.objects.select_for_update().only("pk").get(pk=namespace_id)
         if not has_room(namespace_id):
             allowed: int = settings.WEBHOOKS["max_endpoints"]
@@ -89,7 +87,7 @@ def has_room(namespace_id: uuid.UUID) -> bool:
 
 
 def change(endpoint: WebhookEndpoint, changes: Mapping[str, Any]) -> WebhookEndpoint:
-    """Set url, description, events or is_enabled. Raises FetchRefused."""
+    """Change url, description, events or is_enabled. Raises FetchRefused."""
     fields = {name: changes[name] for name in ("url", "description", "events") if name in changes}
     if "url" in fields:
         sender().check(fields["url"])
@@ -112,7 +110,7 @@ def change(endpoint: WebhookEndpoint, changes: Mapping[str, Any]) -> WebhookEndp
 
 
 def rotate_secret(endpoint: WebhookEndpoint, *, overlap: timedelta = DEFAULT_OVERLAP) -> str:
-    """Give it a new secret; during the overlap both sign, so that no receiver is cut off."""
+    """Replace the secret; during the overlap both secrets sign, so that no event is rejected."""
     secret = signing.new_secret()
     with transaction.atomic():
         WebhookEndpoint.objects.filter(pk=endpoint.pk).update(
@@ -125,15 +123,14 @@ def rotate_secret(endpoint: WebhookEndpoint, *, overlap: timedelta = DEFAULT_OVE
 
 
 def delete(endpoint: WebhookEndpoint) -> None:
-    """Delete it with its deliveries."""
+    """Delete the endpoint with its deliveries."""
     with transaction.atomic():
         audit.record("webhook.delete", target=target(endpoint))
         WebhookEndpoint.objects.filter(pk=endpoint.pk).delete()
 
 
 def send_test(endpoint: WebhookEndpoint) -> WebhookDelivery:
-    """Queue an event that means nothing, whatever the endpoint wants otherwise.
-    Raises WebhookDisabled."""
+    """Queue a test event, whatever events the endpoint selects. Raises WebhookDisabled."""
     _require_enabled(endpoint)
     with transaction.atomic():
         data = {"webhook_id": str(endpoint.pk)}
@@ -144,8 +141,8 @@ def send_test(endpoint: WebhookEndpoint) -> WebhookDelivery:
 
 
 def redeliver(delivery: WebhookDelivery) -> WebhookDelivery:
-    """Send it again, delivered or not, with all its attempts before it.
-    Raises WebhookDisabled."""
+    """Queue a delivery again, whether or not it was accepted, with a fresh set of attempts. Raises
+    WebhookDisabled."""
     _require_enabled(delivery.endpoint)
     with transaction.atomic():
         _requeue([delivery.pk])
@@ -154,7 +151,8 @@ def redeliver(delivery: WebhookDelivery) -> WebhookDelivery:
 
 
 def recover(endpoint: WebhookEndpoint, since: datetime) -> int:
-    """Send again what has failed since then; return how many. Raises WebhookDisabled."""
+    """Queue a delivery again with a fresh set of attempts, whether or not it was accepted. Raises
+    WebhookDisabled."""
     _require_enabled(endpoint)
     with transaction.atomic():
         failed = WebhookDelivery.objects.filter(
@@ -186,7 +184,7 @@ def _requeue(delivery_ids: Sequence[uuid.UUID]) -> int:
 
 
 def abandon_pending(endpoint_id: uuid.UUID) -> int:
-    """End what waits for an endpoint that is disabled; return how many deliveries."""
+    """End the pending deliveries of an endpoint that is disabled; return how many."""
     pending = WebhookDelivery.objects.filter(endpoint=endpoint_id, state=State.PENDING)
     return pending.update(
         state=State.FAILED,
@@ -198,7 +196,7 @@ def abandon_pending(endpoint_id: uuid.UUID) -> int:
 
 
 def signing_secrets(endpoint: WebhookEndpoint) -> list[str]:
-    """The secrets that sign now. Raises SealBroken after a change of SECRET_KEY."""
+    """Return the secrets that sign now. Raises SealBroken after a change of SECRET_KEY."""
     sealed = [endpoint.secret]
     until = endpoint.previous_secret_until
     if endpoint.previous_secret and until is not None and until > timezone.now():

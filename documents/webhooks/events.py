@@ -1,6 +1,7 @@
-"""Record what happened for the endpoints that want to know, in the transaction that does it.
+"""Record events for the endpoints that subscribe to them, in the transaction in which they happen.
 
-Nothing is sent here: what is rolled back is never sent, and what is committed is not forgotten.
+Nothing is sent here. An event that is rolled back is never sent, and one that is committed is not
+lost.
 """
 
 import json
@@ -23,7 +24,7 @@ from documents.models.webhooks import EventType
 from documents.passages import CONVERSATION
 from ragsite.database.tenancy import current_namespace
 
-# Locked, so that an endpoint that is deleted meanwhile does not fail the caller's transaction.
+# Locked, so that deleting an endpoint at the same time does not fail the caller's transaction.
 _WHO_WANTS = """
     SELECT id FROM documents_webhookendpoint
     WHERE namespace_id = %s AND status = 'enabled' AND (events = '{}' OR %s = ANY (events))
@@ -37,8 +38,8 @@ def emit(
     *,
     document_id: uuid.UUID | None = None,
 ) -> None:
-    """Record an event and its deliveries, if an endpoint wants it; only then it is described.
-    Inside namespace()."""
+    """Record an event and its deliveries if an endpoint subscribes to it; `describe` is only called
+    then. Inside namespace()."""
     namespace_id = _namespace()
     with connection.cursor() as cursor:
         cursor.execute(_WHO_WANTS, [namespace_id, str(type_)])
@@ -85,14 +86,21 @@ def _namespace() -> uuid.UUID:
 
 
 def wake_workers() -> None:
-    """Have one worker send what is due."""
+    """Have one worker send the due deliveries."""
     async_task("documents.tasks.deliver_webhooks", save=False)
 
 
+def is_wanted(type_: EventType) -> bool:
+    """Whether an endpoint wants such events: for callers with many of them. Inside namespace()."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WHO_WANTS, [_namespace(), str(type_)])
+        return cursor.fetchone() is not None
+
+
 def document_ready(document: Document, version: DocumentVersion) -> None:
-    """A version has become searchable. In the transaction that publishes it."""
+    """Record that a version is searchable, in the transaction that publishes it."""
     if document.source_type == CONVERSATION:
-        return  # turns are indexed one by one, within seconds: nobody waits for each
+        return  # turns are indexed one by one within seconds, which is too often for events
 
     def describe() -> dict[str, Any]:
         return {
@@ -105,7 +113,7 @@ def document_ready(document: Document, version: DocumentVersion) -> None:
 
 
 def document_failed(version: DocumentVersion, *, code: str, message: str) -> None:
-    """A version cannot be indexed; an earlier one stays searchable."""
+    """Record that a version cannot be indexed; an earlier one stays searchable."""
 
     def describe() -> dict[str, Any]:
         document = Document.objects.get(pk=version.document_id)

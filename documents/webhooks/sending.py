@@ -14,19 +14,19 @@ from documents.intake.web_addresses import FetchRefused, checked_url
 from documents.providers.deadline_streams import time_until
 from ragsite.access.addresses import AddressPolicy
 
-KEPT_BYTES = 1000  # of the answer, for whoever looks for the mistake
+KEPT_BYTES = 1000  # of the response, which help to find the error
 MAX_RETRY_AFTER = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
 class SendOutcome:
-    """What came of an attempt: a status, or an error where there was no answer."""
+    """The result of an attempt: a status, or an error if there was no response."""
 
     status: int | None = None
     body: str = ""
     error_code: str = ""
     error_message: str = ""
-    retry_after: int = 0  # seconds, as the receiver asked for
+    retry_after: int = 0  # seconds, if the receiver sent Retry-After
     duration_ms: float = 0.0
 
     @property
@@ -35,7 +35,7 @@ class SendOutcome:
 
     @property
     def is_gone(self) -> bool:
-        """The receiver wants no more events at all."""
+        """Whether the receiver wants no more events."""
         return self.status == 410
 
 
@@ -43,7 +43,7 @@ class SendOutcome:
 class Sender:
     """`policy` and `resolver` are the fetcher's; redirects are never followed."""
 
-    seconds: float = 10.0  # for everything: lookup, connection, TLS and the answer
+    seconds: float = 10.0  # for everything: lookup, connection, TLS and the response
     ports: Collection[int] = frozenset((80, 443))
     allow_http: bool = False
     allow_local_names: bool = False
@@ -51,7 +51,7 @@ class Sender:
     resolver: Resolver = resolve
 
     def check(self, url: str) -> httpx2.URL:
-        """Return the parsed address. Raises FetchRefused if it can never be sent to."""
+        """Return the parsed address. Raises FetchRefused if it must not be sent to."""
         checked = checked_url(url, ports=self.ports, allow_local_names=self.allow_local_names)
         if checked.scheme != "https" and not self.allow_http:
             raise FetchRefused("Webhooks are sent to https addresses only.")
@@ -123,7 +123,7 @@ class Sender:
 
 
 def _beginning(response: httpcore2.Response) -> str:
-    """The first bytes of the answer; the rest is not read, and may break off."""
+    """Read the first bytes of the response; the rest is not read."""
     kept = bytearray()
     try:
         for piece in response.iter_stream():

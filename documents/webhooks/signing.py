@@ -1,4 +1,4 @@
-"""Signatures as Standard Webhooks describes them: HMAC-SHA256 over id, time and body."""
+"""Signatures in the format of Standard Webhooks: HMAC-SHA256 over id, time and body."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ def new_secret() -> str:
 def headers_for(
     event_id: str, timestamp: int, body: bytes, secrets_: Iterable[str]
 ) -> dict[bytes | str, bytes | str]:
-    """Return the three headers; while a secret is being replaced there is a signature by each."""
+    """Return the three headers. While a secret is being replaced, there is a signature by each."""
     signatures = [signature(event_id, timestamp, body, secret) for secret in secrets_]
     return {
         "webhook-id": event_id,

@@ -1,8 +1,6 @@
-"""Charts as inline SVG that takes its colours from the page, so that they suit light and dark.
-
-Only positions are computed here; templates/admin/evaluation/chart.html draws them. Files for people
-(`manage.py evaluation_report`) have their own, evaluation/reports/charts.py.
-"""
+"""Charts as inline SVG with the colours of the page, so that they suit light and dark mode. Only
+positions are computed here; templates/admin/evaluation/chart.html draws them. Report files
+(`manage.py evaluation_report`) have their own charts, evaluation/reports/charts.py."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -91,7 +89,7 @@ def _share_ticks() -> tuple[Tick, ...]:
 
 
 def _up(share: float) -> float:
-    """The height of a value from 0 to 1."""
+    """Return the height of a value from 0 to 1."""
     return round(BOTTOM - (BOTTOM - TOP) * share, 1)
 
 
@@ -159,7 +157,7 @@ def _binned(times: Iterable[float], longest: float) -> list[int]:
 
 
 def _history(measures: Mapping[str, Sequence[Point]], run: EvaluationRun) -> Chart:
-    """Runs are evenly spaced: several of one afternoon would fall onto one point."""
+    """Runs are evenly spaced, because several runs of one afternoon would coincide."""
     moments = sorted({point.at for points in measures.values() for point in points})
     spread = max(1, len(moments) - 1)
     places = {at: _across(number / spread) for number, at in enumerate(moments)}

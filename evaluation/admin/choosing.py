@@ -1,4 +1,4 @@
-"""A choice of golden set beside an action: where the selected rows are added."""
+"""The choice of a golden set beside an action, to which the selected rows are added."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ class SetChoiceForm(ActionForm):
         super().__init__(*args, **kwargs)
         field = self.fields["golden_set"]
         assert isinstance(field, forms.ModelChoiceField)  # noqa: S101
-        field.queryset = GoldenSet.objects.all()  # which of them are offered: ChoosesSet
+        field.queryset = GoldenSet.objects.all()  # the choices are limited by ChoosesSet
 
 
 class ChoosesSet:
-    """Mixed into a ModelAdmin with that form: it offers the sets that the operator sees."""
+    """Mixed into a ModelAdmin with that form: offers the sets that the operator sees."""
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         response: Any = super().changelist_view(request, extra_context)  # type: ignore[misc]

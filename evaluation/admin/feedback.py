@@ -82,7 +82,7 @@ class FeedbackAdmin(ChoosesSet, ReadOnlyAdmin):
 
     @admin.display(description="selected")
     def selection(self, feedback: Feedback) -> str:
-        """How many passages, and their sources as far as the documents still exist."""
+        """Show the number of passages, and their sources as far as the documents still exist."""
         if not feedback.selected_chunk_ids:
             return ""
         sources = dict.fromkeys(str(chosen.document) for chosen in feedback.selected.all())
@@ -90,7 +90,7 @@ class FeedbackAdmin(ChoosesSet, ReadOnlyAdmin):
 
     @admin.display(description="passages selected")
     def chosen(self, feedback: Feedback) -> SafeString:
-        """By the names of their documents and sections, linked as far as they still exist."""
+        """List the passages by document and section, linked as far as they still exist."""
         known = {passage.chunk_id: passage for passage in feedback.selected.all()}
         chunks = Chunk.objects.only("section", "ordinal", "document_id").in_bulk(list(known))
         lines = (_line(known.get(pk), chunks.get(pk)) for pk in feedback.selected_chunk_ids)

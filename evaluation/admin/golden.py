@@ -28,7 +28,7 @@ from .judged_documents import URL_NAME, DocumentSelect, documents_view
 from .judging import judge_view
 from .starting import start_view
 
-MAX_INLINE_QUERIES = 100  # queries in the form of their set
+MAX_INLINE_QUERIES = 100  # maximum number of queries in the form of their set
 AFTER_SAVING = "after saving"
 
 
@@ -89,7 +89,8 @@ class GoldenSetAdmin(Audited, admin.ModelAdmin):
         return _listed(golden_set.pk, golden_set.queries_count)
 
     def get_inlines(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
-        """No inline queries for a large set, whose form would exceed Django's limit of fields."""
+        """Leave out inline queries for a large set, whose form would exceed Django's limit of
+        fields."""
         is_long = obj is not None and obj.queries.count() > MAX_INLINE_QUERIES
         return () if is_long else self.inlines
 
@@ -148,7 +149,7 @@ class GoldenSetAdmin(Audited, admin.ModelAdmin):
 
 
 def _counted(rows: QuerySet[Any], owner: str) -> Coalesce:
-    """How many rows each owner has: one look into an index for each owner shown."""
+    """Count the rows of each owner, with one index lookup for each owner shown."""
     counted = rows.order_by().values(owner).annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(counted), 0)
 
@@ -165,7 +166,7 @@ def _link(name: str, golden_set: GoldenSet, text: str) -> SafeString | str:
 
 
 class JudgementForm(forms.ModelForm):
-    """A new judgement is located by its quotation; an existing one keeps its place."""
+    """A new judgement is located by its quotation; an existing one keeps its position."""
 
     class Meta:
         model = Judgement

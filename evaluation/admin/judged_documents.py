@@ -28,7 +28,7 @@ class DocumentsOfQuery(AutocompleteJsonView):
 
 
 class DocumentSelect(AutocompleteSelect):
-    """Asks DocumentsOfQuery in place of Django's own view, which offers every namespace's."""
+    """Uses DocumentsOfQuery instead of Django's own view, which offers all namespaces."""
 
     def __init__(self, field: Any, site: admin.AdminSite, query_id: str) -> None:
         super().__init__(field, site)

@@ -52,8 +52,7 @@ def context_of(run: EvaluationRun, page_number: str) -> dict[str, Any]:
 
 
 def _worst_first(run: EvaluationRun, number: str) -> tuple[Page[Any], list[dict[str, Any]]]:
-    """A page of the queries and its rows, the worst first; unmeasured ones (nothing answers them)
-    come last."""
+    """Return a page of the queries and its rows, the worst first; unmeasured ones come last."""
     measured = KeyTransform(MEASURE, "metrics").asc(nulls_last=True)
     scores = run.scores.defer("ranking").order_by(measured, "ordinal")
     page = Paginator(scores, PER_PAGE).get_page(number)
@@ -85,7 +84,7 @@ def _others(run: EvaluationRun) -> list[EvaluationRun]:
 
 
 def _tables(configuration: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    # Options first: JSON columns keep their keys by length.
+    # Options first, because JSON columns sort their keys by length.
     for name, values in sorted(configuration.items(), key=lambda item: _place(item[0])):
         if isinstance(values, Mapping) and values:
             yield HEADINGS.get(name, name.capitalize()), list(_flat(values))

@@ -65,7 +65,7 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
 
     @admin.display
     def progress(self, run: EvaluationRun) -> SafeString | str:
-        """Of a run that has not begun the number of queries is not known."""
+        """Show the progress. The number of queries is unknown until the run has begun."""
         if not run.queries_total:
             return "waiting for a worker" if run.state == run.State.QUEUED else "–"
         if run.state == run.State.SUCCEEDED:

@@ -1,4 +1,4 @@
-"""The stages of a search in the order they happen, for tables of timings."""
+"""The stages of a search in their order, for tables of timings."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,6 +25,7 @@ _PLACES = {name: place for place, name in enumerate(ORDER)}
 
 
 def in_pipeline_order(by_stage: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Stages with their figures, the total last; JSON columns keep them by their names' length."""
+    """Return stages with their figures in order, the total last; JSON columns sort them by
+    length."""
     unknown = len(ORDER) - 1.5  # before the total
     return sorted(by_stage.items(), key=lambda item: (_PLACES.get(item[0], unknown), item[0]))

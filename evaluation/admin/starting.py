@@ -24,11 +24,14 @@ DEFAULTS = RunOptions()
 
 
 class StartForm(forms.Form):
-    label = forms.CharField(max_length=200, required=False, help_text="A name for the run.")
+    label = forms.CharField(max_length=200, required=False, help_text="Label of the run.")
     mode = forms.ChoiceField(choices=[(m, m) for m in ("hybrid", "semantic", "lexical")])
     fusion = forms.ChoiceField(choices=[(f, f) for f in ("weighted", "rrf")])
     semantic_weight = forms.FloatField(
-        min_value=0, max_value=1, initial=DEFAULTS.semantic_weight, help_text="For weighted fusion."
+        min_value=0,
+        max_value=1,
+        initial=DEFAULTS.semantic_weight,
+        help_text="Weight of vectors in weighted fusion.",
     )
     rerank = forms.ChoiceField(choices=[])
     k = forms.IntegerField(min_value=1, max_value=100, initial=DEFAULTS.k)
@@ -43,7 +46,7 @@ class StartForm(forms.Form):
         min_value=1,
         max_value=1_000_000,
         required=False,
-        help_text="Of the context. Empty: the service's default.",
+        help_text="Token budget of the context. Empty: the service's default.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

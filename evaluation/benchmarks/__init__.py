@@ -1,5 +1,6 @@
-"""How good and how fast it is, measured by programs that are run by hand (`make bench-…`).
+"""Programs that measure quality and speed, run by hand (`make bench-…`).
 
-`ingest`, `search` and `answers` hold the programs, `peers` what we are compared with, `data` what
-is read or made for them, `service` the service they measure. Production imports nothing of this.
+`ingest`, `search`, `answers`, `load` and `scale` contain the programs, `peers` the libraries to
+compare with, `data` the inputs, `service` the service that is measured. Production imports nothing
+of this.
 """

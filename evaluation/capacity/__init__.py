@@ -1,5 +1,5 @@
-"""What so many documents and questions need: machines, memory, shards and money.
+"""Capacity planning: machines, memory, shards and cost for a number of documents and questions.
 
-In: measured coefficients (`coefficients.json`, which `make bench-scale` writes) and what is wanted.
+In: measured coefficients (`coefficients.json`, written by `make bench-scale`) and requirements.
 Out: a plan. Plain Python; imports nothing of the service.
 """

@@ -1,4 +1,4 @@
-"""What one chunk and one question cost, as measured by `make bench-scale`."""
+"""The cost of a chunk and of a question, as measured by `make bench-scale`."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ MEASURED = Path(__file__).with_name("coefficients.json")
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """cost = factor · chunks ** power, fitted through the sizes that were measured."""
+    """cost = factor · chunks ** power, fitted to the measured sizes."""
 
     factor: float
     power: float
@@ -23,20 +23,32 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True)
+class Point:
+    """What was measured at one size, for checking what is computed from the coefficients."""
+
+    chunks: int
+    postgres_ms: float  # CPU of a question
+    bytes_on_disk: float  # of a chunk: tables, index of words, vector index
+    p95_ms: float  # of a search
+    floor_p95_ms: float  # of its embedding and its two bare statements
+
+
+@dataclass(frozen=True, slots=True)
 class Coefficients:
     machine: str
-    measured_chunks: Sequence[int]  # sizes; beyond the largest everything is extrapolated
-    vectors: str  # what was indexed
-    table_bytes: float  # of a chunk: its text, vector and words, with the smaller indexes
-    words_index_bytes: float  # of a chunk, in the index of words
-    vector_index_bytes: Mapping[str, float]  # of a chunk, by index method
-    recall: Mapping[str, float]  # at 10, by index method, at the largest size
-    load_rate: float  # chunks a second and core, without embedding and without indexes
-    build_rate: Mapping[str, float]  # chunks a second and core, by index method
-    embed_rate: float  # chunks a second and core
-    web_ms: float  # CPU of a question in the web process, with its embedding
-    postgres_ms: Growth  # CPU of a question in PostgreSQL
+    measured_chunks: Sequence[int]  # measured sizes; beyond the largest everything is extrapolated
+    vectors: str  # description of the data
+    table_bytes: float  # bytes of a chunk: its text, vector and words, with the smaller indexes
+    words_index_bytes: float  # bytes of a chunk in the index of words
+    vector_index_bytes: Mapping[str, float]  # bytes of a chunk, by index method
+    recall: Mapping[str, float]  # recall at 10, by index method, at the largest size
+    load_rate: float  # chunks per second and core, without embedding and indexes
+    build_rate: Mapping[str, float]  # chunks per second and core, by index method
+    embed_rate: float  # chunks per second and core
+    web_ms: float  # CPU time of a question in the web process, with its embedding
+    postgres_ms: Growth  # CPU time of a question in PostgreSQL
     notes: Sequence[str] = field(default_factory=tuple)
+    points: Sequence[Point] = field(default_factory=tuple)  # one for each size
 
     @property
     def largest(self) -> int:
@@ -53,7 +65,10 @@ def fitted(sizes: Sequence[float], costs: Sequence[float]) -> Growth:
 
 def read(path: Path = MEASURED) -> Coefficients:
     found: dict[str, Any] = json.loads(path.read_text())
-    return Coefficients(**{**found, "postgres_ms": Growth(**found["postgres_ms"])})
+    points = [Point(**point) for point in found.get("points", ())]
+    return Coefficients(
+        **{**found, "postgres_ms": Growth(**found["postgres_ms"]), "points": points}
+    )
 
 
 def write(coefficients: Coefficients, path: Path = MEASURED) -> None:

@@ -1,4 +1,4 @@
-"""From coefficients and wishes to a plan. docs/scale.md explains every line of it."""
+"""Compute a plan from coefficients and requirements. docs/scale.md explains every line of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,22 +7,24 @@ from math import ceil
 from .coefficients import Coefficients
 
 GIGABYTE = 10**9
-# Of a machine's memory, what indexes may fill: the rest is for queries, the system, and the table's
-# pages that are read most.
+# Fraction of a machine's memory that indexes may fill: the rest is for queries, the system, and
+# frequently read pages of the table.
 MEMORY_SHARE = 0.6
-DISK_SHARE = 0.7  # of a disk; the rest is for write-ahead logs, bloat and an index being built
-CPU_SHARE = 0.5  # busier than this, the 95th percentile leaves the median behind
-WORDS_IN_MEMORY = 0.5  # of the index of words: questions use the rarer half least
-REPLICAS = 2  # copies of each shard: one machine may fail
+# usable fraction of a disk; the rest is for write-ahead logs, bloat and an index being built
+DISK_SHARE = 0.7
+CPU_SHARE = 0.5  # maximum utilisation, beyond which the 95th percentile rises far above the median
+# fraction of the index of words that should be in memory: the rarer half is hardly used
+WORDS_IN_MEMORY = 0.5
+REPLICAS = 2  # copies of each shard, so that one machine may fail
 
-# PostgreSQL alone up to here; above, an engine made for shards keeps the candidates.
+# Maximum for PostgreSQL alone; beyond it an engine with shards stores the candidates.
 MAX_POSTGRES_CHUNKS = 200_000_000
-METHODS = ("hnsw", "bit")  # the better first
+METHODS = ("hnsw", "bit")  # index methods, the better first
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine for a shard, and its price a month."""
+    """A machine for a shard, and its price per month."""
 
     cores: int = 16
     memory_gb: float = 128.0
@@ -36,7 +38,7 @@ class Wish:
     qps: float
     chunks_per_document: float = 6.0
     original_kb: float = 100.0
-    storage_price: float = 0.02  # of a gigabyte of objects, a month
+    storage_price: float = 0.02  # price of a gigabyte of object storage per month
     days_to_load: float = 7.0
     machine: Machine = Machine()
 
@@ -48,16 +50,16 @@ class Wish:
 @dataclass(frozen=True, slots=True)
 class Plan:
     wish: Wish
-    method: str  # of the vector index
-    engine: str  # that finds candidates
+    method: str  # method of the vector index
+    engine: str  # the program that finds candidates
     shards: int
     replicas: int
-    memory_gb: float  # that indexes need, of one copy
-    disk_gb: float  # of one copy
+    memory_gb: float  # memory for the indexes of one copy
+    disk_gb: float  # disk of one copy
     originals_gb: float
-    question_ms: float  # CPU of a question on all shards together
+    question_ms: float  # CPU time of a question on all shards together
     web_cores: int
-    loading_cores: int  # to embed and index everything in the wished time
+    loading_cores: int  # cores that embed and index everything in the required time
     limited_by: str
     notes: Sequence[str]
 
@@ -71,13 +73,14 @@ class Plan:
 
     @property
     def price(self) -> float:
-        """A month, without what loading takes once."""
+        """Return the monthly price, without the initial loading."""
         machines = self.database_machines + self.web_machines
         return machines * self.wish.machine.price + self.originals_gb * self.wish.storage_price
 
 
 def plan(wish: Wish, measured: Coefficients) -> Plan:
-    """Choose the best index method that fits into one machine's memory, or the smallest one."""
+    """Choose the best index method that fits into one machine's memory, or else the smallest
+    one."""
     plans = [_plan(wish, measured, m) for m in METHODS if m in measured.vector_index_bytes]
     return next((each for each in plans if each.shards == 1), plans[-1])
 
@@ -93,9 +96,9 @@ def _plan(wish: Wish, measured: Coefficients, method: str) -> Plan:
         "memory": ceil(memory / (machine.memory_gb * MEMORY_SHARE)),
         "disk": ceil(disk / (machine.disk_gb * DISK_SHARE)),
     }
-    limited_by = max(by_need, key=lambda need: by_need[need])  # the first of equals
+    limited_by = max(by_need, key=lambda need: by_need[need])  # the first of several equals
     shards = by_need[limited_by]
-    # Every shard is asked: the namespace may be larger than any of them.
+    # Every question goes to all shards, because a namespace may be larger than a shard.
     question_ms = shards * measured.postgres_ms.at(chunks / shards)
     copies = ceil(wish.qps * question_ms / shards / 1000 / (machine.cores * CPU_SHARE))
     if copies > REPLICAS:

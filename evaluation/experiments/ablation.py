@@ -42,7 +42,7 @@ class ChunkSize:
 
 @dataclass(frozen=True, slots=True)
 class VariantResult:
-    """A variant's run, and its gain in nDCG@10 over the base run of its table, with p-value."""
+    """A variant's run, and its gain in nDCG@10 over the first run of its table, with p-value."""
 
     name: str
     run: EvaluationRun
@@ -82,7 +82,7 @@ def ablate_retrieval(
 
 
 def _rerankers(namespace_id: uuid.UUID) -> list[str]:
-    """The configured ones; `learned` only if it has been trained for the namespace."""
+    """Return the configured rerankers; `learned` only if it was trained for the namespace."""
     is_trained = learned_models.find(namespace_id) is not None
     return [name for name in settings.RERANKERS if name != "learned" or is_trained]
 
@@ -94,7 +94,7 @@ def ablate_chunks(
     *,
     started: Callable[[str], ProgressCallback],
 ) -> list[VariantResult]:
-    """Measure the documents with their present chunks, then copies with each size and overlap."""
+    """Measure the documents with their current chunks, then copies with each size and overlap."""
     current, base = tenant.active_profile, RunOptions(rerank="none")
     now = f"{current.chunker} {current.chunk_size}/{current.chunk_overlap}"
     run = measure_now(golden_set, base, label=f"ablation: {now}", progress=started(now))

@@ -22,7 +22,7 @@ class IndexMethod:
     name: str
     build: str  # SQL that defines the index; blank for a scan
     settings: dict[str, str]
-    rescore: int = 0  # by their bits, how many times more rows are taken and then compared
+    rescore: int = 0  # factor of rows that are found by their bits and then compared in full
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _nearest(
     settings: dict[str, str],
     rescore: int = 0,
 ) -> tuple[list[str], float]:
-    # Not left to the planner: use the index for methods with settings, else a scan.
+    # Forced, not left to the planner: the index for methods with settings, otherwise a scan.
     wanted = {"enable_seqscan": "off" if settings else "on", **settings}
     wanted["enable_indexscan"] = "on" if settings else "off"
     for name, value in wanted.items():

@@ -63,7 +63,7 @@ def _fill(copy: Namespace, tenant: Namespace, progress: Callable[[int, int], Non
     with namespace(tenant.pk):
         versions = list(
             DocumentVersion.objects.filter(state=DocumentVersion.State.LIVE)
-            .exclude(media_type=CONVERSATION_MEDIA_TYPE)  # not cut by the profile's chunker
+            .exclude(media_type=CONVERSATION_MEDIA_TYPE)  # not split by the profile's chunker
             .select_related("document")
             .defer("text", "outline")
         )

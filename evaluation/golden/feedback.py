@@ -177,7 +177,7 @@ def _judge_selected(query: GoldenQuery, responses: Sequence[Feedback], curated: 
 
 
 def disliked(lines: QuerySet[QueryLog]) -> QuerySet[QueryLog]:
-    """Questions with negative feedback."""
+    """Return questions with negative feedback."""
     return lines.filter(Exists(Feedback.objects.filter(query_log=OuterRef("pk"), useful=False)))
 
 

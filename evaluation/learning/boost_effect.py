@@ -1,6 +1,8 @@
-"""Measure the effect of the learned boost on questions whose own feedback it does not see. Every
-question belongs to one of five parts, by its text. Its passages are boosted only by the feedback of
-the other four parts, so neither its own feedback nor that of the same question helps it.
+"""Measure the effect of the learned boost on questions without their own feedback.
+
+Every question belongs to one of five parts, by its text. Its passages are boosted only by the
+feedback of the other four parts, so neither its own feedback nor that on the same question helps
+it.
 """
 
 import uuid
@@ -23,9 +25,9 @@ from . import votes
 from .examples import feedback_examples
 from .training import FOLDS, MEASURE, SIGNIFICANCE, fold_key
 
-DEPTH = 20  # results that are measured
+DEPTH = 20  # number of results that are measured
 NO_BUDGET = 1_000_000  # tokens
-FEEDBACK = "(feedback)"  # the questions with feedback, as a set
+FEEDBACK = "(feedback)"  # name of the set of questions with feedback
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class BoostEffect:
     name: str
     measure: str
     questions: int
-    boosted: int  # questions of which a passage got a boost
+    boosted: int  # number of questions with a boosted passage
     without: float
     with_boost: float
     gain: float

@@ -25,7 +25,7 @@ NOT_SELECTED = "ranked_above_and_not_selected"
 
 @dataclass(frozen=True, slots=True)
 class ExamplePassage:
-    """A text with its place. Without start and end: a whole document."""
+    """A text with its position. Without start and end it is a whole document."""
 
     text: str
     source_uri: str
@@ -34,7 +34,7 @@ class ExamplePassage:
     end: int | None
     chunk_id: str = ""
     grade: int = 0
-    reason: str = ""  # why it is a negative
+    reason: str = ""  # the reason if it is a negative
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -72,7 +72,8 @@ def golden_examples(namespace_id: uuid.UUID, golden_set: str = "") -> Iterator[E
 
 
 def _judged(judgement: Judgement, texts: dict[uuid.UUID, str]) -> ExamplePassage | None:
-    """None if the text is not here: judgements may name documents that are missing."""
+    """Return the passage; None if the document is missing, because judgements may name documents
+    that do not exist."""
     document = judgement.document
     text = judgement.quote
     if not text and document is not None:
@@ -93,8 +94,10 @@ def _judged(judgement: Judgement, texts: dict[uuid.UUID, str]) -> ExamplePassage
 
 
 def feedback_examples(namespace_id: uuid.UUID) -> Iterator[Example]:
-    """Return the questions of which somebody selected a passage without calling the answer
-    useless. Several pieces of feedback on one question are one example."""
+    """Return the questions with a selected passage and without negative feedback on the answer.
+
+    Several pieces of feedback on one question are one example.
+    """
     rows = list(
         Feedback.objects.filter(namespace=namespace_id)
         .exclude(selected_chunk_ids=[])
@@ -165,8 +168,7 @@ def _skipped(
 
 
 def _returned(rows: Iterable[Feedback]) -> dict[uuid.UUID, list[ExamplePassage]]:
-    """Return what each logged question had returned, in order. Chunks that are gone have no
-    text."""
+    """Return what each logged question had returned, in order. Deleted chunks have no text."""
     ids = {row.query_log_id for row in rows if row.query_log_id}
     lines: dict[uuid.UUID, list[dict[str, Any]]] = {
         line.pk: line.returned or []

@@ -30,8 +30,8 @@ def _described(passage: ExamplePassage) -> dict[str, Any]:
 
 
 def _triplets(example: Example) -> Iterator[dict[str, Any]]:
-    """The columns of MultipleNegativesRankingLoss and TripletLoss, and no others: the trainers
-    take every column as an input."""
+    """Yield the columns of MultipleNegativesRankingLoss and TripletLoss, and no others, because the
+    trainers use every column as an input."""
     for positive in example.positives:
         for negative in example.negatives:
             yield {
@@ -42,7 +42,7 @@ def _triplets(example: Example) -> Iterator[dict[str, Any]]:
 
 
 def _lists(example: Example) -> Iterator[dict[str, Any]]:
-    """The columns of a cross-encoder's listwise losses, such as LambdaLoss."""
+    """Yield the columns of a cross-encoder's listwise losses, such as LambdaLoss."""
     if example.negatives:
         passages = [*example.positives, *example.negatives]
         yield {

@@ -1,8 +1,9 @@
-"""Pairwise logistic regression by Newton's method, without database.
+"""Pairwise logistic regression by Newton's method, without a database.
 
-Each pair says that one passage answers a question better than another. It counts by what swapping
-the two would change in the discount of nDCG, as in LambdaRank: an error near the top matters more.
-The penalty pulls the weights towards the fused order, so that little data changes little.
+Each pair states that one passage answers a question better than another. As in LambdaRank, its
+weight is the change of nDCG's discount if the two were swapped, so that an error near the top
+matters more. The penalty pulls the weights towards the fused order, so that little data changes
+little.
 """
 
 from collections.abc import Sequence
@@ -17,21 +18,21 @@ _Matrix = NDArray[np.float64]
 
 STEPS = 50
 TOLERANCE = 1e-9
-MIN_SCALE = 1e-6  # a feature that never varies says nothing
+MIN_SCALE = 1e-6  # a feature that never varies carries no information
 
 
 @dataclass(frozen=True, slots=True)
 class PairedRows:
-    """One question: a row of features for each passage, in their fused order, and pairs (better,
-    worse) of rows."""
+    """One question: a row of features for each passage, in fused order, and pairs (better, worse)
+    of rows."""
 
     rows: Sequence[Sequence[float]]
     pairs: Sequence[tuple[int, int]]
 
 
 def fit(groups: Sequence[PairedRows], *, penalty: float) -> LinearModel:
-    """Every question counts the same, however many pairs it has. Raises ValueError without any
-    pair."""
+    """Fit the weights. Every question counts the same, however many pairs it has. Raises ValueError
+    without pairs."""
     used = [group for group in groups if group.pairs]
     if not used:
         raise ValueError("No question has two passages of which one is better.")
@@ -53,7 +54,7 @@ def _gaps(group: PairedRows, scales: _Matrix) -> _Matrix:
 
 
 def _shares(group: PairedRows) -> _Matrix:
-    """The weight of each pair; together 1."""
+    """Return the weight of each pair; their sum is 1."""
     places = np.asarray(group.pairs, dtype=float).T
     better, worse = 1 / np.log2(places + 2)
     changes: _Matrix = np.abs(better - worse)

@@ -36,7 +36,7 @@ from .fitting import PairedRows, fit
 MEASURE = "ndcg@10"
 FOLDS, INNER_FOLDS = 5, 3
 PENALTIES = (0.003, 0.03, 0.3, 3.0)
-MIN_QUESTIONS = 20  # with fewer, no difference would be significant
+MIN_QUESTIONS = 20  # with fewer questions, no difference would be significant
 SIGNIFICANCE = 0.05
 
 
@@ -48,7 +48,7 @@ class TrainingQuestion:
     group: PairedRows
     judged: tuple[Judged, ...]
     places: tuple[RankedPassage, ...]
-    is_measured: bool  # feedback is not: what nobody selected may be right, too
+    is_measured: bool  # False for feedback, where unselected passages may be right, too
 
     @property
     def fold_key(self) -> int:
@@ -71,7 +71,8 @@ class Trained:
 
 
 def fold_key(question: str) -> int:
-    """Derived from the text, so that the same question is never both trained on and held out."""
+    """Return the fold, derived from the text, so that the same question is never both trained on
+    and held out."""
     digest = hashlib.sha256(" ".join(question.casefold().split()).encode(errors="replace"))
     return int.from_bytes(digest.digest()[:8])
 
@@ -156,7 +157,7 @@ def _judged_question(
 
 
 def _feedback_question(example: Example, chunks: Sequence[RankedChunk]) -> TrainingQuestion:
-    """Only passages that somebody selected, refused or passed over are compared."""
+    """Compare only passages that were selected, rejected or passed over."""
     judged = tuple(
         Judged(str(number), p.source_uri, p.grade, p.start, p.end, quote=p.text)
         for number, p in enumerate([*example.positives, *example.negatives])
@@ -201,7 +202,8 @@ def _held_out(questions: Sequence[TrainingQuestion]) -> Mapping[int, Sequence[in
 
 
 def _best_penalty(questions: Sequence[TrainingQuestion]) -> float:
-    """Choose by cross-validation among these questions alone; of equals the strongest."""
+    """Choose the penalty by cross-validation among these questions alone; among equals the
+    strongest."""
     means = {}
     for penalty in PENALTIES:
         scores: list[float] = []
@@ -244,7 +246,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _hash(questions: Sequence[TrainingQuestion]) -> str:
-    """Hash what was judged, not the features, which change daily."""
+    """Hash the judgements, not the features, which change daily."""
     judged = [
         [question.text, sorted(asdict(replace(j, name="")).items()), question.is_measured]
         for question in questions

@@ -24,8 +24,8 @@ from retrieval.search_context import SearchedIndex
 
 logger = logging.getLogger(__name__)
 
-VALUES = {True: 1.0, None: 0.5, False: -1.0}  # by `useful`; None: selected, and nothing said
-NEWEST = 5000  # pieces of feedback that are compared; older ones have faded
+VALUES = {True: 1.0, None: 0.5, False: -1.0}  # weight by `useful`; None: selected without a verdict
+NEWEST = 5000  # maximum number of votes that are compared; older ones have faded
 MAX_VOTES = 300
 BATCH = 200
 
@@ -64,7 +64,7 @@ _without: ContextVar[tuple[uuid.UUID, ...]] = ContextVar("without", default=())
 
 @contextmanager
 def without(feedback_ids: Collection[uuid.UUID]) -> Iterator[None]:
-    """For measurements: hide these pieces of feedback from searches in the block."""
+    """Hide these pieces of feedback from searches in the block, for measurements."""
     token = _without.set(tuple(feedback_ids))
     try:
         yield
@@ -120,9 +120,11 @@ class FeedbackVotes:
 def embed_questions(
     namespace_id: uuid.UUID, *, feedback_ids: Collection[uuid.UUID] | None = None
 ) -> int:
-    """Give feedback the vectors of its questions, under the namespace's active profile; return how
-    many. Until then only the same question finds it. A model that fails is tried again by
-    housekeeping. Outside transactions."""
+    """Embed the questions of feedback under the namespace's active profile; return how many.
+
+    Until then the feedback only counts for the same question. Housekeeping retries after a failure
+    of the model. Call it outside of transactions.
+    """
     with namespace(namespace_id):
         tenant = Namespace.objects.select_related("active_profile").filter(pk=namespace_id).first()
         if tenant is None:
@@ -143,7 +145,8 @@ def embed_questions(
 
 
 def embed_everywhere() -> None:
-    """Housekeeping: what was not embedded when it was stored, or belongs to another profile."""
+    """Embed what was not embedded when it was stored, or has vectors of another profile. Called by
+    housekeeping."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT namespace_id FROM ragsite.namespace_ids()")
         tenants = [row[0] for row in cursor.fetchall()]

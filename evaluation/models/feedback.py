@@ -34,10 +34,10 @@ class Feedback(models.Model):
         verbose_name="line of the query log",
     )
     query = models.TextField()
-    filters = models.JSONField(default=dict, help_text="As in POST /query.")
+    filters = models.JSONField(default=dict, help_text="Filters, as in POST /query.")
     # As submitted. Chunks may be replaced, so their text is kept in SelectedPassage.
     selected_chunk_ids = ArrayField(models.UUIDField(), default=list)
-    useful = models.BooleanField(null=True, help_text="?: nobody said.")
+    useful = models.BooleanField(null=True, help_text="Empty if the user did not say.")
     comment = models.TextField(blank=True)
     request_id = models.CharField(max_length=128, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)

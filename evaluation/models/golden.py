@@ -16,7 +16,7 @@ HIGHEST_GRADE = 10  # the admin offers 0 to 3; published collections have other 
 
 
 class GoldenSet(models.Model):
-    """Questions with known answers, by which a namespace is measured."""
+    """Questions with known answers, for measuring a namespace's searches."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     namespace = models.ForeignKey(
@@ -53,13 +53,13 @@ class GoldenQuery(models.Model):
         related_name="queries",
     )
     external_id = models.CharField(
-        max_length=200, blank=True, help_text="What it is called where it was imported from."
+        max_length=200, blank=True, help_text="The question's id in the file it was imported from."
     )
     text = models.TextField()
-    filters = models.JSONField(default=dict, blank=True, help_text="As in POST /query.")
+    filters = models.JSONField(default=dict, blank=True, help_text="Filters, as in POST /query.")
     tags = ArrayField(models.TextField(), default=list, blank=True)
     notes = models.TextField(blank=True)
-    # Not the database's clock, which stands still during the transaction that imports a file.
+    # Not the database's clock, which returns the same time throughout an import's transaction.
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -121,18 +121,18 @@ class Judgement(models.Model):
     grade = models.PositiveSmallIntegerField(
         default=1,
         validators=[MaxValueValidator(HIGHEST_GRADE)],
-        help_text="0 does not answer, 1 touches it, 2 answers in part, 3 answers.",
+        help_text="0: does not answer. 1: on the subject. 2: answers in part. 3: answers.",
     )
     # Not every judged text is the whole answer: answers.py requires one of each part.
     part = models.PositiveSmallIntegerField(
         default=0,
         db_default=0,
         validators=[MaxValueValidator(MAX_PART)],
-        help_text="Of the answer. Texts of the same part are alternatives; one of each part must "
-        "be in the context.",
+        help_text="Part of the answer. Texts of one part are alternatives: "
+        "the context needs one of them.",
     )
     is_hard_negative = models.BooleanField(
-        default=False, help_text="Looks right and is not: exported to train rerankers."
+        default=False, help_text="Looks right but is not. Exported to train rerankers."
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -42,7 +42,7 @@ class EvaluationRun(models.Model):
     # measure → {"mean", "low", "high"}; answer@context also has "queries", the number with it
     metrics = models.JSONField(default=dict)
     latency_ms = models.JSONField(default=dict)  # stage → {"p50", "p95", "p99", "mean"}
-    tokens = models.JSONField(default=dict)  # of the context: {"mean", "p95", "total"}
+    tokens = models.JSONField(default=dict)  # tokens of the context: {"mean", "p95", "total"}
     warnings = models.JSONField(default=list)
     attempts = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)

@@ -102,7 +102,7 @@ def _of_citations(result: AnswerResult, unequal: int) -> dict[str, float | None]
 
 def text_answers(text: str, judgements: Collection[Judged]) -> float | None:
     """Whether the answer contains the expected words, ignoring case and punctuation; None if no
-    text is judged. Strict: a correct answer in other words does not count."""
+    text is judged. Strict: a correct answer in different words does not count."""
     parts = parts_of(judgements)
     if not parts:
         return None

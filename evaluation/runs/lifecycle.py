@@ -1,6 +1,6 @@
 """The life of a run: queued, claimed, ended, or taken over when its worker has died.
 
-As with ingest jobs, the rows are the truth and django-q2 only carries wake-ups.
+As with ingest jobs, the rows are the source of truth and django-q2 only carries wake-ups.
 """
 
 import logging
@@ -132,7 +132,7 @@ def cancel(run_id: uuid.UUID) -> bool:
 
 
 def _announce_finished(run_id: uuid.UUID) -> None:
-    """A run has succeeded or failed. In the transaction that records it."""
+    """Announce that a run has succeeded or failed, in the transaction that records it."""
 
     def describe() -> dict[str, Any]:
         run = EvaluationRun.objects.select_related("golden_set").get(pk=run_id)

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from retrieval.requests import Filters, Fusion, Mode, SearchRequest
 
-UNBOUNDED = 100_000_000  # tokens: the ranking is measured in full, without a limit by context
+UNBOUNDED = 100_000_000  # tokens, enough to measure the whole ranking
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from retrieval.search import search
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One question, then and now. `kept` is the fraction of the original passages that are still
-    returned; None if the original results are unknown."""
+    """One question with its earlier and current results. `kept` is the fraction of the original
+    passages that are still returned; None if the original results are unknown."""
 
     query_id: uuid.UUID
     query: str
@@ -39,7 +39,7 @@ class Replayed:
 @dataclass(slots=True)
 class Replay:
     questions: list[Replayed]
-    problems: dict[str, str]  # by question: why it could not be asked again
+    problems: dict[str, str]  # the reasons by question, if it could not be asked again
 
 
 def replay(

@@ -22,6 +22,7 @@ from evaluation.measures.matching import Judged, as_qrels, as_run
 from evaluation.measures.quotes import place_of
 from evaluation.models import EvaluationRun, GoldenQuery, GoldenSet, Judgement, QueryScore
 from ragsite.database.tenancy import namespace
+from ragsite.platform.logs import current_request_id, request_id
 from ragsite.platform.wording import plural
 from retrieval.search import search
 
@@ -67,9 +68,10 @@ def evaluate(
     progress: ProgressCallback = lambda done, total: None,
 ) -> None:
     """Do a claimed run, or the rest of it. `searched` is a namespace with copies of the documents,
-    if not the run's own."""
+    if not the run's own. In a worker its id takes the place of a request's."""
     try:
-        _evaluate(claim, searched or claim.namespace_id, own_ids, progress)
+        with request_id(current_request_id() or str(claim.job_id)):
+            _evaluate(claim, searched or claim.namespace_id, own_ids, progress)
     except LeaseLost:
         logger.info("evaluation.stopped", extra={"run_id": str(claim.job_id)})
     except TimeoutException:

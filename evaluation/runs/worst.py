@@ -17,7 +17,7 @@ class WorstQuestion:
     text: str
     score: float
     expected: list[str]  # each with its rank, or the reason for having none
-    instead: list[str]  # the first results that were not expected
+    instead: list[str]  # the first results, if unexpected
 
 
 def worst_questions(

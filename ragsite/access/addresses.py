@@ -157,14 +157,15 @@ class AddressPolicy:
         return "this machine" if own.intersection((address, *carried)) else None
 
     def peer_refusal(self, peer: Address, *, local: Address) -> str | None:
-        """The same for an open connection. One whose two ends have the same address never left this
-        machine, whatever its interfaces report."""
+        """Check an open connection in the same way. If both ends have the same address, it never
+        left this machine, whatever its interfaces report."""
         if peer == local and not self._is_exempt(peer):
             return "this machine"
         return self.refusal(peer)
 
     def _is_exempt(self, address: Address) -> bool:
-        """A metadata service never is, by whatever embedding of its address."""
+        """Whether an address is an exception. A metadata service never is, even embedded in another
+        address."""
         carried = embedded_ipv4(address) if isinstance(address, ipaddress.IPv6Address) else ()
         if not _METADATA.isdisjoint((address, *carried)):
             return False

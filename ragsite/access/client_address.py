@@ -18,7 +18,7 @@ def client_address(request: HttpRequest) -> str:
 
 
 def address_of_scope(scope: Scope) -> str:
-    """The same at the ASGI layer, before there is a Django request."""
+    """Return the address at the ASGI layer, before there is a Django request."""
     # Repeated headers form one list, as in Django: the client's comes before the proxy's.
     values = (value for name, value in scope["headers"] if name == b"x-forwarded-for")
     client = scope.get("client")

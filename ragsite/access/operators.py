@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 
 from ragsite.database.tenancy import operator
 
-# They begin and end sessions, which the middleware around the views stores.
+# These routes begin and end sessions, which the middleware around the views stores.
 SESSION_PATHS = frozenset({"/sign-in", "/sign-out"})
 
 

@@ -40,7 +40,7 @@ def count_in_postgres(bucket: str, limit: int) -> Count:
 
 
 def count_in_redis(bucket: str, limit: int) -> Count | None:
-    """Return None if there is no Redis or it does not answer."""
+    """Return None if there is no Redis or it does not respond."""
     if uses_postgres():
         return None
     windows = time.time() / WINDOW_SECONDS
@@ -57,7 +57,8 @@ def count_in_redis(bucket: str, limit: int) -> Count | None:
         is_allowed = fits(int(previous or 0), current, elapsed, limit)
         if not is_allowed:  # a refused request does not count
             current = client.decr(f"{key}:{window}")
-    except Exception as error:  # a driver raises many kinds; callers need none of them
+    # drivers raise many kinds of errors, and callers do not distinguish them
+    except Exception as error:
         _breaker.failed()
         # Not the error's message, which may contain the server's address and password.
         logger.warning("rate_limits.redis_down", extra={"error": type(error).__name__})

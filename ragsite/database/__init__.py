@@ -1,6 +1,6 @@
-"""The database as tenants see it: the wall between namespaces, roles, replicas and timeouts.
+"""The database as tenants see it: isolation of namespaces, roles, replicas and timeouts.
 
-Takes a namespace or the operator role; provides transactions that see that namespace only, and the
-migration operations that put tables behind the wall. May import ragsite.postgres and
+Takes a namespace or the operator role; provides transactions that see only that namespace, and the
+migration operations that isolate tables by tenant. May import ragsite.postgres and
 ragsite.platform, never an app.
 """

@@ -1,4 +1,4 @@
-"""Migration operations that put a table behind the tenant wall."""
+"""Migration operations that isolate a table by tenant."""
 
 from django.conf import settings
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
@@ -163,9 +163,9 @@ class DefinerFunction(Operation):
 class AppendOnly(Operation):
     """Let the app and operator roles add and read rows, and only the owner change them.
 
-    Rows whose `column` is older than `days` may be deleted by the definer role, and so by a
-    definer function; nobody who can run that function can delete a younger row.
-    `roles.APPEND_ONLY` must list the table, too, because every `migrate` grants all rights again.
+    Rows whose `column` is older than `days` may be deleted by the definer role, and so by a definer
+    function, which cannot delete younger rows for any caller. `roles.APPEND_ONLY` must list the
+    table, too, because every `migrate` grants all rights again.
     """
 
     reversible = True

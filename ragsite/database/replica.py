@@ -1,10 +1,10 @@
 """Reads from a replica that is recent enough, and from the primary otherwise.
 
-Before each read the primary says where it is: the version of what is going to be read, and its
-position in the write-ahead log. The replica is recent enough if it has that version, so that
-whoever has written finds it, whichever process answers; and if it has replayed what the primary had
-written DATABASE_REPLICA_MAX_LAG_SECONDS ago. Positions are compared and not timestamps: on an idle
-primary the age of the last replayed transaction grows although nothing is missing.
+Before each read the primary reports the version of the data to be read, and its position in the
+write-ahead log. The replica is recent enough if it has that version, so that clients find what they
+have written, whichever process responds; and if it has replayed what the primary had written
+DATABASE_REPLICA_MAX_LAG_SECONDS ago. Positions are compared instead of timestamps, because on an
+idle primary the age of the last replayed transaction grows although nothing is missing.
 """
 
 import logging
@@ -33,7 +33,7 @@ SAMPLES = 20  # positions of the primary kept for the time that a replica may la
 _PRIMARY = """
     SELECT ({version}), (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint
 """
-# One that has been promoted is not behind anybody.
+# A replica that has been promoted is not behind.
 _REPLICA = """
     SELECT ({version}), CASE WHEN pg_is_in_recovery()
                              THEN (pg_last_wal_replay_lsn() - '0/0'::pg_lsn)::bigint END
@@ -43,7 +43,7 @@ _breaker = Breaker(failures=1, pause=30.0)  # seconds without another attempt
 
 
 class PrimaryPositions:
-    """Where the primary was at which moment, for as long as a replica may lag behind."""
+    """The primary's recent positions with their times, for as long as a replica may lag behind."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -51,7 +51,7 @@ class PrimaryPositions:
         self._noted: deque[tuple[float, int]] = deque()
 
     def required(self, position: int, *, max_lag: float) -> int:
-        """Note the primary's position, and return the one that a replica must have reached."""
+        """Record the primary's position, and return the one that a replica must have reached."""
         now = self._clock()
         with self._lock:
             while self._noted and self._noted[0][0] < now - max_lag:
@@ -67,8 +67,8 @@ _positions = PrimaryPositions()
 def read(work: Callable[[], T], *, namespace_id: UUID, version: str) -> tuple[T, str]:
     """Return the result of `work`, which must only read, and the fallback taken ("" if none).
 
-    `version` is a query for one number, which every change of what is read raises; %(namespace)s is
-    the namespace.
+    `version` is a query for one number, which is increased by every change of the data that is
+    read; %(namespace)s is the namespace.
     """
     if "replica" not in connections:
         return work(), ""
@@ -91,7 +91,7 @@ def read(work: Callable[[], T], *, namespace_id: UUID, version: str) -> tuple[T,
 
 
 def _has(found: int | None, wanted: int | None) -> bool:
-    """None is the version of a namespace that is not there."""
+    """None is the version of a namespace that does not exist."""
     return found is not None and found >= wanted if wanted is not None else found is None
 
 
@@ -106,7 +106,7 @@ def _fallback(error: OperationalError | InterfaceError) -> str:
     if is_timeout(error):
         raise error  # the replica is available; the statement would take as long on the primary
     if isinstance(error.__cause__, SerializationFailure):
-        # What was being read has been vacuumed away on the primary; the next read can work.
+        # Rows being read have been vacuumed on the primary; the next read can succeed.
         logger.info("replica.conflict")
         return "primary: replica_conflict"
     _breaker.failed()

@@ -102,10 +102,8 @@ def require_row_security(alias: str) -> None:
 
 
 def use_public_schema(connection: BaseDatabaseWrapper) -> None:
-    """Create tables in `public` from now on, also as a user who is named like a schema.
-
-    A user called "ragsite" would by default create them in our schema of that name.
-    """
+    """Create tables in `public` from now on, even if a schema has the user's name. A user called
+    "ragsite" would by default create them in this project's schema of that name."""
     with connection.cursor() as cursor:
         cursor.execute("SET search_path TO public")
 

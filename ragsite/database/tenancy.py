@@ -1,7 +1,7 @@
-"""The wall between tenants: the only way for a transaction to see a namespace's rows.
+"""Isolation of tenants: the only way for a transaction to see a namespace's rows.
 
-Every tenant table is under forced row-level security. As the application role a transaction
-sees nothing until `namespace()` sets the tenant, which is reset when the transaction ends.
+Every tenant table is under forced row-level security. As the application role a transaction sees
+nothing until `namespace()` sets the tenant, which is reset when the transaction ends.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -42,7 +42,7 @@ def namespace(namespace_id: UUID, settings: Mapping[str, str] = NO_SETTINGS) -> 
 
     Keep it short: call models and providers between two of these, never inside one. A streaming
     response runs after the view's transaction has ended, so each of its steps opens its own.
-    `settings` of PostgreSQL are made in the same round trip; the code inside may also make its own
+    `settings` of PostgreSQL are set in the same round trip; code inside can set others
     (`set_locally`).
     """
     nested = current_connection().in_atomic_block
@@ -69,7 +69,7 @@ def namespace(namespace_id: UUID, settings: Mapping[str, str] = NO_SETTINGS) -> 
 
 
 def set_locally(wanted: Mapping[str, str]) -> None:
-    """Make settings of PostgreSQL until the transaction ends, unless namespace() has made them."""
+    """Set settings of PostgreSQL until the transaction ends, unless namespace() has set them."""
     made = _settings.get()
     missing = {name: value for name, value in wanted.items() if made.get(name) != value}
     if missing:
@@ -86,8 +86,8 @@ def _set(wanted: Mapping[str, str]) -> None:
 
 
 def _set_config(wanted: Mapping[str, str]) -> str:
-    """The third argument makes it SET LOCAL. A session-wide setting would leak to whoever gets
-    this connection next. Values are ours: an id, and settings of the operator."""
+    """The third argument makes it SET LOCAL. A session-wide setting would leak to the next user of
+    the connection. Values do not come from clients: an id, and settings of the operator."""
     return "SELECT " + ", ".join(
         f"set_config({_quoted(name)}, {_quoted(value)}, true)" for name, value in wanted.items()
     )
@@ -128,7 +128,7 @@ def query_planned(statement: str, parameters: dict[str, Any]) -> list[tuple[Any,
 def query_in_namespace(
     namespace_id: UUID, statement: str, parameters: dict[str, Any]
 ) -> list[tuple[Any, ...]]:
-    """The same inside a namespace, in one round trip where namespace() takes four.
+    """Run a statement inside a namespace, in one round trip where namespace() takes four.
 
     The statement sets the tenant before it reads. It is its own transaction, so the tenant is reset
     when it ends.

@@ -11,7 +11,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def header_of(scope: Scope, name: bytes) -> str:
-    """Return a header's value or an empty string; `name` is in lower case, as ASGI has it."""
+    """Return a header's value or an empty string; `name` is in lower case, as in ASGI."""
     for key, value in scope["headers"]:
         if key == name:
             return str(value, "latin-1")

@@ -15,12 +15,13 @@ logger = logging.getLogger(__name__)
 
 
 def clear_namespace(namespace_id: UUID) -> int:
-    """Return how many entries were deleted; a cache that is down is logged and left to expire."""
+    """Return how many entries were deleted; a failing cache is logged, and its entries expire."""
     deleted = 0
     for alias in settings.CACHES:
         try:
             deleted += _delete_entries(caches[alias], str(namespace_id))
-        except Exception as error:  # a driver raises many kinds; the rows are gone anyway
+        # drivers raise many kinds of errors, and the rows are deleted anyway
+        except Exception as error:
             # Not the error's message, which may contain the server's address and password.
             logger.warning("cache.not_cleared", extra={"error": type(error).__name__})
     return deleted

@@ -144,7 +144,7 @@ def _described(error: exceptions.APIException) -> tuple[str, str, Any]:
     if isinstance(error, ApiError):
         return error.code, str(error.detail), error.details
     if isinstance(error, exceptions.ValidationError):
-        # Well-formed but not valid; 400 is for what cannot be parsed.
+        # Well-formed but not valid; 400 is for bodies that cannot be parsed.
         error.status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
         return "invalid_request", describe(error), {"fields": flat_errors(error)}
     if isinstance(error, exceptions.NotFound):

@@ -62,7 +62,7 @@ def _finished(request: HttpRequest, response: HttpResponse, started: float) -> H
 
 
 def _path(request: HttpRequest) -> str:
-    """Links open passages and namespaces without a key: the log must not hold working ones."""
+    """Mask links, which open passages and namespaces without a key and must not be logged."""
     prefix = next((each for each in ("/d/", "/s/") if request.path.startswith(each)), "")
     return f"{prefix}…" if prefix else request.path
 

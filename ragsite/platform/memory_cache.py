@@ -1,7 +1,5 @@
-"""A cache in process memory that stores the objects themselves; Django's would pickle them.
-
-Only for values that are never changed afterwards: every caller gets the same object.
-"""
+"""A cache in process memory that stores the objects themselves, whereas Django's would pickle them.
+Only for immutable values, because every caller gets the same object."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""What `/metrics` counts. No label holds anything of a tenant's.
+"""The metrics of `/metrics`. No label contains data of a tenant.
 
 With METRICS_TOKEN set, the processes of this machine share their values through files in
-RAGSITE_HOME/run/metrics; without it they count in memory, for nobody.
+RAGSITE_HOME/run/metrics; without it, they only count in memory.
 """
 
 import fcntl
@@ -63,7 +63,7 @@ PROVIDER_ERRORS = Counter("ragsite_provider_errors", "Failed calls of model prov
 
 
 def exposition(more: Iterable[object] = ()) -> bytes:
-    """Return all values as Prometheus reads them; `more` are collectors of the moment."""
+    """Return all values in Prometheus's format; `more` are additional collectors."""
     registry = CollectorRegistry()
     MultiProcessCollector(registry)
     for collector in more:
@@ -97,7 +97,7 @@ def _folder() -> Path:
 
 @contextmanager
 def _lock(folder: Path, kind: int) -> Iterator[None]:
-    """While files are merged their values stand in two places, and nobody may read them."""
+    """A lock: while files are merged their values exist twice, so no process may read them."""
     with (folder / "merge.lock").open("a") as file:
         fcntl.flock(file, kind)
         yield

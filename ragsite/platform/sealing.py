@@ -1,5 +1,5 @@
-"""Secrets that the service needs again in plain text, encrypted with SECRET_KEY before they are
-stored: a copy of the database alone does not reveal them."""
+"""Encrypt secrets with SECRET_KEY that the service needs again in plain text: a copy of the
+database alone does not reveal them."""
 
 import base64
 import hashlib
@@ -13,7 +13,7 @@ class SealBroken(Exception):
 
 
 def seal(secret: str, *, purpose: str) -> str:
-    """`purpose` keeps what was sealed for one thing from being read as another."""
+    """Encrypt a secret. `purpose` prevents it from being used for another purpose."""
     return _box(purpose).encrypt(secret.encode()).decode()
 
 

@@ -5,7 +5,7 @@ times, the namespace's id and the configuration: no question, no text of a docum
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -20,9 +20,14 @@ SERVICE = "ragsite"
 
 
 class Span:
-    """Attributes can be added while it is open. This one goes nowhere."""
+    """A span that is not sent anywhere. Attributes can be added while it is open."""
 
     def set(self, **attributes: Any) -> None: ...
+
+    @contextmanager
+    def as_parent(self) -> Iterator[None]:
+        """Make spans opened inside children of this one."""
+        yield
 
     def failed(self, error: BaseException) -> None: ...
 
@@ -35,17 +40,31 @@ class _SentSpan(Span):
 
     def set(self, **attributes: Any) -> None:
         for name, value in attributes.items():
-            kept = value if isinstance(value, bool | int | float | str) else str(value)
-            self._span.set_attribute(f"rag.{name}", kept)
+            if value is not None:
+                self._span.set_attribute(f"rag.{name}", _as_attribute(value))
+
+    @contextmanager
+    def as_parent(self) -> Iterator[None]:
+        from opentelemetry.trace import use_span
+
+        with use_span(self._span, record_exception=False, set_status_on_exception=False):
+            yield
 
     def failed(self, error: BaseException) -> None:
         from opentelemetry.trace import StatusCode
 
-        # Its kind alone: a message may quote what was asked.
+        # Only its kind, because a message may quote the question.
         self._span.set_status(StatusCode.ERROR, type(error).__name__)
 
     def end(self) -> None:
         self._span.end()
+
+
+def _as_attribute(value: Any) -> Any:
+    """Numbers and lists of them stay what they are; everything else, such as an id, is text."""
+    if isinstance(value, bool | int | float | str):
+        return value
+    return [*value] if isinstance(value, list | tuple) else str(value)
 
 
 _NOWHERE = Span()
@@ -70,6 +89,11 @@ def span(name: str, **attributes: Any) -> Iterator[Span]:
             raise
 
 
+def times_of(times_ms: Mapping[str, float]) -> dict[str, float]:
+    """Return the times of stages as attributes."""
+    return {f"{stage}_ms": ms for stage, ms in times_ms.items()}
+
+
 def started_span(name: str, **attributes: Any) -> Span:
     """Return a span that the caller ends, for generators that continue in other threads."""
     tracer = _tracer()
@@ -82,7 +106,7 @@ def started_span(name: str, **attributes: Any) -> Span:
 
 @cache
 def _tracer() -> Any:
-    """None if traces are switched off."""
+    """Return None if traces are switched off."""
     if not settings.TRACES["url"]:
         return None
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

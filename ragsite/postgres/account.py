@@ -52,9 +52,9 @@ class Account:
     def with_access_to(self, program: str, *folders: Path) -> "Account":
         """Return this account with the capability to run the program and enter the folders.
 
-        A checkout under /root is closed to other users. Rather than open root's folders, the server
-        gets the smallest capability that suffices: the second is for files written with umask 077
-        and for containers, which rarely have the first.
+        A checkout under /root is closed to other users. Rather than opening root's folders, the
+        server gets the smallest capability that suffices: the second is for files written with
+        umask 077 and for containers, which rarely have the first.
         """
         if os.geteuid() != 0:
             return self

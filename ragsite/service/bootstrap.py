@@ -68,7 +68,7 @@ def _ensure_login(credentials: Credentials) -> None:
         credentials.password = secrets.token_urlsafe(12)
         users.create_superuser(USERNAME, password=credentials.password)
     elif not user.check_password(credentials.password):
-        credentials.password = ""  # it has been changed
+        credentials.password = ""  # the password has been changed
 
 
 def _ensure_key(credentials: Credentials, tenant: Namespace) -> None:

@@ -52,8 +52,8 @@ def warm_embedder() -> None:
 
 
 def _freeze_objects() -> None:
-    # Objects loaded by now are permanent, so the garbage collector need not scan them: each full
-    # scan would delay some request.
+    # Objects loaded by now are permanent, so the garbage collector need not scan them: a full scan
+    # would delay a request.
     gc.collect()
     gc.freeze()
 
@@ -63,7 +63,7 @@ def livez(request: HttpRequest) -> HttpResponse:
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
-    """Answer 200 when the service can serve requests.
+    """Respond with 200 when the service can serve requests.
 
     A broken embedder, a silent worker or a search store that is behind is reported but does not
     stop queries: search falls back to words or to the database, and the supervisor restarts the
@@ -115,12 +115,12 @@ def _storage() -> str:
 def _worker() -> str:
     age = heartbeat.youngest_age()
     if age is None:
-        return "no sign of life yet"
+        return "no worker has reported yet"
     return "ok" if age < WORKER_SILENT_AFTER else f"silent for {age:.0f} s"
 
 
 def _stores() -> str:
-    """What search stores do not have yet; "" if there are none. They themselves are not asked."""
+    """Report the backlog of search stores; "" if there are none. They are not called."""
     if missing := len(registry.missing()):
         return f"{plural(missing, 'store')} of index profiles not configured"
     if not settings.STORES:

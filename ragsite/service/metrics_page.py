@@ -1,4 +1,4 @@
-"""GET /metrics for Prometheus: only with METRICS_TOKEN, and only for those who send it."""
+"""GET /metrics for Prometheus: only if METRICS_TOKEN is set, and only with that token."""
 
 import hmac
 from collections.abc import Iterator
@@ -24,8 +24,7 @@ from ragsite.platform import metrics
 def metrics_page(request: HttpRequest) -> HttpResponse:
     if not settings.METRICS_TOKEN:
         raise Http404
-    sent = request.headers.get("Authorization", "")
-    if not hmac.compare_digest(sent.encode(), f"Bearer {settings.METRICS_TOKEN}".encode()):
+    if not opens(request.headers.get("Authorization", "")):
         return HttpResponse(
             "Send METRICS_TOKEN as a bearer token.\n",
             status=401,
@@ -38,8 +37,14 @@ def metrics_page(request: HttpRequest) -> HttpResponse:
     )
 
 
+def opens(authorization: str) -> bool:
+    """Whether the header `Authorization` holds the token."""
+    expected = f"Bearer {settings.METRICS_TOKEN}"
+    return hmac.compare_digest(authorization.encode(), expected.encode())
+
+
 class QueueCollector:
-    """What only the database knows, read at each scrape."""
+    """Metrics that are read from the database at each scrape."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         up = GaugeMetricFamily("ragsite_database_up", "1 if the database answers.")
@@ -91,7 +96,7 @@ class QueueCollector:
         yield lag
 
     def _webhooks(self) -> Iterator[GaugeMetricFamily]:
-        """How many events wait, and how long the oldest that is due and may be sent."""
+        """Return how many events wait, and the age of the oldest that is due and may be sent."""
         now = timezone.now()
         is_due = Q(run_after__lte=now, endpoint__status="enabled") & (
             Q(endpoint__paused_until=None) | Q(endpoint__paused_until__lte=now)

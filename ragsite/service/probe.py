@@ -66,7 +66,7 @@ def _address() -> str:
 
 
 def _host_name() -> str:
-    """A name that the service answers to (ALLOWED_HOSTS)."""
+    """Return a name that the service accepts (ALLOWED_HOSTS)."""
     names = os.environ.get("ALLOWED_HOSTS", "localhost").split(",")
     return names[0].strip().lstrip(".").replace("*", "localhost") or "localhost"
 

@@ -30,7 +30,8 @@ def web() -> Program:
     argv += ["--workers", str(settings.WEB_PROCESSES), "--timeout-graceful-shutdown", "10"]
     argv += ["--http", "ragsite.web.http_protocol:GuardedProtocol"]
     argv += ["--ws-max-size", str(settings.BODIES["max_message_bytes"])]
-    argv += ["--ws-per-message-deflate", "false"]  # small messages; it costs memory for each socket
+    # small messages only; it costs memory for each socket
+    argv += ["--ws-per-message-deflate", "false"]
     # We evaluate X-Forwarded-For ourselves (TRUSTED_PROXIES); uvicorn trusts any local client.
     argv += ["--lifespan", "on"]  # run lifespan handlers; fail if one fails
     argv += ["--log-level", "warning", "--no-access-log", "--no-proxy-headers"]
@@ -79,12 +80,15 @@ class WorkerKeeper:
         self.watch.check()
 
     def reap(self) -> None:
-        """Requeue the jobs of worker groups that have ended, without waiting for their leases."""
+        """Requeue the jobs of worker groups that have ended, without waiting for their leases to
+        expire."""
         group = self._group() if self.supervisor.process_group("worker") else ""
         if self.current_group and group != self.current_group:
             self.dead_groups.append(self.current_group)
-        # Process ids are reused: a group that is running now is not dead.
+        # Process ids are reused: a group that is running is not dead.
         self.dead_groups = [name for name in self.dead_groups if name != group]
+        if group and group != self.current_group:
+            heartbeat.forget_ended(group)
         self.current_group = group
         queue.requeue_stalled(self.dead_groups)
         build.requeue_stalled(self.dead_groups)

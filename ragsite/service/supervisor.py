@@ -25,7 +25,7 @@ SETTLED_SECONDS = 10  # a program that has once run this long is always restarte
 MAX_FAILED_STARTS = 3
 MAX_PAUSE = 30
 RESET_SECONDS = 60  # an exit after this long does not count as a failed start
-SAME_SIGNAL_SECONDS = 0.5  # a terminal, make and a shell may all pass on one Ctrl-C
+SAME_SIGNAL_SECONDS = 0.5  # a terminal, make and a shell may each pass on the same Ctrl-C
 MARK = "RAGSITE_PROGRAM"
 PR_SET_PDEATHSIG = 1
 

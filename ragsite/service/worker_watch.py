@@ -10,8 +10,8 @@ logger = logging.getLogger(__name__)
 class WorkerWatch:
     """Requests a heartbeat at each check and restarts workers that stay silent.
 
-    After a database outage the last heartbeat is old, which says nothing about the workers. Silence
-    counts again once requests have reached the database for `silent_after` seconds.
+    After a database outage the last heartbeat is old, which does not mean that the workers are
+    dead. Silence counts again once requests have reached the database for `silent_after` seconds.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class WorkerWatch:
         try:
             self.request_heartbeat()
             age = self.last_beat_age()
-        except Exception as error:  # whatever the driver raises, the workers are not to blame
+        except Exception as error:  # whatever error the driver raises, it is not the workers' fault
             logger.warning("Cannot check the workers, the database is unavailable: %s", error)
             self._requesting_since = None
             return

@@ -66,6 +66,7 @@ WEB_PROCESSES = web.processes(env)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")
 PASSAGE_LINK_DAYS = env.int("PASSAGE_LINK_DAYS", default=30)
+CORS_ORIGINS = env.list("CORS_ORIGINS", default=[])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 BEHIND_TLS = env.bool("BEHIND_TLS", default=False)
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
@@ -204,6 +205,7 @@ MCP = web.mcp(env)
 
 # -- metrics and traces (docs/observability.md) ------------------------------------
 METRICS_TOKEN = observability.metrics_token(env, home=HOME)
+METRICS_PORT = env.int("METRICS_PORT", default=0)
 TRACES = observability.traces(env)
 
 # -- fetching pages ---------------------------------------------------------------

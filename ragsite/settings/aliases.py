@@ -1,5 +1,5 @@
-"""Alternative names of settings (SUPABASE_…, EMBEDDING_MODEL_NAME, EMBEDDING_DIM). Where both names
-are set, the main one wins and ragsite/alias_checks.py reports it."""
+"""Alternative names of settings (SUPABASE_…, EMBEDDING_MODEL_NAME, EMBEDDING_DIM). If both names
+are set, the main one takes precedence and ragsite/alias_checks.py reports it."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ BUNDLED = "all-minilm-l6-v2"  # the embedding model that comes with the installa
 @dataclass(frozen=True, slots=True)
 class EmbeddingAliases:
     """The values of EMBEDDING_MODEL_NAME and EMBEDDING_DIM, and the embedder they apply to: the API
-    that has an address, else a local model, else the bundled one."""
+    with an address, else a local model, else the bundled one."""
 
     embedder: str
     model: str = ""
@@ -28,7 +28,7 @@ class EmbeddingAliases:
 
 @dataclass(frozen=True, slots=True)
 class SupabaseAliases:
-    """What the checks need to know about the SUPABASE_… settings, without the secrets."""
+    """The SUPABASE_… settings as the checks need them, without the secrets."""
 
     is_database_ignored: bool
     is_transaction_pooler: bool

@@ -13,13 +13,14 @@ from ragsite.postgres.embedded import EmbeddedServer
 
 from . import limits
 
-# Of libpq, in an address with several hosts: which of them to take. Each address says it itself.
+# libpq's option, in an address with several hosts, that selects the host. Each address sets it
+# itself.
 CHOICES_OF_HOST = {"target_session_attrs", "load_balance_hosts"}
 
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """What the environment says about connections; `url` is empty for the embedded server."""
+    """The settings of connections; `url` is empty for the embedded server."""
 
     env: environ.Env
     url: str
@@ -51,8 +52,8 @@ class Connections:
         return found
 
     def timeouts_of(self, kind: str) -> dict[str, float]:
-        """Commands and jobs get the long timeouts, whatever their role; web requests the short
-        ones."""
+        """Return the long timeouts for commands and jobs, whatever their role, and the short ones
+        for web requests."""
         if not self.is_web:
             return self.timeouts["worker"]
         return self.timeouts["operator" if kind == "operator" else "web"]
@@ -96,12 +97,13 @@ class Connections:
         return {**database, "OPTIONS": options}
 
     def _password(self, role: str) -> str:
-        """The same on every host with the same SECRET_KEY; `migrate` sets it on the role."""
+        """Derive a password that is the same on every host with the same SECRET_KEY; `migrate` sets
+        it on the role."""
         key, words = self.secret_key.encode(), f"role:{role}".encode()
         return hmac.new(key, words, hashlib.sha256).hexdigest()
 
     def _elsewhere(self, database: dict[str, Any], url: str) -> dict[str, Any]:
-        """The same login on another server, or through a pooler."""
+        """Return the same login on another server, or through a pooler."""
         server = self.env.db_url_config(url)
         kept = {
             option: value

@@ -66,7 +66,7 @@ def embedders(
 
 
 def caps(env: environ.Env) -> dict[str, float]:
-    """Caps on tokens and cost of embedding; 0 is no cap."""
+    """Return the caps on tokens and cost of embedding; 0 means no cap."""
     return {
         "job_tokens": env.int("EMBEDDING_JOB_MAX_TOKENS", default=0),
         "job_cost": env.float("EMBEDDING_JOB_MAX_COST", default=0.0),
@@ -76,6 +76,6 @@ def caps(env: environ.Env) -> dict[str, float]:
 
 
 def _entry(backend: str, options: dict[str, Any]) -> dict[str, Any]:
-    """`backend` is one of ours by its short name, or a dotted path."""
+    """Build an entry. `backend` is one of this project's by its short name, or a dotted path."""
     hidden = {"key": Secret(options["key"])} if "key" in options else {}
     return {"BACKEND": BACKENDS.get(backend, backend), "OPTIONS": {**options, **hidden}}

@@ -48,7 +48,8 @@ def language_models(env: environ.Env) -> dict[str, Any]:
 
 
 def caps(env: environ.Env) -> dict[str, float]:
-    """Caps on tokens and cost of language models, per namespace and calendar month; 0 is no cap."""
+    """Return the caps on tokens and cost of language models, per namespace and calendar month; 0
+    means no cap."""
     return {
         "month_tokens": env.int("LLM_MONTH_MAX_TOKENS", default=0),
         "month_cost": env.float("LLM_MONTH_MAX_COST", default=0.0),
@@ -77,7 +78,7 @@ def chunking(env: environ.Env) -> dict[str, Any]:
 
 
 def _entry(backend: str, options: dict[str, Any]) -> dict[str, Any]:
-    """`backend` is one of ours by its short name, or a dotted path."""
+    """Build an entry. `backend` is one of this project's by its short name, or a dotted path."""
     hidden = {"key": Secret(options["key"])} if "key" in options else {}
     traced = {"request_id": current_request_id} if backend in REMOTE else {}
     return {"BACKEND": BACKENDS.get(backend, backend), "OPTIONS": {**options, **hidden, **traced}}

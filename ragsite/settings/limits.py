@@ -5,7 +5,7 @@ from typing import Any
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-# Requests a minute of each API key, by class of route; 0 is no limit.
+# Requests per minute of each API key, by class of route; 0 means no limit.
 DEFAULT_RATE_LIMITS = {
     "search": 6000,
     "answer": 1200,
@@ -14,7 +14,7 @@ DEFAULT_RATE_LIMITS = {
     "write": 3000,
     "admin": 300,
     "agent": 30,
-    "link": 120,  # of each visitor of a public link
+    "link": 120,  # for each visitor of a public link
 }
 
 
@@ -30,7 +30,7 @@ def rate_limits(env: environ.Env) -> dict[str, int]:
 
 
 def quotas(env: environ.Env) -> dict[str, int]:
-    """Default quotas, for namespaces without their own; 0 is no quota."""
+    """Return the default quotas, for namespaces without their own; 0 means no quota."""
     return {
         "documents": env.int("QUOTA_DOCUMENTS", default=0),
         "bytes": env.int("QUOTA_BYTES", default=0),
@@ -39,7 +39,8 @@ def quotas(env: environ.Env) -> dict[str, int]:
 
 
 def database_timeouts(env: environ.Env) -> dict[str, dict[str, float]]:
-    """Timeouts in seconds by kind of process; 0 is none. The owner, who migrates, has none."""
+    """Return the timeouts in seconds by kind of process; 0 means none. The owner, who migrates, has
+    none."""
     return {
         "web": {
             "statement": env.float("DATABASE_WEB_STATEMENT_SECONDS", default=30.0),
@@ -59,7 +60,7 @@ def database_timeouts(env: environ.Env) -> dict[str, dict[str, float]]:
     }
 
 
-# PostgreSQL's names for them.
+# PostgreSQL's names for them
 TIMEOUT_PARAMETERS = {
     "statement": "statement_timeout",
     "lock": "lock_timeout",

@@ -1,8 +1,8 @@
-"""The admin's menu, in the words of its users; none of it depends on the environment.
+"""The admin's menu, in the words of its users; independent of the environment.
 
-An entry is a model, as `app.Model`, or a page of its own: its title and the name of its URL. Pages
-without a model's permission to hide behind are shown to all who may open the admin. Models that
-are not named here come last, under "More".
+An entry is a model, as `app.Model`, or a page without a model: its title and the name of its URL.
+Pages without a model's permission are shown to all who may open the admin. Models that are not
+listed here come last, under "More".
 """
 
 Entry = str | tuple[str, str]

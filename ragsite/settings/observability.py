@@ -1,4 +1,4 @@
-"""Metrics and traces: who may read the counters, and where spans are sent."""
+"""Metrics and traces: who may read the metrics, and where spans are sent."""
 
 import os
 from pathlib import Path

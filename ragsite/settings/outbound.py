@@ -1,5 +1,5 @@
-"""What the service may connect to for a caller: pages to fetch (documents/intake/fetching.py) and
-receivers of webhooks (documents/webhooks/)."""
+"""Outgoing connections for callers: pages to fetch (documents/intake/fetching.py) and receivers of
+webhooks (documents/webhooks/)."""
 
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
@@ -22,7 +22,7 @@ def fetching(env: environ.Env) -> dict[str, Any]:
 def webhooks(env: environ.Env) -> dict[str, Any]:
     seconds = env.float("WEBHOOK_SECONDS", default=10.0)
     if not 0 < seconds <= MAX_WEBHOOK_SECONDS:
-        raise ImproperlyConfigured(f"WEBHOOK_SECONDS is at most {MAX_WEBHOOK_SECONDS}.")
+        raise ImproperlyConfigured(f"WEBHOOK_SECONDS must be at most {MAX_WEBHOOK_SECONDS}.")
     return {
         "ports": _ports(env.list("WEBHOOK_PORTS", default=["80", "443"])),
         "max_endpoints": env.int("WEBHOOK_MAX_ENDPOINTS", default=10),
@@ -32,27 +32,27 @@ def webhooks(env: environ.Env) -> dict[str, Any]:
         "disable_days": _at_least_one(
             "WEBHOOK_DISABLE_DAYS", env.float("WEBHOOK_DISABLE_DAYS", default=5.0)
         ),
-        # Fewer than one would prune events before they are sent.
+        # with less than one day, events would be deleted before they are sent
         "days": _at_least_one("WEBHOOK_DAYS", env.int("WEBHOOK_DAYS", default=30)),
     }
 
 
 def _at_least_one(name: str, days: float) -> float:
     if not days >= 1:
-        raise ImproperlyConfigured(f"{name} is at least 1.")
+        raise ImproperlyConfigured(f"{name} must be at least 1.")
     return days
 
 
 def _ports(listed: list[str]) -> frozenset[int]:
     named = [one.strip() for one in listed]
     if not all(one.isdecimal() and 0 < int(one) < 65536 for one in named):
-        raise ImproperlyConfigured("WEBHOOK_PORTS is a list of numbers from 1 to 65535.")
+        raise ImproperlyConfigured("WEBHOOK_PORTS must be a list of numbers from 1 to 65535.")
     return frozenset(map(int, named))
 
 
 def _private_networks(listed: list[str]) -> list[IPv4Network | IPv6Network]:
-    """Networks of the operator's in which receivers may be. None may hold a metadata service: it
-    hands out the machine's credentials to whoever asks."""
+    """Return the operator's networks in which receivers may be. None may contain a metadata
+    service, which gives the machine's credentials to any client."""
     try:
         networks = [ip_network(one.strip()) for one in listed if one.strip()]
     except ValueError as error:
@@ -61,6 +61,6 @@ def _private_networks(listed: list[str]) -> list[IPv4Network | IPv6Network]:
         if inside := [one for one in METADATA_SERVICES if ip_address(one) in network]:
             raise ImproperlyConfigured(
                 f"WEBHOOK_PRIVATE_NETWORKS: {network} holds the metadata service {inside[0]}. Name "
-                "smaller networks, best the receiver's own address."
+                "smaller networks, preferably the receiver's own address."
             )
     return networks

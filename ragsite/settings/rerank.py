@@ -24,7 +24,7 @@ def rerankers(env: environ.Env) -> dict[str, Any]:
         local["batch_size"] = batch_size
     found: dict[str, Any] = {
         "cosine": {"BACKEND": "retrieval.rerankers.cosine.CosineReranker"},
-        # Each namespace has its own model, or none: see manage.py train_reranker.
+        # each namespace has its own model, or none: see manage.py train_reranker
         "learned": {"BACKEND": "retrieval.rerankers.learned.LearnedReranker"},
     }
     if directory := env.str("RERANK_ONNX_DIR", default=""):

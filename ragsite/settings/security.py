@@ -44,7 +44,7 @@ class Tls:
         self.redirect = behind and env.bool("TLS_REDIRECT", default=True)
         # Requested by monitors on this host or in this cluster, without TLS.
         self.not_redirected = [r"^livez$", r"^readyz$", r"^metrics$"]
-        # W005 and W021: we cannot know whether all hosts of the domain have TLS. The others all
+        # W005 and W021: it is unknown whether all hosts of the domain have TLS. The others all
         # report missing TLS, which ragsite.W001 does once, with advice.
         without_tls = ["security.W004", "security.W008", "security.W012", "security.W016"]
         self.silenced = ["security.W005", "security.W021", *([] if behind else without_tls)]

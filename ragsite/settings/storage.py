@@ -1,5 +1,5 @@
-"""Where originals are kept: on disk, in a bucket (STORAGE_BUCKET), or in any Django storage; and
-what else than the database is searched: QDRANT_…, CHROMA_…, or any class by STORES."""
+"""Storage of originals: on disk, in a bucket (STORAGE_BUCKET), or in any Django storage; and search
+stores besides the database: QDRANT_…, CHROMA_…, or any class in STORES."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ UPLOAD_HANDLERS = [
 
 
 def originals(env: environ.Env, supabase: SupabaseAliases, *, home: Path) -> dict[str, Any]:
-    """Return Django's default storage. STORAGE_BACKEND and STORAGE_OPTIONS come before the rest."""
+    """Return Django's default storage. STORAGE_BACKEND and STORAGE_OPTIONS take precedence."""
     bucket = env.str("STORAGE_BUCKET", default="") or _supabase_bucket(env, supabase)
     backend = env.str("STORAGE_BACKEND", default="") or (BUCKET if bucket else ON_DISK)
     default = {"location": str(home / "storage")} if backend == ON_DISK else {}
@@ -28,8 +28,8 @@ def originals(env: environ.Env, supabase: SupabaseAliases, *, home: Path) -> dic
 
 
 def _supabase_bucket(env: environ.Env, supabase: SupabaseAliases) -> str:
-    """Supabase's bucket is opened by S3 keys, made in its dashboard; without them it is an error
-    (ragsite/alias_checks.py)."""
+    """Return Supabase's bucket. It is opened with S3 keys from its dashboard; without them there is
+    an error (ragsite/alias_checks.py)."""
     return supabase.bucket if env.str("STORAGE_ACCESS_KEY", default="") and supabase.url else ""
 
 
@@ -81,8 +81,8 @@ def stores(env: environ.Env) -> dict[str, Any]:
 
 
 def store_searching(env: environ.Env) -> dict[str, Any]:
-    """Return how long a search waits for a store, how many changes it makes up for, and what names
-    of collections begin with."""
+    """Return how long a search waits for a store, how many missing changes it compensates, and the
+    prefix of collections."""
     return {
         "prefix": env.str("STORE_PREFIX", default="ragsite_"),
         "seconds": env.float("STORE_SEARCH_SECONDS", default=1.0),

@@ -5,11 +5,12 @@ from typing import Any
 
 import environ
 
-MAX_PROCESSES = 3  # by default: their connections fit into PostgreSQL's default of 100
+MAX_PROCESSES = 3  # by default; their connections fit into PostgreSQL's default of 100
 
 
 def processes(env: environ.Env) -> int:
-    """By default one for every two cores: a question uses one here and one in the database."""
+    """Return the number of processes: by default one for every two cores, because a question uses
+    one here and one in the database."""
     cores = len(os.sched_getaffinity(0))
     return env.int("WEB_PROCESSES", default=0) or max(1, min(MAX_PROCESSES, cores // 2))
 

@@ -1,7 +1,8 @@
-"""What operators' pages show: `{{ document.updated_at|when }}`, `{{ job.state|badge }}`.
+"""Filters and tags of operators' pages: `{{ document.updated_at|when }}`, `{{ job.state|badge }}`.
+Thin wrappers of ragsite/platform/wording.py and ragsite/web/markup.py.
 
-Thin wrappers of ragsite/platform/wording.py and ragsite/web/markup.py. A ModelAdmin may have a
-`row_noun`: what one row is called, where the model's own name says it badly ("3 query log").
+A ModelAdmin may have a `row_noun`: the name of one row, if the model's own name is unsuitable ("3
+query log").
 """
 
 import json
@@ -36,7 +37,7 @@ def duration(seconds: Any) -> str:
 
 @register.filter
 def thousands(value: Any) -> str:
-    """12345 → 12,345; also with decimals, which stay as they are."""
+    """12345 → 12,345; decimals are kept."""
     return markup.NOTHING if value in (None, "") else f"{value:,}"
 
 
@@ -53,14 +54,14 @@ def row_noun(changelist: Any) -> str:
 
 @register.filter
 def row_nouns(changelist: Any) -> str:
-    """`questions`: more than one row."""
+    """The plural of row_noun, such as `questions`."""
     noun = getattr(changelist.model_admin, "row_noun", "")
     return wording.plural_noun(noun) if noun else str(changelist.opts.verbose_name_plural)
 
 
 @register.filter
 def counted(changelist: Any) -> str:
-    """The rows of a list: `1 question`, `12,345 documents`, `10,000+ chunks`."""
+    """The number of rows in a list: `1 question`, `12,345 documents`, `10,000+ chunks`."""
     count = changelist.result_count
     noun = row_noun(changelist) if count == 1 else row_nouns(changelist)
     more = "+" if getattr(changelist.paginator, "is_bounded", False) else ""
@@ -69,14 +70,14 @@ def counted(changelist: Any) -> str:
 
 @register.simple_tag
 def current_page(groups: Any, path: str) -> str:
-    """The address in the menu that `path` is at or below; the longest, where there are several."""
+    """The longest address in the menu that `path` begins with."""
     pages = [item.get("admin_url") or "" for group in groups for item in group["models"]]
     return max((page for page in pages if page and path.startswith(page)), key=len, default="")
 
 
 @register.filter
 def readable(field: Any) -> Any:
-    """A read-only field of a form: moments are relative, and JSON is laid out."""
+    """A read-only field of a form: times are relative, and JSON is indented."""
     name = field.field["field"]
     instance = field.form.instance
     try:

@@ -27,7 +27,8 @@ class ClientWatch:
         self._loop.call_soon_threadsafe(self._start, on_leave, on_tick)
 
     def leave(self) -> None:
-        """Say that the client has left; for who learns of it otherwise than by listening."""
+        """Report that the client has left, for callers that notice it in another way than by
+        listening."""
         self._has_left = True
         if self._on_leave is not None:
             self._on_leave()

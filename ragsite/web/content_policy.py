@@ -1,4 +1,5 @@
-"""Content-Security-Policy on every response: pages run only our own scripts and styles."""
+"""Content-Security-Policy on every response: pages run only this service's own scripts and
+styles."""
 
 import secrets
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Errors outside of the views: a page for people, the envelope for programs.
 
-Programs are whoever calls the API's addresses, and whoever sends or accepts JSON and no HTML.
+Programs are clients of the API's addresses, and clients that send or accept JSON and no HTML.
 """
 
 import sys
@@ -10,24 +10,40 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
 
 from ragsite.database.timeouts import is_timeout
-from ragsite.platform.errors import TIMEOUT_MESSAGE, envelope_at
+from ragsite.platform.errors import OPENAI_PREFIX, TIMEOUT_MESSAGE, envelope_at
 from ragsite.platform.logs import current_request_id
 
 PROGRAMS = ("/api/", "/v1/", "/mcp", "/livez", "/readyz")
+OPENAI_ROUTES = ("models", "chat/completions", "responses", "embeddings", "files", "vector_stores")
 
 # code → title and advice; the message of the envelope stands between them.
 _WORDS = {
-    "not_found": ("Page not found", "The address may be mistyped, or what was here is gone."),
+    "not_found": ("Page not found", "The address may be mistyped, or the page no longer exists."),
     "bad_request": ("Bad request", "Go back and try again."),
-    "forbidden": ("Not allowed", "Ask whoever runs this service if you need it."),
+    "forbidden": ("Not allowed", "Ask an operator of this service for access."),
     "csrf_failed": ("The form has expired", "Go back, reload the page and send the form again."),
-    "database_timeout": ("That took too long", "Narrowing what you look for helps."),
-    "internal_error": ("Something went wrong", "Try again. If it stays, report the number below."),
+    "database_timeout": ("That took too long", "Try a narrower search."),
+    "internal_error": (
+        "Something went wrong",
+        "Try again. If the problem persists, report the number below.",
+    ),
 }
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, 404, "not_found", "There is no such thing here.")
+    message = " ".join(filter(None, ("There is no such thing here.", _instead(request.path))))
+    return _answer(request, 404, "not_found", message)
+
+
+def _instead(path: str) -> str:
+    """Return what clients of OpenAI's API can call instead."""
+    if path == "/v1/completions":
+        return "Models answer at /v1/chat/completions only."
+    if f"{path}/".startswith(OPENAI_PREFIX):
+        return f"There are {', '.join(OPENAI_PREFIX + name for name in OPENAI_ROUTES)}."
+    if any(f"{path}/".startswith(f"/{name}/") for name in OPENAI_ROUTES):
+        return "The address of the OpenAI-compatible API ends in /v1."
+    return ""
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""A synchronous generator whose items a coroutine reads.
+"""A synchronous generator whose items are read by a coroutine.
 
 The generator runs in its own thread, with the context variables of its creator. It may be a few
 items ahead of its reader and then waits. When the reader stops, for whatever reason, `cancelled` is

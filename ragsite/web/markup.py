@@ -1,8 +1,6 @@
-"""Small pieces of HTML that every operator's page uses, for templates (`{% load operator_kit %}`)
-and for ModelAdmin columns. Their looks are in static/admin_kit/kit.css.
-
-Styles are never inline (the Content-Security-Policy forbids it): lengths of bars are attributes.
-"""
+"""Small pieces of HTML that operators' pages share, for templates (`{% load operator_kit %}`) and
+for ModelAdmin columns. Their styles are in static/admin_kit/kit.css. Styles are never inline (the
+Content-Security-Policy forbids it): lengths of bars are attributes."""
 
 from datetime import datetime
 from typing import Any
@@ -17,7 +15,7 @@ NOTHING = "–"
 NOTHING_SHOWN = format_html("{}", NOTHING)
 SHORT_ID = 8  # characters
 
-# How a state looks. Unknown states are shown plainly.
+# The style of each state. Unknown states are shown plainly.
 _TONES = {
     "good": "ready finished succeeded success active published complete completed live ok passed "
     "delivered",
@@ -30,7 +28,7 @@ _TONE_OF = {state: tone for tone, states in _TONES.items() for state in states.s
 
 
 def when(moment: datetime | None, now: datetime | None = None) -> SafeString:
-    """A relative time; hovering shows the exact one."""
+    """Show a relative time; hovering shows the exact one."""
     if moment is None:
         return NOTHING_SHOWN
     moment = moment.astimezone(timezone.get_current_timezone())
@@ -43,7 +41,7 @@ def when(moment: datetime | None, now: datetime | None = None) -> SafeString:
 
 
 def badge(state: Any, label: str = "") -> SafeString:
-    """A state as a coloured label. `label` replaces the state's own name."""
+    """Show a state as a coloured label. `label` replaces the state's own name."""
     name = str(state)
     tone = _TONE_OF.get(name.lower().replace(" ", "_"), "plain")
     shown = label or name.replace("_", " ")
@@ -51,18 +49,18 @@ def badge(state: Any, label: str = "") -> SafeString:
 
 
 def toned_badge(tone: str, label: str) -> SafeString:
-    """A coloured label of your own: good, bad, busy, waiting, quiet or plain."""
+    """Show a label in one of these tones: good, bad, busy, waiting, quiet or plain."""
     return format_html('<span class="badge badge-{}">{}</span>', tone, label)
 
 
 def short_id(value: Any) -> SafeString:
-    """The beginning of an id; hovering shows all of it."""
+    """Show the beginning of an id; hovering shows all of it."""
     text = str(value)
     return format_html('<code class="short-id" title="{}">{}</code>', text, text[:SHORT_ID])
 
 
 def score_bar(value: float | None, maximum: float = 1.0) -> SafeString:
-    """A score as a bar with its number."""
+    """Show a score as a bar with its number."""
     if value is None:
         return NOTHING_SHOWN
     return format_html(
@@ -75,7 +73,7 @@ def score_bar(value: float | None, maximum: float = 1.0) -> SafeString:
 
 
 def progress_bar(done: int, total: int, label: str = "") -> SafeString:
-    """How much of a piece of work is done: a bar, and `3 of 10` (or the label) beside it."""
+    """Show progress as a bar with `3 of 10`, or the label, next to it."""
     return format_html(
         '<span class="progress"><progress max="{}" value="{}" aria-label="progress"></progress> '
         "<span>{}</span></span>",

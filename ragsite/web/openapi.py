@@ -13,22 +13,22 @@ ERRORS = {
     "400": "The request cannot be parsed.",
     "401": "No valid API key was sent.",
     "403": "The key lacks the scope, or a quota is used up.",
-    "404": "There is no such thing in this namespace.",
+    "404": "The object does not exist in this namespace.",
     "405": "This path does not support the method.",
     "406": "None of the requested media types is available.",
     "408": "The request body came too slowly.",
-    "409": "It contradicts the present state.",
+    "409": "The request conflicts with the current state.",
     "413": "The body or a file is too large.",
-    "415": "This kind of content is not taken.",
-    "422": "It was understood, but a field is not acceptable.",
+    "415": "This content type is not accepted.",
+    "422": "A field is not valid.",
     "429": "Too many requests, or too many at once; Retry-After says when to try again.",
-    "500": "Our fault.",
-    "503": "The database cannot be reached or takes too long, or too much is going on; "
+    "500": "An internal error.",
+    "503": "The database cannot be reached or takes too long, or the service is overloaded; "
     "try again shortly.",
-    "507": "There is no room to store it.",
+    "507": "There is not enough disk space.",
 }
 OPENAI_ERRORS = {code: text for code, text in ERRORS.items() if code not in ("406", "422")} | {
-    "400": "It cannot be parsed, a field is not acceptable, or an option is not supported."
+    "400": "The request cannot be parsed, a field is not valid, or an option is not supported."
 }
 _SECONDS = {"description": "Seconds to wait.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}
 HEADERS = {
@@ -39,15 +39,15 @@ HEADERS = {
 }
 ERROR_SCHEMA = {
     "type": "object",
-    "description": "Every error looks like this.",
+    "description": "The envelope of all errors.",
     "required": ["error"],
     "properties": {
         "error": {
             "type": "object",
             "required": ["code", "message", "details", "request_id"],
             "properties": {
-                "code": {"type": "string", "description": "Stable; made for programs."},
-                "message": {"type": "string", "description": "Made for people."},
+                "code": {"type": "string", "description": "A stable code for programs."},
+                "message": {"type": "string", "description": "A message for people."},
                 "details": {"type": "object", "additionalProperties": True},
                 "request_id": {"type": "string"},
             },
@@ -55,19 +55,19 @@ ERROR_SCHEMA = {
     },
 }
 
-# The order of the documentation: first what everybody needs. Groups that are not named come last.
+# The order in the documentation, the most common groups first. Other groups come last.
 TAGS = {
-    "ingest": "Put documents in.",
+    "ingest": "Add documents.",
     "query": "Find passages.",
-    "answer": "Ask, and get an answer with checked citations.",
-    "documents": "What is stored, and its state.",
-    "jobs": "The work of making documents searchable.",
+    "answer": "Answer questions with checked citations.",
+    "documents": "Documents and their state.",
+    "jobs": "Jobs that make documents searchable.",
     "collections": "Groups of documents.",
-    "facts": "What tables state.",
-    "feedback": "What users say of results.",
+    "facts": "Facts in memory.",
+    "feedback": "Feedback on results.",
 }
 MAX_SUMMARY = 100  # characters
-# Of operations without a description of their own, or with one of the class that serves them.
+# Summaries of operations without a description of their own, or with that of their class.
 SUMMARIES = {
     "GET /api/v1/collections/{id}": "Return one collection",
     "GET /api/v1/documents": "List documents",
@@ -94,9 +94,9 @@ SUMMARIES = {
     "GET /api/v1/namespaces/{slug}": "Return one namespace",
     "POST /api/v1/namespaces/{slug}/keys": "Create a key; its secret is shown once",
     "GET /api/v1/reindex": "Return the state of the reindex",
-    "GET /api/v1/usage": "Return what the namespace holds and used",
+    "GET /api/v1/usage": "Return the contents and usage of the namespace",
 }
-# Of classes, not of operations.
+# Descriptions of classes, not of operations.
 NOT_DESCRIPTIONS = (
     "A cursor-paged list that refuses query parameters it does not know.",
     "Runs as the operator role once the key has been checked.",
@@ -147,7 +147,8 @@ def declare_errors(result: Schema, **kwargs: Any) -> Schema:
 
 
 def declare_summaries(result: Schema, **kwargs: Any) -> Schema:
-    """Give every operation one line for lists, by default the first sentence of its description."""
+    """Give every operation a summary of one line, by default the first sentence of its
+    description."""
     used = set()
     for path, operations in result["paths"].items():
         for method, operation in operations.items():

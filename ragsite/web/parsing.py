@@ -1,4 +1,4 @@
-"""What clients send: bodies of JSON, and files on their way in."""
+"""Parsers of request bodies: JSON, and uploaded files."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ class ShallowJSONParser(JSONParser):
 
 
 class TidyUploadHandler(TemporaryFileUploadHandler):
-    """Leaves no file behind when the disk is full: Django only closes those that are complete."""
+    """Leaves no file behind when the disk is full, where Django only closes complete ones."""
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
         try:

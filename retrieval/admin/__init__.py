@@ -1,7 +1,8 @@
 """The admin pages of chunks and reindexes.
 
-In: clicks of operators. Out: chunks with their neighbours and traces; started, compared, switched
-and rolled back reindexes. May import `documents.admin` and everything in `retrieval` but the API.
+In: requests of operators. Out: chunks with their neighbours and traces; started, compared, switched
+and rolled back reindexes. May import `documents.admin` and everything in `retrieval` except the
+API.
 """
 
 from . import chunks, reindexes

@@ -28,13 +28,22 @@ class Step:
 
 
 COMPARE = Step("compare", "Compare", "Both profiles answer the same questions.")
-SWITCH = Step("switch", "Switch", "Searches use the new profile. The old one stays for a way back.")
+SWITCH = Step(
+    "switch", "Switch", "Searches use the new profile. The old one is kept for a rollback."
+)
 SWITCH_ANYWAY = Step(
-    "switch_anyway", "Switch although documents failed …", "They are no longer found.", asks=True
+    "switch_anyway",
+    "Switch although documents failed …",
+    "The failed documents are no longer found.",
+    asks=True,
 )
 ROLL_BACK = Step("roll_back", "Roll back", "Searches use the old profile again.")
 RECLAIM = Step(
-    "reclaim", "Reclaim …", "The old chunks are deleted: no way back.", asks=True, is_dangerous=True
+    "reclaim",
+    "Reclaim …",
+    "The old chunks are deleted. This cannot be undone.",
+    asks=True,
+    is_dangerous=True,
 )
 CANCEL = Step("cancel", "Cancel …", "The new chunks are deleted.", asks=True, is_dangerous=True)
 
@@ -104,7 +113,7 @@ def _percent(share: float | None) -> str:
 
 
 def _failures(reindex: Reindex) -> list[dict[str, Any]]:
-    """Return what could not be indexed, with the documents' names."""
+    """Return the documents that could not be indexed, with their names."""
     rows = list(reindex.failures.values())[:FAILURES_SHOWN]
     ids = [uuid.UUID(row["document_id"]) for row in rows]
     documents = Document.objects.only("title", "source_uri").in_bulk(ids)

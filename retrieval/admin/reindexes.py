@@ -42,11 +42,16 @@ class ReindexAdmin(ReadOnlyAdmin):
     audits_additions = False  # switching.start audits
     form = ReindexForm
     fields = ("namespace", "profile")
-    list_display = ("__str__", "shown_state", "bar", "left", "alike", "started")
+    list_display = ("shown_move", "shown_state", "bar", "left", "alike", "started")
     list_filter = ("state", "namespace", "profile")
     list_select_related = ("namespace", "profile", "replaces")
     ordering = ("-created_at",)
     actions = ("compare", "switch", "switch_anyway", "roll_back", "reclaim", "cancel")
+
+    @admin.display(description="reindex")
+    def shown_move(self, reindex: Reindex) -> str:
+        """Its state has a column of its own."""
+        return f"{reindex.namespace}: {reindex.replaces} → {reindex.profile}"
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_operate_permission(request)
@@ -152,7 +157,7 @@ class ReindexAdmin(ReadOnlyAdmin):
     @confirm_first(
         "Reclaim {rows}?",
         noun="reindex",
-        consequence="The chunks of the old profile are deleted. There is no way back to it.",
+        consequence="The chunks of the old profile are deleted. This cannot be undone.",
     )
     def reclaim(self, request: HttpRequest, queryset: QuerySet[Reindex]) -> None:
         self._each(request, queryset, lambda r: switching.reclaim(r.namespace_id), "reclaimed")

@@ -51,7 +51,7 @@ def answer(
     Raises LanguageModelFailed, Cancelled, or ApiError for a model that is not configured.
     """
     with answering(namespace_id) as observed:
-        for event in _answer(namespace_id, request, cancelled=cancelled):
+        for event in observed.steps(_answer(namespace_id, request, cancelled=cancelled)):
             if isinstance(event, AnswerEvent):
                 observed.done(event.result)
             yield event
@@ -62,7 +62,7 @@ def _answer(
     request: AnswerRequest,
     *,
     cancelled: threading.Event | None = None,
-) -> Iterator[Event]:
+) -> Generator[Event]:
     call, progress = (
         prepare(namespace_id, request, cancelled or threading.Event()),
         AnswerProgress(),

@@ -127,7 +127,7 @@ def _writer(alias: str) -> tuple[Writer, LanguageModel | None]:
 
 
 def _with_cross_encoder(writer: ExtractiveWriter) -> ExtractiveWriter:
-    """Let a configured cross-encoder order the best sentences too."""
+    """Have a configured cross-encoder order the best sentences, too."""
     if writer.score_pairs is not None or "cross-encoder" not in settings.RERANKERS:
         return writer
     return ExtractiveWriter(

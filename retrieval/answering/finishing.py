@@ -21,7 +21,7 @@ from .finding import Findings
 from .messages import phrases_for
 from .requests import AnswerResult, AnswerSentence, Uncertainty
 
-NOBODY = "none"  # the model, if none was called
+NO_MODEL = "none"  # the model, if none was called
 
 
 def finish_answer(
@@ -66,19 +66,19 @@ def finish_abstention(
     *,
     missing: str,
 ) -> AnswerResult:
-    """Return the result if result for too little information; `checker` has the text sent
-    instead."""
+    """Return the result for a question with too little information; `checker` has the text that
+    was sent instead of an answer."""
     was_asked = bool(progress.usage.prompt_tokens)
     result = replace(
         _base(call, findings, checker, progress),
         missing=missing,
-        model=call.alias if was_asked or (call.model is None and findings.evidence) else NOBODY,
+        model=call.alias if was_asked or (call.model is None and findings.evidence) else NO_MODEL,
     )
     return _booked(call, result, progress)
 
 
 def book_unfinished(call: Call, task: WritingTask, written: str, progress: AnswerProgress) -> None:
-    """An answer that broke off or was cancelled still has to be paid for."""
+    """Book the cost of an answer that broke off or was cancelled."""
     usage = progress.usage
     if written and isinstance(call.writer, ModelWriter):
         prompt = ChatRequest(call.writer.messages(task))
@@ -112,7 +112,7 @@ def _base(
         sentences=(),
         uncertainties=(),
         report=checker.report,
-        model=NOBODY,
+        model=NO_MODEL,
         usage=progress.usage,
         cost=None,
         finish="stop",

@@ -1,17 +1,16 @@
-"""What is logged, counted and traced of an answer: figures and names, never the question or the
-answer."""
+"""Logs, metrics and traces of an answer: figures and names, never the question or the answer."""
 
 import logging
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 
 from documents.language_models.base import Cancelled, LanguageModelFailed
 from ragsite.platform import metrics
-from ragsite.platform.spans import Span, started_span
+from ragsite.platform.spans import Span, started_span, times_of
 
-from .requests import AnswerResult
+from .requests import AnswerResult, Event
 
 logger = logging.getLogger(__name__)
 
@@ -20,6 +19,16 @@ class ObservedAnswer:
     def __init__(self, trace: Span) -> None:
         self.trace = trace
         self.is_done = False
+
+    def steps(self, events: Generator[Event]) -> Iterator[Event]:
+        """Yield the events, and let the searches between them be part of this answer's span."""
+        with closing(events):
+            while True:
+                with self.trace.as_parent():
+                    event = next(events, None)
+                if event is None:
+                    return
+                yield event
 
     def done(self, result: AnswerResult) -> None:
         self.is_done = True
@@ -37,12 +46,12 @@ class ObservedAnswer:
         }
         logger.info("answer.done", extra={**fields, "times_ms": result.times_ms})
         metrics.ANSWERS.labels("answered" if result.is_answered else "abstained").inc()
-        self.trace.set(**fields)
+        self.trace.set(**fields, **times_of(result.times_ms))
 
 
 @contextmanager
 def answering(namespace_id: uuid.UUID) -> Iterator[ObservedAnswer]:
-    """Measure an answer from its first step to its last; a reader who leaves ends it, too."""
+    """Measure an answer from its first step to its last, which may be the reader's departure."""
     trace, started = started_span("rag.answer", namespace=namespace_id), time.perf_counter()
     observed = ObservedAnswer(trace)
     try:

@@ -15,7 +15,7 @@ class ScoresSerializer(serializers.Serializer):
     fused = serializers.FloatField()
     rerank = serializers.FloatField(allow_null=True)
     boost = serializers.FloatField(
-        allow_null=True, help_text="What feedback adds (`feedback_boost`); null: nothing."
+        allow_null=True, help_text="The addition by feedback (`feedback_boost`); null: none."
     )
     final = serializers.FloatField(help_text="`rerank`, else `fused`, plus `boost`.")
 
@@ -40,7 +40,7 @@ class FactPlaceSerializer(serializers.Serializer):
 
 
 class FactNoteSerializer(serializers.Serializer):
-    """A fact from memory among the passages: what it says, and how far it can be trusted."""
+    """A fact from memory among the passages: its content, and how far it can be trusted."""
 
     id = serializers.UUIDField()
     subject = serializers.CharField()
@@ -48,14 +48,14 @@ class FactNoteSerializer(serializers.Serializer):
     object = AnyJsonField()
     user = serializers.CharField()
     certainty = serializers.FloatField()
-    decay = serializers.FloatField(help_text="What its age leaves of it.")
+    decay = serializers.FloatField(help_text="Factor for its age.")
     valid_from = serializers.DateTimeField(allow_null=True)
     valid_to = serializers.DateTimeField(allow_null=True)
     last_verified_at = serializers.DateTimeField()
-    provenances = FactPlaceSerializer(many=True, help_text="The latest five.")
+    provenances = FactPlaceSerializer(many=True, help_text="The latest five statements.")
 
 
-FACT = "Of a fact from memory (`include_facts`), whose text is no document's; null of a passage."
+FACT = "Only for a fact from memory (`include_facts`); null for a passage."
 OF_PASSAGES = "null for a fact from memory."
 
 
@@ -123,7 +123,7 @@ class CitationSerializer(serializers.Serializer):
 
 
 def ids_of(hit: Hit) -> dict[str, Any]:
-    """The ids of a passage; a fact has one of its own."""
+    """Return the ids of a passage; a fact has its own id."""
     is_passage = hit.fact is None
     return {
         "chunk_id": hit.candidate.chunk_id if is_passage else None,

@@ -1,4 +1,4 @@
-"""POST /memories/search: a question in, passages of conversations out."""
+"""POST /memories/search: search passages of conversations."""
 
 from typing import Any
 
@@ -61,8 +61,9 @@ class MemorySearchView(APIView):
         responses=QueryAnswerSerializer,
     )
     def post(self, request: Request) -> Response:
-        """Passages of several turns each, like those of `POST /query`. `chunk_metadata.turns` says
-        who said what when, by the ids and spans of the turns."""
+        """Search conversations. The results are passages of several turns each, like those of `POST
+        /query`. `chunk_metadata.turns` lists the turns with their speakers, times, ids and spans.
+        """
         form = MemoryQuerySerializer(data=request.data)
         form.is_valid(raise_exception=True)
         sent = dict(request.data)

@@ -75,7 +75,7 @@ class RagIndexSerializer(StrictSerializer):
 
 
 class _RawIndexSerializer(RagIndexSerializer):
-    """The same without checking documents: each is checked, and may fail, separately."""
+    """The same request without checking documents: each is checked, and may fail, separately."""
 
     documents = serializers.ListField(allow_empty=False)  # type: ignore[assignment]
 

@@ -144,7 +144,7 @@ class QuerySerializer(StrictSerializer):
         choices=CONTEXT_FORMATS,
         default="plain",
         help_text="Format of `context.text`. `plain`: numbered passages. `source_documents`: "
-        "Markdown"
+        "Markdown "
         "with a heading for each passage, and citation instructions at the end.",
     )
     include_facts = IncludeFactsField(
@@ -211,10 +211,12 @@ class VoteSerializer(serializers.Serializer):
     """A piece of feedback that moves the candidate."""
 
     feedback_id = serializers.UUIDField()
-    similarity = serializers.FloatField(help_text="Of its question to this one; 1: the same.")
+    similarity = serializers.FloatField(
+        help_text="Similarity of its question to this one; 1: the same question."
+    )
     age_days = serializers.FloatField()
     value = serializers.FloatField(help_text="1: useful, 0.5: selected, -1: not useful.")
-    strength = serializers.FloatField(help_text="What it counts here.")
+    strength = serializers.FloatField(help_text="Its weight.")
 
 
 class CandidateSerializer(serializers.Serializer):
@@ -226,7 +228,7 @@ class CandidateSerializer(serializers.Serializer):
     support = serializers.FloatField(
         allow_null=True, help_text="Mean score of the most similar candidates; null if not used."
     )
-    votes = VoteSerializer(many=True, help_text="What `scores.boost` is made of.")
+    votes = VoteSerializer(many=True, help_text="The votes behind `scores.boost`.")
     ranks = RanksSerializer()
     terms = TermSerializer(many=True)
     dropped = serializers.CharField(

@@ -98,7 +98,8 @@ class CacheStore:
             return None
         try:
             done = act()
-        except Exception as error:  # drivers raise many kinds; callers need none of them
+        # drivers raise many kinds of errors, and callers do not distinguish them
+        except Exception as error:
             self.is_down = True
             _breaker(self.alias).failed()
             # Not the error's message, which may contain the server's address and password.

@@ -18,7 +18,7 @@ SHARES = (0.0, 0.15, 0.25, 0.35, 0.42, 0.5, 0.6, 0.7, 0.85, 0.999)
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word of the question in all its indexed forms, and how many chunks contain it."""
+    """A word of the question in all its indexed forms, and the number of chunks that contain it."""
 
     lexemes: tuple[str, ...]
     dimensions: tuple[int, ...]

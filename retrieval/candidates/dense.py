@@ -14,7 +14,7 @@ from retrieval.requests import Candidate
 from .lexical import LexicalQuery
 from .scope import SearchScope
 
-# With a filter, ef_search is raised by this factor from the start: an iterative scan that continues
+# With a filter ef_search is raised by this factor from the start: an iterative scan that continues
 # for lack of results finds some, but not always the nearest.
 FILTERED_EF_FACTOR = 8
 MAX_EF_SEARCH = 1000  # pgvector's limit
@@ -61,7 +61,7 @@ _APPROXIMATE = """
     SELECT id, document_id, 1 - distance AS similarity FROM near ORDER BY distance + 0, id
 """
 
-# The nearest by their bits, more than are wanted, and of those the nearest by their numbers.
+# The nearest by their bits, more than requested, and of those the nearest by their full vectors.
 _RESCORED = """
     WITH alike AS MATERIALIZED (
         SELECT chunk.id, chunk.document_id, chunk.embedding
@@ -100,7 +100,7 @@ class DenseStatement:
     parameters: dict[str, Any]
     plan: DensePlan
     exact_statement: str  # used if the index returns too few
-    width: int = 0  # rows that the index is asked for, if more than the limit
+    width: int = 0  # number of rows requested from the index, if more than the limit
 
 
 def prepared(
@@ -201,14 +201,15 @@ def _run(
 
 
 def allow_iterative_scan(profile: IndexProfile, ef_search: int, scope: SearchScope) -> None:
-    """Otherwise a filter, or deleted rows that are not vacuumed yet, can empty the result."""
+    """Allow the index scan to continue. Otherwise a filter, or deleted rows that are not vacuumed
+    yet, can empty the result."""
     set_locally(scan_settings(profile, ef_search, has_filter=scope.share < 1))
 
 
 def scan_settings(
     profile: IndexProfile, ef_search: int, *, has_filter: bool = False
 ) -> dict[str, str]:
-    """Return what PostgreSQL has to be set to for this profile's index."""
+    """Return the settings of PostgreSQL for this profile's index."""
     if profile.ann_method in (IndexProfile.Ann.HNSW, IndexProfile.Ann.BIT):
         factor = FILTERED_EF_FACTOR if has_filter else 1
         ef_search = min(MAX_EF_SEARCH, factor * ef_search)

@@ -46,7 +46,7 @@ class StartedLegs:
     lexical_task: "_LexicalTask | None" = None
     vector: Sequence[float] | None = None  # None: not needed, or the embedder failed
     fallbacks: tuple[str, ...] = ()
-    asked: outside.StoreAnswer | None = None  # what the profile's store has answered
+    asked: outside.StoreAnswer | None = None  # the response of the profile's store
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,8 @@ def _needs_words(context: SearchContext) -> bool:
 
 
 def _ask_store(context: SearchContext) -> StartedLegs:
-    """Ask the profile's store for both legs. Without `asked`, the tables have to be searched."""
+    """Search both legs in the profile's store. Without `asked` in the result, the tables have to be
+    searched."""
     understanding = side_thread.start(
         outside.understand, context, needs_words=_needs_words(context)
     )
@@ -129,7 +130,8 @@ def find_candidates(context: SearchContext, started: StartedLegs) -> FoundCandid
 def _found_by_store(
     context: SearchContext, started: StartedLegs, asked: outside.StoreAnswer
 ) -> tuple[FoundCandidates | None, str]:
-    """What the store has found, and what it does not carry from the tables. Inside namespace()."""
+    """Return the candidates that the store has found, and from the tables those it does not have.
+    Inside namespace()."""
     vector, query = started.vector, asked.understood.query
     limit = _candidates_for(context.request)
     read, fallback = outside.read_back(context, asked, vector, limit=limit)
@@ -179,7 +181,7 @@ def _find_in_tables(context: SearchContext, started: StartedLegs) -> FoundCandid
 
 
 class _LexicalTask:
-    """The lexical leg in another thread. Its scope and its understanding of the question are
+    """The lexical leg in another thread. Its scope and its interpretation of the question are
     available before its hits."""
 
     def __init__(self, context: SearchContext) -> None:
@@ -225,8 +227,8 @@ def _ef_search(request: SearchRequest) -> int:
 
 
 def database_settings(context: SearchContext) -> dict[str, str]:
-    """Return settings that the vector leg needs unless there is a filter: made with the
-    transaction, they cost no round trip."""
+    """Return settings that the vector leg needs unless there is a filter: set with the transaction,
+    they cost no round trip."""
     return dense.scan_settings(context.index.profile, _ef_search(context.request))
 
 
@@ -288,7 +290,7 @@ def _embed(context: SearchContext, text: str) -> tuple[Sequence[float] | None, t
 def _respelt(
     context: SearchContext, vector: Sequence[float] | None, query: LexicalQuery | None
 ) -> Sequence[float] | None:
-    """The vector of the question without its spelling mistakes, which are known by now."""
+    """Return the vector of the question without its spelling mistakes, which are known by now."""
     if vector is None or query is None or not query.respelt:
         return vector
     return _embed(context, query.respelt)[0] or vector
@@ -300,7 +302,7 @@ def _dense_hits(
     query: LexicalQuery | None,
     scope: SearchScope,
 ) -> tuple[Sequence[Candidate], str]:
-    """The candidates and the plan that found them."""
+    """Return the candidates, and the plan that found them."""
     if vector is None:
         return (), "none"
     limit = _candidates_for(context.request)

@@ -1,9 +1,9 @@
 """Candidates from a search store outside of the database.
 
-The store is asked before any transaction begins, and returns ids. They are read back under
-row-level security and under the request's own filter, so neither another tenant's chunk nor one
-that has changed its tags becomes a candidate, whatever the store says. Documents that the store has
-not got yet are searched in the tables, so a search finds what has just been uploaded.
+The store is called before any transaction begins, and returns ids. The rows are read under
+row-level security and with the request's own filter, so that neither another tenant's chunk nor one
+with changed tags becomes a candidate, whatever the store returns. Documents that the store does not
+have yet are searched in the tables, so a search finds what has just been uploaded.
 """
 
 import logging
@@ -38,7 +38,7 @@ from .store_filters import conditions_of
 logger = logging.getLogger(__name__)
 
 INSTEAD = "postgres_search"  # the name of the fallback
-MAX_DEPTH = 2000  # asked of a store, where PostgreSQL has to check the filter
+MAX_DEPTH = 2000  # requested from a store if PostgreSQL has to check the filter
 
 _READ_BACK = """
     SELECT chunk.id, chunk.document_id, 1 - (chunk.embedding <=> %(vector)s::halfvec),
@@ -61,18 +61,18 @@ NO_WORDS = "{}/1000000000"
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """What has to be read before a store can be asked."""
+    """What has to be read before a store can be called."""
 
     scope: SearchScope
     query: LexicalQuery | None
     conditions: Sequence[StoreCondition]
-    is_whole: bool  # the conditions are all of the filter
+    is_whole: bool  # whether the conditions cover the whole filter
     pending: frozenset[uuid.UUID]
 
 
 @dataclass(frozen=True, slots=True)
 class StoreAnswer:
-    """What the store has answered; not yet read back."""
+    """The store's response, before rows are read."""
 
     understood: Understood
     found: StoreFound
@@ -83,12 +83,12 @@ class StoreAnswer:
 @dataclass(frozen=True, slots=True)
 class ReadBack:
     dense_hits: Sequence[Candidate]
-    lexical_hits: Sequence[Candidate] | None  # None: not from the store
+    lexical_hits: Sequence[Candidate] | None  # None if they do not come from the store
     is_current: bool
 
 
 class _Instead(Exception):
-    """The tables are searched; str(error) says why, in one word."""
+    """The tables are searched instead; str(error) is the reason, in one word."""
 
 
 def understand(context: SearchContext, *, needs_words: bool) -> Understood:
@@ -107,8 +107,8 @@ def understand(context: SearchContext, *, needs_words: bool) -> Understood:
 def ask(
     context: SearchContext, understood: Understood, vector: Sequence[float] | None, *, limit: int
 ) -> tuple[StoreAnswer | None, str]:
-    """Ask the profile's store; None and the fallback if it cannot be used. Outside of
-    transactions."""
+    """Search in the profile's store; return None and the fallback if it cannot be used. Call it
+    outside of transactions."""
     try:
         return _ask(context, understood, vector, limit), ""
     except _Instead as reason:
@@ -161,7 +161,7 @@ def _ask(
 def read_back(
     context: SearchContext, asked: StoreAnswer, vector: Sequence[float] | None, *, limit: int
 ) -> tuple[ReadBack | None, str]:
-    """Return what the store has found as candidates; None and the fallback if it was not enough.
+    """Return the store's results as candidates; None and the fallback if they were not enough.
     Inside namespace()."""
     try:
         with context.clock("read_back"):
@@ -200,7 +200,7 @@ def _read_back(
 
 
 class _StoreHits:
-    """The chunks that the store has named, as the tables have them."""
+    """The chunks that the store has returned, as they are in the tables."""
 
     def __init__(
         self,
@@ -262,7 +262,7 @@ def _search_pending(
     pending: frozenset[uuid.UUID],
     limit: int,
 ) -> tuple[Sequence[Candidate], Sequence[Candidate]]:
-    """Search the documents that the store does not know yet, each of their chunks."""
+    """Search all chunks of the documents that the store does not have yet."""
     understood, index = asked.understood, context.index
     scope = understood.scope
     with current_connection().cursor() as cursor:

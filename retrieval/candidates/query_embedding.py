@@ -19,7 +19,8 @@ FAILURES, PAUSE_SECONDS = 3, 30.0  # after this many failures in a row the provi
 
 
 def embed_question(index: SearchedIndex, text: str) -> list[float]:
-    """Raises IngestError if the model is not available, or is not the index's."""
+    """Return the question's vector. Raises IngestError if the model is not available, or is not
+    that of the index."""
     embedder = profiles.embedder_of(index.profile)
     vector, _ = embed_query_cached(
         embedder.identity,

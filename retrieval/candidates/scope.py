@@ -108,7 +108,7 @@ def resolve(filters: Filters, index: SearchedIndex, *, few: int) -> SearchScope:
     scope = SearchScope(chunks=index.chunk_count, parameters={"tenant": index.namespace_id})
     condition, parameters = compile_filters(filters)
     if condition:
-        # Documents listed by id are found by key: nothing to estimate.
+        # Documents listed by id are found by key, so there is nothing to estimate.
         sample = 0 if filters.document_ids else SAMPLE
         lookup = indexed(filters)
         scope = passing(condition, parameters, index, few=few, sample=sample, lookup=lookup)

@@ -1,7 +1,5 @@
-"""Filters as a search store checks them: conditions on what it has of each document.
-
-What an engine cannot check is left out: its results are checked again in PostgreSQL anyway.
-"""
+"""Filters as conditions on the fields that a search store has. Conditions that an engine cannot
+check are left out, because its results are checked again in PostgreSQL."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +14,7 @@ from retrieval.filters import All, Condition, Filters, Not, OneOf, Some
 
 from .scope import SearchScope
 
-MAX_LISTED = 500  # documents named one by one
+MAX_LISTED = 500  # maximum number of documents that are listed by id
 
 
 def conditions_of(filters: Filters, scope: SearchScope) -> tuple[list[StoreCondition], bool]:
@@ -67,7 +65,7 @@ def _collection_ids(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _on_metadata(condition: Condition | None) -> tuple[list[StoreCondition], bool]:
-    """Equality is compared by keywords; anything else is left to PostgreSQL."""
+    """Return equality conditions as keywords; other conditions are left to PostgreSQL."""
     match condition:
         case None:
             return [], True

@@ -110,7 +110,7 @@ def place_of(placed: Placed) -> str:
 
 
 def _place(title: str, section: str, page: int | None) -> str:
-    """Return title, section and page as a person would cite them, without repeating a title."""
+    """Return title, section and page as in a citation, without repeating a title."""
     title = "" if section.startswith(title) else title
     return " — ".join(part for part in (title, section, f"p. {page}" if page else "") if part)
 

@@ -1,4 +1,4 @@
-"""How the candidates of a search were found and ranked, and what became of each."""
+"""Diagnostics: how the candidates of a search were found and ranked, and the outcome of each."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ def explain(
     term_matches: Mapping[uuid.UUID, tuple[TermMatch, ...]],
 ) -> dict[str, Any]:
     """Return the fields of Diagnostics that only an explained search has: every candidate with its
-    outcome, the words with their weights, and the filters as understood."""
+    outcome, the words with their weights, and the filters as interpreted."""
     if not context.request.explain:
         return {}
     fates = {merged: "merged" for pick in picks for merged in pick.merged}

@@ -19,21 +19,22 @@ from .hits import widen
 from .surroundings import merging_for, widen_by_turns
 
 SPARE = 10  # candidates to consider beyond k
-AROUND = (0, 1, 2, 3, 4, 6, 8, 12, 20, 50)  # turns to show on each side, if the request leaves it
+# turns to show on each side, if the request does not say
+AROUND = (0, 1, 2, 3, 4, 6, 8, 12, 20, 50)
 UNLIMITED = 10_000_000  # tokens
 MARGIN = 1.05
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    picks: list[Pick]  # shown
-    dropped: list[Candidate]  # not shown, with the reason
-    rows: dict[uuid.UUID, StoredChunk]  # of all candidates that were considered
+    picks: list[Pick]  # candidates that are shown
+    dropped: list[Candidate]  # candidates that are not shown, with the reason
+    rows: dict[uuid.UUID, StoredChunk]  # rows of all candidates that were considered
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What every attempt at choosing passages works with."""
+    """The inputs of every attempt at choosing passages."""
 
     candidates: Sequence[Candidate]
     vectors: Mapping[uuid.UUID, Vector]
@@ -50,8 +51,8 @@ class _Question:
         self.rows.update(fetch_rows(new))
 
     def overhead(self, chunk_id: uuid.UUID) -> int:
-        """Return the tokens of the chunk's heading. Most chunks are read and not shown, so they
-        are counted when they are needed."""
+        """Return the tokens of the chunk's heading. They are counted when needed, because most
+        chunks are read and not shown."""
         (tokens,) = self.count_tokens([longest_head(self.form, self.rows[chunk_id])])
         return tokens
 
@@ -71,8 +72,8 @@ def select(
 
 
 def _widest(question: _Question, room: int) -> Selection:
-    """Show as many turns around each passage of a conversation as the budget has room for. More of
-    them is better, so this is a binary search."""
+    """Show as many turns around each passage of a conversation as the budget has room for, found by
+    binary search."""
     low, high = 0, len(AROUND)
     while low < high:
         middle = (low + high) // 2
@@ -135,7 +136,7 @@ def _holding(
     rows: Mapping[uuid.UUID, StoredChunk],
     request: SearchRequest,
 ) -> Sequence[Candidate]:
-    """Leave out passages without a turn that was asked for."""
+    """Leave out passages without a turn that meets the request's conditions."""
     if request.turn_conditions is None:
         return candidates
     kept = []

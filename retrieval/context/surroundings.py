@@ -11,8 +11,8 @@ from retrieval.turns import StoredTurn
 
 
 def merging_for(around: int) -> Merging:
-    """A chunk within reach of the turns around an earlier passage becomes part of that passage:
-    shown separately, it would add little."""
+    """Merge a chunk within reach of the turns around an earlier passage into that passage: shown
+    separately, it would add little."""
     if not around:
         return NEIGHBOURS_ONLY
     reach = 1 + around // STRIDE

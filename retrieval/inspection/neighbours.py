@@ -1,4 +1,5 @@
-"""The chunks nearest to a chunk, by its profile's vector index, and which of them repeat it."""
+"""The chunks nearest to a chunk, by its profile's vector index, and which of them are
+duplicates."""
 
 import uuid
 from dataclasses import dataclass

@@ -20,7 +20,7 @@ from retrieval.requests import Hit, SearchRequest
 from retrieval.search import search_under
 
 QUESTIONS = 50
-MIN_QUESTIONS = 10  # from the log; fewer are not representative
+MIN_QUESTIONS = 10  # minimum number of questions from the log; fewer are not representative
 TOP = 10
 MIN_WORDS, MAX_WORDS = 6, 12
 
@@ -37,7 +37,7 @@ class Compared:
 
 def compare(reindex: Reindex) -> dict[str, Any]:
     """Store and return the first report of PARITY_REPORTS that has questions. Raises Behind while
-    the new profile is half built: its figures would say nothing."""
+    the new profile is incomplete, because its figures would be meaningless."""
     _require_built(reindex)
     reports = (import_string(source)(reindex) for source in settings.PARITY_REPORTS)
     report = next(filter(None, reports), None) or {**report_on(reindex, []), "by": "nothing"}

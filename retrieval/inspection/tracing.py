@@ -1,4 +1,4 @@
-"""Why a search found a chunk or did not: follow the chunk through every stage."""
+"""Trace a chunk through every stage, to explain why a search found it or not."""
 
 import uuid
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from retrieval.search_context import SearchContext, read_index
 from retrieval.timing import Clock
 
 COMPARED = 100_000  # chunks; in larger namespaces the rank among all chunks is not computed
-EPSILON = 1e-4  # scores are rounded on their way here
+EPSILON = 1e-4  # scores may be rounded
 
 Verdict = Literal["in", "out", "skipped"]
 
@@ -54,7 +54,7 @@ _WORDIER = """
 
 @dataclass(frozen=True, slots=True)
 class StageTrace:
-    """The verdict of one stage. `cut` is the score of the last candidate that it kept."""
+    """The result of one stage. `cut` is the score of the last candidate that it kept."""
 
     name: str
     verdict: Verdict
@@ -73,8 +73,8 @@ class ChunkTrace:
     sentence: str
     stages: tuple[StageTrace, ...]
     position: int | None  # among the passages shown; from 1
-    words: tuple[TermMatch, ...]  # of the question, that it has
-    missing: tuple[str, ...]  # of the question, that it lacks
+    words: tuple[TermMatch, ...]  # words of the question that it contains
+    missing: tuple[str, ...]  # words of the question that it lacks
     relevance: float | None
     result: SearchResult
 
@@ -98,7 +98,7 @@ def trace(namespace_id: uuid.UUID, chunk_id: uuid.UUID, request: SearchRequest) 
     query = parse_query(prepare(request.query))
     unranked = reranking.ChosenReranker("none", "named")
     context = SearchContext(index, query, request, unranked, Clock())
-    return _of_stranger(Candidate(chunk_id, chunk.document_id), context, result)
+    return _trace_non_candidate(Candidate(chunk_id, chunk.document_id), context, result)
 
 
 def _of_candidate(
@@ -220,7 +220,9 @@ def _choosing(
     return [diversified, StageTrace("budget", "in", rank=position, of=len(result.hits), note=used)]
 
 
-def _of_stranger(own: Candidate, context: SearchContext, result: SearchResult) -> ChunkTrace:
+def _trace_non_candidate(
+    own: Candidate, context: SearchContext, result: SearchResult
+) -> ChunkTrace:
     """Trace a chunk that no leg found: its scores, and how far each is from the last
     candidate's."""
     started = start_legs(context)
@@ -229,7 +231,10 @@ def _of_stranger(own: Candidate, context: SearchContext, result: SearchResult) -
         compare([own], found.vector)
         words = matches([own], found.lexical_query).get(own.chunk_id, ())
         own.lexical = sum(word.score for word in words) if found.lexical_query else None
-        stages = (_dense_from_afar(own, context, found), _lexical_from_afar(own, context, found))
+        stages = (
+            _dense_of_non_candidate(own, context, found),
+            _lexical_of_non_candidate(own, context, found),
+        )
     return ChunkTrace(
         "not_a_candidate",
         SENTENCES["not_a_candidate"],
@@ -242,7 +247,9 @@ def _of_stranger(own: Candidate, context: SearchContext, result: SearchResult) -
     )
 
 
-def _dense_from_afar(own: Candidate, context: SearchContext, found: FoundCandidates) -> StageTrace:
+def _dense_of_non_candidate(
+    own: Candidate, context: SearchContext, found: FoundCandidates
+) -> StageTrace:
     if found.vector is None or own.similarity is None:
         return StageTrace("dense", "skipped", note="Vectors were not compared.")
     return StageTrace(
@@ -256,7 +263,7 @@ def _dense_from_afar(own: Candidate, context: SearchContext, found: FoundCandida
     )
 
 
-def _lexical_from_afar(
+def _lexical_of_non_candidate(
     own: Candidate, context: SearchContext, found: FoundCandidates
 ) -> StageTrace:
     query = found.lexical_query

@@ -1,8 +1,8 @@
-"""The learned boost: what people found useful for similar questions moves up a little, and what
-they found useless moves down.
+"""The learned boost: passages that were useful for similar questions move up a little, and those
+that were not move down.
 
-A stage of the search, after reranking, for searches that ask for it. It is bounded, fades with the
-age of the feedback, and only moves candidates that the search has found by itself.
+A stage of the search, after reranking, for searches that request it. It is bounded, fades with the
+age of the feedback, and moves only candidates that the search has found.
 """
 
 import uuid
@@ -40,7 +40,7 @@ class Vote:
 
 
 class VoteSource(Protocol):
-    """Provides the votes. The app above this one stores feedback, and calls `use`."""
+    """Provides the votes. The app above this one stores the feedback, and calls `use`."""
 
     def similar(
         self,
@@ -49,11 +49,11 @@ class VoteSource(Protocol):
         question: str,
         vector: Sequence[float] | None,
     ) -> Sequence[Vote]:
-        """Return the votes of questions with at least MIN_SIMILARITY to this one. Without a vector,
+        """Return the votes of questions with at least MIN_SIMILARITY to this one; without a vector,
         those of the same question. Inside namespace()."""
 
     def state(self, namespace_id: uuid.UUID) -> str:
-        """Return a text that changes whenever `similar` may return something else."""
+        """Return a text that changes whenever `similar` may return another result."""
 
 
 _sources: list[VoteSource] = []

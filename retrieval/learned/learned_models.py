@@ -25,7 +25,7 @@ def install(
     metrics: Mapping[str, Any],
     training: Mapping[str, Any],
 ) -> LearnedModel:
-    """Replace the namespace's model, and outdate its cached results."""
+    """Replace the namespace's model, and invalidate its cached results."""
     with namespace(namespace_id):
         LearnedModel.objects.all().delete()
         row = LearnedModel.objects.create(

@@ -32,7 +32,7 @@ from .server import McpServer
 logger = logging.getLogger(__name__)
 
 PATH = "/mcp"
-# Many a client is configured with a slash at its end, and none follows a redirect of a POST.
+# Many clients are configured with a trailing slash, and none follows a redirect of a POST.
 PATHS = (PATH, f"{PATH}/")
 METHOD = "POST"
 RATE_CLASS = "read"  # of the request; a tool call counts as `agent`, too
@@ -128,7 +128,8 @@ class _Exchange:
         await self._send(message)
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
-        """Return the same headers as other routes; the limit is the tool's, if one was called."""
+        """Return the same headers as other routes; the limit is that of the tool, if one was
+        called."""
         found = {"x-request-id": self.request_id, "x-content-type-options": "nosniff"}
         called = self.call.admission if self.call else None
         if admission := called or self.admission:
@@ -138,8 +139,8 @@ class _Exchange:
     async def refuse(self, error: Exception) -> None:
         response = exception_handler(error, {})
         body = orjson.dumps(response.data)
-        headers = {"content-type": "application/json", "content-length": str(len(body))}
-        headers |= {name.lower(): value for name, value in response.headers.items()}
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        headers |= {"content-type": "application/json", "content-length": str(len(body))}
         if response.status_code == 405:
             headers["allow"] = METHOD
         start = {

@@ -15,7 +15,7 @@ from retrieval.tools.documents import slice_of
 
 URI = "ragsite://documents/"
 PAGE = 100  # resources
-MAX_CHARS = 1_000_000  # of a text that is read at once
+MAX_CHARS = 1_000_000  # maximum length of a text that is read in one piece
 PLAIN = "text/plain"
 
 TEMPLATE = types.ResourceTemplate(
@@ -43,7 +43,8 @@ def list_resources(context: ToolContext, cursor: str | None) -> types.ListResour
 
 
 def read_resource(context: ToolContext, uri: str) -> types.ReadResourceResult:
-    """Raises ApiError, the same for another namespace's document as for an unknown one."""
+    """Read a resource. Raises ApiError, the same for another namespace's document as for an unknown
+    one."""
     _require_read(context)
     match = _URI.fullmatch(uri)
     if match is None:

@@ -1,4 +1,5 @@
-"""The protocol over standard input and output, for a client that starts us as a child process."""
+"""The protocol over standard input and output, for a client that starts the server as a child
+process."""
 
 import uuid
 from collections.abc import Callable
@@ -29,7 +30,7 @@ def serve(caller_of: CallerOf) -> None:
 
 
 async def _serve(caller_of: CallerOf) -> None:
-    # No connection is kept between calls, because a client may leave us running for days.
+    # No connection is kept between calls, because a client may leave the process running for days.
     threads = RequestThreads()
 
     def ask() -> tuple[Caller, Actor]:

@@ -1,4 +1,4 @@
-"""Recall: the facts that fit a question, ranked by relevance × certainty × decay."""
+"""Recall: the facts that match a question, ranked by relevance × certainty × decay."""
 
 import logging
 import uuid
@@ -27,10 +27,11 @@ from .words import holding_any, scored, terms_of
 
 logger = logging.getLogger(__name__)
 
-CANDIDATES = 100  # of each leg
+CANDIDATES = 100  # number of candidates of each leg
 SECONDS_OF_A_DAY = 86400.0
-# Below this a fact has nothing to do with the question. Far below what passages need
-# (relevance.NOTHING_NEAR): the best fact may share neither a word nor much meaning with it.
+# Below this a fact is unrelated to the question. Far below the threshold for passages
+# (relevance.NOTHING_NEAR), because the best fact may share no word and little meaning with the
+# question.
 UNRELATED = 0.005
 
 
@@ -40,12 +41,12 @@ class RecallRequest:
     k: int = 10
     scope: FactScope = field(default_factory=FactScope)
     mode: str = "hybrid"  # hybrid | semantic | lexical
-    min_relevance: float | None = None  # None: leave out what is unrelated
+    min_relevance: float | None = None  # None: leave out unrelated facts
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A fact that was found, and why it stands where it does."""
+    """A fact that was found, with the factors of its score."""
 
     fact: Fact
     relevance: float
@@ -54,7 +55,7 @@ class Recalled:
     half_life_days: float | None
     vector: float | None  # cosine similarity
     lexical: float | None
-    copies: tuple[uuid.UUID, ...] = ()  # rows of tables that say the same
+    copies: tuple[uuid.UUID, ...] = ()  # identical facts from rows of tables
 
     @property
     def score(self) -> float:
@@ -97,8 +98,9 @@ def recall(namespace_id: uuid.UUID, request: RecallRequest) -> RecallResult:
 
 
 def _least_relevance(request: RecallRequest, index: SearchedIndex, *, has_vector: bool) -> float:
-    """Without a vector only facts that hold a word of the question are found; and the relevance of
-    a model that is not calibrated says too little to leave anything out."""
+    """Return the default minimum relevance. Without a vector only facts with a word of the question
+    are found, and the relevance for a model that is not calibrated is too imprecise, so nothing is
+    left out."""
     if request.min_relevance is not None:
         return request.min_relevance
     is_judged = has_vector and relevance.is_calibrated(index.profile.model_identity)
@@ -112,7 +114,7 @@ def _embed(
         return None, ()
     try:
         return embed_question(index, request.query), ()
-    except IngestError as error:  # by words alone
+    except IngestError as error:  # search by words alone
         return None, (f"facts_by_words: {error.code}",)
 
 
@@ -144,7 +146,7 @@ def _candidates(
 def _similarities(
     index: SearchedIndex, vector: Sequence[float], facts: Any
 ) -> dict[uuid.UUID, float]:
-    """Exact: memory is small beside documents, and only this profile's vectors are compared."""
+    """Compare all vectors of this profile, exactly: memory is small compared to documents."""
     vectors = FactVector.objects.filter(
         namespace=index.namespace_id, profile=index.profile.pk, fact__in=facts.values("pk")
     )
@@ -180,7 +182,7 @@ def _weighed(fact: Fact, candidate: Candidate, rule: ValueRule, moment: datetime
 
 
 def _each_once(ranked: Sequence[Recalled]) -> list[Recalled]:
-    """Join what says the same: rows of several tables, and statements of what a row says."""
+    """Merge identical facts: rows of several tables, and statements with the content of a row."""
     firsts: dict[tuple[str, ...], Recalled] = {}
     for hit in ranked:
         fact = hit.fact
@@ -191,7 +193,7 @@ def _each_once(ranked: Sequence[Recalled]) -> list[Recalled]:
 
 
 def explained(hit: Recalled) -> Mapping[str, Any]:
-    """What a fact's score is made of."""
+    """Return the factors of a fact's score."""
     return {
         "fact_id": str(hit.fact.pk),
         "score": round(hit.score, 6),

@@ -1,4 +1,4 @@
-"""Erasure, with the questions of the query log that name what was erased."""
+"""Erase facts, and the questions of the query log that name what was erased."""
 
 import re
 import uuid
@@ -11,12 +11,12 @@ from ragsite.database.tenancy import namespace
 from retrieval import query_log
 from retrieval.models import QueryLog
 
-MIN_CHARACTERS = 3  # shorter words are in too many questions
+MIN_CHARACTERS = 3  # shorter words occur in too many questions
 BATCH = 100
 
 
 def forget(namespace_id: uuid.UUID, selection: ErasureSelection) -> Erased:
-    """Erase, and return the receipt and what is left. Outside of transactions."""
+    """Erase; return the receipt and what is left in tables. Call it outside of transactions."""
     erased = erase(namespace_id, selection)
     names = {name for name in erased.names if len(name) >= MIN_CHARACTERS}
     receipt = erased.receipt

@@ -1,4 +1,4 @@
-"""Where a link to a cited fact leads: to what it comes from, if that can be opened."""
+"""The link of a cited fact: to its source, if that can be opened."""
 
 import uuid
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Facts among passages: found with the same question, cited like them, marked as memory."""
+"""Facts among passages: found with the same question, cited like passages, marked as memory."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -18,13 +18,13 @@ from .finding import Recalled, RecallRequest, explained, recall
 
 TITLE = "Memory"
 KIND = "fact"
-MAX_SHOWN = 5  # provenances of each fact
+MAX_SHOWN = 5  # maximum number of provenances of each fact
 
 
 def with_facts(
     context: SearchContext, result: SearchResult, count_tokens: CountTokens
 ) -> SearchResult:
-    """Put the fitting facts among the passages; k and the token budget hold for both together."""
+    """Add matching facts to the passages; k and the token budget apply to both together."""
     request = context.request
     if request.facts is None or not context.has_words:
         return result
@@ -67,13 +67,13 @@ def with_facts(
 
 
 def _dropped(candidates: Sequence[Candidate], beyond: Sequence[Hit]) -> list[dict[str, Any]]:
-    """Passages that facts have displaced."""
+    """Return the passages that facts have displaced."""
     gone = [*candidates, *(hit.candidate for hit in beyond if hit.fact is None)]
     return [{"chunk_id": each.chunk_id, "reason": each.dropped} for each in gone]
 
 
 def _mixed(passages: Iterable[Hit], facts: Sequence[Hit]) -> list[Hit]:
-    """Keep both orders; a fact goes before the first passage that is less relevant."""
+    """Keep both orders; a fact is placed before the first passage that is less relevant."""
     waiting = list(facts)
     mixed: list[Hit] = []
     for passage in passages:
@@ -134,7 +134,8 @@ def _hit(
 
 
 def fact_note(found: Recalled, statements: Iterable[FactStatement]) -> dict[str, Any]:
-    """What a client needs to know of a cited fact, as plain JSON: it is cached with the hit."""
+    """Return what a client needs to know of a cited fact, as plain JSON, because it is cached with
+    the hit."""
     fact = found.fact
     places = [_place(row) for row in statements][:MAX_SHOWN]
     if fact.source == Fact.Source.ROW:

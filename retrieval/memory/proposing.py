@@ -1,5 +1,5 @@
-"""Facts that a language model reads in a text, as proposals: each with an exact span, none believed
-before somebody approves it."""
+"""Have a language model extract facts from a text, as proposals: each with an exact span, none of
+them a fact before it is approved."""
 
 import time
 import uuid
@@ -22,11 +22,11 @@ from ragsite.platform.errors import ApiError
 from ragsite.web.threads import release_connections
 from retrieval.answering.question.model_json import ask_for_json
 
-MAX_TEXT = 20_000  # characters read at once
+MAX_TEXT = 20_000  # maximum number of characters that are read
 MAX_PROPOSALS = 50
 MAX_TOKENS = 4000
 MAX_OBJECT_TEXT = 2000
-CERTAINTY = 0.7  # of a proposal without one
+CERTAINTY = 0.7  # certainty of a proposal without one
 
 TASK = (
     "Read the text and list the facts that it states explicitly. Answer with an object "
@@ -40,13 +40,14 @@ TASK = (
 @dataclass(frozen=True, slots=True)
 class Proposed:
     outcomes: list[Outcome]
-    dropped: int  # without a quote that stands in the text, or not usable
+    dropped: int  # items without a quote from the text, or not usable
 
 
 def propose_from_text(
     namespace_id: uuid.UUID, text: str, *, model: str = "", user: str = "", source_uri: str = ""
 ) -> Proposed:
-    """Raises ApiError without a model, and LanguageModelFailed. Outside of transactions."""
+    """Propose facts from a text. Raises ApiError without a model, and LanguageModelFailed. Call it
+    outside of transactions."""
     return _propose(namespace_id, text[:MAX_TEXT], model, user=user, source_uri=source_uri)
 
 
@@ -119,7 +120,7 @@ def _usable(
     source_uri: str,
     version: DocumentVersion | None,
 ) -> Iterable[StatedFact]:
-    """Keep what is complete and has a quote that stands in the text, word for word."""
+    """Keep complete items with a quote that occurs in the text word for word."""
     for one in found:
         if not isinstance(one, dict) or storable(one) != one:
             continue

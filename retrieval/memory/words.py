@@ -1,4 +1,5 @@
-"""The words of a question as facts have them, and how rare they are among the facts."""
+"""The words of a question in the form that facts have them, and how rare they are among the
+facts."""
 
 import uuid
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from ragsite.database.tenancy import query_prepared
 from retrieval.candidates import bm25
 from retrieval.candidates.bm25 import Term
 
-# As written, and as the namespace's language inflects them; its stop words are left out.
+# As written, and stemmed in the namespace's language, without stop words.
 _ANALYSE = """
     SELECT form.positions[1], array_agg(DISTINCT form.lexeme), bool_or(name = %(language)s)
     FROM unnest(ARRAY['simple', %(language)s]) AS name,
@@ -30,8 +31,8 @@ _COUNT = """
                  FROM unnest(%(queries)s::text[]) WITH ORDINALITY wanted (query, nth)
                  ORDER BY nth)
 """
-MAX_COUNTED = 5000  # beyond that a word is common enough
-FEW_FACTS = 20  # among fewer, no word counts as rarer than among these
+MAX_COUNTED = 5000  # words with more facts are common enough
+FEW_FACTS = 20  # with fewer facts, no word counts as rarer than among this many
 
 
 def terms_of(namespace_id: uuid.UUID, query: str, language: str) -> list[Term]:
@@ -50,7 +51,7 @@ def terms_of(namespace_id: uuid.UUID, query: str, language: str) -> list[Term]:
     return [
         Term(lexemes, (), count, bm25.weight(count, total=total))
         for (position, lexemes), count in zip(forms, counts, strict=True)
-        if count or position <= typed  # other spellings are guesses: only those that exist
+        if count or position <= typed  # other spellings are guesses: only those that exist are used
     ]
 
 
@@ -59,7 +60,7 @@ def _any_of(lexemes: Sequence[str]) -> str:
 
 
 def scored(facts: QuerySet[Fact], terms: Sequence[Term]) -> QuerySet[Any]:
-    """Annotate facts with `lexical`: the weight of the words that they hold."""
+    """Annotate facts with `lexical`: the weight of the question's words that they contain."""
     parts: list[Any] = [
         Case(
             When(_holds(_any_of(term.lexemes)), then=Value(term.weight)),

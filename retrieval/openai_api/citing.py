@@ -54,7 +54,7 @@ class NumberedCitation:
 
     @property
     def place(self) -> dict[str, Any]:
-        """The fields we add to every annotation: the exact quote and its position."""
+        """The additional fields of every annotation: the exact quote and its position."""
         hit = self.citation.evidence.hit
         ids = ids_of(hit)
         return {
@@ -78,7 +78,8 @@ class CitationNumbers:
         self._targets: dict[tuple[uuid.UUID, int, int, int], CitationTarget] = {}
         self._titles: set[str] = set()
         self._read = self._written = 0  # characters
-        self._ends: list[tuple[int, int]] = [(0, 0)]  # of each marker: in the answer, in our text
+        # positions of each marker: in the answer, in the converted text
+        self._ends: list[tuple[int, int]] = [(0, 0)]
         self._last = 0  # the number directly before, if there is one
 
     def feed(self, checked: CheckedText) -> tuple[str, tuple[NumberedCitation, ...]]:
@@ -117,7 +118,7 @@ class CitationNumbers:
         self._last = number
 
     def _moved(self, position: int) -> int:
-        """Convert a position in the pipeline's text to one in ours."""
+        """Convert a position in the pipeline's text to one in the converted text."""
         before, now = self._ends[bisect_right(self._ends, (position, self._written)) - 1]
         return min(now + position - before, self._written)
 

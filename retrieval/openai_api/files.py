@@ -127,7 +127,8 @@ class FileListView(OpenAIView):
     )
     @idempotency.idempotent
     def post(self, request: Request) -> Response:
-        """Take in a file and queue it for indexing. The same upload again is the same file."""
+        """Accept a file and queue it for indexing. Uploading the same file again returns the
+        existing one."""
         submission = _read_upload(request)
         namespace_id = caller_of(request).namespace_id
         try:
@@ -171,7 +172,7 @@ class FileContentView(OpenAIView):
         responses={(200, "*/*"): OpenApiResponse(OpenApiTypes.BINARY), **OPENAI_ERRORS},
     )
     def get(self, request: Request, file_id: str) -> HttpResponseBase:
-        """The file as it was uploaded, byte for byte."""
+        """Return the file as it was uploaded, byte for byte."""
         check_query_parameters(request, frozenset())
         with namespace(caller_of(request).namespace_id):
             document = find_file(file_id)

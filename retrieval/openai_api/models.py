@@ -1,4 +1,4 @@
-"""GET /v1/models: what can be named as `model` by chat completions, responses and embeddings.
+"""GET /v1/models: the values of `model` for chat completions, responses and embeddings.
 
 `ragsite` answers with the namespace's own language model, `ragsite-<alias>` with another configured
 one; `ragsite-embedding` embeds with the model of the namespace's index.
@@ -12,13 +12,15 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from .views import OPENAI_ERRORS, OpenAIView, check_query_parameters, not_found
+from ragsite.platform.errors import ApiError
+
+from .views import OPENAI_ERRORS, OpenAIView, check_query_parameters
 
 DEFAULT_MODEL = "ragsite"
 EMBEDDING_MODEL = "ragsite-embedding"
 _PREFIX = "ragsite-"
 OWNER = "ragsite"
-CREATED = 1_789_000_000  # a constant: clients want one, and ours have no date of their own
+CREATED = 1_789_000_000  # a constant: clients require a date, and models here have none
 
 
 class ModelSerializer(serializers.Serializer):
@@ -50,8 +52,14 @@ def answer_model(model: str) -> str | None:
         return None
     alias = model.removeprefix(_PREFIX)
     if alias not in settings.LANGUAGE_MODELS or model == EMBEDDING_MODEL:
-        raise not_found("model", "model")
+        raise no_such_model(*(name for name in model_ids() if name != EMBEDDING_MODEL))
     return alias
+
+
+def no_such_model(*names: str) -> ApiError:
+    """`names`: the models that can be used instead."""
+    message = f"There is no such model here. Use one of: {', '.join(names)}."
+    return ApiError("not_found", message, http_status=404, details={"param": "model"})
 
 
 class ModelListView(OpenAIView):
@@ -61,7 +69,7 @@ class ModelListView(OpenAIView):
         operation_id="openai_models_list", responses={200: ModelListSerializer, **OPENAI_ERRORS}
     )
     def get(self, request: Request) -> Response:
-        """List the models that can be named in other requests."""
+        """List the models that other requests can name."""
         check_query_parameters(request, frozenset())
         return Response({"object": "list", "data": [_shown(model) for model in model_ids()]})
 
@@ -76,7 +84,7 @@ class ModelView(OpenAIView):
         """Return one model."""
         check_query_parameters(request, frozenset())
         if model not in model_ids():
-            raise not_found("model", "model")
+            raise no_such_model(*model_ids())
         return Response(_shown(model))
 
 

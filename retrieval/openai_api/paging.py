@@ -24,8 +24,8 @@ def page_parameters(
         OpenApiParameter(
             "order", str, enum=["asc", "desc"], default="desc", description="By creation time."
         ),
-        OpenApiParameter("after", str, description="An id: what follows it."),
-        OpenApiParameter("before", str, description="An id: what precedes it."),
+        OpenApiParameter("after", str, description="An id; the page begins after it."),
+        OpenApiParameter("before", str, description="An id; the page ends before it."),
     ]
 
 

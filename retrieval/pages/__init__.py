@@ -1,5 +1,5 @@
-"""The page where people ask: a question in, a streamed answer with its sources out.
+"""The page for asking: takes a question, and streams an answer with its sources.
 
-Thin doors to the answer pipeline for people who are signed in. May import documents.pages and the
-shapes of retrieval.api.
+Thin entry points to the answer pipeline for users who are signed in. May import documents.pages and
+the shapes of retrieval.api.
 """

@@ -1,4 +1,4 @@
-"""GET /: the page that asks; POST /ask/answer: the answer it shows, as server-sent events."""
+"""GET /: the page for asking; POST /ask/answer: its answers, as server-sent events."""
 
 import uuid
 from collections.abc import AsyncGenerator
@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
+from documents.extractors.formats import kind_name
 from documents.models import Document, Namespace, NamespaceUsage
 from documents.pages.frame import frame
 from documents.pages.library.listing import SHOWN_FIELDS, row_of
@@ -35,7 +36,7 @@ LOOKED_AT, SHOWN = 20, 3  # of the newest documents
 @require_safe
 @ensure_csrf_cookie
 def ask_page(request: HttpRequest) -> HttpResponse:
-    """The page that asks; for people who are not signed in, what this service is."""
+    """Show the page for asking; to users who are not signed in, an introduction to the service."""
     user = signed_in(request)
     if user is None:
         return render(request, "pages/welcome.html")
@@ -48,7 +49,8 @@ def ask_page(request: HttpRequest) -> HttpResponse:
 
 
 def _first_look(chosen: Namespace) -> dict[str, Any]:
-    """What there is to ask about: how many documents, and the titles of some new ones."""
+    """Return what there is to ask about: the number of documents, and the titles of some new
+    ones."""
     with namespace(chosen.pk):
         usage = NamespaceUsage.objects.filter(namespace=chosen).first()
         newest = Document.objects.only(*SHOWN_FIELDS)
@@ -56,7 +58,15 @@ def _first_look(chosen: Namespace) -> dict[str, Any]:
         readable = [document for document in newest if document.live_version][:SHOWN]
     return {
         "document_count": usage.documents if usage else 0,
-        "newest": [{"title": str(each), "url": row_of(each)["url"]} for each in readable],
+        "newest": [
+            {
+                "title": str(each),
+                "url": row_of(each)["url"],
+                "kind": kind_name(each.source_type),
+                "added": each.created_at,
+            }
+            for each in readable
+        ],
     }
 
 
@@ -64,7 +74,8 @@ def _first_look(chosen: Namespace) -> dict[str, Any]:
 def ask_answer(
     request: HttpRequest, user: AbstractBaseUser, data: dict[str, Any]
 ) -> HttpResponseBase:
-    """The events of POST /api/v1/answer; each source and citation has a `url` that opens it."""
+    """Stream the events of POST /api/v1/answer; each source and citation has a `url` that opens
+    it."""
     namespace_id = find_namespace(user, data.pop("namespace", None)).pk
     asked, _ = answer_request_of({**data, "stream": True})
     run = AnswerRun(namespace_id, asked, door="page")

@@ -1,7 +1,7 @@
 """GET /s/{key}: asking through a namespace's public link; POST /s/{key}/answer: the answer.
 
-Whoever has the link can ask and read cited passages, and nothing else. The key in the address is
-the only credential: no session, no cookie, so there is nothing for another site to abuse.
+Visitors can ask and read cited passages, and nothing else. The key in the address is the only
+credential: there is no session and no cookie, so other sites cannot abuse one.
 """
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -57,7 +57,8 @@ def shared_ask(request: HttpRequest, key: str) -> HttpResponse:
 
 @csrf_exempt
 def shared_answer(request: HttpRequest, key: str) -> HttpResponseBase:
-    """The events of POST /api/v1/answer; links open passages through this public link only."""
+    """Stream the events of POST /api/v1/answer; links open passages through this public link
+    only."""
     try:
         response = _answered(request, key)
     except NotOpened as error:
@@ -88,4 +89,4 @@ def _answered(request: HttpRequest, key: str) -> HttpResponseBase:
 def _not_opened(error: NotOpened) -> ApiError:
     if error.status == GONE:
         return ApiError("link_expired", "This link no longer works.", http_status=error.status)
-    return ApiError("not_found", "There is nothing here.", http_status=error.status)
+    return ApiError("not_found", "This link leads nowhere.", http_status=error.status)

@@ -20,7 +20,8 @@ MAX_MERGED = 3  # chunks in one passage
 
 @dataclass(frozen=True, slots=True)
 class Merging:
-    """Which chunks become one passage: so many at most, and how far apart by their ordinals."""
+    """Which chunks are merged into one passage: their maximum number, and the distance of their
+    ordinals."""
 
     max_chunks: int = MAX_MERGED
     reach: int = 1
@@ -47,7 +48,8 @@ class Pick:
     start: int
     end: int
     merged: list[uuid.UUID] = field(default_factory=list)
-    turns: Sequence[StoredTurn] = ()  # of a conversation, with those around its chunks
+    # only of a conversation: the span including the turns around its chunks
+    turns: Sequence[StoredTurn] = ()
 
     @property
     def chunk_ids(self) -> tuple[uuid.UUID, ...]:

@@ -8,7 +8,7 @@ from retrieval.rerankers.linear import LinearModel, features_of
 
 
 class LearnedReranker:
-    """Configured without a model: each namespace has its own."""
+    """Configured without a model, because each namespace has its own."""
 
     name = "learned"
 

@@ -93,7 +93,8 @@ def features_of(query: str, passages: Sequence[RerankPassage]) -> list[list[floa
 
 
 def _closeness(rank: int | None) -> float:
-    """Higher is better; the difference between 1 and 2 is that between 10 and 20."""
+    """Return the closeness of a rank: higher is better, and the difference between 1 and 2 equals
+    that between 10 and 20."""
     return -math.log2(min(rank or NOT_FOUND, NOT_FOUND))
 
 
@@ -109,5 +110,5 @@ def _coverage(words: Sequence[str], keys: Sequence[str]) -> float:
 
 
 def _recency(age_days: float | None) -> float:
-    """1 for today, ½ after a year; the same as after a year if it is unknown."""
+    """Return 1 for today and ½ after a year; an unknown date counts as a year ago."""
     return 0.5 if age_days is None else 1 / (1 + max(0.0, age_days) / YEAR_DAYS)

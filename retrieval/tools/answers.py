@@ -1,4 +1,4 @@
-"""answer: a question answered from the documents, every citation checked."""
+"""answer: answer a question from the documents, with every citation checked."""
 
 from typing import Any
 
@@ -10,7 +10,8 @@ from .base import Arguments, Result, Tool, ToolContext, object_schema, text, who
 from .filtering import FACTS, FILTERS
 from .rag import MAX_QUERY
 
-# Of what POST /answer returns. Not the sources: what was not cited would only fill the context.
+# Fields of POST /answer's response, without the sources that are not cited, which would only fill
+# the context.
 SHOWN = (
     "answer",
     "is_answered",
@@ -23,7 +24,7 @@ SHOWN = (
     "usage",
     "query_id",
 )
-RENAMED = {"question": "query", "limit": "k"}  # as POST /answer calls them
+RENAMED = {"question": "query", "limit": "k"}  # under the names of POST /answer
 
 
 def _answer(context: ToolContext, arguments: Arguments) -> Result:
@@ -52,12 +53,14 @@ ANSWER = Tool(
                 "A standalone question, in full.", max_length=MAX_QUERY, pattern=r"\S"
             ),
             "filters": FILTERS,
-            "limit": whole_number("How many passages to answer from.", default=10, maximum=50),
-            "model": text("Who writes it; leave out for the default.", max_length=200),
-            "instructions": text("How to write it, e.g. 'in one sentence'.", max_length=4000),
+            "limit": whole_number("Number of passages to answer from.", default=10, maximum=50),
+            "model": text(
+                "Alias of the model that writes it; omit for the default.", max_length=200
+            ),
+            "instructions": text("Style or form, e.g. 'in one sentence'.", max_length=4000),
             "max_tokens": {
                 "type": "integer",
-                "description": "Length of the answer at most.",
+                "description": "Maximum length of the answer.",
                 "minimum": 1,
                 "maximum": 100_000,
             },

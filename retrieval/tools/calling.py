@@ -27,9 +27,9 @@ logger = logging.getLogger(__name__)
 
 RATE_CLASS = "agent"
 
-# A row's place and the transaction that wrote it change with the row: with every change of content
-# (the revision) and of how the namespace wants its answers. What is queued is no content yet, but
-# every change of a document's status begins with a new job.
+# A row's position and the transaction that wrote it change with every change of the row: of content
+# (the revision) and of the answer settings. Queued documents are not content yet, but every change
+# of a document's status begins with a new job.
 _STATE = """
     SELECT namespace.ctid::text || namespace.xmin::text || profile.ctid::text || profile.xmin::text
                AS written,
@@ -56,8 +56,8 @@ class ToolResult:
 def call_tool(
     context: ToolContext, name: str, arguments: Any, *, tools: Mapping[str, Tool] = TOOLS
 ) -> ToolResult:
-    """Raises ApiError: rate_limited, unknown_tool, insufficient_scope, invalid_arguments, or what
-    went wrong in the tool. Call it outside of transactions."""
+    """Run a tool. Raises ApiError: rate_limited, unknown_tool, insufficient_scope,
+    invalid_arguments, or the error of the tool itself. Call it outside of transactions."""
     started = time.monotonic()
     with request_id(context.request_id):
         admission = count_call(context.key_id, context.namespace_id, rate_class=RATE_CLASS)
@@ -102,7 +102,7 @@ def _run(context: ToolContext, tool: Tool, arguments: dict[str, Any]) -> str:
     """Encode the result as JSON for the cache, which never pickles."""
     try:
         result = tool.run(context, arguments)
-    except ValidationError as error:  # a rule that a schema cannot state
+    except ValidationError as error:  # a rule that a schema cannot express
         raise InvalidArguments(
             [(wrong["field"], wrong["message"]) for wrong in flat_errors(error)]
         ) from None

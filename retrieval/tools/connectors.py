@@ -1,7 +1,7 @@
-"""search, fetch and ask: tools that agents of other vendors expect of a knowledge base.
+"""search, fetch and ask: the tools that agents of other vendors expect of a knowledge base.
 
-The results of search and fetch have the fields that ChatGPT's connectors require, and further ones
-that identify the exact position of a passage.
+The results of search and fetch have the fields that ChatGPT's connectors require, and others that
+identify the exact position of a passage.
 """
 
 import re
@@ -34,8 +34,8 @@ from .documents import MAX_TEXT, slice_of
 from .filtering import FILTERS
 from .rag import LIMIT, MAX_LIMIT, MAX_QUERY, RagQuery, rag_search
 
-# A chunk's id, with its span where neighbours were joined to it; or a document's, with the first
-# character of a part where the document is long.
+# The id of a chunk, with its span if neighbours were merged into it; or of a document, with the
+# first character of a part if the document is long.
 _ID = re.compile(
     r"([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})(?::(\d{1,9})(?:-(\d{1,9}))?)?"
 )
@@ -80,7 +80,7 @@ def _search(context: ToolContext, arguments: Arguments) -> Result:
     remarks = {"notes": found.diagnostics.notes, "fallbacks": found.diagnostics.fallbacks}
     return {
         "results": [_result(context, hit) for hit in found.hits],
-        **{name: said for name, said in remarks.items() if said},
+        **{name: remark for name, remark in remarks.items() if remark},
     }
 
 
@@ -116,7 +116,7 @@ SEARCH = Tool(
             "query": text(
                 "The question, or what to look for.", max_length=MAX_QUERY, pattern=r"\S"
             ),
-            "limit": whole_number("How many passages at most.", default=LIMIT, maximum=MAX_LIMIT),
+            "limit": whole_number("Maximum number of passages.", default=LIMIT, maximum=MAX_LIMIT),
             "filters": FILTERS,
         },
         required=["query"],
@@ -170,7 +170,7 @@ def _fetch(context: ToolContext, arguments: Arguments) -> Result:
         if document is None or (passage and passage.version != document.live_version):
             raise not_found("passage or document")
         part = _part_around(document, passage) if passage else _part_from(document, start or 0)
-    if passage and passage.end > part["end"]:  # no span that search has returned
+    if passage and passage.end > part["end"]:  # not a span that search has returned
         raise not_found("passage or document")
     first, last = (passage.start, passage.end) if passage else (None, None)
     return {
@@ -191,7 +191,7 @@ def _read_id(given: str) -> tuple[uuid.UUID, int | None, int | None]:
 
 
 def _find_passage(id_: uuid.UUID, start: int | None, end: int | None) -> _Passage | None:
-    """A chunk, or with a span the passage that it is part of."""
+    """Return a chunk or, with a span, the passage that it is part of."""
     chunk: Any = (
         Chunk.objects.filter(pk=id_)
         .values_list("document_id", "version__number", "start", "end", "section", "page_start")

@@ -1,4 +1,4 @@
-"""Tools that add and delete documents, and tell how far the work is."""
+"""Tools that add and delete documents, and show the progress of indexing."""
 
 import uuid
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def _index(context: ToolContext, arguments: Arguments) -> Result:
     slot = slot_of(f"tool:{context.key_id}")
     results = take(context.namespace_id, items, wait=wait, slot=slot)
     require_any(results)
-    return {"documents": results}  # several if the address leads to an archive
+    return {"documents": results}  # several if the address is an archive
 
 
 def _read(arguments: Arguments) -> tuple[Sequence[Submission | IngestError], float]:
@@ -67,15 +67,15 @@ INDEX_DOCUMENT = Tool(
         {
             "content": text("The text, plain or Markdown.", max_length=MAX_CONTENT),
             "url": text("In place of content: a public page or file to fetch.", max_length=2048),
-            "title": text("What to call it.", max_length=1000),
-            "tags": texts("Labels to find and filter it by.", max_length=TAG, max_items=TAGS),
+            "title": text("Title of the document.", max_length=1000),
+            "tags": texts("Labels to filter by.", max_length=TAG, max_items=TAGS),
             "metadata": {
                 "type": "object",
-                "description": "Anything else to keep with it, to filter by later.",
+                "description": "Any other data to store with it and filter by.",
             },
-            "source_uri": text("Your own stable name or address for it.", max_length=2048),
+            "source_uri": text("Your own stable identifier or address of it.", max_length=2048),
             "collection": text(
-                "Name of the collection to add it to; created if there is none.", max_length=256
+                "Name of the collection to add it to; created if necessary.", max_length=256
             ),
             "wait": {
                 "type": "number",
@@ -132,11 +132,11 @@ def _get_job(context: ToolContext, arguments: Arguments) -> Result:
 
 GET_JOB = Tool(
     name="get_job",
-    title="Look at a job",
+    title="Show a job",
     description="See how far the indexing of a document is: its state (queued, running, succeeded, "
     "failed or cancelled), its progress, and the error if there was one.",
     input_schema=object_schema(
-        {"job_id": identifier("job_id of index_document.")}, required=["job_id"]
+        {"job_id": identifier("The job_id that index_document returned.")}, required=["job_id"]
     ),
     run=_get_job,
     freshness="never",

@@ -1,4 +1,4 @@
-"""Tools that look for documents and read them."""
+"""Tools that find and read documents."""
 
 import uuid
 from collections.abc import Iterable
@@ -63,7 +63,7 @@ _SOURCE_TYPE = text("Only files of this kind, e.g. pdf, md, html.", max_length=2
 
 
 def find_document(document_id: str) -> Document:
-    """Inside namespace(). Raises ApiError."""
+    """Find a document. Inside namespace(). Raises ApiError."""
     document = Document.objects.filter(pk=uuid.UUID(document_id)).first()
     if document is None:
         raise not_found("document")
@@ -113,8 +113,8 @@ LIST_DOCUMENTS = Tool(
             "tags": _TAGS,
             "collection": _COLLECTION,
             "source_type": _SOURCE_TYPE,
-            "limit": whole_number("How many to a page.", default=20, maximum=MAX_PAGE),
-            "cursor": text("next_cursor of the page before.", max_length=500),
+            "limit": whole_number("Number of documents per page.", default=20, maximum=MAX_PAGE),
+            "cursor": text("next_cursor of the previous page.", max_length=500),
         }
     ),
     run=_list,
@@ -197,14 +197,14 @@ SEARCH_DOCUMENTS = Tool(
     "Use ragSearch to get passages to answer a question from.",
     input_schema=object_schema(
         {
-            "query": text("What the document is called or about.", max_length=MAX_QUERY),
+            "query": text("The document's name or subject.", max_length=MAX_QUERY),
             "title": text("Part of the title.", max_length=1000),
             "source_uri": text("Exactly this source, as shown by other tools.", max_length=2048),
             "source_type": _SOURCE_TYPE,
             "status": _STATUS,
             "tags": _TAGS,
             "collection": _COLLECTION,
-            "limit": whole_number("How many documents at most.", default=10, maximum=MAX_PAGE),
+            "limit": whole_number("Maximum number of documents.", default=10, maximum=MAX_PAGE),
         }
     ),
     run=_search,
@@ -226,9 +226,9 @@ def _get(context: ToolContext, arguments: Arguments) -> Result:
 
 
 def slice_of(document: Document, *, start: int, length: int) -> dict[str, Any]:
-    """A part of the live version's text. Cut by the database: a long text is not read for a page of
-    it. Inside namespace(). Raises ApiError."""
-    live = document.live_version or 0  # no version has this number
+    """Return a part of the live version's text, cut by the database, so that a long text is not
+    read as a whole. Inside namespace(). Raises ApiError."""
+    live = document.live_version or 0  # no version can have this number
     versions = DocumentVersion.objects.filter(document=document, number=live)
     part = Substr(F("text"), start + 1, length)
     found = versions.values("number", total=Length("text"), part=part).first()
@@ -262,7 +262,7 @@ GET_DOCUMENT = Tool(
             },
             "start": whole_number("First character.", default=0, minimum=0, maximum=MAX_POSITION),
             "max_chars": whole_number(
-                "How many characters at most.", default=4000, maximum=MAX_TEXT
+                "Maximum number of characters.", default=4000, maximum=MAX_TEXT
             ),
         },
         required=["document_id"],

@@ -28,18 +28,20 @@ FACTS: Schema = {
     "description": "true: answer from facts in memory, too; they are cited with `fact`. An object "
     "says which facts. Name the user if you answer for one of several.",
     "properties": {
-        "subjects": texts("About any of these.", max_length=MAX_FACT_NAME, max_items=100),
+        "subjects": texts("Facts about any of these.", max_length=MAX_FACT_NAME, max_items=100),
         "predicates": texts(
-            "Any of these, e.g. 'lives in'.", max_length=MAX_FACT_NAME, max_items=100
+            "Facts with any of these predicates, e.g. 'lives in'.",
+            max_length=MAX_FACT_NAME,
+            max_items=100,
         ),
-        "tags": texts("With all of these tags.", max_length=TAG, max_items=TAGS),
+        "tags": texts("Facts with all of these tags.", max_length=TAG, max_items=TAGS),
         "user": {
             "type": "string",
-            "description": "This user's and those of nobody in particular.",
+            "description": "Facts of this user and those of no particular user.",
             "maxLength": 200,
         },
-        "as_of": {**_MOMENT, "description": "What held at this moment; ISO 8601."},
-        "known_at": {**_MOMENT, "description": "As it was known at this moment; ISO 8601."},
+        "as_of": {**_MOMENT, "description": "Facts that were true at this moment; ISO 8601."},
+        "known_at": {**_MOMENT, "description": "Facts as known at this moment; ISO 8601."},
     },
     "additionalProperties": False,
 }

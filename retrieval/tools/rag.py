@@ -1,7 +1,5 @@
-"""Search as the owner's documents describe it: its options, and passages in their camelCase shape.
-
-Shared by the tool ragSearch and by POST /api/rag/search.
-"""
+"""Search with the options and the camelCase passages that the owner's documents describe. Shared by
+the tool ragSearch and by POST /api/rag/search."""
 
 import uuid
 from collections.abc import Mapping
@@ -21,8 +19,8 @@ MAX_LIMIT = 100
 MAX_QUERY = 4000  # characters
 NO_TOKEN_LIMIT = 1_000_000
 
-# `similarity` is the tenth root of `relevance`. Clients written for OpenAI's embeddings ask for 0.7
-# and mean "related"; so read, 0.7 is a relevance of 0.03. docs/tools.md has the figures.
+# `similarity` is the tenth root of `relevance`. Clients written for OpenAI's embeddings send 0.7
+# and mean "related", which corresponds to a relevance of 0.03. docs/tools.md has the figures.
 SIMILARITY_ROOT = 10
 
 
@@ -49,7 +47,7 @@ class RagResult:
 
 
 def rag_search(namespace_id: uuid.UUID, asked: RagQuery) -> RagResult:
-    """Raises DRF's ValidationError for filters that cannot be used."""
+    """Search. Raises DRF's ValidationError for filters that cannot be used."""
     request = search_request(asked)
     found = search(namespace_id, request)
     query_id = query_log.note(namespace_id, request, found, filters=asked.filters)
@@ -102,7 +100,7 @@ def passage(hit: Hit, *, slug: str) -> dict[str, Any]:
 
 
 def _metadata(hit: Hit) -> Mapping[str, Any]:
-    """The document's own, and the collection it is in where that names none."""
+    """Return the document's metadata, with its collection if the metadata does not name one."""
     return {"collection": hit.collection, **hit.metadata} if hit.collections else hit.metadata
 
 

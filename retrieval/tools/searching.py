@@ -84,7 +84,7 @@ RAG_SEARCH = Tool(
     input_schema=object_schema(
         {
             "query": text("The question, or what to look for.", max_length=MAX_QUERY),
-            "limit": whole_number("How many passages at most.", default=LIMIT, maximum=MAX_LIMIT),
+            "limit": whole_number("Maximum number of passages.", default=LIMIT, maximum=MAX_LIMIT),
             "threshold": share(
                 "Leave out passages less similar than this, 0 to 1. The default leaves out what is "
                 "about something else; 0 returns the nearest passages whatever they are, 0.95 only "

@@ -134,7 +134,7 @@ def test_a_namespace_moves_to_another_profile(operator: Any, service: Service):
     operator.locator("button[value=switch]").click()
     operator.get_by_text(f"Searches use {profile}").wait_for()
     operator.locator("button[value=reclaim]").click()
-    operator.get_by_text("There is no way back to it.").wait_for()
+    operator.get_by_text("This cannot be undone.").wait_for()
     look(operator, "reclaim-asks")
     operator.goto("/admin/documents/reindex/")
     look(operator, "reindexes")

@@ -111,7 +111,7 @@ def test_upload_ask_and_see_the_passage_on_its_page(library: Any, request: Any):
     assert Path(download.value.path()).read_bytes().startswith(b"%PDF")
     if viewer.locator(".tabs").is_visible():
         viewer.get_by_role("button", name="Page", exact=True).click()
-    viewer.get_by_role("link", name="Page before").click()
+    viewer.get_by_role("link", name="Previous page").click()
     viewer.wait_for_function("document.querySelector('.place').textContent === 'Page 1 of 2'")
     assert viewer.locator(".spot").count() == 0
 
@@ -170,7 +170,7 @@ def test_search_filter_tag_and_delete(library: Any, request: Any):
     assert row.count() == 1
     row.get_by_role("button", name="Delete").click()
     library.locator("#delete-dialog").get_by_role("button", name="Delete").click()
-    library.get_by_text("No document fits.").wait_for()
+    library.get_by_text("No document matches.").wait_for()
 
 
 def test_hostile_file_names_and_titles_stay_inert(library: Any, request: Any):

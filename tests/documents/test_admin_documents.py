@@ -92,7 +92,7 @@ def test_the_list_shows_status_error_size_and_tags(filled: Api, boss: Client):
     assert titles(boss, "") == ["blank.md", "Lights"]  # newest first
     assert one(status="failed").error_message in page.text
     assert "badge-good" in page.text
-    assert "md<small>1.9 kB</small>" in page.text
+    assert "Markdown<small>1.9 kB</small>" in page.text
     assert "coast" in page.text
 
 
@@ -177,9 +177,9 @@ def test_long_lists_have_pages_up_to_a_bound(
     monkeypatch.setattr(paging, "COUNTED", 20)
     page = listed(boss)
     assert page.context["cl"].result_count == 20
-    assert "only the first" in page.text
+    assert "Only the first" in page.text
     monkeypatch.setattr(paging, "COUNTED", 30)
-    assert "only the first" not in listed(boss).text
+    assert "Only the first" not in listed(boss).text
 
 
 def test_an_empty_list_says_what_to_do_next(tenant: Namespace, boss: Client, onlooker: Client):

@@ -35,8 +35,9 @@ def events(action: str) -> list[AuditEvent]:
 
 
 @pytest.fixture
-def many(api: Api) -> list[Document]:
+def many(api: Api, monkeypatch: pytest.MonkeyPatch) -> list[Document]:
     """More than a confirmation lists by title."""
+    monkeypatch.setattr(bulk_removal, "SLICE_SECONDS", 600.0)  # one slice, on a slow machine, too
     for part in range(3):
         files = [(f"{part}-{n}.md", f"# Title {part}-{n}\n\nText {part} {n}.") for n in range(10)]
         assert api.upload(*files).status == 202
@@ -145,6 +146,30 @@ def test_a_deletion_that_was_cut_short_is_taken_up_again(
     assert bulk_removal.work()
     (result,) = rows(DocumentRemoval)
     assert (result.state, result.removed) == ("done", 30)
+    assert rows(Document) == []
+
+
+def test_a_worker_whose_deletion_was_taken_over_stops(
+    many: list[Document], tenant: Namespace, monkeypatch: pytest.MonkeyPatch
+):
+    requested = bulk_removal.request(tenant.pk, [document.pk for document in many])
+    remove = removal.remove
+    taken_over: list[Any] = []
+
+    def suspended(namespace_id: uuid.UUID, document_id: uuid.UUID) -> Any:
+        if not taken_over:
+            with namespace(tenant.pk):
+                DocumentRemoval.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+            taken_over.append(bulk_removal._claim(requested.pk, tenant.pk))
+        return remove(namespace_id, document_id)
+
+    monkeypatch.setattr(removal, "remove", suspended)
+    assert bulk_removal.work()
+    (result,) = rows(DocumentRemoval)
+    assert (result.state, result.removed, len(result.document_ids)) == ("running", 0, 30)
+    with namespace(tenant.pk):
+        taken_over[0].release()
+    assert bulk_removal.work()
     assert rows(Document) == []
 
 
@@ -314,7 +339,7 @@ def test_the_first_page_shows_the_queue_and_the_workers(
     boss: Client, api: Api, work: Callable[[], int]
 ):
     page = boss.get("/admin/")
-    assert "no sign of life yet" in page.text
+    assert "No worker has reported yet" in page.text
     assert page.context["work"].are_silent
     api.upload(("a.md", "# A\n\nText."), ("blank.md", " \n "))
     heartbeat.beat(heartbeat.group())

@@ -74,8 +74,8 @@ def test_no_worker_at_all(api: Api):
     queued(api, "a.md")
     reasons = only(reasons_of())
     assert [reason.code for reason in reasons] == ["no_worker", "position"]
-    assert "no sign of life" not in reasons[0].sentence
-    assert "sign of life yet" in reasons[0].sentence
+    assert "No worker" not in reasons[0].sentence
+    assert "No worker has reported yet" in reasons[0].sentence
 
 
 @pytest.mark.usefixtures("alive")

@@ -142,7 +142,7 @@ def test_without_permission_and_without_anything(
 ):
     settings.QUERY_LOG_DAYS = 0
     shown = boss.get(ADDRESS)
-    assert "No question was asked" in shown.text
+    assert "No questions were asked" in shown.text
     assert "switched off" in shown.text
     with operator():
         user = User.objects.create_user("new", password="long enough", is_staff=True)

@@ -148,7 +148,7 @@ def test_a_search_store_that_is_behind_is_named(tenant: Namespace, boss: Client)
     with operator():
         StoreChange.objects.filter(pk=change.pk).update(error_message="It does not answer.")
     shown = boss.get("/admin/").text
-    assert f"Search store of {profile.name}</a> does not know 1 document yet: It does not" in shown
+    assert f"Search store of {profile.name}</a> has 1 document to sync: It does not" in shown
 
 
 def test_counts_stop_at_a_bound(busy: Api, boss: Client, monkeypatch: pytest.MonkeyPatch):
@@ -199,7 +199,7 @@ def test_staff_without_permission_for_documents_see_the_list_of_pages(db: None):
 def test_an_empty_installation_says_what_to_do(db: None, boss: Client):
     shown = boss.get("/admin/")
     assert "There is no namespace yet" in shown.text
-    assert "No question was asked" in shown.text
+    assert "No questions were asked" in shown.text
 
 
 def test_a_chart_scales_and_breaks_its_lines_where_nothing_was_asked():

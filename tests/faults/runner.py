@@ -8,6 +8,7 @@ import ctypes
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -16,6 +17,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+
+import psutil
 
 from . import outcomes
 from .ledger import Ledger
@@ -54,6 +57,21 @@ def _own_mounts() -> None:
         libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None)
 
 
+def _end_at_once(folder: Path) -> None:
+    """At SIGTERM take along what was started, without waiting for clients that wait for it."""
+
+    def end(*_: object) -> None:
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                home = process.environ().get("RAGSITE_HOME", "")
+                if any(str(folder) in part for part in (home, *process.cmdline())):
+                    process.kill()
+        _remove(folder)
+        os._exit(143)
+
+    signal.signal(signal.SIGTERM, end)
+
+
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Try faults on the running service.")
     parser.add_argument("--only", nargs="*", default=[], help="Their codes, e.g. F1 F4.")
@@ -87,6 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     _own_mounts()
     folder = Path(tempfile.mkdtemp(prefix="rf-"))
+    _end_at_once(folder)
     folder.chmod(0o711)  # the database's user must be able to enter
     done: dict[str, Outcome] = {}
     started = time.monotonic()

@@ -116,10 +116,12 @@ class Stage:
     # -- what the operator can see -------------------------------------------------
 
     def sql(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Execute one statement as the superuser; returns its rows, if it has any."""
         folder = EmbeddedServer(self.home).socket_dir()
         address = {"host": str(folder), "user": "postgres", "dbname": "ragsite"}
         with psycopg.connect(**address, autocommit=True) as connection:
-            return connection.execute(statement, values or None).fetchall()  # type: ignore[arg-type]
+            done = connection.execute(statement, values or None)  # type: ignore[arg-type]
+            return done.fetchall() if done.description else []
 
     def audit(self, outcome: Outcome) -> None:
         """Run the auditor and count its findings."""

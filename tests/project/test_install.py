@@ -3,7 +3,12 @@
 import importlib.util
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from types import ModuleType
 from typing import Any
 from zipfile import ZipFile
@@ -116,10 +121,81 @@ def test_a_named_index_is_used_as_it_is(install_torch: ModuleType, monkeypatch: 
     assert arguments[:3] == ("--no-deps", "--index-url", "https://wheels.example.com")
 
 
-def _wheel(folder: Path, requires: str) -> None:
-    info = "torch-99.0.dist-info"
-    with ZipFile(folder / "torch-99.0-py3-none-any.whl", "w") as wheel:
-        about = f"Metadata-Version: 2.1\nName: torch\nVersion: 99.0\nRequires-Dist: {requires}\n"
+# -- with real pip, and indexes on this machine ------------------------------------------------
+
+
+@contextmanager
+def _served(folder: Path) -> Iterator[str]:
+    handler = partial(_Quiet, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def pinned() -> str:
+    lines = (REQUIREMENTS / "torch.txt").read_text().splitlines()
+    (version,) = [line.split("==")[1].split()[0] for line in lines if line.startswith("torch==")]
+    return version
+
+
+@pytest.fixture
+def installed(
+    linux_without_card: ModuleType, tmp_path: Path, pinned: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Any]:
+    """Install from a main index, where PyTorch's index is a second one; return the versions."""
+    for index in ("main", "cpu"):
+        (tmp_path / index / "torch").mkdir(parents=True)
+    target = tmp_path / "target"
+    with _served(tmp_path) as address:
+        monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+        monkeypatch.setenv("PIP_INDEX_URL", f"{address}/main")
+        monkeypatch.setenv("PIP_TARGET", str(target))
+        monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
+        for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "TORCH_INDEX"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr(linux_without_card, "CPU_INDEX", f"{address}/cpu")
+
+        def install() -> list[str]:
+            assert linux_without_card.main() == 0
+            found = target.glob("torch-*.dist-info")
+            return [folder.name.removesuffix(".dist-info") for folder in found]
+
+        yield install
+
+
+def test_pip_takes_the_cpu_build_from_its_own_index(installed: Any, tmp_path: Path, pinned: str):
+    _wheel(tmp_path / "main" / "torch", CUDA, pinned)
+    _wheel(tmp_path / "cpu" / "torch", "sympy", f"{pinned}+cpu")
+    assert installed() == [f"torch-{pinned}+cpu"]
+
+
+def test_pip_takes_a_mirrors_own_cpu_build(installed: Any, tmp_path: Path, pinned: str):
+    _wheel(tmp_path / "main" / "torch", "sympy", pinned)
+    _wheel(tmp_path / "cpu" / "torch", "sympy", f"{pinned}+cpu")
+    assert installed() == [f"torch-{pinned}"]
+
+
+def test_pip_warns_before_it_takes_the_only_build_there_is(
+    installed: Any, tmp_path: Path, pinned: str, capfd: pytest.CaptureFixture[str]
+):
+    _wheel(tmp_path / "main" / "torch", CUDA, pinned)
+    assert installed() == [f"torch-{pinned}"]
+    assert "press Ctrl-C and name an index" in capfd.readouterr().err
+
+
+def _wheel(folder: Path, requires: str, version: str = "99.0") -> None:
+    info = f"torch-{version}.dist-info"
+    with ZipFile(folder / f"torch-{version}-py3-none-any.whl", "w") as wheel:
+        about = (
+            f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\nRequires-Dist: {requires}\n"
+        )
         wheel.writestr(f"{info}/METADATA", about)
         tags = "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         wheel.writestr(f"{info}/WHEEL", tags)

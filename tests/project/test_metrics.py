@@ -5,10 +5,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 import yaml
 from django.conf import settings as django_settings
@@ -17,9 +18,11 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from documents.models import Namespace
 from ragsite.platform import metrics
+from ragsite.service import metrics_server
 from ragsite.service.metrics_page import QueueCollector
 
 from ..client import Api
+from .service import free_port
 
 DOCS = Path(django_settings.BASE_DIR) / "docs"
 
@@ -139,3 +142,34 @@ def test_alerts_and_dashboard_name_only_metrics_that_exist(db: None):
     assert {name.removesuffix("_bucket") for name in used} <= declared
     page = (DOCS / "observability.md").read_text()
     assert all(name in page for name in declared)
+
+
+@pytest.fixture
+def worker_host(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of what a host without a web server serves."""
+    monkeypatch.setenv(metrics.FOLDER_VARIABLE, str(tmp_path))
+    settings.METRICS_TOKEN, settings.HOST = "the-token", "127.0.0.1"
+    settings.METRICS_PORT = free_port()
+    server = metrics_server.start()
+    assert server is not None
+    yield f"http://127.0.0.1:{settings.METRICS_PORT}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_host_with_only_workers_serves_its_counters_to_those_with_the_token(worker_host: str):
+    token = {"Authorization": "Bearer the-token"}
+    page = httpx2.get(f"{worker_host}/metrics", headers=token)
+    assert page.status_code == 200
+    assert "version=" in page.headers["Content-Type"]
+    assert httpx2.get(f"{worker_host}/metrics").status_code == 401
+    wrong = {"Authorization": "Bearer the-toke"}
+    assert httpx2.get(f"{worker_host}/metrics", headers=wrong).status_code == 401
+    assert httpx2.get(f"{worker_host}/", headers=token).status_code == 404
+
+
+def test_without_a_token_or_a_port_a_worker_serves_nothing(settings: Any):
+    settings.METRICS_TOKEN, settings.METRICS_PORT = "", free_port()
+    assert metrics_server.start() is None
+    settings.METRICS_TOKEN, settings.METRICS_PORT = "the-token", 0
+    assert metrics_server.start() is None

@@ -165,6 +165,6 @@ def test_a_table_that_stays_in_use_stops_the_migration_with_a_sentence(
     in_use: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(migrate, "TRIES", 1)
-    with pytest.raises(CommandError, match="keeps using a table"):
+    with pytest.raises(CommandError, match="that has to be changed is in use"):
         call_command("migrate", "evaluation", "0004", verbosity=0)
     in_use()

@@ -181,7 +181,30 @@ def test_a_removal_that_was_cut_off_is_resumed_and_counts_on(
     assert rows_of(many) == {}
 
 
-def test_housekeeping_rings_for_what_was_forgotten_and_for_nothing_else(
+def test_a_worker_that_lost_its_lease_stops_and_leaves_the_row_to_the_next(
+    many: Namespace, monkeypatch: pytest.MonkeyPatch
+):
+    """Test that a worker that was suspended for longer than its lease changes nothing more."""
+    monkeypatch.setattr(namespace_removal, "queue_removal", lambda pk: None)
+    removal = delete(many)
+    taken_over = []
+
+    def suspended(current: NamespaceRemoval) -> None:
+        if not taken_over:
+            NamespaceRemoval.objects.update(lease_until="2020-01-01T00:00:00Z")
+            taken_over.append(namespace_removal._claim(current.pk))
+
+    first = namespace_removal.run_removal(removal.pk, progress=suspended)
+    assert first.state == "running"
+    with operator():
+        (claim,) = taken_over
+        assert claim.held().exists()  # the second worker's claim is untouched
+        claim.release()
+    assert namespace_removal.run_removal(removal.pk).state == "finished"
+    assert rows_of(many) == {}
+
+
+def test_housekeeping_queues_abandoned_removals_and_no_others(
     many: Namespace, other_tenant: Namespace, monkeypatch: pytest.MonkeyPatch
 ):
     queued: list[Any] = []

@@ -54,7 +54,13 @@ def test_indexing_searching_and_answering_leave_spans(
     reranker = found["rag.reranker.cosine"]
     assert attributes(reranker)["passages"] == 1
     assert reranker.parent is not None
-    assert attributes(found["rag.answer"])["sources"] == 1
+    answered = found["rag.answer"]
+    assert attributes(answered)["sources"] == 1
+    assert attributes(answered)["search_ms"] > 0
+    assert searched["vector_ms"] > 0
+    assert searched["fallbacks"] == ()
+    assert [type(score) for score in searched["scores"]] == [float]
+    assert found["rag.retriever.retrieve_documents"].parent == answered.context
     everything = str([attributes(span) for span in found.values()])
     assert "kiln" not in everything.lower()
     assert "beech" not in everything

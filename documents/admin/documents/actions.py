@@ -1,4 +1,4 @@
-"""What operators do with selected documents: index again, change tags, delete."""
+"""Actions on selected documents: index again, change tags, delete."""
 
 import uuid
 from collections import defaultdict
@@ -12,7 +12,8 @@ from documents.ingestion import bulk_removal, editing
 from documents.intake import intake
 from documents.models import Document
 
-AT_ONCE = 1000  # documents that one action may index again or tag within its request
+# maximum number of documents that one action indexes again or tags within its request
+AT_ONCE = 1000
 MAX_TAGS, MAX_TAG_LENGTH = 100, 200  # as in the API
 
 
@@ -21,12 +22,12 @@ class TooMany(ValueError):
 
     def __init__(self, verb: str) -> None:
         super().__init__(
-            f"At most {AT_ONCE:,} documents can be {verb} at once: choose fewer, by a filter."
+            f"At most {AT_ONCE:,} documents can be {verb} at once. Use a filter to select fewer."
         )
 
 
 class InvalidTags(ValueError):
-    """Tags that no document can have."""
+    """Invalid tags."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def request_removal(documents: QuerySet[Document]) -> int:
 
 
 def read_tags(text: str) -> tuple[str, ...]:
-    """Tags as a person types them, separated by commas. Raises InvalidTags."""
+    """Parse tags separated by commas. Raises InvalidTags."""
     tags = tuple(dict.fromkeys(filter(None, (tag.strip() for tag in text.split(",")))))
     if "\0" in text or any(len(tag) > MAX_TAG_LENGTH for tag in tags):
         raise InvalidTags(f"A tag is a text of at most {MAX_TAG_LENGTH} characters.")
@@ -84,7 +85,7 @@ def read_tags(text: str) -> tuple[str, ...]:
 
 
 def by_namespace(documents: QuerySet[Document], verb: str = "") -> dict[uuid.UUID, list[uuid.UUID]]:
-    """Their ids, by namespace. With a verb, raises TooMany above AT_ONCE."""
+    """Return the ids of documents by namespace. With a verb, raises TooMany above AT_ONCE."""
     rows = documents.order_by("pk").values_list("namespace_id", "pk")
     found: dict[uuid.UUID, list[uuid.UUID]] = defaultdict(list)
     for number, (namespace_id, pk) in enumerate(rows[: AT_ONCE + 1] if verb else rows):

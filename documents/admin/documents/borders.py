@@ -1,4 +1,4 @@
-"""Where chunks begin and end in a document's text, as pieces of the text to display."""
+"""The borders of chunks in a document's text, as pieces of the text to display."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from documents.models import Chunk
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """A stretch of text that lies in the same chunks from its first to its last character."""
+    """A part of a text that lies in the same chunks from its first to its last character."""
 
     text: str
-    chunks: tuple[Chunk, ...]  # in none: left out of the index; in several: their overlap
+    chunks: tuple[Chunk, ...]  # empty: in no chunk; several: where chunks overlap
     beginning: tuple[Chunk, ...]  # the chunks that begin here
 
     @property
@@ -25,7 +25,7 @@ class TextPiece:
 
 
 def pieces(text: str, *, first: int, chunks: Sequence[Chunk]) -> list[TextPiece]:
-    """Cut a window of a text, which starts at the position `first`, at the chunks' borders."""
+    """Split a window of a text, which starts at the position `first`, at the chunks' borders."""
     last = first + len(text)
     inside = [chunk for chunk in chunks if chunk.start < last and chunk.end > first]
     borders = {first, last}

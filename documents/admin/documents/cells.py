@@ -27,7 +27,8 @@ def title(document: Document) -> SafeString:
 
 
 def status(document: Document) -> SafeString:
-    """The status as a badge, with the progress of running work and the error message below it."""
+    """Show the status as a badge, with the progress of running work and the error message below
+    it."""
     jobs: list[IngestJob] = getattr(document, "open_jobs", [])
     if jobs:
         return live_status(document, jobs[0])
@@ -36,7 +37,7 @@ def status(document: Document) -> SafeString:
 
 
 def live_status(document: Document, job: IngestJob) -> SafeString:
-    """A status that documents/progress.js keeps up to date."""
+    """Show a status that documents/progress.js keeps up to date."""
     return format_html(
         '<span class="live" data-live="{}">{} <progress max="{}" value="{}" '
         'aria-label="progress"{}></progress><span class="why" aria-live="polite">{}</span></span>',
@@ -76,7 +77,7 @@ def chunks_address(document: Document) -> str:
 
 def tags(document: Document) -> SafeString:
     listed = reverse("admin:documents_document_changelist")
-    """Each leads to the documents that have it."""
+    """Link each tag to the documents that have it."""
     shown = format_html_join(
         " ",
         '<a class="tag" href="{}?{}">{}</a>',

@@ -12,7 +12,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from documents.admin.visible import only_visible
+from documents.extractors.formats import kind_name
 from documents.models import Collection, CollectionDocument, Document
+from ragsite.platform.wording import words_of
 
 SAMPLE = 500  # number of the newest documents whose tags and errors are offered
 OFFERED = 12
@@ -20,7 +22,7 @@ COLLECTIONS = 30
 
 
 class TypedFilter(admin.SimpleListFilter):
-    """Offers some values as links, and takes any other value from a text field."""
+    """Offers some values as links, and accepts any other value in a text field."""
 
     template = "admin/documents/typed_filter.html"
 
@@ -53,7 +55,8 @@ class ErrorFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         failed = model_admin.get_queryset(request).filter(status=Document.Status.FAILED)
         codes = failed.order_by("-created_at").values_list("error_code", flat=True)[:SAMPLE]
-        return _most_frequent(codes, self.used_parameters.get("error"))
+        frequent = _most_frequent(codes, self.used_parameters.get("error"))
+        return [(code, words_of(code)) for code, _ in frequent]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> QuerySet[Document]:
         if not self.value():
@@ -62,7 +65,7 @@ class ErrorFilter(admin.SimpleListFilter):
 
 
 class AddedFilter(admin.DateFieldListFilter):
-    """Django's, under the name that the column has."""
+    """Django's date filter, with the title of the column."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -76,7 +79,8 @@ class TypeFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         newest = model_admin.get_queryset(request).order_by("-created_at", "-id")
         kinds = newest.values_list("source_type", flat=True)[:SAMPLE]
-        return _most_frequent(kinds, self.used_parameters.get("type"))
+        frequent = _most_frequent(kinds, self.used_parameters.get("type"))
+        return [(value, kind_name(value)) for value, _ in frequent]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> QuerySet[Document]:
         return queryset.filter(source_type=self.value()) if self.value() else queryset
@@ -99,7 +103,7 @@ class CollectionFilter(admin.SimpleListFilter):
 
 
 def _most_frequent(values: Iterable[str], chosen: str | None) -> list[tuple[str, str]]:
-    """The most frequent values, and the chosen one even if it is not among them."""
+    """Return the most frequent values, and the chosen one even if it is not among them."""
     offered = [value for value, _ in Counter(filter(None, values)).most_common(OFFERED)]
     if chosen and chosen not in offered:
         offered.insert(0, chosen)

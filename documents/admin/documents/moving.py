@@ -1,4 +1,4 @@
-"""The page that asks where to move a document, and says what moves with it."""
+"""The page that asks where to move a document, and explains what moves with it."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ class MoveForm(forms.Form):
     to = forms.ModelChoiceField(
         Namespace.objects.none(), label="To namespace", empty_label="Choose …"
     )
-    is_sure = forms.BooleanField(label="I have read what happens, and want it.")
+    is_sure = forms.BooleanField(label="I have read what will happen, and want to move it.")
 
     def __init__(self, *args: Any, namespaces: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -32,7 +32,7 @@ class MoveForm(forms.Form):
 
 
 class MovePage(ReadOnlyAdmin):
-    """Part of the documents' ModelAdmin."""
+    """A part of the documents' ModelAdmin."""
 
     def move_view(self, request: HttpRequest, document: Document) -> HttpResponseBase:
         if not self.has_operate_permission(request):
@@ -59,7 +59,7 @@ class MovePage(ReadOnlyAdmin):
     def _moved(
         self, request: HttpRequest, document: Document, to: Namespace
     ) -> HttpResponseRedirect | None:
-        """None, with a message, if it could not be moved."""
+        """Return None, with a message, if the document could not be moved."""
         try:
             receipt = moving.move(document.namespace_id, document.pk, to=to.pk)
         except Document.DoesNotExist:

@@ -1,4 +1,4 @@
-"""One document's page, and what can be done from it."""
+"""A document's page, and the actions on it."""
 
 import json
 import uuid
@@ -21,6 +21,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from documents.errors import IngestError
+from documents.extractors.formats import kind_name
 from documents.intake import originals
 from documents.jobs.queue import OPEN_STATES
 from documents.models import CollectionDocument, Document, DocumentVersion, Fact, IngestJob
@@ -59,7 +60,7 @@ class DocumentPages(UploadPage, MovePage):
         ]
 
     def _of_one(self, view: Answer) -> Any:
-        """The view of a document that the operator may see; 404 for all others."""
+        """Wrap a view of a document that the operator may see; others get 404."""
 
         def answer(request: HttpRequest, pk: uuid.UUID) -> HttpResponseBase:
             if not self.has_view_permission(request):
@@ -99,6 +100,7 @@ class DocumentPages(UploadPage, MovePage):
             "subtitle": None,
             "opts": self.opts,
             "document": document,
+            "kind": kind_name(document.source_type),
             "status": cells.status(document),
             "is_busy": bool(document.open_jobs),  # type: ignore[attr-defined]
             "may_operate": self.has_operate_permission(request),
@@ -146,7 +148,7 @@ class DocumentPages(UploadPage, MovePage):
         )
 
     def text_view(self, request: HttpRequest, document: Document) -> HttpResponseBase:
-        """The whole text, as plain text, which no browser runs."""
+        """Return the whole text as plain text, which no browser executes."""
         version = _version(document, request.GET.get("version"))
         if version.published_at is None:
             messages.warning(request, "The text of this version has not been read yet.")
@@ -156,16 +158,16 @@ class DocumentPages(UploadPage, MovePage):
     def index_view(self, request: HttpRequest, document: Document) -> HttpResponseBase:
         self._require_operator(request)
         if request.method != "POST":
-            return self._back(document)  # who signs in again meanwhile comes back by GET
+            return self._back(document)  # after signing in again, the browser comes back with GET
         actions.index_again(Document.objects.filter(pk=document.pk))
         messages.success(request, "Queued: it is indexed again.")
         return self._back(document)
 
     def tags_view(self, request: HttpRequest, document: Document) -> HttpResponseBase:
-        """Replace the tags by what was typed."""
+        """Replace the tags by those in the form."""
         self._require_operator(request)
         if request.method != "POST":
-            return self._back(document)  # who signs in again meanwhile comes back by GET
+            return self._back(document)  # after signing in again, the browser comes back with GET
         try:
             wanted = actions.read_tags(request.POST.get("tags", ""))
             change = actions.TagChange(wanted, tuple(set(document.tags) - set(wanted)))
@@ -177,7 +179,7 @@ class DocumentPages(UploadPage, MovePage):
         return self._back(document)
 
     def remove_view(self, request: HttpRequest, document: Document) -> HttpResponseBase:
-        """The same as the action of the list, for one document."""
+        """Delete this document, like the action of the list."""
         self._require_operator(request)
         queryset = Document.objects.filter(pk=document.pk)
         fingerprint = fingerprint_of("remove", [document.pk])
@@ -196,7 +198,8 @@ class DocumentPages(UploadPage, MovePage):
 
 
 def _version(document: Document, value: str | None) -> DocumentVersion:
-    """The version with this number; by default the one that searches see, else the newest."""
+    """Return the version with this number; by default the one that searches use, or else the
+    newest."""
     versions = DocumentVersion.objects.filter(document=document)
     number = document.live_version or document.document_version
     if value and value.isascii() and value.isdecimal() and len(value) < 10:
@@ -208,7 +211,7 @@ def _version(document: Document, value: str | None) -> DocumentVersion:
 
 
 def _page_address(document: Document) -> str:
-    """The page that people see who follow a citation; blank until there is a text."""
+    """Return the address of the page that citations open; blank until there is a text."""
     if document.live_version is None:
         return ""
     return passage_url(

@@ -17,7 +17,7 @@ from .borders import TextPiece, pieces
 
 VERSIONS_SHOWN = JOBS_SHOWN = 20
 STAGES = ("extract", "split", "embed", "store")
-BAR_WIDTH = 240  # of the timings' drawing
+BAR_WIDTH = 240  # height of the diagram of timings
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class DrawnText:
     earlier: int | None
     later: int | None
     profile: IndexProfile | None
-    profiles: list[IndexProfile]  # all under which it has chunks
-    chunk_id: uuid.UUID | None  # the one that was asked for
+    profiles: list[IndexProfile]  # all profiles under which it has chunks
+    chunk_id: uuid.UUID | None  # the requested one
 
 
 @dataclass(frozen=True, slots=True)
 class StageBar:
-    """One stage in the drawing of a job's timings."""
+    """One stage in the diagram of a job's timings."""
 
     stage: str
     ms: float
@@ -54,7 +54,7 @@ class JobRow:
 
 def drawn_text(document: Document, parameters: QueryDict) -> DrawnText | None:
     """Return the text selected by the parameters `from`, `chunk` and `profile`; None if there is
-    none yet. Reads no more of the text than it shows."""
+    none yet. Only the part that is shown is read."""
     versions = DocumentVersion.objects.filter(document=document, number=document.live_version or 0)
     found = versions.annotate(length=Length("text")).values_list("pk", "length").first()
     if found is None:
@@ -94,7 +94,7 @@ def _chunk(chunks: QuerySet[Chunk], value: str) -> Chunk | None:
 def _profile(
     document: Document, profiles: Sequence[IndexProfile], wanted: Chunk | None, value: str
 ) -> IndexProfile | None:
-    """That of the chunk, else the named one, else the one that searches use."""
+    """Return the profile of the chunk, else the named one, else the one that searches use."""
     by_id = {str(profile.pk): profile for profile in profiles}
     if wanted is not None:
         return by_id.get(str(wanted.profile_id))
@@ -117,7 +117,7 @@ def versions_of(document: Document) -> list[DocumentVersion]:
 
 
 def jobs_of(document: Document) -> list[JobRow]:
-    """Newest first, with their stages drawn to one scale."""
+    """Return the newest jobs first, with their stages drawn to one scale."""
     jobs = IngestJob.objects.filter(document=document).select_related("version")
     found = list(jobs.defer("version__text", "version__outline").order_by("-created_at", "-id"))
     shown = found[:JOBS_SHOWN]

@@ -1,4 +1,4 @@
-"""Deleting documents: the question, and the request to the workers."""
+"""Deleting documents: the confirmation, and the request to the workers."""
 
 from django.contrib import messages
 from django.db.models import QuerySet

@@ -1,4 +1,4 @@
-"""Uploading in the admin: a form for the same intake as over the API."""
+"""Uploading in the admin: a form for the same intake as in the API."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ class FileListField(forms.FileField):
     widget = SeveralFiles
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:
-        # Empty files are refused by the intake, which says so file by file.
+        # Empty files are refused by the intake, which reports each file separately.
         files = data if isinstance(data, list | tuple) else [data]
         if not any(files):
             raise forms.ValidationError("Choose at least one file.")
@@ -44,8 +44,10 @@ class FileListField(forms.FileField):
 
 class UploadForm(forms.Form):
     namespace = forms.ModelChoiceField(Namespace.objects.none(), empty_label="Choose …")
-    uploads = FileListField(label="Files", help_text="Several at once; a zip archive is unpacked.")
-    tags = forms.CharField(required=False, help_text="Of all of them, separated by commas.")
+    uploads = FileListField(
+        label="Files", help_text="One or more files; zip archives are unpacked."
+    )
+    tags = forms.CharField(required=False, help_text="Tags for all files, separated by commas.")
     collection = forms.CharField(
         required=False,
         max_length=256,
@@ -66,7 +68,7 @@ class UploadForm(forms.Form):
 
 
 class UploadPage(ReadOnlyAdmin):
-    """Part of the documents' ModelAdmin."""
+    """A part of the documents' ModelAdmin."""
 
     def upload_view(self, request: HttpRequest) -> HttpResponseBase:
         if not self.has_operate_permission(request):

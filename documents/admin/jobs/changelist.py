@@ -32,7 +32,8 @@ SAMPLED_FAILURES = 500  # of the newest failed jobs, whose codes are offered
 
 
 class JobErrorFilter(admin.SimpleListFilter):
-    """Offers the codes of the newest failures: those of all jobs would need the whole table."""
+    """Offers the codes of the newest failures, because listing those of all jobs would scan the
+    whole table."""
 
     title = "error"
     parameter_name = "error_code"
@@ -108,7 +109,7 @@ class IngestJobAdmin(ReadOnlyAdmin):
 
     @admin.display(description="what happens")
     def situation(self, job: Any) -> SafeString | str:
-        """The error's sentence, the first reason why it waits, or how far it is."""
+        """Return the error message, the first reason why the job waits, or its progress."""
         if job.state == IngestJob.State.RUNNING and job.passages_total:
             return progress_bar(job.passages_done, job.passages_total, _passages(job))
         if reasons := getattr(job, "reasons", []):

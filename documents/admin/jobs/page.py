@@ -10,7 +10,7 @@ from documents.jobs.waiting import why_waiting
 from documents.models import IngestJob
 
 RELATED = ("document", "namespace")
-OTHERS = 20  # jobs of the same document
+OTHERS = 20  # number of jobs of the same document to list
 
 Stage = IngestJob.Stage
 MEANINGS = {
@@ -49,7 +49,7 @@ def context_of(job: IngestJob) -> dict[str, Any]:
 
 
 def stage_times(job: IngestJob) -> Iterator[StageTime]:
-    """The stages in their order, with their shares of the whole."""
+    """Return the stages in their order, with their shares of the total."""
     times = {stage: job.times_ms[stage] for stage in MEANINGS if stage in job.times_ms}
     whole = sum(times.values()) or 1.0
     at = 0.0

@@ -1,4 +1,4 @@
-"""Memory in the admin: facts and acts on them; rules, aliases and receipts of erasures.
+"""Memory in the admin: facts and operations on them; rules, aliases and receipts of erasures.
 
 Everything is read as the operator role, and written by the functions of `documents/memory`. May
 import what `documents.admin` may.

@@ -1,4 +1,4 @@
-"""Facts: what is held and since when, with acts that ask first, and the history of a subject."""
+"""Facts with their validity, actions that ask for confirmation, and the history of a subject."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ from ragsite.web.markup import NOTHING, NOTHING_SHOWN, toned_badge, when
 from ..confirmation import confirm_first
 from ..readonly import ReadOnlyAdmin
 
-AT_ONCE = 500  # facts that one action handles, while its request waits
+AT_ONCE = 500  # maximum number of facts that one action handles within its request
 MAX_HISTORY = 100
 QUOTED = 1000  # characters
 PROPOSED, REJECTED = Fact.Status.PROPOSED, Fact.Status.REJECTED
@@ -42,7 +42,7 @@ def state_of(fact: Fact) -> str:
 
 
 class StateFilter(admin.SimpleListFilter):
-    """By what the list's column says."""
+    """Filter by the state that the list's column shows."""
 
     title = "state"
     parameter_name = "state"
@@ -103,7 +103,7 @@ class FactAdmin(ReadOnlyAdmin):
             },
         ),
         (
-            "When it holds",
+            "Validity",
             {
                 "fields": (
                     "valid_from",
@@ -116,7 +116,7 @@ class FactAdmin(ReadOnlyAdmin):
                 )
             },
         ),
-        ("Where it comes from", {"fields": ("source", "source_uri", "place", "provenances")}),
+        ("Source", {"fields": ("source", "source_uri", "place", "provenances")}),
     )
     readonly_fields = (
         "shown_state",
@@ -160,7 +160,7 @@ class FactAdmin(ReadOnlyAdmin):
 
     @admin.display(description="place")
     def place(self, fact: Fact) -> SafeString:
-        """The document it was read in, with the words that say it."""
+        """Show the document it was extracted from, with the words that state it."""
         if fact.document is None or fact.version_id is None:
             return NOTHING_SHOWN
         words = DocumentVersion.objects.filter(pk=fact.version_id).values_list(
@@ -188,7 +188,7 @@ class FactAdmin(ReadOnlyAdmin):
 
     @admin.display(description="of this subject and predicate")
     def history(self, fact: Fact) -> SafeString:
-        """Everything that was ever held here, in order of validity."""
+        """Show all facts with this subject and predicate, in order of validity."""
         same = Fact.objects.filter(
             namespace=fact.namespace_id,
             user=fact.user,
@@ -211,14 +211,14 @@ class FactAdmin(ReadOnlyAdmin):
     @confirm_first(
         "Approve {rows}?",
         noun="proposal",
-        consequence="From now on they are facts. They may confirm or close facts that are held.",
+        consequence="They become facts as of now. They may confirm or close existing facts.",
     )
     def approve(self, request: HttpRequest, queryset: QuerySet[Fact]) -> None:
         self._act(request, queryset, writing.approve, "approved")
 
     @admin.action(description="Reject proposals", permissions=["operate"])
     @confirm_first(
-        "Reject {rows}?", noun="proposal", consequence="They stay in the list, as rejected."
+        "Reject {rows}?", noun="proposal", consequence="They stay in the list as rejected."
     )
     def reject(self, request: HttpRequest, queryset: QuerySet[Fact]) -> None:
         self._act(request, queryset, writing.reject, "rejected")
@@ -227,7 +227,8 @@ class FactAdmin(ReadOnlyAdmin):
     @confirm_first(
         "Retract {rows}?",
         noun="fact",
-        consequence="They are found no more and stay in the history. What they had closed goes on.",
+        consequence="They are no longer found, but stay in the history. Facts that they had "
+        "closed continue.",
     )
     def retract(self, request: HttpRequest, queryset: QuerySet[Fact]) -> None:
         self._act(request, queryset, correcting.retract, "retracted")
@@ -241,14 +242,14 @@ class FactAdmin(ReadOnlyAdmin):
     ) -> None:
         ids = list(queryset.order_by("pk").values_list("namespace_id", "pk")[: AT_ONCE + 1])
         if len(ids) > AT_ONCE:
-            messages.error(request, f"At most {AT_ONCE} at once: choose fewer, by a filter.")
+            messages.error(request, f"At most {AT_ONCE} at once. Use a filter to select fewer.")
             return
         count, refused = 0, ""
         for namespace_id, pk in ids:
             try:
                 act(namespace_id, pk)
                 count += 1
-            except ApiError as error:  # not of this kind, or changed meanwhile
+            except ApiError as error:  # in another state, or changed in the meantime
                 refused = str(error)
             except Fact.DoesNotExist:
                 refused = "The fact was erased meanwhile."

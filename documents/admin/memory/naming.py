@@ -1,4 +1,5 @@
-"""What decides how statements meet: rules of predicates and aliases; receipts of erasures."""
+"""Rules of predicates and aliases, which decide how statements are combined; receipts of
+erasures."""
 
 from typing import Any
 
@@ -28,7 +29,7 @@ class FactAliasForm(forms.ModelForm):
         fields = ("namespace", "kind", "alias", "name")
 
     def clean(self) -> dict[str, Any]:
-        """Try it here: facts are worked out again, which a form cannot undo."""
+        """Facts are derived again at once, which a form cannot undo."""
         fields = super().clean() or self.cleaned_data
         if self.errors:
             return fields
@@ -45,14 +46,14 @@ class FactAliasForm(forms.ModelForm):
 
 
 class _Rewritten(Audited, Titled, admin.ModelAdmin):
-    """Rows that the pipeline writes, because facts follow from them."""
+    """Rows that the pipeline writes, because facts are derived from them."""
 
-    audits_additions = False  # the pipeline does
+    audits_additions = False  # the pipeline records it
     list_filter = ("namespace",)
     list_select_related = ("namespace",)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # add it again: it replaces the one before
+        return False  # add it again instead: it replaces the previous one
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         for row in queryset:

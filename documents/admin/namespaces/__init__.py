@@ -1,7 +1,7 @@
-"""Namespaces as hubs, their keys, and their deletion with a receipt.
+"""Namespaces with an overview of their contents, their keys, and their deletion with a receipt.
 
-In: forms of operators. Out: namespaces, keys shown once, removals. `hub.register` is how the apps
-above add what they know of a namespace. May import what `documents.admin` may.
+In: forms of operators. Out: namespaces, keys shown once, removals. With `hub.register` the apps
+above add panels to a namespace's page. May import what `documents.admin` may.
 """
 
 from . import changelist, deletion, keys

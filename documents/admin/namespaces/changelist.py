@@ -45,7 +45,7 @@ class NamespaceAdmin(NamespaceDeletion, Audited, admin.ModelAdmin):
     change_form_template = "admin/namespaces/namespace.html"
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """A new one has no state yet, but its profile can be chosen."""
+        """A new namespace has no state yet, but its profile can be chosen."""
         return self.add_fieldsets if obj is None else self.fieldsets
 
     def formfield_for_dbfield(self, db_field: Field, request: HttpRequest, **kwargs: Any) -> Any:
@@ -58,7 +58,7 @@ class NamespaceAdmin(NamespaceDeletion, Audited, admin.ModelAdmin):
     def formfield_for_foreignkey(
         self, db_field: ForeignKey, request: HttpRequest, **kwargs: Any
     ) -> Any:
-        if db_field.name == "active_profile":  # those that all namespaces may use
+        if db_field.name == "active_profile":  # profiles that all namespaces may use
             kwargs["queryset"] = IndexProfile.objects.filter(namespace=None)
             kwargs |= {"help_text": PROFILE_HELP, "empty_label": None, "required": False}
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
@@ -82,7 +82,7 @@ class NamespaceAdmin(NamespaceDeletion, Audited, admin.ModelAdmin):
         super().save_model(request, obj, form, change)
 
     def response_post_save_add(self, request: HttpRequest, obj: Namespace) -> HttpResponseRedirect:
-        """On to its page, where a key can be made."""
+        """Continue with the namespace's page, where a key can be created."""
         return HttpResponseRedirect(reverse("admin:documents_namespace_change", args=[obj.pk]))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Namespace]:
@@ -118,6 +118,6 @@ class NamespaceAdmin(NamespaceDeletion, Audited, admin.ModelAdmin):
 
 
 def _usage(namespace: Namespace, name: str) -> int:
-    """0 for a namespace to which nothing was ever added."""
+    """Return 0 for a namespace that never had documents."""
     usage = getattr(namespace, "usage", None)
     return int(getattr(usage, name)) if usage else 0

@@ -52,11 +52,12 @@ class NamespaceDeletion:
         messages.success(request, link)
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Namespace]) -> Any:
-        """Into Django's own log only: the audit log has it from namespace_removal."""
+        """Write to Django's own log only: namespace_removal has written to the audit log."""
         return admin.ModelAdmin.log_deletions(self, request, queryset)  # type: ignore[arg-type]
 
     def response_delete(self, request: HttpRequest, obj_display: str, obj_id: Any) -> HttpResponse:
-        """On to the receipt, which also shows how far a deletion in the background is."""
+        """Continue with the receipt, which also shows the progress of a deletion in the
+        background."""
         removal = NamespaceRemoval.objects.get(removed_namespace=obj_id)
         receipt = reverse("admin:documents_namespaceremoval_change", args=[removal.pk])
         return HttpResponseRedirect(receipt)

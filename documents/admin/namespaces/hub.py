@@ -1,7 +1,8 @@
-"""What a namespace's page shows above its settings: one panel for each thing it holds.
+"""The panels above a namespace's settings: one for each kind of content. The apps above register
+their own.
 
-The apps above register panels of their own. Every panel is a few lookups by key or a count that
-stops early: the page is as fast for a million chunks as for none.
+Every panel needs only lookups by key, or counts that stop early, so the page is as fast for a
+million chunks as for none.
 """
 
 from collections.abc import Callable
@@ -28,7 +29,7 @@ from documents.models import (
 from ragsite.platform.wording import file_size, plural
 from ragsite.web.markup import badge, when
 
-COUNTED = 1000  # rows; more are "more than 1,000"
+COUNTED = 1000  # maximum number of rows to count; beyond that "more than 1,000" is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Lines are text or safe HTML; the links are what to do next. `search` is the address of a
+    """Lines are text or safe HTML; the links are possible next steps. `search` is the address of a
     form that asks the namespace a question."""
 
     title: str
@@ -53,7 +54,7 @@ _panels: list[tuple[int, PanelOf]] = []
 
 
 def register(place: int) -> Callable[[PanelOf], PanelOf]:
-    """Decorate a function that makes a panel; lower places come first."""
+    """Decorate a function that makes a panel; panels with lower places come first."""
 
     def add(panel: PanelOf) -> PanelOf:
         _panels.append((place, panel))
@@ -69,13 +70,13 @@ def panels_of(namespace: Namespace) -> list[Panel]:
 
 
 def listed(model: str, namespace: Namespace, **filters: str) -> str:
-    """The address of a list, showing this namespace's rows only."""
+    """Return the address of a list that shows only rows of this namespace."""
     query = {"namespace__id__exact": str(namespace.pk), **filters}
     return f"{reverse(f'admin:{model}_changelist')}?{urlencode(query)}"
 
 
 def add_address(model: str, namespace: Namespace) -> str:
-    """The address of a form for a new row of this namespace."""
+    """Return the address of a form for a new row of this namespace."""
     return f"{reverse(f'admin:{model}_add')}?{urlencode({'namespace': str(namespace.pk)})}"
 
 

@@ -1,4 +1,4 @@
-"""Keys of namespaces and of operators: shown once, revoked after a question, never deleted."""
+"""Keys of namespaces and of operators: shown once, revoked after a confirmation, never deleted."""
 
 from typing import Any
 
@@ -81,7 +81,7 @@ class StatusFilter(admin.SimpleListFilter):
 
 
 class ShowsStatus:
-    """Mixed into a ModelAdmin of keys: badges, and times as people say them."""
+    """Mixed into a ModelAdmin of keys: badges, and relative times."""
 
     @admin.display(description="status")
     def status(self, key: Any) -> SafeString:
@@ -100,7 +100,7 @@ class ShowsStatus:
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(ShowsStatus, Audited, admin.ModelAdmin):
-    audits_additions = False  # keys.issue does
+    audits_additions = False  # keys.issue does it
     form = ApiKeyForm
     list_display = ("shown", "name", "status", "namespace", "may", "used", "expires")
     list_filter = (StatusFilter, "namespace")
@@ -156,7 +156,7 @@ class ApiKeyAdmin(ShowsStatus, Audited, admin.ModelAdmin):
         messages.warning(request, format_html(SHOWN_ONCE, plain))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # revoke instead: the record of who had access stays
+        return False  # revoke it instead, so that there is a record of all access
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("documents.change_apikey")
@@ -173,7 +173,7 @@ class ApiKeyAdmin(ShowsStatus, Audited, admin.ModelAdmin):
 
 @admin.register(OperatorKey)
 class OperatorKeyAdmin(ShowsStatus, ReadOnlyAdmin):
-    """Made by `manage.py api_key create --scopes operator`; here they are seen and revoked."""
+    """Created by `manage.py api_key create --scopes operator`; the admin lists and revokes them."""
 
     list_display = ("shown", "name", "status", "used", "expires")
     list_filter = (StatusFilter,)

@@ -1,4 +1,4 @@
-"""Users, groups, and the namespaces each user sees. Only superusers give rights away."""
+"""Users, groups, and the namespaces of each user. Only superusers can grant permissions."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ admin.site.unregister([User, Group])
 
 
 class OfSuperusers:
-    """Mixed into a ModelAdmin or an inline: only superusers change anything."""
+    """Mixed into a ModelAdmin or an inline: only superusers can change anything."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return _is_superuser(request)
@@ -45,7 +45,7 @@ class NamespaceAccessInline(OfSuperusers, LimitedFields, NamedCells, admin.Tabul
     )
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return True  # of whoever may see the user
+        return True  # for everyone who may see the user
 
 
 @admin.register(User)
@@ -79,7 +79,7 @@ class AuditedUserAdmin(Audited, UserAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         if obj is not None and obj.is_superuser and not _is_superuser(request):
-            return False  # else their password could be set
+            return False  # otherwise they could set the superuser's password
         return super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -1,4 +1,4 @@
-"""The audit log in words: who did what to how many, read-only and searchable."""
+"""The audit log in words: who did what to how many rows, read-only and searchable."""
 
 import json
 from types import MappingProxyType
@@ -20,14 +20,14 @@ from ..readonly import ReadOnlyAdmin
 from ..visible import only_visible
 from .sentences import deed, heading
 
-SAMPLE = 2000  # of the newest events, whose deeds are offered
-NAMESPACES = 100  # offered
-NO_NAMESPACE = "-"  # no slug
+SAMPLE = 2000  # number of the newest events whose actions are offered
+NAMESPACES = 100  # maximum number of choices
+NO_NAMESPACE = "-"  # an impossible slug
 APPS = ("documents", "retrieval", "evaluation", "auth")
 
 
 class DeedFilter(admin.SimpleListFilter):
-    """Offers what was done lately: all that was ever done would need the whole table."""
+    """Offers recent actions, because listing all would scan the whole table."""
 
     title = "did what"
     parameter_name = "action"
@@ -46,7 +46,7 @@ class DeedFilter(admin.SimpleListFilter):
 
 
 class NamespaceNameFilter(admin.SimpleListFilter):
-    """By name, because the events of a namespace outlive it."""
+    """Filter by name, because the events of a namespace outlive it."""
 
     title = "namespace"
     parameter_name = "namespace_slug"
@@ -102,7 +102,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
 
     @admin.display(description="who", ordering="actor")
     def who(self, event: AuditEvent) -> SafeString:
-        """Leads to everything that they did."""
+        """Link to all events of the same actor."""
         kind = event.get_actor_kind_display()
         if not event.actor:
             return format_html("{}", kind)
@@ -122,7 +122,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
 
     @admin.display(description="to what")
     def target(self, event: AuditEvent) -> SafeString | str:
-        """A link to the row, if it is one that the admin shows; it may be gone by now."""
+        """Link to the row, if the admin shows its kind; it may have been deleted."""
         shown = f"{event.target_kind} {event.target_label or event.target_id}".strip()
         page = _page_of(event)
         return format_html('<a href="{}">{}</a>', page, shown) if page else shown or NOTHING
@@ -135,7 +135,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
 
     @admin.display(description="request")
     def request(self, event: AuditEvent) -> SafeString | str:
-        """Leads to what else the same request did."""
+        """Link to the other events of the same request."""
         if not event.request_id:
             return NOTHING
         same = _listed(request_id__exact=event.request_id)

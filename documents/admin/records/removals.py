@@ -29,7 +29,7 @@ class DocumentRemovalAdmin(ReadOnlyAdmin):
     when_empty = "Deleting many documents at once leaves a receipt here."
     search_fields = ("=id", "actor")
     search_help_text = "Exact id, or who asked for it"
-    exclude = ("document_ids", "lease_until")
+    exclude = ("document_ids", "lease_token", "lease_until")
 
     @admin.display
     def progress(self, removal: DocumentRemoval) -> SafeString:

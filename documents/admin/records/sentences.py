@@ -33,13 +33,17 @@ _VERBS = {
     "move_out": "moved away",
     "redeliver": "sent again events of",
     "reindex": "indexed again:",
+    "reclaim": "removed the old chunks of",
     "reject": "rejected",
     "remove": "removed",
     "rename": "renamed",
     "retract": "retracted",
     "revoke": "revoked",
     "rotate": "changed the secret of",
+    "rollback": "rolled back",
     "set": "set",
+    "start": "started",
+    "switch": "switched",
     "test": "sent a test to",
     "unlock": "unlocked",
 }
@@ -62,7 +66,7 @@ _NOUNS = {
 
 
 def heading(action: str) -> str:
-    """A kind of deed: `API key: created`. Unknown actions are shown as they are."""
+    """Describe a kind of action: `API key: created`. Unknown actions are shown unchanged."""
     if action in _WHOLE:
         return _WHOLE[action].capitalize()
     kind, _, verb = action.rpartition(".")
@@ -73,7 +77,7 @@ def heading(action: str) -> str:
 
 
 def deed(action: str, *, count: int = 1, label: str = "") -> str:
-    """What was done, without who did it. Unknown actions are shown as they are."""
+    """Describe what was done, without the actor. Unknown actions are shown unchanged."""
     if action in _WHOLE:
         return _WHOLE[action]
     kind, _, verb = action.rpartition(".")

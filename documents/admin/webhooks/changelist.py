@@ -27,7 +27,7 @@ SHOWN_ONCE = (
 )
 CHOICES = [(name, name) for name in EventType.values if name != EventType.TEST]  # as they are sent
 WORDS = {"enabled": "enabled", "disabled": "disabled", "failing": "kept failing"}
-TRYING = "trying again"  # enabled, and its receiver fails
+TRYING = "trying again"  # enabled, but its receiver fails
 TONES = {"enabled": "good", "disabled": "quiet", "failing": "bad"}
 
 
@@ -36,7 +36,7 @@ class WebhookForm(forms.ModelForm):
         choices=CHOICES,
         widget=forms.CheckboxSelectMultiple,
         required=False,
-        help_text="None chosen: all of them.",
+        help_text="If none is selected, all events are sent.",
     )
 
     class Meta:
@@ -61,12 +61,14 @@ class NewWebhookForm(WebhookForm):
         if chosen.deleting_since is not None:
             raise forms.ValidationError("This namespace is being deleted.")
         if not endpoints.has_room(chosen.pk):
-            raise forms.ValidationError("This namespace has as many webhooks as it may have.")
+            raise forms.ValidationError(
+                "This namespace has reached its maximum number of webhooks."
+            )
         return chosen
 
 
 class WebhookStatusFilter(admin.SimpleListFilter):
-    """By what the list's column says."""
+    """Filter by the status that the list's column shows."""
 
     title = "status"
     parameter_name = "state"
@@ -88,7 +90,7 @@ class WebhookStatusFilter(admin.SimpleListFilter):
 
 @admin.register(WebhookEndpoint)
 class WebhookAdmin(Audited, admin.ModelAdmin):
-    audits_additions = False  # endpoints.create does
+    audits_additions = False  # endpoints.create does it
     list_display = ("shown", "namespace", "shown_status", "wants", "delivered", "failing")
     list_filter = (WebhookStatusFilter, "namespace")
     list_select_related = ("namespace",)
@@ -180,14 +182,14 @@ class WebhookAdmin(Audited, admin.ModelAdmin):
             self.delete_model(request, endpoint)
 
     def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        """Into Django's own log only: the audit log has it from endpoints.change."""
+        """Write to Django's own log only: endpoints.change has written to the audit log."""
         return admin.ModelAdmin.log_change(self, request, obj, message)
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
         return admin.ModelAdmin.log_deletions(self, request, queryset)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Without a list of all its deliveries."""
+        """Do not list all its deliveries."""
         shown = [f"Webhook {endpoint} with its deliveries" for endpoint in objs]
         return shown, {"webhooks": len(shown)}, set(), []
 
@@ -228,7 +230,7 @@ class WebhookAdmin(Audited, admin.ModelAdmin):
     @confirm_first(
         "Disable {rows}?",
         noun="webhook",
-        consequence="Events that wait for it are given up, and later ones are not kept for it.",
+        consequence="Pending deliveries are abandoned, and later events are not stored for it.",
     )
     def disable(self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]) -> None:
         self._switch(request, queryset, is_enabled=False)

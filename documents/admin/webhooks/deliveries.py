@@ -1,4 +1,4 @@
-"""Deliveries of events: what was sent, what the receiver said, and sending it again."""
+"""Deliveries of events: what was sent, the receiver's response, and sending it again."""
 
 import json
 from typing import Any
@@ -36,7 +36,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     search_fields = ("=id", "=event__id", "=endpoint__id")
     search_help_text = "Exact id of a delivery, event or webhook"
     row_noun = "delivery"
-    when_empty = "Each event that a webhook wants makes one."
+    when_empty = "A delivery is created for each event that a webhook subscribes to."
     fields = (
         "namespace",
         "endpoint",

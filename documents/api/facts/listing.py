@@ -50,15 +50,15 @@ class _Batch(StrictSerializer):
 
 
 class StatedSerializer(serializers.Serializer):
-    """What became of a statement."""
+    """The result of a statement."""
 
     outcome = serializers.ChoiceField(
         choices=["created", "confirmed", "known", "proposed"],
-        help_text="`confirmed`: it was held already and is more certain now. `known`: this very "
-        "statement was made before.",
+        help_text="`confirmed`: the fact existed and is more certain now. `known`: this "
+        "statement was stored before.",
     )
     closed = serializers.ListField(
-        child=serializers.UUIDField(), help_text="Facts that ended because of it."
+        child=serializers.UUIDField(), help_text="Facts that this statement ended."
     )
     fact = FactSerializer()
 
@@ -74,7 +74,7 @@ def outcome_shapes(namespace_id: uuid.UUID, outcomes: list[Outcome]) -> list[dic
     return [
         {"outcome": each.what, "closed": each.closed, "fact": shapes[each.fact_id]}
         for each in outcomes
-        if each.fact_id in shapes  # not erased meanwhile
+        if each.fact_id in shapes  # unless it was erased in the meantime
     ]
 
 
@@ -110,7 +110,7 @@ class FactListView(NamespacedListView):
         for name in ("user", "source"):
             if name in asked:
                 facts = facts.filter(**{name: asked[name]})
-        # A version's text is long, and none of it is shown here.
+        # A version's text is long, and not needed here.
         facts = facts.select_related("document", "version").defer("words", "version__text")
         return facts
 
@@ -128,21 +128,29 @@ class FactListView(NamespacedListView):
             OpenApiParameter(
                 "subject",
                 str,
-                description="This subject, in any of its forms.",
+                description="Only facts about this subject, in any form of its name.",
             ),
-            OpenApiParameter("predicate", str, description="This predicate; likewise."),
-            OpenApiParameter("object", str, description="Exactly this object."),
-            OpenApiParameter("document_id", uuid.UUID, description="Written in this document."),
             OpenApiParameter(
-                "as_of", MOMENT, description="Only what holds at this moment; ISO 8601, or `now`."
+                "predicate",
+                str,
+                description="Only facts with this predicate, in any form of its name.",
+            ),
+            OpenApiParameter("object", str, description="Only facts with exactly this object."),
+            OpenApiParameter(
+                "document_id", uuid.UUID, description="Only facts that come from this document."
+            ),
+            OpenApiParameter(
+                "as_of",
+                MOMENT,
+                description="Only facts that are true at this moment; ISO 8601, or `now`.",
             ),
             OpenApiParameter(
                 "known_at",
                 MOMENT,
-                description="As it was known at this moment; ISO 8601, or `now`.",
+                description="Facts as they were known at this moment; ISO 8601, or `now`.",
             ),
             OpenApiParameter("tag", str),
-            OpenApiParameter("user", str, description="Exactly this user's."),
+            OpenApiParameter("user", str, description="Only facts of exactly this user."),
             OpenApiParameter(
                 "status", str, enum=Fact.Status.values, description="`approved` by default."
             ),
@@ -150,7 +158,7 @@ class FactListView(NamespacedListView):
         ],
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """The facts that are held, past ones with their `valid_to`; those of one document's rows
+        """List facts, including past ones with their `valid_to`; those from a document's rows
         are in the order of the rows."""
         return super().get(request, *args, **kwargs)
 
@@ -160,9 +168,9 @@ class FactListView(NamespacedListView):
         responses={200: StatedListSerializer, 201: StatedListSerializer},
     )
     def post(self, request: Request) -> Response:
-        """State one fact, or several as `facts`: all are stored, or none. A fact that is held
-        already is confirmed; one with another object closes it, where the predicate has one value
-        at a time. 201 if any is new, else 200."""
+        """State one fact, or several as `facts`: all are stored, or none. A fact that exists
+        already is confirmed; one with another object closes it if the predicate has one value
+        at a time. The status is 201 if any fact is new, and 200 otherwise."""
         form = StatementsSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         namespace_id = caller_of(request).namespace_id
@@ -174,7 +182,7 @@ class FactListView(NamespacedListView):
 
 
 def _named(namespace_id: uuid.UUID, asked: Any) -> Q:
-    """By what the names mean, as a search finds them."""
+    """Return the facts with these names in normalised form, as a search finds them."""
     naming = naming_for(
         namespace_id,
         names=[asked[n] for n in ("subject",) if n in asked],
@@ -189,7 +197,7 @@ def _named(namespace_id: uuid.UUID, asked: Any) -> Q:
 
 
 def _written_in(document_id: uuid.UUID) -> Q:
-    """Rows of this document, and facts with a statement in it."""
+    """Return the facts from this document's rows, and those with a statement in it."""
     statements = FactStatement.objects.filter(document=document_id).exclude(fact=None)
     stated = set(statements.values_list("fact", flat=True))
     rows = Q(document_id=document_id)

@@ -1,4 +1,4 @@
-"""Statements as the API takes them."""
+"""Statements as accepted by the API."""
 
 import json
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from documents.metadata import storable
 from documents.passages import MAX_FACT_NAME
 from ragsite.web.openapi import JSON_VALUE
 
-MAX_STATEMENTS = 500  # of one request
+MAX_STATEMENTS = 500  # maximum number in one request
 TAG, TAGS = 200, 100
 
 
@@ -61,7 +61,7 @@ class IsoMomentField(serializers.Field):
 
 
 class IsoMomentOrNowField(IsoMomentField):
-    """A moment to look at: as above, or `now`."""
+    """A point in time: as above, or `now`."""
 
     read = staticmethod(moment_or_now)
 
@@ -78,19 +78,22 @@ class StatementSerializer(StrictSerializer):
     object = ObjectField(help_text="Any JSON value.")
     certainty = serializers.FloatField(default=1.0, min_value=0, max_value=1)
     user = serializers.CharField(
-        default="", allow_blank=True, max_length=200, help_text="Whose memory it belongs to."
+        default="",
+        allow_blank=True,
+        max_length=200,
+        help_text="The user whose memory it belongs to.",
     )
     tags = TagListField(required=False, max_length=TAGS)
     source_uri = serializers.CharField(
-        default="", allow_blank=True, max_length=2048, help_text="Where it comes from."
+        default="", allow_blank=True, max_length=2048, help_text="Source of the statement."
     )
     valid_from = IsoMomentField(
         required=False,
         allow_null=True,
-        help_text="Since when it holds. Left out: since now; null: since ever.",
+        help_text="Start of its validity. Default: now; null: it was always true.",
     )
     valid_to = IsoMomentField(
-        required=False, allow_null=True, help_text="Until when it holds; null: open."
+        required=False, allow_null=True, help_text="End of its validity; null: open."
     )
     turn_id = serializers.UUIDField(
         required=False,
@@ -107,6 +110,6 @@ class StatementSerializer(StrictSerializer):
 
 
 def statement_of(fields: Mapping[str, Any], **more: Any) -> StatedFact:
-    """From validated fields."""
+    """Build a statement from validated fields."""
     given = {**fields, "tags": tuple(dict.fromkeys(fields.get("tags", ())))}
     return StatedFact(**{"valid_from": UNSET, **given, **more})

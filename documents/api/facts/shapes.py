@@ -1,4 +1,4 @@
-"""How the API represents a fact, by hand for speed."""
+"""The JSON representation of facts, built by hand for speed."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +12,7 @@ from documents.memory.rules.rendering import sentence
 from documents.models import Fact, FactStatement
 from ragsite.web.openapi import JSON_VALUE
 
-MAX_PROVENANCES = 50  # shown of each fact, the latest
+MAX_PROVENANCES = 50  # maximum number of statements shown for each fact, the latest ones
 
 
 @extend_schema_field({"$ref": JSON_VALUE})
@@ -46,23 +46,25 @@ class FactSerializer(serializers.Serializer):
     object = AnyJsonField()
     certainty = serializers.FloatField()
     tags = serializers.ListField(child=serializers.CharField())
-    user = serializers.CharField(help_text="Whose memory it is; blank: nobody's in particular.")
+    user = serializers.CharField(
+        help_text="The user whose memory it belongs to; blank: no particular user."
+    )
     status = serializers.CharField(help_text="approved, proposed or rejected.")
     source = serializers.CharField(help_text="stated, row or model.")  # type: ignore[assignment]
     source_uri = serializers.CharField()
-    valid_from = serializers.DateTimeField(allow_null=True, help_text="Null: since ever.")
+    valid_from = serializers.DateTimeField(allow_null=True, help_text="Null: it was always true.")
     valid_to = serializers.DateTimeField(
-        allow_null=True, help_text="From then on it holds no more; null: open."
+        allow_null=True, help_text="End of its validity; null: open."
     )
     recorded_at = serializers.DateTimeField()
     retracted_at = serializers.DateTimeField(allow_null=True)
     superseded_by = serializers.UUIDField(
-        allow_null=True, help_text="Of a fact that merged into another or was corrected by it."
+        allow_null=True, help_text="The fact that this one was merged into or corrected by."
     )
     last_verified_at = serializers.DateTimeField()
     confirmations = serializers.IntegerField()
     provenance = ProvenanceSerializer(
-        allow_null=True, help_text="The first place in a document where it is written."
+        allow_null=True, help_text="The first place in a document that states it."
     )
     provenances = StatementShapeSerializer(many=True)
 
@@ -103,7 +105,7 @@ _READ = (
 
 
 def fact_shapes(facts: Iterable[Fact]) -> list[dict[str, Any]]:
-    """Inside namespace(); rows of tables come with their document and version."""
+    """Inside namespace(); facts from rows of tables must come with their document and version."""
     listed = list(facts)
     stated = provenances_of(listed)
     return [fact_shape(fact, stated.get(fact.pk, ())) for fact in listed]

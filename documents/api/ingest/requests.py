@@ -90,8 +90,8 @@ class _OptionFields(serializers.Serializer):
     on_duplicate = NamedChoiceField(
         choices=["skip", "keep", "error"],
         default="skip",
-        help_text="If the same content exists under another source: point to it, index it again, "
-        "or refuse.",
+        help_text="What to do if the content exists under another source: return that document, "
+        "store it again, or refuse it.",
     )
     wait = serializers.FloatField(
         default=0, min_value=0, help_text="Seconds to wait for indexing to finish."
@@ -145,7 +145,9 @@ class UploadSerializer(_OptionFields, _CommonFields):
         "source again is a new version.",
     )
     encoding = serializers.ListField(
-        child=_encoding(), required=False, help_text="One for all files, or one for each."
+        child=_encoding(),
+        required=False,
+        help_text="One value for all files, or one for each file.",
     )
     files = FilesField(
         required=False,

@@ -116,7 +116,8 @@ def bring_up_to_date(results: list[dict[str, Any]]) -> None:
             result["status"] = document.status
             result["chunks_count"] = document.chunks_count
             result["tokens_estimate"] = document.tokens_count
-            if document.status == Document.Status.READY:  # else they are of an earlier attempt
+            # otherwise they belong to an earlier attempt
+            if document.status == Document.Status.READY:
                 result["warnings"] += warned.get((document.pk, result["version"]), [])
             if document.error_code:
                 failure = {"code": document.error_code, "message": document.error_message}

@@ -23,12 +23,16 @@ def _optional_name(help_text: str) -> serializers.CharField:
 
 
 class NewTurnSerializer(StrictSerializer):
-    session = _name("The conversation that it belongs to, as the client calls it.", required=False)
+    session = _name("The client's name of the conversation.", required=False)
     role = serializers.CharField(max_length=40, help_text="Such as user or assistant.")
-    content = CleanedTextField(max_length=MAX_CONTENT, help_text="What was said, word for word.")
-    at = MomentField(required=False, help_text="When; without it now. A bare date is its midnight.")
-    user = _optional_name("Whose conversation it is.")
-    speaker = _optional_name("Who speaks, by name; without it, the role stands for the name.")
+    content = CleanedTextField(
+        max_length=MAX_CONTENT, help_text="The text of the turn, stored verbatim."
+    )
+    at = MomentField(
+        required=False, help_text="Time of the turn; default: now. A bare date means its midnight."
+    )
+    user = _optional_name("The user of the conversation.")
+    speaker = _optional_name("Name of the speaker; default: the role.")
     id = _optional_name(
         "The client's own id. The same id again is the same turn, and replaces it if it differs."
     )
@@ -36,8 +40,8 @@ class NewTurnSerializer(StrictSerializer):
 
 class RememberSerializer(StrictSerializer):
     turns = serializers.ListField(child=NewTurnSerializer(), min_length=1, max_length=MAX_TURNS)
-    session = _name("Of turns that name none.", required=False)
-    user = _name("Of turns that name none.", required=False)
+    session = _name("For turns without their own value.", required=False)
+    user = _name("For turns without their own value.", required=False)
     wait = serializers.FloatField(
         default=0,
         min_value=0,
@@ -50,7 +54,7 @@ class TurnReceiptSerializer(serializers.Serializer):
     status = serializers.ChoiceField(choices=["added", "updated", "duplicate"])
     session = serializers.CharField()
     at = serializers.DateTimeField()
-    document_id = serializers.UUIDField(help_text="The document that makes it searchable.")
+    document_id = serializers.UUIDField(help_text="The document in which the turn is indexed.")
     job_id = serializers.UUIDField(allow_null=True)
 
 
@@ -58,7 +62,7 @@ class RememberedSerializer(serializers.Serializer):
     added = serializers.IntegerField()
     updated = serializers.IntegerField()
     duplicates = serializers.IntegerField()
-    indexed = serializers.BooleanField(help_text="All of them are searchable now.")
+    indexed = serializers.BooleanField(help_text="Whether all turns are searchable now.")
     turns = TurnReceiptSerializer(many=True, help_text="In the order of the request.")
 
 
@@ -66,7 +70,7 @@ class TurnSerializer(serializers.ModelSerializer):
     session = serializers.CharField(source="conversation.session")
     user = serializers.CharField(source="conversation.user")
     document_id = serializers.UUIDField(source="conversation.document_id")
-    speaker = serializers.SerializerMethodField(help_text="By name, else by role.")
+    speaker = serializers.SerializerMethodField(help_text="The speaker's name, or else the role.")
     external_id = serializers.CharField(help_text="The client's own id; blank if it gave none.")
 
     class Meta:
@@ -116,8 +120,8 @@ class TurnErasureSerializer(serializers.Serializer):
     """A receipt: what was deleted, without its content."""
 
     turns = serializers.IntegerField()
-    conversations = serializers.IntegerField(help_text="Days of which no turn is left.")
+    conversations = serializers.IntegerField(help_text="Days that have no turns left.")
     chunks = serializers.IntegerField()
     job_id = serializers.UUIDField(
-        allow_null=True, help_text="Of indexing what is left of the conversation."
+        allow_null=True, help_text="The jobs that index the rest of the conversation."
     )

@@ -41,8 +41,8 @@ def _filter(name: str, description: str, **options: Any) -> OpenApiParameter:
     return OpenApiParameter(name, str, description=description, **options)
 
 
-_SESSION = _filter("session", "As the client calls it.")
-_USER = _filter("user", "Whose conversation it is.")
+_SESSION = _filter("session", "The client's name of the session.")
+_USER = _filter("user", "The user of the conversation.")
 
 
 class MemoryListView(NamespacedListView):
@@ -68,13 +68,13 @@ class MemoryListView(NamespacedListView):
             _SESSION,
             _USER,
             _filter("role", "Such as user or assistant."),
-            _filter("speaker", "By the name that came with the turn."),
-            _filter("from", "Said at this moment or later."),
-            _filter("to", "Said at this moment or earlier; a bare date means its end."),
+            _filter("speaker", "Name of the speaker."),
+            _filter("from", "Turns at this time or later."),
+            _filter("to", "Turns at this time or earlier; a bare date means its end."),
         ],
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Turns in the order in which they were said."""
+        """List turns in chronological order."""
         return super().get(request, *args, **kwargs)
 
     @extend_schema(
@@ -133,7 +133,8 @@ class TurnView(APIView):
 
     @extend_schema(operation_id="memories_delete", responses={200: TurnErasureSerializer})
     def delete(self, request: Request, pk: uuid.UUID) -> Response:
-        """Delete a turn, everywhere. The rest of its conversation is indexed again."""
+        """Delete a turn and everything derived from it. The rest of its conversation is indexed
+        again."""
         try:
             receipt = erasing.erase_turn(caller_of(request).namespace_id, pk)
         except Turn.DoesNotExist:
@@ -158,7 +159,7 @@ class ConversationListView(NamespacedListView):
 
     @extend_schema(operation_id="memories_conversations", parameters=[_SESSION, _USER])
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Sessions, one entry for each day (UTC), last begun first."""
+        """List sessions, with one entry for each day (UTC), the latest first."""
         return super().get(request, *args, **kwargs)
 
 

@@ -123,7 +123,7 @@ class Sandbox:
     def _with_least_rights(self, found: Protection) -> dict[str, str]:
         """Decide which user reads files; return the problems with the other layers."""
         if not can_change_user():
-            found.missing["user"] = "only root can read files as somebody else"
+            found.missing["user"] = "only root can read files as another user"
             found.capabilities = True  # an ordinary user has none anyway
             return self._problems(lambda: None)
         identity, problem = self._other_user()

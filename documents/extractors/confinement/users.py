@@ -1,4 +1,4 @@
-"""Change to a user without rights, if started by root and that user can read the code."""
+"""Change to a user without rights, if started by root and if that user can read the code."""
 
 import os
 import pwd

@@ -10,7 +10,7 @@ Span = tuple[int, int]
 
 PIECE_WORDS = 6  # pieces to look for if the passage is not found as a whole
 MIN_PIECE = 8  # letters; shorter pieces occur everywhere
-MIN_SHARE = 0.4  # of the passage that must be found, or nothing is marked
+MIN_SHARE = 0.4  # minimum share of the passage that must be found for anything to be marked
 
 
 def folded(text: str) -> tuple[str, list[int]]:
@@ -33,9 +33,8 @@ def occurrences_before(text: str, passage: str) -> int:
 
 
 def find(text: str, passage: str, *, skip: int = 0) -> list[Span]:
-    """Return where in `text` the passage occurs, after `skip` earlier occurrences: piece by piece
-    if it is interrupted, and nothing if too little of it is found.
-    """
+    """Return where in `text` the passage occurs, after `skip` earlier occurrences: in pieces if it
+    is interrupted, and nothing if too little of it is found."""
     letters, places = folded(text)
     wanted = folded(passage)[0]
     if not wanted:

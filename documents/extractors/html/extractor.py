@@ -31,13 +31,13 @@ from documents.passages import Block, Extracted
 
 logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it logs an error for each empty page
 
-MAX_ELEMENTS = 60_000  # takes trafilatura seconds; not many more take minutes
+MAX_ELEMENTS = 60_000  # trafilatura takes seconds for this many, and minutes for a few more
 MAX_FIELD_CHARACTERS = 1000  # for title, description and author
 FEW_LINKS = 50  # at most one character in this many is in a link
 NOT_WORD = re.compile(r"\W+")
 BEGINNING = 60  # letters that identify a block
 
-WHOLE_PAGE = "No main text stood out; the whole page was kept without its menus and footers."
+WHOLE_PAGE = "No main text was recognised; the whole page was kept without its menus and footers."
 
 
 class HtmlExtractor(Extractor):

@@ -25,18 +25,21 @@ class Command(BaseCommand):
         create.add_argument(
             "--scopes",
             default="read,write",
-            help="Of read, write, admin (default: read,write); or operator, alone and without "
+            help="Any of read, write, admin (default: read,write); or operator, alone and without "
             "--namespace: a key of the whole installation that manages namespaces and keys.",
         )
         create.add_argument("--name", default="", help="What the key is for.")
         create.add_argument(
-            "--expires-in-days", type=int, metavar="N", help="From 1 to 3650; never, if left out."
+            "--expires-in-days",
+            type=int,
+            metavar="N",
+            help="Days until the key expires, from 1 to 3650 (default: it does not expire).",
         )
         create.add_argument(
             "--limits",
             default="",
             metavar="CLASS=N,…",
-            help="Requests per minute, if other than the installation's, e.g. search=600. "
+            help="Requests per minute that differ from the installation's limits, e.g. search=600. "
             f"0: no limit. Classes: {', '.join(RATE_CLASSES)}.",
         )
         limits = actions.add_parser("limits", help="Show a key's limits, or change some of them.")
@@ -45,10 +48,10 @@ class Command(BaseCommand):
             "changes",
             nargs="*",
             metavar="CLASS=N",
-            help="Requests a minute; 0: no limit; CLASS=default: the installation's own again.",
+            help="Requests per minute; 0: no limit; CLASS=default: the installation's limit.",
         )
         listing = actions.add_parser("list", help="Print a namespace's keys, without secrets.")
-        listing.add_argument("--namespace", help="Its slug; without one: the operator keys.")
+        listing.add_argument("--namespace", help="Slug (default: operator keys).")
         revoke = actions.add_parser("revoke", help="Revoke a key for good.")
         revoke.add_argument("prefix", help="The key's prefix: in rs_PREFIX_… or rsop_PREFIX_…")
 

@@ -16,7 +16,7 @@ from .api_key import find_namespace
 
 class Command(BaseCommand):
     help = (
-        "Write a namespace to one file: documents, originals, passages with their vectors, facts, "
+        "Export a namespace to one file: documents, originals, passages with their vectors, facts, "
         "conversations, golden sets, feedback and settings. Keys and links are not in it."
     )
 

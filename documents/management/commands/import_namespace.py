@@ -24,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--new-ids",
             action="store_true",
-            help="Give everything new ids, as is done if the namespace is on this server already.",
+            help="Assign new ids to all rows, as is done if the server has, or had, the namespace.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -25,28 +25,38 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
-        create = actions.add_parser("create", help="Make a new, empty namespace.")
+        create = actions.add_parser("create", help="Create an empty namespace.")
         create.add_argument("slug", help="Lowercase letters, digits and hyphens, e.g. acme-legal.")
-        create.add_argument("--name", default="", help="A name for people.")
-        create.add_argument("--profile", default="default", help="Its index profile.")
+        create.add_argument("--name", default="", help="Display name.")
+        create.add_argument(
+            "--profile", default="default", help="Index profile (default: the installation's)."
+        )
         create.add_argument(
             "--language",
             default="",
             help="What its documents are written in, e.g. de (default: detected for each).",
         )
         create.add_argument(
-            "--exist-ok", action="store_true", help="Succeed quietly if it is there already."
+            "--exist-ok", action="store_true", help="Succeed quietly if it exists already."
         )
-        quota = actions.add_parser("quotas", help="Show its usage and quotas, or change them.")
+        quota = actions.add_parser(
+            "quotas", help="Show a namespace's usage and quotas, or change the quotas."
+        )
         quota.add_argument("slug")
         for name in quotas.NAMES:
             quota.add_argument(
-                f"--{name}", metavar="N", help="0: no quota; default: the installation's own."
+                f"--{name}",
+                metavar="N",
+                help="A number; 0 for no quota; default for the installation's quota.",
             )
-        answers = actions.add_parser("answers", help="Show or change its answer settings.")
+        answers = actions.add_parser(
+            "answers", help="Show or change a namespace's answer settings."
+        )
         answers.add_argument("slug")
         answers.add_argument("--model", help="Alias of a language model; blank: the default.")
-        answers.add_argument("--prompt", help="Added to the rules of every answer.")
+        answers.add_argument(
+            "--prompt", help="Instructions that are added to the rules of every answer."
+        )
         answers.add_argument(
             "--language", help="Language of answers, e.g. de; blank: that of the question."
         )
@@ -56,17 +66,21 @@ class Command(BaseCommand):
             help="How relevant the best passage must be for an answer; blank: the default.",
         )
         namespace_links.add_arguments(actions)
-        rename = actions.add_parser("rename", help="Give it another slug; keys and ids stay.")
+        rename = actions.add_parser(
+            "rename", help="Change a namespace's slug; keys and ids stay the same."
+        )
         rename.add_argument("slug")
         rename.add_argument("to", help="The new slug.")
-        rename.add_argument("--name", help="A new name for people, too.")
+        rename.add_argument("--name", help="Also change the display name.")
         delete = actions.add_parser(
-            "delete", help="Remove a namespace and everything in it, for good."
+            "delete", help="Delete a namespace and everything in it, permanently."
         )
         delete.add_argument("slug")
         delete.add_argument("--yes", action="store_true", help="Do not ask for confirmation.")
         delete.add_argument(
-            "--background", action="store_true", help="Let a worker do it, and return."
+            "--background",
+            action="store_true",
+            help="Leave the deletion to a worker, and return at once.",
         )
         delete.add_argument("--json", action="store_true", help="Print the receipt as JSON.")
         actions.add_parser("list", help="Print every namespace with its number of documents.")

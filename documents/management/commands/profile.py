@@ -29,15 +29,21 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
-        create = actions.add_parser("create", help="Make a profile; it never changes once used.")
+        create = actions.add_parser(
+            "create", help="Create a profile. It cannot be changed once it is in use."
+        )
         create.add_argument("name", help="Letters, digits, hyphens and underscores.")
         create.add_argument(
-            "--like", metavar="NAME", help="Take everything that is not named here from NAME."
+            "--like",
+            metavar="NAME",
+            help="Copy all options that are not given here from the profile NAME.",
         )
-        create.add_argument("--chunker", choices=SIZES, help="Default: structure.")
-        create.add_argument("--size", type=int, help="Tokens; characters with fixed.")
-        create.add_argument("--overlap", type=int, help="In the same unit.")
-        create.add_argument("--percentile", type=int, help="Of semantic: 1 to 99, 90 if not named.")
+        create.add_argument("--chunker", choices=SIZES, help="Chunker (default: structure).")
+        create.add_argument(
+            "--size", type=int, help="Chunk size in tokens; in characters for the chunker fixed."
+        )
+        create.add_argument("--overlap", type=int, help="Overlap of chunks, in the same unit.")
+        create.add_argument("--percentile", type=int, help="For semantic: 1 to 99 (default 90).")
         create.add_argument(
             "--header",
             action=BooleanOptionalAction,
@@ -45,39 +51,47 @@ class Command(BaseCommand):
             help="Embed title and section path with each chunk (default: yes).",
         )
         create.add_argument("--embedder", help="An alias in EMBEDDERS (default: default).")
-        create.add_argument("--dimensions", type=int, help="Checked against the embedder's own.")
+        create.add_argument(
+            "--dimensions", type=int, help="Number of dimensions; must match the embedder's."
+        )
         create.add_argument(
             "--ann",
             choices=[name for name in IndexProfile.Ann.values if name not in WITHDRAWN],
-            help="How near vectors are found (default: hnsw; bit: less memory; exact: no index; "
+            help="Method of the vector index (default: hnsw; bit: less memory; exact: no index; "
             "scann and vchordrq: untested).",
         )
-        create.add_argument("--m", type=int, help="Of hnsw and bit (default 16).")
-        create.add_argument("--ef-construction", type=int, help="Of hnsw and bit (default 64).")
+        create.add_argument("--m", type=int, help="For hnsw and bit (default 16).")
+        create.add_argument("--ef-construction", type=int, help="For hnsw and bit (default 64).")
         create.add_argument(
             "--rescore",
             type=int,
             help="Of bit: how many times more candidates are compared in full (default 8).",
         )
-        create.add_argument("--lists", type=int, help="Of ivfflat (default: by the rows).")
-        create.add_argument("--probes", type=int, help="Of ivfflat (default: by the lists).")
-        create.add_argument("--num-leaves", type=int, help="Of scann (default: by the rows).")
+        create.add_argument(
+            "--lists", type=int, help="For ivfflat (default: by the number of rows)."
+        )
+        create.add_argument(
+            "--probes", type=int, help="For ivfflat (default: by the number of lists)."
+        )
+        create.add_argument(
+            "--num-leaves", type=int, help="For scann (default: by the number of rows)."
+        )
         create.add_argument(
             "--store", help="Where searches find chunks: pgvector (default), qdrant, chroma."
         )
-        create.add_argument("--quantization", help="Of qdrant: int8 (default) or none.")
+        create.add_argument("--quantization", help="For qdrant: int8 (default) or none.")
         create.add_argument("--shards", type=int, help="Of qdrant, in a cluster.")
         create.add_argument("--replicas", type=int, help="Of qdrant, in a cluster.")
         create.add_argument(
             "--store-options", type=json.loads, help="Any of the store's options, as JSON."
         )
-        create.add_argument("--namespace", help="Show it to this namespace only.")
+        create.add_argument("--namespace", help="Make it visible to this namespace only.")
         actions.add_parser("list", help="Print every profile; a namespace's own as NAMESPACE/NAME.")
         assign = actions.add_parser("assign", help="Change which namespaces see a profile.")
         assign.add_argument("name")
         to = assign.add_mutually_exclusive_group(required=True)
-        to.add_argument("--namespace", help="Only this one, and those that use it.")
-        to.add_argument("--shared", action="store_true", help="All of them.")
+        to.add_argument("--namespace", help="Only this namespace, and those that use the profile.")
+        to.add_argument("--shared", action="store_true", help="All namespaces.")
         drop = actions.add_parser("drop", help="Remove an unused profile and its index.")
         drop.add_argument("name")
 

@@ -15,7 +15,7 @@ from ragsite.platform.wording import plural
 
 class Command(BaseCommand):
     help = (
-        "Restore a backup into an empty installation, or with --replace over one that is there. "
+        "Restore a backup into an empty installation or, with --replace, over an existing one. "
         "Stop the service first. Everything is checked before anything is changed."
     )
 
@@ -24,12 +24,12 @@ class Command(BaseCommand):
         parser.add_argument(
             "--replace",
             action="store_true",
-            help="Replace the database that is there. No stored file is deleted.",
+            help="Replace the existing database. No stored file is deleted.",
         )
         parser.add_argument(
             "--fast",
             action="store_true",
-            help="Afterwards compare only the size of originals: they were compared already.",
+            help="Verify only the sizes of originals afterwards, not their checksums again.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py sync_store`: bring search stores up to date, here and now."""
+"""`manage.py sync_store`: bring search stores up to date in this process."""
 
 import json
 import sys
@@ -21,22 +21,24 @@ WAIT_SECONDS = 1.0
 
 class Command(BaseCommand):
     help = (
-        "Write to search stores outside of the database what they do not have yet. Workers do that "
-        "all the time; run this to wait for it, to see how far it is, or to build a store anew. It "
-        "can be interrupted, and goes on where it was. Exits with 1 if a store fails."
+        "Write pending changes to the search stores outside of the database. Workers do this "
+        "all the time; run this command to wait for it, to see its progress, or to rebuild a "
+        "store. It can be interrupted and run again. Exits with 1 if a store fails."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--profile", help="Only this index profile's store.")
+        parser.add_argument("--profile", help="Only the store of this index profile.")
         parser.add_argument("--namespace", help="Only this namespace's chunks.")
         parser.add_argument(
-            "--status", action="store_true", help="Only say what is waiting, and how stores are."
+            "--status",
+            action="store_true",
+            help="Only print what is waiting, and the state of each store.",
         )
         parser.add_argument(
             "--rebuild",
             action="store_true",
-            help="Empty the store of these chunks and fill it again; searches use the "
-            "database meanwhile. After a database was restored, or a store has lost data.",
+            help="Remove these chunks from the store and write them again, for example after the "
+            "store has lost data. Searches use the database in the meantime.",
         )
         parser.add_argument(
             "--separate",
@@ -90,12 +92,12 @@ class Command(BaseCommand):
     def _catch_up(self, chosen: list[IndexProfile], tenants: list[Namespace]) -> None:
         for profile in chosen:
             outbox.retry_now(profile)
-            # Also of namespaces that are gone: their chunks have to be forgotten.
+            # Includes deleted namespaces, whose chunks have to be removed.
             wanted = {tenant.pk for tenant in tenants} | set(outbox.waiting_namespaces(profile))
             for namespace_id in wanted:
                 while not feeding.catch_up(
                     namespace_id, profile, progress=self._show_progress
-                ):  # a worker is at the rest
+                ):  # a worker is syncing the rest
                     time.sleep(WAIT_SECONDS)
                     outbox.retry_now(profile)
 

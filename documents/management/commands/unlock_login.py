@@ -13,7 +13,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username", nargs="?", default="", metavar="USER")
-        parser.add_argument("--address", default="", help="Everybody from this address.")
+        parser.add_argument("--address", default="", help="Unlock logins from this address.")
         parser.add_argument("--all", action="store_true", help="Everybody.")
 
     def handle(self, *args: Any, **options: Any) -> None:

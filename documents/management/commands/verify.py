@@ -27,17 +27,17 @@ class Command(BaseCommand):
             "--namespace",
             action="append",
             metavar="SLUG",
-            help="Only this one; may be repeated (default: all of them, and what belongs to none).",
+            help="Slug; may be repeated (default: all namespaces, and what belongs to none).",
         )
         parser.add_argument(
             "--fast",
             action="store_true",
-            help="Compare the size of originals and do not read them for their checksum.",
+            help="Compare only the sizes of originals instead of reading them for their checksums.",
         )
         parser.add_argument(
             "--repair",
             action="store_true",
-            help="Mend what can be: index again, delete what nothing owns, count again. "
+            help="Repair what can be repaired: index again, delete orphans, count again. "
             "Never deletes a document.",
         )
         parser.add_argument(

@@ -32,16 +32,27 @@ class Command(BaseCommand):
         change.add_argument("id", type=uuid.UUID)
         change.add_argument("--url")
         change.add_argument("--description")
-        change.add_argument("--events", help="As for create; an empty text: all.")
+        change.add_argument("--events", help="As for create; an empty text selects all.")
         switch = change.add_mutually_exclusive_group()
-        switch.add_argument("--enable", action="store_true", help="Also one that kept failing.")
+        switch.add_argument(
+            "--enable",
+            action="store_true",
+            help="Enable the webhook, even one that was disabled because it kept failing.",
+        )
         switch.add_argument("--disable", action="store_true")
-        rotate = actions.add_parser("rotate", help="Print a new secret; the old one signs, too.")
+        rotate = actions.add_parser(
+            "rotate", help="Print a new secret; the old one also signs for a while."
+        )
         rotate.add_argument("id", type=uuid.UUID)
-        rotate.add_argument("--overlap-hours", type=int, default=24, help="Default: 24.")
+        rotate.add_argument(
+            "--overlap-hours",
+            type=int,
+            default=24,
+            help="How long the old secret also signs (default: 24).",
+        )
         for name, described in (
             ("delete", "Delete a webhook with its deliveries."),
-            ("test", "Send a test now and print what came of it; exits with 1 if it failed."),
+            ("test", "Send a test event now and print the result; exits with 1 if it failed."),
             ("deliveries", "Print the newest deliveries."),
         ):
             actions.add_parser(name, help=described).add_argument("id", type=uuid.UUID)
@@ -111,12 +122,12 @@ class Command(BaseCommand):
         return _delivery(endpoints.redeliver(delivery))
 
     def _send_now(self, tenant: Namespace, delivery: WebhookDelivery) -> dict[str, Any]:
-        """Here, without waiting for a worker."""
+        """Send the delivery in this process, without waiting for a worker."""
         delivering.work()
         with namespace(tenant.pk):
             sent = WebhookDelivery.objects.select_related("event").get(pk=delivery.pk)
         if sent.state != WebhookDelivery.State.DELIVERED:
-            answered = f"The receiver answered {sent.response_status}."
+            answered = f"The receiver responded with {sent.response_status}."
             raise CommandError(sent.error_message or answered)
         return _delivery(sent)
 

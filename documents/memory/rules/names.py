@@ -24,10 +24,8 @@ _BRITISH = {"colour": "color", "favourite": "favorite", "organisation": "organiz
 
 
 def name_key(name: str) -> str:
-    """Return the form under which a name is kept: "Acme, Inc.", "ACME" and "the Acme" are one.
-
-    Case, quotes, outer punctuation, a leading "the" and a trailing legal form do not count.
-    """
+    """Return the key of a name: "Acme, Inc.", "ACME" and "the Acme" have the same key. Case,
+    quotes, outer punctuation, a leading "the" and a trailing legal form are ignored."""
     folded = unicodedata.normalize("NFKC", name).translate(_QUOTES).casefold()
     words = " ".join(folded.replace("_", " ").split())
     stripped = words.strip(_OUTER).removeprefix("the ") or words
@@ -38,7 +36,7 @@ def name_key(name: str) -> str:
 
 
 def predicate_key(predicate: str) -> str:
-    """Return the form of a predicate: "worksAt", "works_at" and "Works at" are one."""
+    """Return the key of a predicate: "worksAt", "works_at" and "Works at" have the same key."""
     spaced = _CAMEL.sub(" ", unicodedata.normalize("NFKC", predicate).translate(_QUOTES))
     words = _SEPARATORS.sub(" ", spaced).casefold().strip(_OUTER) or spaced.casefold().strip()
     for auxiliary in _AUXILIARIES:
@@ -50,7 +48,7 @@ def predicate_key(predicate: str) -> str:
 
 
 def canonical(value: Any) -> Any:
-    """Return the JSON value in the form in which equal values are equal."""
+    """Return the JSON value in a canonical form, which is the same for equal values."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
@@ -61,10 +59,8 @@ def canonical(value: Any) -> Any:
 
 
 def object_key(value: Any, *, name: str | None = None) -> str:
-    """Return a hash that is the same for objects that mean the same.
-
-    A string is compared by `name`, its normalised form; anything else as JSON.
-    """
+    """Return a hash that is the same for equivalent objects. A string is compared by `name`, its
+    normalised form; anything else as JSON."""
     if isinstance(value, str):
         plain = "s" + (name_key(value) if name is None else name)
     else:

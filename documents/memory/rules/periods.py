@@ -1,9 +1,10 @@
-"""From statements to periods: what holds from when to when, whatever the order of arrival.
+"""Derive periods of validity from statements, independently of their order of arrival.
 
-A fact is a period in which an object holds. Periods follow from all statements about a subject and
-a predicate: each is `valid_from` its statement until its end, or until another object follows it
-where the predicate has one value at a time. So a late statement about an earlier time falls into
-its place and supersedes nothing newer, and a retracted one leaves no trace in the others.
+A fact is a period in which an object is valid. Periods follow from all statements about a subject
+and a predicate. Each begins at its statement's `valid_from` and lasts until its end or, if the
+predicate has one value at a time, until another object begins. So a late statement about an earlier
+time is inserted in its place and supersedes nothing newer, and a retracted one has no effect on the
+others.
 """
 
 import uuid
@@ -19,7 +20,7 @@ CONFIRMATION_GAIN = 0.5  # of the remaining doubt that a wholly certain confirma
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """One statement. Null `valid_from`: since ever; null `valid_to`: until further notice."""
+    """One statement. A null `valid_from` means always, a null `valid_to` until further notice."""
 
     id: uuid.UUID
     object_key: str
@@ -28,8 +29,8 @@ class Stated:
     certainty: float
     stated_at: datetime  # unique among the statements that are compared
     verified_at: datetime
-    fact_id: uuid.UUID | None = None  # of which it is a provenance so far
-    sets_certainty: bool = False  # a correction by hand: not raised, but set
+    fact_id: uuid.UUID | None = None  # the fact that it currently belongs to
+    sets_certainty: bool = False  # a correction by hand replaces the certainty
 
     @property
     def begins(self) -> datetime:
@@ -38,7 +39,7 @@ class Stated:
 
 @dataclass(frozen=True, slots=True)
 class HeldPeriod:
-    """An object that holds for a time, and the statements that say so, first stated first."""
+    """A period in which an object is valid, and its statements, the earliest stated first."""
 
     object_key: str
     valid_from: datetime | None
@@ -67,8 +68,9 @@ def raised(certainty: float, by: float) -> float:
 def periods_of(statements: Iterable[Stated], *, is_single: bool) -> list[HeldPeriod]:
     """Return the periods that follow from all statements about one subject and predicate.
 
-    `is_single`: an object ends where another begins. At the same moment the later statement wins,
-    as a correction; the statements that it replaces are in no period.
+    With `is_single` an object ends when another one begins. Of statements with the same
+    `valid_from` the later one wins, as a correction; the statements that it replaces are in no
+    period.
     """
     if is_single:
         return _timeline(statements)
@@ -100,7 +102,8 @@ def _timeline(statements: Iterable[Stated]) -> list[HeldPeriod]:
 
 
 def _uncorrected(statements: Iterable[Stated]) -> list[Stated]:
-    """In order of validity, without those that another object replaces at the same moment."""
+    """Return statements in order of validity, without those that a statement of another object
+    replaces at the same moment."""
     ordered = sorted(statements, key=lambda one: (one.begins, one.stated_at))
     kept: list[Stated] = []
     for _, together in groupby(ordered, key=lambda one: one.begins):
@@ -118,7 +121,7 @@ def _continues(run: Sequence[Stated], statement: Stated) -> bool:
 
 
 def _end(run: Sequence[Stated]) -> datetime | None:
-    """The end that was stated last; a statement without an end does not take one away."""
+    """Return the end that was stated last; a statement without an end does not remove one."""
     ended = [one for one in run if one.valid_to is not None]
     return max(ended, key=lambda one: one.stated_at).valid_to if ended else None
 
@@ -132,9 +135,10 @@ def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
 def assigned(
     periods: Sequence[HeldPeriod], held: Collection[uuid.UUID]
 ) -> list[tuple[HeldPeriod, uuid.UUID | None]]:
-    """Pair each period with the fact that goes on in it, None for a new one.
+    """Pair each period with the existing fact that continues in it, or None for a new one.
 
-    A fact goes on where its earliest statement is; a fact that is split keeps the earlier part.
+    A fact continues in the period of its earliest statement; a fact that is split keeps the earlier
+    part.
     """
     taken: set[uuid.UUID] = set()
     paired = []
@@ -148,7 +152,7 @@ def assigned(
 
 
 def decay(age_days: float, half_life_days: float | None) -> float:
-    """Return how much of a fact is left: 1 when just verified, half of it after each half-life."""
+    """Return the factor for a fact's age: 1 if just verified, halved after each half-life."""
     if half_life_days is None or age_days <= 0:
         return 1.0
     return float(0.5 ** (age_days / half_life_days))

@@ -1,17 +1,17 @@
-"""What is known of predicates without being told: one value or several, and how fast they age."""
+"""Built-in rules for predicates: whether they have one value or several, and how fast facts age."""
 
 from dataclasses import dataclass
 
 from .names import predicate_key
 
-# Half-lives in days by class; None: what does not age.
+# Half-lives in days by class; facts with None do not age.
 DURABLE, SLOW, MEDIUM, FAST = "durable", "slow", "medium", "fast"
 HALF_LIVES: dict[str, float | None] = {DURABLE: None, SLOW: 1095.0, MEDIUM: 365.0, FAST: 30.0}
 
 
 @dataclass(frozen=True, slots=True)
 class ValueRule:
-    """`is_single`: a subject has one value at a time, so a new value closes the one before."""
+    """`is_single`: a subject has one value at a time, so a new value closes the previous one."""
 
     is_single: bool
     half_life_days: float | None  # None: it does not age
@@ -59,7 +59,7 @@ _KNOWN: dict[tuple[bool, str], str] = {
     (False, FAST): "wants, plans to, planning, attends, looking for, bought, meeting with, task, "
     "todo, reading, watching, listening to",
 }
-# Another way to say a known predicate.
+# Synonyms of known predicates.
 _SYNONYMS = {
     "works at": "works for, working at, working for, employed by, employed at, employer, "
     "works with company, work place, workplace, company",
@@ -83,7 +83,7 @@ _SYNONYMS = {
     "prefers": "prefer",
     "speaks": "speaks language, language spoken",
 }
-# "favorite dish", "current mood", "number of seats" name one value, whatever the noun is.
+# "favorite dish", "current mood", "number of seats" have one value, whatever the noun is.
 _SINGLE_BEGINNINGS = ("favorite ", "current ", "preferred ", "primary ", "main ", "latest ")
 _SINGLE_PATTERNS = ("number of ", "date of ", "place of ", "total ", "default ")
 _SINGLE_ENDINGS = (" name", " number", " date", " id", " status", " price", " address", " title")
@@ -102,7 +102,7 @@ RULES: dict[str, ValueRule] = {
 
 
 def default_rule(key: str) -> ValueRule:
-    """Return the rule of a normalised predicate for which a namespace has none of its own."""
+    """Return the built-in rule of a normalised predicate."""
     if (known := RULES.get(key)) is not None:
         return known
     if key.startswith("current "):

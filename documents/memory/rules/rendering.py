@@ -1,4 +1,4 @@
-"""Facts as text: the sentence that is shown and cited, and the words that are searched for."""
+"""Facts as text: the sentence that is shown and cited, and the words that are searched."""
 
 import json
 import re

@@ -6,11 +6,13 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class FactScope:
-    """Which facts to read. Without `as_of`: what holds now, or at `known_at` if that is given."""
+    """The facts that a search considers. Without `as_of`: those that are true now, or at `known_at`
+    if that is given."""
 
     subjects: tuple[str, ...] = ()
     predicates: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()  # with all of these
-    user: str | None = None  # theirs and those of nobody in particular; None: everybody's
+    # facts of this user and those of no particular user; None: of all users
+    user: str | None = None
     as_of: datetime | None = None
     known_at: datetime | None = None

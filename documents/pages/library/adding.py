@@ -1,4 +1,4 @@
-"""POST /library/upload and /library/url: new documents, as POST /ingest takes them."""
+"""POST /library/upload and /library/url: add documents, as POST /ingest does."""
 
 from contextlib import nullcontext
 from typing import Any
@@ -13,7 +13,7 @@ from documents.intake.submissions import Submission
 from documents.models import Namespace
 from documents.pages.people import find_namespace, form_view, json_view
 
-OF_THE_PAGE = ("namespace", "csrfmiddlewaretoken")  # fields that the intake does not know
+OF_THE_PAGE = ("namespace", "csrfmiddlewaretoken")  # fields that the intake does not accept
 
 
 @form_view
@@ -27,7 +27,7 @@ def upload(request: HttpRequest, user: AbstractBaseUser, data: QueryDict) -> Htt
 
 @json_view
 def add_url(request: HttpRequest, user: AbstractBaseUser, data: dict[str, Any]) -> HttpResponseBase:
-    """The page is fetched within the request, so that people learn at once if that fails."""
+    """The page is fetched within the request, so that users see at once if that fails."""
     namespace = find_namespace(user, data.pop("namespace", None))
     submissions, _ = read_url(data)
     return _taken(namespace, submissions)

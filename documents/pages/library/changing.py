@@ -1,4 +1,4 @@
-"""POST /library/documents/{id}/…: try again, retag and rename, delete."""
+"""POST /library/documents/{id}/…: retry, retag, rename and delete documents."""
 
 import uuid
 from dataclasses import asdict

@@ -20,7 +20,7 @@ function finish(node, now) {
   row.querySelector(".field-chunks").innerHTML = now.chunks;  // a number with its link
 }
 
-/** No request leaves a tab that nobody looks at. */
+/** A hidden tab sends no requests. */
 async function untilShown() {
   while (document.hidden) {
     await new Promise((shown) => document.addEventListener("visibilitychange", shown, { once: true }));

@@ -1,4 +1,4 @@
-"""What is asked, what is found, what it costs: the operators' page of figures over time.
+"""The operators' page of figures over time: questions, results and costs.
 
 In: the operator, a period and perhaps a namespace. Out: the values of
 templates/admin/analytics/analytics.html. Every figure comes from one bounded statement. May import

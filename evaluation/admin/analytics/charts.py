@@ -20,7 +20,8 @@ PARTS = (0.0, 0.5, 1.0)
 
 
 def drawn(days: Sequence[DayFigures]) -> list[Chart]:
-    """Questions, shares of those that went badly, and times; none without a question."""
+    """Draw the numbers of questions, shares of poor results, and times; nothing without
+    questions."""
     if not any(day.questions for day in days):
         return []
     return [_questions(days), _shares(days), _times(days)]

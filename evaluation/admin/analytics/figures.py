@@ -1,7 +1,7 @@
 """The figures. Inside operator(); `visible` limits them to some namespaces.
 
-Of each namespace the newest questions are looked at, up to a bound, because that is how the log's
-index is ordered.
+Only the newest questions of each namespace are counted, up to a bound, because the log's index has
+this order.
 """
 
 import uuid
@@ -18,7 +18,7 @@ from documents.models import EmbeddingUsage, LanguageModelUsage
 Visible = Collection[uuid.UUID] | None
 
 LOW = 0.3  # relevance of the best hit
-NEWEST = 20_000  # questions of a namespace
+NEWEST = 20_000  # maximum number of questions of a namespace
 TOP_DOCUMENTS = 10
 FIRST_HITS = 3  # a document counts as found if it is among the first hits
 COUNTED = 10_000  # documents that were never found; more are shown as 10,000+
@@ -101,7 +101,7 @@ _FEEDBACK = """
 
 @dataclass(frozen=True, slots=True)
 class DayFigures:
-    """Of one day, or of a whole period, whose start is None."""
+    """The figures of one day or, if its start is None, of a whole period."""
 
     start: datetime | None
     questions: int = 0
@@ -161,7 +161,7 @@ class ModelUse:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The namespaces and the days that figures are of."""
+    """The namespaces and the days that the figures cover."""
 
     visible: Visible
     since: datetime
@@ -177,7 +177,7 @@ class Scope:
 
 
 def by_day(scope: Scope, days: int, *, low: float) -> tuple[list[DayFigures], DayFigures]:
-    """Return each day, empty ones included, and the whole period."""
+    """Return each day, including empty ones, and the whole period."""
     found = {row[0]: DayFigures(*row) for row in scope.rows(_ASKED + _BY_DAY, low=low)}
     starts = [scope.since + timedelta(days=number) for number in range(days)]
     whole = found.get(None, DayFigures(None))
@@ -199,7 +199,7 @@ def feedback(scope: Scope) -> FeedbackCount:
 
 
 def model_use(scope: Scope) -> list[ModelUse]:
-    """Tokens and costs of the calendar months that the period touches, the dearest first."""
+    """Return tokens and costs of the calendar months in the period, the most expensive first."""
     month = scope.since.date().replace(day=1)
     embedded = _of(scope, EmbeddingUsage.objects.filter(month__gte=month))
     written = _of(scope, LanguageModelUsage.objects.filter(month__gte=month))

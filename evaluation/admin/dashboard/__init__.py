@@ -1,8 +1,8 @@
-"""The admin's first page: how the service is, in figures that link to the lists behind them.
+"""The admin's first page: the state of the service, in figures that link to the lists behind them.
 
-In: the operator and a period. Out: the values of templates/admin/dashboard/dashboard.html. It lies
-in the topmost app because it looks into all of them; every figure comes from one bounded statement.
-May import what `evaluation.admin` may.
+In: the operator and a period. Out: the values of templates/admin/dashboard/dashboard.html. It is in
+the topmost app because it uses all of them; every figure comes from one bounded statement. May
+import what `evaluation.admin` may.
 """
 
 from typing import cast

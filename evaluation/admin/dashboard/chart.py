@@ -15,7 +15,7 @@ Line = list[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A bar of questions with the times of its questions; hovering shows the label."""
+    """A bar of questions, and their times; hovering shows the label."""
 
     x: float
     y: float
@@ -38,11 +38,11 @@ class QuestionsChart:
     bars: list[Shape]
     p50: list[str]  # points of unbroken lines
     p95: list[str]
-    dots: list[ChartMark]  # where a line has one point only
+    dots: list[ChartMark]  # values without neighbours, drawn as points
     hours: list[ChartMark]
     counts: list[ChartMark]
     times: list[ChartMark]
-    lines: list[float]  # of the grid
+    lines: list[float]  # height of the grid
     left: int
     right: int
 
@@ -60,7 +60,7 @@ def drawn(asked: Sequence[QuestionCount], period: Period) -> QuestionsChart:
         [_bar(each, number, most, step, period) for number, each in enumerate(asked)],
         _points(p50),
         _points(p95),
-        [*_lonely(p50, "p50"), *_lonely(p95, "p95")],
+        [*_single_points(p50, "p50"), *_single_points(p95, "p95")],
         _times_of_day(asked, period, step),
         [ChartMark(LEFT - 6, _y(part) + 4, f"{most * part:,.0f}") for part in (0.0, 0.5, 1.0)],
         [ChartMark(right + 6, _y(part) + 4, _ms(slowest * part)) for part in (0.5, 1.0)],
@@ -71,7 +71,7 @@ def drawn(asked: Sequence[QuestionCount], period: Period) -> QuestionsChart:
 
 
 def _y(part: float) -> float:
-    """The height of a part of the scale, from the top."""
+    """Return the height of a fraction of the scale, from the top."""
     return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * part, 1)
 
 
@@ -82,7 +82,7 @@ def _bar(each: QuestionCount, number: int, most: float, step: float, period: Per
 
 
 def _lines(values: Sequence[float | None], slowest: float, step: float) -> list[Line]:
-    """Unbroken lines: one ends where there is no value."""
+    """Return unbroken lines: a line ends where there is no value."""
     lines: list[Line] = [[]]
     for number, value in enumerate(values):
         if value is None:
@@ -92,7 +92,7 @@ def _lines(values: Sequence[float | None], slowest: float, step: float) -> list[
     return [line for line in lines if line]
 
 
-def _lonely(lines: Sequence[Line], kind: str) -> list[ChartMark]:
+def _single_points(lines: Sequence[Line], kind: str) -> list[ChartMark]:
     return [ChartMark(*line[0], kind) for line in lines if len(line) == 1]
 
 
@@ -128,7 +128,7 @@ def _ms(value: float | None) -> str:
 
 
 def _rounded_up(value: float) -> float:
-    """The next of 2, 4, 6, 10, 20, 40, …: its half is a round number, too."""
+    """Return the next of 2, 4, 6, 10, 20, 40, …, whose half is a round number, too."""
     scale = 1.0
     while True:
         for factor in (2, 4, 6):

@@ -19,11 +19,11 @@ from evaluation.models import EvaluationRun
 
 Visible = Collection[uuid.UUID] | None
 
-NEWEST = 20_000  # questions of a namespace that percentiles are taken of
+NEWEST = 20_000  # maximum number of questions of a namespace for percentiles
 PROFILES_SHOWN = 8
 MEASURES = ("ndcg@10", metrics.ANSWER, "recall@10")
 
-# By namespace, because that is how the log's index is ordered.
+# By namespace, because the log's index has this order.
 _QUESTIONS = """
     WITH asked AS (
         SELECT log.created_at, (log.times_ms ->> 'total')::float8 AS ms
@@ -60,7 +60,7 @@ class Period:
     steps: int
 
     def since(self, now: datetime) -> datetime:
-        """The start of the first step; the last step has just begun."""
+        """Return the start of the first step; the last step has just begun."""
         start = now.replace(minute=0, second=0, microsecond=0)
         if self.step >= timedelta(days=1):
             start = start.replace(hour=0)
@@ -84,7 +84,8 @@ class QuestionCount:
 
     @property
     def is_cut_off(self) -> bool:
-        """Of a busy namespace only the newest questions are counted."""
+        """Whether questions were left out, because only the newest ones of a busy namespace are
+        counted."""
         return self.count >= NEWEST
 
 
@@ -92,19 +93,19 @@ class QuestionCount:
 class MeasureChange:
     name: str
     mean: float
-    change: float | None  # since the run before; None if there is none
+    change: float | None  # change since the previous run; None without one
 
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
     run: EvaluationRun
-    before: EvaluationRun | None  # the last one of the same golden set
+    before: EvaluationRun | None  # the previous run of the same golden set
     measures: list[MeasureChange]
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Bytes. `disk_share` is the used fraction of the disk that the service writes to."""
+    """Sizes in bytes. `disk_share` is the used fraction of the disk that the service writes to."""
 
     disk_free: int
     disk_share: float
@@ -127,7 +128,7 @@ class ProfileUse:
 
 
 def questions(period: Period, visible: Visible) -> tuple[list[QuestionCount], QuestionCount]:
-    """Each step of the period, empty ones included, and all of it."""
+    """Return each step of the period, including empty ones, and the whole period."""
     since = period.since(timezone.now())
     parameters: dict[str, Any] = {
         "since": since,
@@ -166,7 +167,7 @@ def _measure(name: str, run: EvaluationRun, before: EvaluationRun | None) -> Mea
 
 
 def storage() -> Storage:
-    """Of the whole installation."""
+    """Return figures of the whole installation."""
     with connections["operator"].cursor() as cursor:
         cursor.execute(_SIZES, {"prefix": PREFIX})
         database, table, indexes, words, vectors = cursor.fetchone()
@@ -184,7 +185,7 @@ def storage() -> Storage:
 
 
 def profiles(visible: Visible) -> list[ProfileUse]:
-    """The profiles that searches use, by how many chunks they serve."""
+    """Return the profiles that searches use, sorted by the number of chunks."""
     namespaces = _visible(Namespace.objects.all(), visible, "pk")
     used = (
         namespaces.order_by()

@@ -1,4 +1,4 @@
-"""What fails outside of this service, for the dashboard: webhooks' receivers and search stores.
+"""Failures outside of this service, for the dashboard: webhooks' receivers and search stores.
 Inside operator()."""
 
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from ragsite.platform.wording import plural
 from .figures import Visible
 
 SHOWN = 5  # webhooks
-COUNTED = 10_000  # changes that wait for stores
-MAX_LAG = timedelta(minutes=2)  # a store that is synced as usual is behind by seconds
+COUNTED = 10_000  # changes that wait for a store
+MAX_LAG = timedelta(minutes=2)  # seconds; a store that works normally is behind by a few
 
 _BEHIND = """
     SELECT profile_id, count(*), min(created_at), max(error_message) FROM (
@@ -40,7 +40,7 @@ def troubles(visible: Visible) -> list[Trouble]:
 
 
 def _webhooks(visible: Visible) -> list[Trouble]:
-    """Those that fail, or were given up; not those that somebody has disabled."""
+    """Return webhooks that fail or were disabled automatically, but not those disabled by hand."""
     failing = Q(failing_since__isnull=False) | Q(status=WebhookEndpoint.Status.FAILING)
     rows = WebhookEndpoint.objects.filter(failing).exclude(status=WebhookEndpoint.Status.DISABLED)
     if visible is not None:
@@ -78,6 +78,6 @@ def _store(profile: IndexProfile, count: int, since: datetime, error: str) -> Tr
     return Trouble(
         f"Search store of {profile}",
         reverse("admin:documents_indexprofile_change", args=[profile.pk]),
-        f"does not know {documents} yet{why}",
+        f"has {documents} to sync{why}",
         since,
     )

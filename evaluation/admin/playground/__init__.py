@@ -1,5 +1,5 @@
-"""The playground: one question under one or two configurations, with everything that happened to
-every candidate.
+"""The playground: one question under one or two configurations, with the details of every
+candidate.
 
 In: a namespace, a question, and the options of POST /query. Out: a page. May import everything that
 `evaluation.admin` may.

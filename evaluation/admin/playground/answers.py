@@ -34,7 +34,7 @@ class ShownAnswer:
 def write_answer(
     namespace_id: uuid.UUID, request: SearchRequest, *, base_url: str
 ) -> ShownAnswer | str:
-    """Return the answer, or the sentence that says why there is none."""
+    """Return the answer, or the message that says why there is none."""
     asked = AnswerRequest(search=request)
     try:
         result = whole_answer(AnswerRun(namespace_id, asked, door="playground"))

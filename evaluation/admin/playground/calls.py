@@ -1,4 +1,4 @@
-"""The exact call to copy: for a shell, and for Python with ragsite-client."""
+"""The equivalent API call to copy: for a shell, and for Python with ragsite-client."""
 
 import json
 import pprint

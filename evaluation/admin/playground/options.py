@@ -1,4 +1,4 @@
-"""The form of one configuration: every option of POST /query, and the query it makes."""
+"""The form of one configuration: every option of POST /query, and the resulting query."""
 
 import json
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ class ConfigurationForm(forms.Form):
     include_facts = forms.BooleanField(required=False, label="Facts among the passages")
     feedback_boost = forms.BooleanField(required=False, label="Boost from feedback")
     min_relevance = forms.FloatField(required=False, label="Lowest relevance")
-    max_per_document = forms.IntegerField(required=False, label="Most per document")
+    max_per_document = forms.IntegerField(required=False, label="Maximum per document")
     mmr_lambda = forms.FloatField(required=False, label="MMR lambda")
     expand = forms.ChoiceField(required=False)
     token_budget = forms.IntegerField(required=False, label="Token budget")
@@ -61,11 +61,12 @@ class ConfigurationForm(forms.Form):
             if isinstance(field, forms.ChoiceField):
                 field.choices = _choices(name)
                 field.initial = defaults[name]
-            elif isinstance(field, forms.IntegerField):  # FloatField is one of these, too
+            elif isinstance(field, forms.IntegerField):  # FloatField is a subclass of it
                 field.widget.attrs |= {"step": "any", "placeholder": _placeholder(name, defaults)}
 
     def body(self, query: str) -> dict[str, Any]:
-        """Return the equivalent body of POST /query: only what differs from the defaults."""
+        """Return the equivalent body of POST /query, with only the options that differ from the
+        defaults."""
         given = {
             name: value for name, value in self.cleaned_data.items() if value not in (None, "")
         }
@@ -151,7 +152,7 @@ def _short(value: Any) -> str:
 
 
 def _sentences(wrong: Any, path: str = "") -> list[tuple[str, str]]:
-    """(path, sentence) of each error in a serializer's nested errors."""
+    """Return the (path, message) of each error in a serializer's nested errors."""
     if isinstance(wrong, Mapping):
         found: list[tuple[str, str]] = []
         for name, inner in wrong.items():

@@ -1,5 +1,5 @@
-"""A search's result as the page shows it: passages, dropped candidates, timings, and what differs
-between the two sides."""
+"""A search's result as the page shows it: passages, dropped candidates, timings, and the
+differences between the two sides."""
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,12 +44,12 @@ class ShownPassage:
     pieces: list[Piece]
     bars: list[Bar]
     terms: tuple[str, ...]
-    other_rank: int | None = None  # on the other side
+    other_rank: int | None = None  # the rank on the other side
     is_only_here: bool = False
 
     @property
     def moved(self) -> int:
-        """By how many ranks it is higher than on the other side."""
+        """Return by how many ranks it is higher than on the other side."""
         return (self.other_rank or self.rank) - self.rank
 
 
@@ -90,7 +90,7 @@ class Side:
 
 
 def present(name: str, result: SearchResult) -> Side:
-    """Inside operator(): the names of dropped chunks are read."""
+    """Prepare one side. Inside operator(), because the names of dropped chunks are read."""
     explained = result.diagnostics.candidates
     highest = _highest(explained)
     terms = {one.candidate.chunk_id: one.terms for one in explained}
@@ -138,7 +138,7 @@ def _same_place(one: Hit, other: Hit) -> bool:
 
 
 def _pieces(hit: Hit) -> Iterator[Piece]:
-    """The passage, cut at its highlights."""
+    """Return the passage, cut at its highlights."""
     at = 0
     for span in hit.highlights:
         start, end = max(at, span.start - hit.start), span.end - hit.start
@@ -152,8 +152,8 @@ def _pieces(hit: Hit) -> Iterator[Piece]:
 
 
 def _highest(explained: Sequence[Explanation]) -> dict[str, float]:
-    """The best score of each stage among all candidates, as the full length of its bars. A stage
-    that scored none of them is left out."""
+    """Return the best score of each stage among all candidates, which gets a bar of full length. A
+    stage without scores is left out."""
     scores = {
         attribute: [
             score for one in explained if (score := getattr(one.candidate, attribute)) is not None
@@ -208,7 +208,8 @@ def _dropped(candidates: Sequence[Candidate], highest: Mapping[str, float]) -> l
 
 
 def _times(times: Mapping[str, float]) -> Iterator[TimeShare]:
-    """The stages one after the other. Some of them overlap: their sum is not the total."""
+    """Return the times of the stages, one after the other. Some overlap, so their sum is not the
+    total."""
     whole = sum(times.values()) or 1.0
     at = 0.0
     for number, (stage, ms) in enumerate(in_pipeline_order(times)):

@@ -1,12 +1,12 @@
-"""Why a candidate is not among the results, in sentences."""
+"""Messages that say why a candidate is not among the results."""
 
 SENTENCES = {
     "beyond_k": "ranked after the first k",
-    "duplicate": "says the same as a better passage",
-    "max_per_document": "its document has its share of passages already",
+    "duplicate": "has the same content as a better passage",
+    "max_per_document": "max_per_document was reached",
     "merged": "joined with the neighbouring passage above",
-    "min_relevance": "less relevant than asked for",
-    "query_syntax": "lacks the quoted phrase, or holds an excluded word",
+    "min_relevance": "below the minimum relevance",
+    "query_syntax": "lacks the quoted phrase, or contains an excluded word",
     "token_budget": "did not fit into the context",
 }
 

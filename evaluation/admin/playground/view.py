@@ -1,5 +1,5 @@
-"""The page. A GET searches, so that its address can be kept and sent; a POST writes an answer,
-which may cost money, or adds the question to a golden set."""
+"""The page. A GET searches, so that its address can be bookmarked and shared; a POST writes an
+answer, which may cost money, or adds the question to a golden set."""
 
 import uuid
 from collections.abc import Callable
@@ -82,14 +82,14 @@ def playground_view(model_admin: admin.ModelAdmin) -> Callable[[HttpRequest], Ht
 
 
 def address_of(namespace: str, text: str = "", **options: Any) -> str:
-    """A link to the playground. `options` are fields of the first configuration."""
+    """Return a link to the playground. `options` are fields of the first configuration."""
     fields = {"namespace": namespace, "q": text} | {f"a-{k}": v for k, v in options.items()}
     given = {name: value for name, value in fields.items() if value not in ("", None)}
     return f"{reverse('admin:playground')}?{urlencode(given)}"
 
 
 def _configurations(request: HttpRequest) -> list[Configuration]:
-    """With no options at all, two are shown only where they are asked for."""
+    """Return the configurations to show: two only if the second one is requested."""
     names = NAMES if request.GET.get("two") else NAMES[:1]
     return [Configuration(name, ConfigurationForm(request.GET, prefix=name)) for name in names]
 
@@ -125,7 +125,7 @@ def _sets(request: HttpRequest, chosen: Namespace | None) -> list[GoldenSet]:
 
 
 def _add_to_set(request: HttpRequest, chosen: Namespace, text: str) -> HttpResponse:
-    """Add the question with its filters, and go on to judging what it finds."""
+    """Add the question with its filters, and continue with judging its results."""
     if not request.user.has_perm("evaluation.change_goldenset"):
         raise PermissionDenied
     here = HttpResponseRedirect(request.get_full_path())
@@ -160,7 +160,7 @@ def _chosen_set(request: HttpRequest, chosen: Namespace) -> GoldenSet:
 
 
 def _address(request: HttpRequest, *, without_b: bool = False, **changed: str) -> str:
-    """This page with another set of columns."""
+    """Return the address of this page with another set of columns."""
     fields = request.GET.copy()
     fields.pop("two", None)
     if without_b:

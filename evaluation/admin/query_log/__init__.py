@@ -1,5 +1,4 @@
-"""The query log: the list with its filters, what a question returned, and the same question asked
-again.
+"""The query log: the list with its filters, the results of a question, and asking it again.
 
 In: rows of the log. Out: pages, and questions added to golden sets. May import everything that
 `evaluation.admin` may.

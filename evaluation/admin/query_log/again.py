@@ -1,4 +1,4 @@
-"""Ask a logged question again and compare: the earlier hits beside the present ones."""
+"""Ask a logged question again and compare the earlier hits with the present ones."""
 
 import uuid
 from dataclasses import dataclass

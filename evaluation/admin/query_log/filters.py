@@ -18,7 +18,7 @@ Lines = QuerySet[QueryLog]
 
 
 class DifficultFilter(admin.SimpleListFilter):
-    title = "what went badly"
+    title = "poor results"
     parameter_name = "difficult"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -52,7 +52,7 @@ def _far(queryset: Lines) -> Lines:
 
 
 class SlowFilter(admin.SimpleListFilter):
-    """Takes any number of milliseconds, as the dashboard's percentiles do."""
+    """Accepts any number of milliseconds, for the links of the dashboard's percentiles."""
 
     title = "time taken"
     parameter_name = "slower"

@@ -27,7 +27,7 @@ def context_of(line: QueryLog) -> dict[str, Any]:
 
 
 def actions_of(line: QueryLog) -> dict[str, Any]:
-    """Links to the playground and to judging, for this question."""
+    """Return links to the playground and to judging, for this question."""
     question = {"q": line.query}
     return {
         "playground": address_of(line.namespace.slug, line.query),

@@ -1,4 +1,4 @@
-"""The positions of a logged question's hits, with the present names of their documents."""
+"""The positions of a logged question's hits, with the current names of their documents."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from retrieval.models import QueryLog
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """One earlier hit; without a document if that has been deleted since."""
+    """An earlier hit; without a document if that was deleted since."""
 
     rank: int
     document_id: uuid.UUID
@@ -31,7 +31,8 @@ class Returned:
 
 
 def returned_by(line: QueryLog) -> list[Returned] | None:
-    """The hits in their order; None if the row does not hold them. Two statements."""
+    """Return the hits in their order; None if the row does not contain them. Uses two
+    statements."""
     if line.returned is None:
         return None
     documents = documents_by_id({uuid.UUID(hit["document"]) for hit in line.returned})

@@ -47,7 +47,7 @@ def metered(exchange: Any) -> None:
 
 
 def server_sent(lines: Iterator[str]) -> Iterator[tuple[str, str]]:
-    """(name, data) of each event; comments are left out."""
+    """Yield (name, data) of each event, without comments."""
     name = ""
     for line in lines:
         if line.startswith("event:"):

@@ -162,7 +162,7 @@ def _noise(size: int) -> bytes:
 
 
 def picture(format_: str, **options: Any) -> bytes:
-    """Two pages of it where the format has pages."""
+    """Return two pages of it, for formats that have pages."""
     from PIL import Image, ImageDraw
 
     pages = []
@@ -251,7 +251,7 @@ JSONL = '{"lamp": "A", "lumens": 10}\n{"lamp": "B", "tags": ["x", "y"]}\n'
 
 
 def by_name() -> dict[str, bytes]:
-    """One small file for every format that is read."""
+    """Return one small file for every format that is read."""
     return {
         "a.md": markdown(1, characters=400).encode(),
         "a.txt": prose(400).encode(),

@@ -1,8 +1,9 @@
-"""Texts made of the bundled model's own vocabulary: as many as wanted, always the same, no file.
+"""Texts made of the bundled model's own vocabulary: as many as needed, always the same, without a
+file.
 
-A few documents share a subject: some dozen words that return in their passages and hardly in
-others. The rest are common words, by Zipf's law. So questions made of a passage have answers, and
-vectors form clusters. They are no prose: quality is not measured on them.
+A few documents share a subject: some dozen words that recur in their passages and hardly in others.
+The rest are common words, by Zipf's law. So questions made from a passage have answers, and vectors
+form clusters. They are not prose, so quality is not measured on them.
 """
 
 import json
@@ -16,15 +17,15 @@ from pathlib import Path
 from documents.embedders.sentence_transformers import SentenceTransformersEmbedder
 from evaluation.benchmarks.data.corpus import CorpusDocument
 
-PASSAGES = 6  # of a document
-DOCUMENTS = 5  # about a subject
-WORDS = 60  # of a passage
+PASSAGES = 6  # passages of a document
+DOCUMENTS = 5  # words about a subject
+WORDS = 60  # words of a passage
 SUBJECT_WORDS = 40
 OF_SUBJECT = 0.5  # fraction of the words
 
 
 def pages(number: int, owner: uuid.UUID, *, seed: str) -> Iterator[CorpusDocument]:
-    """Yield documents with `number` passages in all."""
+    """Yield documents with `number` passages in total."""
     for first in range(0, number, PASSAGES):
         of_subject = random.Random(f"{seed} {first // (PASSAGES * DOCUMENTS)}")  # noqa: S311
         subject = of_subject.sample(words(), SUBJECT_WORDS)
@@ -46,7 +47,7 @@ def _passage(subject: Sequence[str], chance: random.Random) -> str:
 
 @cache
 def words() -> list[str]:
-    """Whole words of the tokenizer, in an order that has nothing to do with their spelling."""
+    """Return whole words of the tokenizer, in an order independent of their spelling."""
     tokenizer = json.loads(Path(SentenceTransformersEmbedder().files.tokenizer).read_text())
     whole = sorted(w for w in tokenizer["model"]["vocab"] if w.isascii() and w.isalpha())
     random.Random(5).shuffle(whole)  # noqa: S311

@@ -1,4 +1,4 @@
-"""Vectors kept on disk between runs of a benchmark: embedding is most of its time."""
+"""Vectors stored on disk between runs of a benchmark, because embedding takes most of its time."""
 
 import hashlib
 import sqlite3
@@ -32,7 +32,7 @@ class KeptVectors:
         self.database.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, v BLOB)")
 
     def of(self, texts: Sequence[str]) -> np.ndarray:
-        """One row per text, in order."""
+        """Return one row per text, in order."""
         with self.lock:
             return self._of(texts)
 
@@ -125,7 +125,8 @@ class WordVectors:
 
 
 class WordEmbedder(Embedder):
-    """The same as an embedder, for services whose speed is measured and not their ranking."""
+    """An embedder with these vectors, for services whose speed is measured and not their
+    ranking."""
 
     def __init__(self, **options: Any) -> None:
         self.model = SentenceTransformersEmbedder()

@@ -60,7 +60,7 @@ def _summary(extracted: Extracted, seconds: float) -> str:
 
 
 def _paths(extracted: Extracted) -> Iterator[list[str]]:
-    """The headings that are open at the end of each page."""
+    """Return the headings that are open at the end of each page."""
     opened: list[Block] = []
     headings = [block for block in extracted.blocks if block.kind == "heading"]
     number = 0

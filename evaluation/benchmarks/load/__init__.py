@@ -1,2 +1,2 @@
-"""The running service under many clients: answers a second, CPU, memory, and how tenants affect
-each other. Programs here import `data`, `service` and `search`."""
+"""The running service under many clients: answers per second, CPU, memory, and the influence of
+tenants on each other. Programs here import `data`, `service` and `search`."""

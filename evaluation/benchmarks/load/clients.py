@@ -1,4 +1,4 @@
-"""Clients that cost little themselves: they share the machine with what they measure."""
+"""Clients that use little CPU, because they share the machine with the service they measure."""
 
 import http.client
 import json
@@ -16,7 +16,7 @@ TIMEOUT = 120
 
 @dataclass(frozen=True, slots=True)
 class TimedReply:
-    """One request: its place in the list, when it began, how long it took, what came."""
+    """One request: its index in the list, its start, its duration and its response."""
 
     number: int
     started: float
@@ -73,15 +73,15 @@ class Client:
 def ask_all(
     url: str, key: str, bodies: Sequence[Any], *, clients: int
 ) -> tuple[float, list[TimedReply]]:
-    """Send every question once, in order; each client asks its next when it has an answer. Return
-    the seconds for all of them, and the outcomes."""
+    """Send every question once, in order; each client sends its next one when it has a response.
+    Return the seconds for all of them, and the outcomes."""
     return ask_each(url, [(key, body) for body in bodies], clients=clients)
 
 
 def ask_each(
     url: str, asked: Sequence[tuple[str, Any]], *, clients: int
 ) -> tuple[float, list[TimedReply]]:
-    """The same for questions with a key each."""
+    """Do the same for questions with a key each."""
     packed = [(key, json.dumps(body).encode()) for key, body in asked]
     numbers, lock = count(), threading.Lock()
 

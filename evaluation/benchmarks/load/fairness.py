@@ -1,4 +1,5 @@
-"""What one tenant's load does to another: questions at a rate limit, and a thousand uploads."""
+"""The influence of one tenant's load on another: questions at a rate limit, and a thousand
+uploads."""
 
 import json
 import threading
@@ -13,9 +14,9 @@ from evaluation.benchmarks.service.asking import middle
 from evaluation.benchmarks.service.client import say
 
 NOISY_CLIENTS = 8
-LIMIT = 60  # questions a minute, of the noisy tenant's key
+LIMIT = 60  # questions per minute that the noisy tenant's key allows
 AFTER_REFUSAL = 0.1  # seconds until a refused client asks again
-PAUSE = 0.1  # seconds between questions of the tenant that is watched
+PAUSE = 0.1  # seconds between questions of the observed tenant
 BATCH = 100  # documents of an upload
 PATIENCE = 600  # seconds for an upload
 POLL = 0.2
@@ -23,7 +24,7 @@ POLL = 0.2
 
 def noise(url: str, tenants: Sequence[Tenant], *, windows: int, seconds: float) -> float:
     """Return the factor on the p95 of a middle-sized tenant while the largest one asks as much as
-    its key lets it, and goes on when it is refused. Windows with and without it take turns."""
+    its key allows, and continues when it is refused. Intervals with and without it alternate."""
     loud, other = tenants[0], tenants[len(tenants) // 2]
     key = _limited_key(loud)
     _use_up(url, key, loud.questions)
@@ -62,8 +63,8 @@ def _limited_key(tenant: Tenant) -> str:
 
 
 def _use_up(url: str, key: str, questions: Sequence[str]) -> None:
-    """A minute's questions may come at once; what is measured is what the limit admits from
-    then on."""
+    """Use up the limit, because a minute's questions may come at once; measured is what the limit
+    admits from then on."""
     with ThreadPoolExecutor(NOISY_CLIENTS) as threads:
         over = threading.Event()
         hands = [
@@ -107,8 +108,8 @@ def _ask_slowly(url: str, tenant: Tenant, seconds: float) -> list[float]:
 
 
 def upload_behind(url: str, tenants: Sequence[Tenant], *, uploads: int) -> float:
-    """Return how many seconds one document of another tenant takes to become searchable, uploaded
-    right after so many."""
+    """Return the seconds until one document of another tenant is searchable, uploaded right after
+    so many."""
     many, one = Client(url, tenants[0].key), Client(url, tenants[-1].key)
     mark = str(time.time_ns())
     for first in range(0, uploads, BATCH):

@@ -33,7 +33,7 @@ MAX_UPLOAD_SECONDS = 30.0
 def questions_of(
     tenants: Sequence[Tenant], number: int, *, start: int = 0
 ) -> list[tuple[int, str]]:
-    """Return tenants' places with a question each. Every size class is asked as often."""
+    """Return tenants' indexes with a question each. Every size class is asked equally often."""
     by_class = [
         [place for place, tenant in enumerate(tenants) if tenant.size_class == name]
         for name in CLASSES

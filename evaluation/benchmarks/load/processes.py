@@ -1,4 +1,4 @@
-"""What the processes of a service use, as /proc tells it: CPU, memory, open handles."""
+"""The resources that the processes of a service use, from /proc: CPU, memory, open handles."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 @dataclass(frozen=True, slots=True)
 class _Stat:
     parent: int
-    seconds: float  # of CPU, with children that have ended
+    seconds: float  # seconds of CPU, with children that have ended
 
 
 def _stat(pid: int) -> _Stat | None:
@@ -20,13 +20,13 @@ def _stat(pid: int) -> _Stat | None:
         text = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    fields = text.rpartition(")")[2].split()  # the name before it may hold anything
+    fields = text.rpartition(")")[2].split()  # the name before it may contain any character
     return _Stat(int(fields[1]), sum(map(int, fields[11:15])) / _TICKS)
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessTree:
-    """A process and all that come from it."""
+    """A process and all its descendants."""
 
     root: int
 
@@ -41,11 +41,12 @@ class ProcessTree:
         return found
 
     def cpu_seconds(self) -> float:
-        """Of processes that run, and of those that ended and were waited for."""
+        """Return the CPU seconds of running processes, and of those that ended and were waited
+        for."""
         return sum(stat.seconds for stat in map(_stat, self.pids()) if stat)
 
     def megabytes(self) -> float:
-        """Resident memory, where a page that several processes share counts in parts."""
+        """Return resident memory, in which a page shared by several processes counts in parts."""
         return sum(map(_proportional_kilobytes, self.pids())) / 1024
 
     def resident_megabytes(self) -> dict[int, float]:
@@ -79,7 +80,7 @@ def _handles(pid: int) -> int:
 
 
 def postgres_tree() -> ProcessTree:
-    """Of the server that the settings name, if it runs on this machine."""
+    """Return the processes of the server in the settings, if it runs on this machine."""
     from evaluation.benchmarks.data.corpus import owner_rows
 
     ((folder,),) = owner_rows("SHOW data_directory")

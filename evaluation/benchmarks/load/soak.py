@@ -30,10 +30,10 @@ from evaluation.benchmarks.service.client import say
 
 CLIENTS = 2
 PAUSE = 0.05  # seconds between two requests of a client
-DOCUMENTS = 60  # that are replaced and deleted, of each client
+DOCUMENTS = 60  # number of documents of each client that are replaced and deleted
 SAMPLE_SECONDS = 30.0
-# How much a figure may grow from the second quarter to the last: a factor, and an amount that does
-# not matter.
+# Permitted growth of a figure from the second quarter to the last: a factor, and an amount that is
+# ignored.
 ALLOWED = {
     "web MB": (1.05, 10),
     "worker MB": (1.1, 20),
@@ -59,12 +59,12 @@ _DATABASE = """
 
 @dataclass
 class Traffic:
-    """What a client does, and how it went."""
+    """The requests of a client, and their outcomes."""
 
     url: str
     tenant: Tenant
     number: int
-    times: list[tuple[float, float]] = field(default_factory=list)  # when, seconds
+    times: list[tuple[float, float]] = field(default_factory=list)  # time of the request, seconds
     statuses: Counter[int] = field(default_factory=Counter)
     documents: list[str] = field(default_factory=list)
 

@@ -12,15 +12,15 @@ from evaluation.benchmarks.service import asking
 if TYPE_CHECKING:  # models can be imported when the service is set up
     from evaluation.benchmarks.data.corpus import Corpus
 
-SKEW = 1.73  # of the sizes: the largest of twenty has half of all chunks
+SKEW = 1.73  # exponent of the sizes: the largest of twenty has half of all chunks
 CLASSES = {"large": 0.1, "middle": 0.01, "small": 0.0}  # from this fraction of all chunks on
-QUESTIONS = 60  # of a namespace
+QUESTIONS = 60  # chunks of a namespace
 
 
 @dataclass(frozen=True)
 class Tenant:
     bench: LegBench
-    share: float  # of all chunks
+    share: float  # fraction of all chunks
     key: str
     questions: Sequence[str]
 
@@ -34,13 +34,13 @@ class Tenant:
 
 
 def sizes(chunks: int, namespaces: int) -> list[int]:
-    """By Zipf's law, the largest first; each at least one document."""
+    """Return sizes by Zipf's law, the largest first; each has at least one document."""
     weights = np.array([rank**-SKEW for rank in range(1, namespaces + 1)])
     return [max(6, int(part)) for part in chunks * weights / weights.sum()]
 
 
 def load_tenants(chunks: int, namespaces: int) -> list[Tenant]:
-    """Fill the database, unless an earlier run did."""
+    """Fill the database, unless an earlier run has done so."""
     from documents.models import IndexProfile
     from documents.profiles import profiles
     from evaluation.benchmarks.data import corpus

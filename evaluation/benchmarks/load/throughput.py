@@ -32,10 +32,10 @@ from evaluation.benchmarks.service.client import open_service, say
 CLIENTS = (1, 4, 16)
 K = 10
 CANDIDATES = 100
-FLOOR_EF = 100  # of HNSW, the least that returns so many
+FLOOR_EF = 100  # ef of HNSW, the minimum that returns so many
 PACKAGES = ("Django", "pgvector", "onnxruntime", "uvicorn")
 
-# Nothing but the nearest chunks: neither their vectors nor their words' scores.
+# Only the nearest chunks, without their vectors and their words' scores.
 _NEAREST = """
     SELECT id, document_id, embedding::halfvec({dimensions}) <=> %(vector)s::halfvec({dimensions})
     FROM documents_chunk WHERE namespace_id = %(namespace)s AND profile_id = %(profile)s
@@ -46,7 +46,7 @@ _NEAREST = """
 
 @dataclass
 class ServerFigures:
-    """What was measured of one server with one number of clients, or of the floor."""
+    """The measurements of one server with one number of clients, or of the floor."""
 
     seconds: float = 0.0
     web: float = 0.0  # CPU seconds
@@ -78,10 +78,10 @@ class Bench:
     service: Any  # of benchmarks.service.client
     collection: BeirCollection
     database: ProcessTree
-    embedder: Embedder  # the model itself; the service's may be one that keeps vectors
+    embedder: Embedder  # the model itself; the service may use one with a cache
 
     def forget(self) -> None:
-        """Move the revision on: cached results are of an older one."""
+        """Increase the revision, so that cached results are outdated."""
         from evaluation.benchmarks.data.corpus import owner_rows
 
         owner_rows(
@@ -118,7 +118,7 @@ class Bench:
         to.postgres += self.database.cpu_seconds() - before
 
     def _wordy_statement(self, question: str) -> tuple[str, Any]:
-        """The lexical leg's own statement, without finding out what to look for."""
+        """Return the lexical leg's own statement, without the analysis of the question."""
         from django.conf import settings
 
         from documents.text.lexemes import parse_query
@@ -168,7 +168,7 @@ class Bench:
 
 
 def ndcg(collection: BeirCollection, outcomes: Sequence[TimedReply]) -> float:
-    """nDCG@10 of the documents of these ten passages."""
+    """Return nDCG@10 of the documents of these ten passages."""
     gains = []
     for (name, _), outcome in zip(collection.queries.items(), outcomes, strict=True):
         documents = dict.fromkeys(hit["source_uri"] for hit in outcome.answer()["results"])
@@ -189,7 +189,7 @@ def measure(bench: Bench, servers: Mapping[str, asking.Server], *, rounds: int, 
         ServerFigures(),
         {(name, n): ServerFigures() for n in CLIENTS for name in servers},
     )
-    for server in servers.values():  # whatever is loaded by the first questions
+    for server in servers.values():  # load whatever the first questions load
         bench.ask(server, questions[:20], 4, ServerFigures())
     bench.floor(questions[:20], ServerFigures())
     for number in range(rounds):
@@ -243,7 +243,8 @@ def main() -> None:
 
 
 def opened(folder: Path) -> tuple[Bench, str]:
-    """Ingest the collection, unless an earlier run did, and return a key without a limit."""
+    """Ingest the collection, unless an earlier run has done so, and return a key without a
+    limit."""
     from django.conf import settings
 
     from documents.accounts import keys

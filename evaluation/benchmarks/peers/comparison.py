@@ -58,7 +58,7 @@ def prepare(
     *,
     own_questions: bool = False,
 ) -> None:
-    """What a peer finds in its folder."""
+    """Write the input of a peer to its folder."""
     _write(folder / "documents.jsonl", documents)
     _write(folder / "questions.jsonl", questions)
     np.save(folder / "documents.npy", vectors.of(list(documents.values())))

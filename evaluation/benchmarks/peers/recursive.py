@@ -1,4 +1,4 @@
-"""The published Recursive splitter, as the yardstick: separators by rank, pieces merged greedily.
+"""The published Recursive splitter, as a baseline: separators by rank, pieces merged greedily.
 
 The algorithm of langchain's RecursiveCharacterTextSplitter with the separators of the published
 evaluation, on spans instead of strings. It gives the same chunks (docs/decisions/0012-chunkers.md).
@@ -57,7 +57,7 @@ class RecursiveSplitter:
 
 
 def _parts(text: str, span: Span, separator: str) -> list[Span]:
-    """Each part begins with its separator, the first perhaps without one."""
+    """Each part begins with its separator, except perhaps the first."""
     start, end = span
     if not separator:
         return [(place, place + 1) for place in range(start, end)]

@@ -1,5 +1,3 @@
-"""How cost grows with the number of chunks, and what other engines make of the same vectors.
-
+"""The growth of cost with the number of chunks, and a comparison of engines on the same vectors.
 Programs here import `data`, `service`, `search` and `load`, and write the coefficients of
-`evaluation/capacity`.
-"""
+`evaluation/capacity`."""

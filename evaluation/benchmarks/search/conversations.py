@@ -22,7 +22,7 @@ from evaluation.benchmarks.service.uploads import arguments_for, set_up
 
 CUTOFFS = (5, 10)
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
-EVERYTHING = 1_000_000  # tokens: nothing is left out for want of room
+EVERYTHING = 1_000_000  # tokens, so large that nothing is left out
 
 Ask = Callable[[str], list[dict[str, Any]]]
 
@@ -65,7 +65,8 @@ def load(path: Path) -> Dialogue:
     by_id = {turn.id: turn for turn in turns}
     questions = []
     for row in data["qa"]:
-        # Some name several turns in one string, or pad the number: "D8:6; D9:17", "D30:05".
+        # Some questions name several turns in one string, or pad the number: "D8:6; D9:17",
+        # "D30:05".
         named = re.findall(r"D(\d+):(\d+)", " ".join(row["evidence"]))
         ids = dict.fromkeys(f"D{int(session)}:{int(turn)}" for session, turn in named)
         evidence = tuple(by_id[each] for each in ids if each in by_id)
@@ -102,7 +103,7 @@ def remember(service: Service, dialogue: Dialogue) -> None:
 
 
 def take_in_sessions(service: Service, dialogue: Dialogue) -> None:
-    """Sessions as documents: what a client without POST /memories would do."""
+    """Ingest sessions as documents, as a client without POST /memories would do."""
     sessions: dict[str, list[Utterance]] = {}
     for turn in dialogue.turns:
         sessions.setdefault(turn.session, []).append(turn)

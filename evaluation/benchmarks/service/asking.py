@@ -37,8 +37,8 @@ def natural_questions(texts: Sequence[str], number: int) -> list[str]:
         if len(sentence) >= 8:
             length = chance.randint(6, min(12, len(sentence)))
             start = chance.randint(0, len(sentence) - length)
-            said = " ".join(sentence[start : start + length])
-            questions[chance.choice(_OPENINGS).format(said)] = None
+            words = " ".join(sentence[start : start + length])
+            questions[chance.choice(_OPENINGS).format(words)] = None
     return list(questions)
 
 
@@ -98,7 +98,7 @@ class Server:
 
 @contextmanager
 def running_server(key: str, *, code: Path | None = None) -> Iterator[Server]:
-    """`code` is another checkout of the service, to be compared with this one."""
+    """`code` is another checkout of the service, to compare with this one."""
     from ragsite.service.programs import web
 
     program = web()

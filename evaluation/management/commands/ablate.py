@@ -1,4 +1,4 @@
-"""`manage.py ablate --golden-set NAME`: what each part of the search is worth, in one table."""
+"""`manage.py ablate --golden-set NAME`: measure the effect of each part of the search."""
 
 from pathlib import Path
 from typing import Any
@@ -30,19 +30,24 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--golden-set", required=True, help="Its name or id.")
+        parser.add_argument("--golden-set", required=True, help="Name or id of the golden set.")
         parser.add_argument("--namespace", default="default", help="Slug (default: default).")
         parser.add_argument(
-            "--only", action="append", choices=PARTS, help="One part; repeatable (default: all)."
+            "--only",
+            action="append",
+            choices=PARTS,
+            help="Run only this part; repeatable (default: all).",
         )
         parser.add_argument(
-            "--weights", default=WEIGHTS, help=f"Of the vectors (default: {WEIGHTS})."
+            "--weights",
+            default=WEIGHTS,
+            help=f"Weights of the vectors to try (default: {WEIGHTS}).",
         )
         parser.add_argument(
             "--chunks",
             default=CUTS,
             metavar="SIZE/OVERLAP,…",
-            help=f"In the chunker's unit (default: {CUTS}).",
+            help=f"Sizes and overlaps to try, in the chunker's unit (default: {CUTS}).",
         )
         parser.add_argument("--out", type=Path, metavar="FOLDER")
 

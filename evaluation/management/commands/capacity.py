@@ -1,4 +1,4 @@
-"""`manage.py capacity`: what so many documents and questions need."""
+"""`manage.py capacity`: the hardware needed for a number of documents and questions."""
 
 import json
 from dataclasses import asdict
@@ -15,22 +15,26 @@ USUAL, USUAL_MACHINE = Wish(documents=0, qps=0), Machine()
 
 class Command(BaseCommand):
     help = (
-        "Machines, memory, shards and money for so many documents and questions a second, "
-        "computed from what `make bench-scale` measured (docs/scale.md). Prices are yours to "
-        "give; the defaults are round figures, not an offer."
+        "Machines, memory, shards and cost for a number of documents and questions per second, "
+        "computed from what `make bench-scale` measured (docs/scale.md). Give your "
+        "own prices; the defaults are only round figures."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--documents", type=int, required=True)
-        parser.add_argument("--qps", type=float, required=True, help="Questions a second.")
+        parser.add_argument("--qps", type=float, required=True, help="Questions per second.")
         for name, usual, text in (
-            ("chunks-per-document", USUAL.chunks_per_document, ""),
+            ("chunks-per-document", USUAL.chunks_per_document, "Mean number of chunks."),
             ("original-kb", USUAL.original_kb, "Size of an original file."),
-            ("storage-price", USUAL.storage_price, "Of a gigabyte of objects, a month."),
-            ("days-to-load", USUAL.days_to_load, "In which everything is to be indexed."),
-            ("memory-gb", USUAL_MACHINE.memory_gb, "Of a machine."),
-            ("disk-gb", USUAL_MACHINE.disk_gb, "Of a machine."),
-            ("price", USUAL_MACHINE.price, "Of a machine, a month."),
+            (
+                "storage-price",
+                USUAL.storage_price,
+                "Price of a gigabyte of object storage per month.",
+            ),
+            ("days-to-load", USUAL.days_to_load, "Days in which everything has to be indexed."),
+            ("memory-gb", USUAL_MACHINE.memory_gb, "Memory of a machine."),
+            ("disk-gb", USUAL_MACHINE.disk_gb, "Disk of a machine."),
+            ("price", USUAL_MACHINE.price, "Price of a machine per month."),
         ):
             parser.add_argument(
                 f"--{name}", type=float, default=usual, help=f"{text} Default: {usual:g}."

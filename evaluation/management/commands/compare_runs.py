@@ -1,4 +1,4 @@
-"""`manage.py compare_runs A B`: two runs side by side, and which queries got worse and why."""
+"""`manage.py compare_runs A B`: compare two runs, and show why queries got worse."""
 
 import json
 from typing import Any
@@ -24,13 +24,18 @@ class Command(BaseCommand):
         parser.add_argument("a", help="A run's id, the beginning of its id, or its label.")
         parser.add_argument("b", help="The same.")
         parser.add_argument(
-            "--namespace", help="Slug: labels are looked for in it (default: in all of them)."
+            "--namespace",
+            help="Slug of the namespace in which labels are looked up (default: all).",
         )
         parser.add_argument(
             "--measure", default=MEASURE, help=f"Wins and losses by this (default: {MEASURE})."
         )
-        parser.add_argument("--most", type=int, default=20, help="Queries shown (default: 20).")
-        parser.add_argument("--json", action="store_true", help="Print all of it as JSON.")
+        parser.add_argument(
+            "--most", type=int, default=20, help="Number of queries to show (default: 20)."
+        )
+        parser.add_argument(
+            "--json", action="store_true", help="Print the whole comparison as JSON."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         with operator():

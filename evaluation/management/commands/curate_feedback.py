@@ -24,11 +24,11 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="Of the golden set.")
+        parser.add_argument("name", help="Name of the golden set.")
         parser.add_argument("--namespace", default="default", help="Slug (default: default).")
-        parser.add_argument("--since", help="Only feedback from this date or ISO 8601 time on.")
+        parser.add_argument("--since", help="Only feedback since this date or ISO 8601 time.")
         parser.add_argument(
-            "--useful", choices=list(USEFUL), help="Only feedback that answered so."
+            "--useful", choices=list(USEFUL), help="Only feedback with this verdict."
         )
         parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
 

@@ -42,9 +42,9 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--golden-set", required=True, help="Its name or id.")
+        parser.add_argument("--golden-set", required=True, help="Name or id of the golden set.")
         parser.add_argument("--namespace", default="default", help="Slug (default: default).")
-        parser.add_argument("--label", default="", help="A name for the run.")
+        parser.add_argument("--label", default="", help="Label of the run.")
         parser.add_argument(
             "--profile",
             help="Measure a copy of the documents, indexed under this profile for the run.",
@@ -53,35 +53,40 @@ class Command(BaseCommand):
         parser.add_argument(
             "--answers",
             action="store_true",
-            help="Let every question be answered, too, and measure the answers. Questions tagged "
+            help="Also answer every question, and measure the answers. Questions tagged "
             "`unanswerable` should be refused.",
         )
         parser.add_argument(
-            "--model", default="", help="Who answers: an alias (default: the namespace's)."
+            "--model",
+            default="",
+            help="Alias of the language model that answers (default: the namespace's).",
         )
         parser.add_argument(
             "--fail-under",
             action="append",
             default=[],
             metavar="MEASURE=VALUE",
-            help="E.g. ndcg@10=0.7, answer@context=0.9, document@3=0.95 (an expected document is "
-            "among the first 3 results), or p95_ms=200 for the most that latency may be. "
+            help="A gate, e.g. ndcg@10=0.7, answer@context=0.9, document@3=0.95 (an expected "
+            "document is among the first 3 results), or p95_ms=200 for the maximum latency. "
             "Repeatable.",
         )
         parser.add_argument(
             "--no-worse-than",
             metavar="RUN",
-            help=f"An earlier run's id or label: {', '.join(HEADLINES)} may not fall.",
+            help=f"An earlier run's id or label, below which {', '.join(HEADLINES)} may not fall.",
         )
         parser.add_argument(
-            "--tolerance", type=float, default=0.0, help="By how much they may (default: 0)."
+            "--tolerance",
+            type=float,
+            default=0.0,
+            help="The decrease that --no-worse-than allows (default: 0).",
         )
         parser.add_argument(
             "--worst",
             type=int,
             default=5,
             metavar="N",
-            help="Questions named (default: 5; 0: none).",
+            help="Number of worst questions to print (default: 5).",
         )
         parser.add_argument("--json", action="store_true", help="Print the run as JSON.")
 

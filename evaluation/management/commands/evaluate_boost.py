@@ -1,4 +1,4 @@
-"""`manage.py evaluate_boost`: what the learned boost does to held-out questions."""
+"""`manage.py evaluate_boost`: measure the learned boost on held-out questions."""
 
 import json
 import sys
@@ -24,14 +24,14 @@ FAILED, LOSES = 1, 2
 class Command(BaseCommand):
     help = (
         "Measure `feedback_boost` on the namespace's golden sets and its questions with feedback. "
-        "No question sees its own feedback. Exit code 0: no set loses more than chance explains; "
-        "1: it could not be measured; 2: a set loses."
+        "No question is boosted by its own feedback. Exit code 0: no set loses more than chance "
+        "explains; 1: it could not be measured; 2: a set loses."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--namespace", default="default", help="Slug (default: default).")
         parser.add_argument(
-            "--golden-set", action="append", help="Its name or id; several times for several."
+            "--golden-set", action="append", help="Name or id of a golden set; repeatable."
         )
         parser.add_argument("--json", action="store_true", help="Print the figures as JSON.")
 

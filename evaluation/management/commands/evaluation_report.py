@@ -21,7 +21,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", help="A run's id, the beginning of its id, or its label.")
-        parser.add_argument("--compare", metavar="OTHER", help="The run it is compared with (a).")
+        parser.add_argument("--compare", metavar="OTHER", help="The run to compare it with (a).")
         parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -22,12 +22,14 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="Of the golden set, or its id.")
+        parser.add_argument("name", help="Name or id of the golden set.")
         parser.add_argument("--namespace", default="default", help="Slug (default: default).")
         parser.add_argument(
             "--format", choices=["jsonl", "csv", "beir", "hard-negatives"], default="jsonl"
         )
-        parser.add_argument("--out", type=Path, help="File, or folder for beir (default: printed).")
+        parser.add_argument(
+            "--out", type=Path, help="File, or folder for beir (default: standard output)."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         out: Path | None = options["out"]

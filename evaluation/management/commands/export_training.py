@@ -26,9 +26,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--namespace", default="default", help="Slug (default: default).")
-        parser.add_argument("--output", type=Path, help="File (default: printed).")
+        parser.add_argument("--output", type=Path, help="File (default: standard output).")
         parser.add_argument("--shape", choices=list(SHAPES), default="questions")
-        parser.add_argument("--golden-set", default="", help="Only judgements of this one.")
+        parser.add_argument("--golden-set", default="", help="Only judgements of this golden set.")
         parser.add_argument(
             "--no-feedback", action="store_true", help="Only judgements, no feedback."
         )

@@ -29,9 +29,17 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, metavar="PATH")
         parser.add_argument("--namespace", default="default", help="Slug (default: default).")
-        parser.add_argument("--name", help="Of the golden set (default: the path's own).")
-        parser.add_argument("--format", choices=FORMATS, help="Default: by the path.")
-        parser.add_argument("--split", default="", help="Of a BEIR folder's qrels (default: test).")
+        parser.add_argument(
+            "--name", help="Name of the golden set (default: the name of the file or folder)."
+        )
+        parser.add_argument(
+            "--format",
+            choices=FORMATS,
+            help="Format of the file (default: recognised by the path).",
+        )
+        parser.add_argument(
+            "--split", default="", help="Which of a BEIR folder's qrels to read (default: test)."
+        )
         parser.add_argument(
             "--with-corpus",
             action="store_true",

@@ -13,7 +13,7 @@ from ragsite.service.bootstrap import take_samples
 
 class Command(BaseCommand):
     help = (
-        "Take the sample documents into a namespace, index them and load the starter set: 60 "
+        "Ingest and index the sample documents, and load the starter set over them: 60 "
         "curated queries. `make run` does so in the default namespace at its first start."
     )
 

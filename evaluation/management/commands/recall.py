@@ -24,17 +24,21 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--namespace", help="Slug (default: all).")
-        parser.add_argument("-k", type=int, default=10, help="Nearest looked for (default: 10).")
-        parser.add_argument("--queries", type=int, default=100, help="At most (default: 100).")
+        parser.add_argument(
+            "-k", type=int, default=10, help="Number of nearest chunks to compare (default: 10)."
+        )
+        parser.add_argument(
+            "--queries", type=int, default=100, help="Maximum number of questions (default: 100)."
+        )
         parser.add_argument(
             "--shares",
             default="1,0.5,0.1,0.01",
-            help="Of the documents that pass a filter (default: 1,0.5,0.1,0.01).",
+            help="Shares of documents that filters let pass (default: 1,0.5,0.1,0.01).",
         )
         parser.add_argument(
             "--always-index",
             action="store_true",
-            help="Use the index also where the search would scan: up to SEARCH_EXACT_SCAN_ROWS.",
+            help="Use the index even for so few rows that a search would scan them.",
         )
         parser.add_argument("--json", action="store_true", help="Print a JSON object per line.")
 
@@ -44,7 +48,7 @@ class Command(BaseCommand):
         except ValueError:
             raise CommandError("--shares takes numbers with commas between them.") from None
         if not all(0 < share <= 1 for share in shares) or options["k"] < 1:
-            raise CommandError("Shares lie above 0 and up to 1, and k is at least 1.")
+            raise CommandError("Shares must be above 0 and at most 1, and k at least 1.")
         if options["namespace"]:
             tenants = [find_tenant(options["namespace"])]
         else:

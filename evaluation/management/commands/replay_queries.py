@@ -32,9 +32,14 @@ class Command(BaseCommand):
         parser.add_argument("--since", help="A date or ISO 8601 time.")
         parser.add_argument("--until", help="A date or ISO 8601 time, not included.")
         parser.add_argument(
-            "--limit", type=int, default=200, help="The newest so many (default: 200)."
+            "--limit",
+            type=int,
+            default=200,
+            help="Maximum number of questions, the newest first (default: 200).",
         )
-        parser.add_argument("--rerank", default="", help="Another reranker than then.")
+        parser.add_argument(
+            "--rerank", default="", help="Use this reranker instead of the original one."
+        )
         parser.add_argument(
             "--compare", action="store_true", help="Also list the questions that changed most."
         )

@@ -32,7 +32,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--namespace", default="default", help="Slug (default: default).")
-        parser.add_argument("--golden-set", default="", help="Its name or id.")
+        parser.add_argument("--golden-set", default="", help="Name or id of the golden set.")
         parser.add_argument(
             "--dry-run", action="store_true", help="Train and measure, but install nothing."
         )

@@ -10,9 +10,10 @@ from django.db import OperationalError, connections
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 from ragsite.database import roles
+from ragsite.database.buffered_schema import BufferedSchemaEditor, postpone_code
 from ragsite.production_checks import require_fit_for_production
 
-# While a migration waits for a table, everybody else waits behind it.
+# While a migration waits for a table's lock, all other statements on the table wait behind it.
 LOCK_SECONDS = 2
 TRIES = 30
 PAUSE_SECONDS = 2.0
@@ -27,6 +28,7 @@ class Command(migrate.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.connection = connections[options["database"]]
+        self.connection.SchemaEditorClass = BufferedSchemaEditor
         try:
             require_fit_for_production()
             roles.require_supported(self.connection)
@@ -38,8 +40,8 @@ class Command(migrate.Command):
         roles.revoke_excess_rights(self.connection)
 
     def _migrate_between_others(self, *args: Any, **options: Any) -> None:
-        """Give up a migration that must wait for a table or deadlocks with others, and try it again
-        a little later: each is one transaction, and those before it are done."""
+        """Migrate; abort a migration that waits for a table or deadlocks with other statements, and
+        try it again a little later. Each migration is one transaction; earlier ones are kept."""
         for number in range(1, TRIES + 1):
             try:
                 super().handle(*args, **options)
@@ -48,8 +50,8 @@ class Command(migrate.Command):
                     raise
                 if number == TRIES:
                     raise CommandError(
-                        "Somebody keeps using a table that has to be changed: a long query, a "
-                        "backup or an open transaction. What was applied stays; try again later."
+                        "A table that has to be changed is in use: by a long query, a backup or an "
+                        "open transaction. Migrations that were applied are kept; try again later."
                     ) from None
                 self.stderr.write("A table is in use; trying again.")
                 time.sleep(PAUSE_SECONDS)
@@ -61,8 +63,10 @@ class Command(migrate.Command):
         self, action: str, migration: Any = None, fake: bool = False
     ) -> None:
         if action in ("apply_start", "unapply_start"):
-            # CREATE INDEX CONCURRENTLY, which is not atomic, waits long and blocks nobody.
+            # CREATE INDEX CONCURRENTLY is not atomic; it may wait long and blocks no other
+            # statement.
             self._wait_for_locks(LOCK_SECONDS if migration.atomic else 0)
+            postpone_code(migration)
         super().migration_progress_callback(action, migration, fake)
 
     def _wait_for_locks(self, seconds: int) -> None:

@@ -19,8 +19,9 @@ from documents.webhooks import delivering
 from evaluation.learning import votes
 from evaluation.runs import lifecycle
 from ragsite.database.tenancy import operator
+from ragsite.platform import metrics, temporary_files
 from ragsite.platform.private_files import keep_private
-from ragsite.service import bootstrap, preflight, programs
+from ragsite.service import bootstrap, metrics_server, preflight, programs
 from ragsite.service.programs import Chore, WorkerKeeper, with_fresh_connections
 from ragsite.service.supervisor import Supervisor
 from retrieval import query_log
@@ -53,7 +54,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--only",
             choices=["web", "worker"],
-            help="Start just one of the two; migrate and create nothing.",
+            help="Start only the web server or only the worker; migrate and create nothing.",
         )
         parser.add_argument("--no-samples", action="store_true", help="Load no sample documents.")
 
@@ -76,9 +77,18 @@ class Command(BaseCommand):
         except (OperationalError, preflight.CannotStart) as error:
             raise CommandError(str(error).strip()) from None
         supervisor.every = self._chores(only, supervisor)
+        if only == "worker":
+            self._serve_metrics()
         code = supervisor.run()
         connections.close_all()
         sys.exit(code)
+
+    def _serve_metrics(self) -> None:
+        try:
+            metrics_server.start()
+        except OSError as error:
+            message = f"Cannot serve /metrics at port {settings.METRICS_PORT}: {error.strerror}."
+            raise CommandError(message) from None
 
     def _prepare(self, *, with_samples: bool) -> None:
         self.stdout.write("Preparing the database ...")
@@ -92,7 +102,9 @@ class Command(BaseCommand):
         chores: list[tuple[float, Chore]] = []
         if settings.EMBEDDED_SERVER:
             chores.append((2, settings.EMBEDDED_SERVER.ensure_running))
-        if only != "web":
+        if only == "web":
+            chores.append((3600, _tidy_host))
+        else:
             keeper = WorkerKeeper(supervisor)
             chores += [(5, keeper.check), (5, keeper.reap), (3600, housekeeping.tidy)]
             chores += [
@@ -119,6 +131,12 @@ class Command(BaseCommand):
         self.stdout.write(BANNER.format(url=_url(), home=settings.HOME, **shown))
         self.stdout.flush()
         self.credentials = None
+
+
+def _tidy_host() -> None:
+    """What housekeeping does for a host, where no worker does it."""
+    metrics.merge_ended()
+    temporary_files.remove_left_behind()
 
 
 def _secrets(credentials: bootstrap.Credentials, *, to_a_person: bool) -> dict[str, str]:

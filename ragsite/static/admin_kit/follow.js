@@ -1,5 +1,5 @@
 // Loads a page again that shows something in progress; the server leaves this script out once it has
-// ended. Never while the tab is hidden, nor while somebody is typing.
+// ended. Never while the tab is hidden, nor while the user is typing.
 "use strict";
 const EVERY_MS = 4000;
 let isDue = false;

@@ -1,4 +1,4 @@
-"""What each route accepts as a request body: how large, and from whom.
+"""Which request bodies each route accepts: how large, and from whom.
 
 A route that is not listed here gets the rule of the API: a key, and a body of moderate size. New
 routes are therefore guarded by default.

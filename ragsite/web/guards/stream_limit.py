@@ -78,7 +78,7 @@ class _WebSocketExchange(_StreamExchange):
         await super().send(message)
 
     def find_owner(self) -> str:
-        """Always the address: no key has been checked yet, whatever the headers say."""
+        """Return the address, because no key has been checked yet, whatever the headers say."""
         return _address_owner(self.scope)
 
     async def answer(self, refusal: Refusal) -> None:
@@ -124,7 +124,8 @@ def _address_owner(scope: Scope) -> str:
 
 
 def _key_owner(authorization: str) -> str:
-    """A hash of the key, so that the same key has one owner however its header is written."""
+    """Return a hash of the key, so that the same key has one owner however its header is
+    written."""
     token = authorization.partition(" ")[2].strip()
     return f"key:{hashlib.sha256(token.encode()).hexdigest()}"
 

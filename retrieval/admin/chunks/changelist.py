@@ -22,7 +22,7 @@ from ragsite.platform.wording import plural
 from .page import ChunkPages
 
 BEGINNING = 160  # characters of the content in the list
-FOUND = 1000  # chunks that a search for words shows
+FOUND = 1000  # maximum number of chunks that a search for words shows
 NAMESPACES = 100  # whose languages are considered
 
 
@@ -41,7 +41,7 @@ class ChunkAdmin(ChunkPages):
     change_list_template = "admin/chunks/list.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Chunk]:
-        """Without vectors, and with only the beginning of the content."""
+        """Load rows without vectors, and with only the beginning of the content."""
         chunks = (
             super()
             .get_queryset(request)

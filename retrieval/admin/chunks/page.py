@@ -1,4 +1,4 @@
-"""One chunk: its content, vector, neighbours, and what a search makes of it."""
+"""One chunk: its content, vector and neighbours, and a trace of a search for it."""
 
 import json
 from typing import Any
@@ -89,7 +89,7 @@ class ChunkPages(ReadOnlyAdmin):
 
 
 def _around(chunk: Chunk) -> dict[int, Chunk]:
-    """The chunks before and after it, by ordinal."""
+    """Return the chunks before and after it, by ordinal."""
     beside = Q(ordinal=chunk.ordinal + 1) | Q(ordinal=chunk.ordinal - 1)
     chunks = Chunk.objects.filter(beside, version=chunk.version_id, profile=chunk.profile_id)
     return {found.ordinal: found for found in chunks.only("pk", "ordinal")}

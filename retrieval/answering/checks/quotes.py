@@ -1,4 +1,4 @@
-"""Find quotations in an answer, and what the evidence really says there."""
+"""Find quotations in an answer, and the exact text of the evidence for each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -295,8 +295,7 @@ class AnswerSerializer(serializers.Serializer):
     )
     grounded = serializers.BooleanField(
         help_text="Whether every sentence has a citation, every quote is exact, and every number "
-        "and date is in"
-        "the cited passages."
+        "and date is in the cited passages."
     )
     missing = serializers.CharField(help_text="What information is missing; blank if answered.")
     relevance = serializers.FloatField(

@@ -157,7 +157,9 @@ class _Conversation:
         except (ValueError, RecursionError):
             fields = None
         if not isinstance(fields, dict):
-            error = ApiError("malformed_request", "Each message is a JSON object, sent as text.")
+            error = ApiError(
+                "malformed_request", "Each message must be a JSON object, sent as text."
+            )
             raise _HangUp(sockets.POLICY, error)
         return fields
 
@@ -169,7 +171,7 @@ class _Conversation:
         try:
             if not _is_id(id_):
                 id_ = None
-                text = f"An id is a whole number or at most {MAX_ID} characters of text."
+                text = f"An id must be a whole number or at most {MAX_ID} characters of text."
                 raise ApiError("invalid_request", text, http_status=422)
             if kind == "cancel":
                 return  # its question has already ended

@@ -46,8 +46,8 @@ EVENTS = {
     "type": "object",
     "description": "With `stream`: `sources` (again, if there was a second search), then `delta` "
     'with `{"text"}` and `citation` as they are checked, and at the end exactly one `answer` (the '
-    "whole, as without `stream`) or `error` (the envelope of every error). A comment every 15 "
-    "seconds of silence.",
+    "complete answer, as without `stream`) or `error` (the error envelope). After 15 seconds "
+    "without an event there is a comment.",
     "properties": {
         "event": {
             "type": "string",
@@ -133,7 +133,7 @@ class PromptView(APIView):
         operation_id="answer_prompt", request=AnswerRequestSerializer, responses=PromptSerializer
     )
     def post(self, request: Request) -> Response:
-        """The same, with all the fields of `POST /answer`."""
+        """Return the prompt, with all the fields of `POST /answer`."""
         return self._preview(request, request.data)
 
     def _preview(self, request: Request, data: Any) -> Response:

@@ -35,14 +35,16 @@ class NewRuleSerializer(StrictSerializer):
     predicate = serializers.CharField(max_length=MAX_FACT_NAME)
     is_single = serializers.BooleanField(
         required=False,
-        help_text="One value at a time: a new one closes the one before. Left out: as built in.",
+        help_text="One value at a time: a new one closes the previous one. Default: the "
+        "built-in rule.",
     )
     half_life_days = serializers.FloatField(
         required=False,
         allow_null=True,
         min_value=0.01,
         max_value=1_000_000,
-        help_text="Days until an unconfirmed fact counts half; null: never. Left out: as built in.",
+        help_text="Days until an unconfirmed fact counts half; null: never. Default: the "
+        "built-in rule.",
     )
 
 
@@ -56,7 +58,7 @@ class AliasSerializer(serializers.ModelSerializer):
 class NewAliasSerializer(StrictSerializer):
     kind = NamedChoiceField(choices=FactAlias.Kind.values, default=FactAlias.Kind.SUBJECT)
     alias = serializers.CharField(max_length=MAX_FACT_NAME)
-    name = serializers.CharField(max_length=MAX_FACT_NAME, help_text="What it stands for.")
+    name = serializers.CharField(max_length=MAX_FACT_NAME, help_text="The name that it stands for.")
 
 
 class RuleListView(NamespacedListView):
@@ -67,14 +69,14 @@ class RuleListView(NamespacedListView):
 
     @extend_schema(operation_id="fact_rules_list")
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """The namespace's own rules of predicates; all others have the built-in ones."""
+        """List the namespace's own rules of predicates; all others have built-in rules."""
         return super().get(request, *args, **kwargs)
 
     @extend_schema(
         operation_id="fact_rules_set", request=NewRuleSerializer, responses=RuleSerializer
     )
     def post(self, request: Request) -> Response:
-        """Say how a predicate behaves, in place of the rule before. Facts are worked out again."""
+        """Set the rule of a predicate, replacing the previous one. Facts are derived again."""
         form = NewRuleSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         given = form.validated_data
@@ -94,7 +96,7 @@ class RuleView(APIView):
 
     @extend_schema(operation_id="fact_rules_remove", responses={204: None})
     def delete(self, request: Request, pk: uuid.UUID) -> Response:
-        """Go back to the built-in rule."""
+        """Return to the built-in rule."""
         try:
             rewriting.remove_rule(caller_of(request).namespace_id, pk)
         except PredicateRule.DoesNotExist:
@@ -114,14 +116,14 @@ class AliasListView(NamespacedListView):
 
     @extend_schema(operation_id="fact_aliases_list")
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Names that stand for others."""
+        """List the names that stand for others."""
         return super().get(request, *args, **kwargs)
 
     @extend_schema(
         operation_id="fact_aliases_set", request=NewAliasSerializer, responses=AliasSerializer
     )
     def post(self, request: Request) -> Response:
-        """Let one name stand for another. Facts that were kept apart meet, and may merge."""
+        """Declare one name to stand for another. Facts under both names are combined."""
         form = NewAliasSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         row = rewriting.set_alias(caller_of(request).namespace_id, **form.validated_data)
@@ -133,7 +135,7 @@ class AliasView(APIView):
 
     @extend_schema(operation_id="fact_aliases_remove", responses={204: None})
     def delete(self, request: Request, pk: uuid.UUID) -> Response:
-        """Let the names go apart again, with the statements that used them."""
+        """Separate the names again, with the statements that used each of them."""
         try:
             rewriting.remove_alias(caller_of(request).namespace_id, pk)
         except FactAlias.DoesNotExist:
@@ -149,5 +151,5 @@ class ErasureListView(NamespacedListView):
 
     @extend_schema(operation_id="fact_erasures_list")
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """The receipts of erasures, newest first."""
+        """List the receipts of erasures, newest first."""
         return super().get(request, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""POST /facts/propose: a language model reads, people approve."""
+"""POST /facts/propose: a language model extracts facts, people approve them."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ class ProposingSerializer(StrictSerializer):
     )
     user = serializers.CharField(max_length=200, required=False)
     source_uri = serializers.CharField(
-        max_length=2048, required=False, help_text="Of a text. A document has its own."
+        max_length=2048, required=False, help_text="Source of the text. A document has its own."
     )
 
     def validate(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class ProposingSerializer(StrictSerializer):
 class ProposalsSerializer(serializers.Serializer):
     results = StatedSerializer(many=True)
     dropped = serializers.IntegerField(
-        help_text="What the model listed without an exact quote from the text."
+        help_text="Number of items without an exact quote from the text."
     )
 
 
@@ -55,8 +55,8 @@ class ProposeView(APIView):
         operation_id="facts_propose", request=ProposingSerializer, responses=ProposalsSerializer
     )
     def post(self, request: Request) -> Response:
-        """Let a language model read facts in a text or a document. They are proposals until they
-        are approved, each with the exact place where the text states it."""
+        """Have a language model extract facts from a text or a document. Each is stored as a
+        proposal with the exact span that states it, until it is approved."""
         form = ProposingSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         namespace_id, given = caller_of(request).namespace_id, dict(form.validated_data)

@@ -1,4 +1,4 @@
-"""What a search over facts, and an erasure, take."""
+"""The bodies of a search over facts, and of an erasure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,32 +27,32 @@ def _names(help_text: str) -> serializers.ListField:
 
 
 class FactScopeSerializer(StrictSerializer):
-    """Which facts to consider."""
+    """The facts to consider."""
 
-    subjects = _names("Any of these, in any of their forms.")
-    predicates = _names("Any of these, likewise.")
+    subjects = _names("Facts about any of these subjects, in any form of the name.")
+    predicates = _names("Facts with any of these predicates, in any form of the name.")
     tags = serializers.ListField(
         child=serializers.CharField(max_length=TAG),
         max_length=TAGS,
         required=False,
-        help_text="All of these.",
+        help_text="Facts with all of these tags.",
     )
     user = serializers.CharField(
         required=False,
         allow_null=True,
         allow_blank=True,
         max_length=200,
-        help_text="This user's and those of nobody in particular; left out: everybody's.",
+        help_text="Facts of this user and those of no particular user. Default: of all users.",
     )
     as_of = IsoMomentOrNowField(
         required=False,
         allow_null=True,
-        help_text="What held at this moment; ISO 8601, or `now`. Left out: now.",
+        help_text="Facts that were true at this moment; ISO 8601, or `now`. Default: now.",
     )
     known_at = IsoMomentOrNowField(
         required=False,
         allow_null=True,
-        help_text="As it was known at this moment; without `as_of` also what held then.",
+        help_text="Facts as known at this moment; without `as_of`, those that were also true then.",
     )
 
 
@@ -90,7 +90,7 @@ _SCOPE = FactScopeSerializer()
     }
 )
 class IncludeFactsField(serializers.Field):
-    """true for all facts, or an object that says which."""
+    """true for all facts, or an object that restricts them."""
 
     def to_internal_value(self, data: Any) -> FactScope | None:
         if isinstance(data, bool):
@@ -107,7 +107,7 @@ class FactSearchSerializer(FactScopeSerializer):
     query = serializers.CharField(
         max_length=MAX_QUERY_LENGTH,
         required=False,
-        help_text="Left out: everything in the scope, the most certain first.",
+        help_text="Default: everything in the scope, the most certain first.",
     )
     k = serializers.IntegerField(default=10, min_value=1, max_value=100)
     mode = NamedChoiceField(choices=["hybrid", "semantic", "lexical"], default="hybrid")
@@ -115,9 +115,9 @@ class FactSearchSerializer(FactScopeSerializer):
         required=False,
         min_value=0,
         max_value=1,
-        help_text="Left out: without facts that have nothing to do with the query; 0: with them.",
+        help_text="Default: unrelated facts are left out; 0: they are included.",
     )
-    explain = serializers.BooleanField(default=False, help_text="Say what each score is made of.")
+    explain = serializers.BooleanField(default=False, help_text="Return the factors of each score.")
 
 
 def recall_request(fields: Mapping[str, Any]) -> RecallRequest:
@@ -143,10 +143,10 @@ class ErasureSerializer(StrictSerializer):
     subject = serializers.CharField(
         max_length=MAX_FACT_NAME,
         required=False,
-        help_text="All that is stated about it, and all that names it as its object.",
+        help_text="All facts about it, and all that have it as their object.",
     )
     user = serializers.CharField(
-        max_length=200, required=False, help_text="Everything in this user's memory."
+        max_length=200, required=False, help_text="All facts in this user's memory."
     )
     source_uri = serializers.CharField(max_length=2048, required=False)
 

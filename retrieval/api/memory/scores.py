@@ -1,4 +1,4 @@
-"""What the score of a fact is made of."""
+"""The factors of a fact's score."""
 
 from rest_framework import serializers
 
@@ -12,4 +12,6 @@ class FactScoreSerializer(serializers.Serializer):
     age_days = serializers.FloatField(help_text="Since it was last verified.")
     half_life_days = serializers.FloatField(allow_null=True, help_text="null: it never ages.")
     vector = serializers.FloatField(allow_null=True, help_text="Cosine similarity.")
-    lexical = serializers.FloatField(allow_null=True, help_text="Weight of the words it holds.")
+    lexical = serializers.FloatField(
+        allow_null=True, help_text="Weight of the question's words that it contains."
+    )

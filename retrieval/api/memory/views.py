@@ -1,4 +1,4 @@
-"""Facts: search them, read their history, and act on one."""
+"""Facts: search them, read their history, change one."""
 
 import uuid
 from collections.abc import Callable
@@ -33,12 +33,14 @@ MAX_HISTORY = 1000
 
 
 class FactChangeSerializer(StrictSerializer):
-    """What PATCH may change. What a fact says does not change: state another one."""
+    """Fields that PATCH may change. The content of a fact cannot change: state another one."""
 
     certainty = serializers.FloatField(min_value=0, max_value=1, required=False)
     tags = TagListField(max_length=100, required=False)
     source_uri = serializers.CharField(max_length=2048, allow_blank=True, required=False)
-    valid_from = IsoMomentField(required=False, allow_null=True, help_text="null: since ever.")
+    valid_from = IsoMomentField(
+        required=False, allow_null=True, help_text="null: it was always true."
+    )
     valid_to = IsoMomentField(required=False, allow_null=True, help_text="null: open again.")
 
 
@@ -52,7 +54,7 @@ class NothingSerializer(StrictSerializer):
 
 
 class ErasureReceiptSerializer(serializers.ModelSerializer):
-    """How much was erased; nothing of what it was."""
+    """How much was erased, without any of the content."""
 
     class Meta:
         model = FactErasure
@@ -77,16 +79,18 @@ class DocumentWithRowsSerializer(serializers.Serializer):
 
 
 class RowsLeftSerializer(serializers.Serializer):
-    """Facts of tables' rows that match, too. They are not erased: they go with their documents."""
+    """Facts from rows of tables that also match. They are not erased, but deleted with their
+    documents."""
 
     facts = serializers.IntegerField()
     documents = DocumentWithRowsSerializer(
-        many=True, help_text="To delete, or to replace; those with the most facts first, up to 100."
+        many=True,
+        help_text="Documents to delete or replace; those with the most facts first, up to 100.",
     )
 
 
 class ErasedSerializer(ErasureReceiptSerializer):
-    """The receipt, and what rows of tables still say. That is not kept with the receipt."""
+    """The receipt, and the facts that are left in tables, which are not stored with the receipt."""
 
     left_in_tables = RowsLeftSerializer()
 
@@ -99,7 +103,7 @@ class FoundFactSerializer(FactSerializer):
     score = serializers.FloatField()
     relevance = serializers.FloatField()
     same_in_tables = serializers.ListField(
-        child=serializers.UUIDField(), help_text="Facts of tables' rows that say the same."
+        child=serializers.UUIDField(), help_text="Identical facts from rows of tables."
     )
     explanation = FactScoreSerializer(required=False, help_text="With `explain`.")
 
@@ -115,7 +119,8 @@ class HistorySerializer(serializers.Serializer):
 
 
 def _found(pk: uuid.UUID) -> QuerySet[Fact]:
-    """Raises NotFound, for another tenant's id as for an unknown one. Inside namespace()."""
+    """Find a fact. Raises NotFound for another tenant's id exactly as for an unknown one. Inside
+    namespace()."""
     facts = Fact.objects.filter(pk=pk).select_related("document", "version")
     if not facts.exists():
         raise NotFound
@@ -123,7 +128,7 @@ def _found(pk: uuid.UUID) -> QuerySet[Fact]:
 
 
 def _act(namespace_id: uuid.UUID, pk: uuid.UUID, act: Callable[[], Any]) -> Any:
-    """Run an act on a fact; an unknown one is not found."""
+    """Run an operation on a fact. Raises NotFound for an unknown one."""
     with namespace(namespace_id):
         _found(pk)
     try:
@@ -160,12 +165,12 @@ class FactView(APIView):
 
     @extend_schema(operation_id="facts_erase_one", responses={200: ErasureReceiptSerializer})
     def delete(self, request: Request, pk: uuid.UUID) -> Response:
-        """Erase the fact for good, with its statements, vectors and past states. To take back
-        what was wrong and keep the history, retract it."""
+        """Erase the fact for good, with its statements, vectors and past states. To correct a
+        mistake and keep the history, retract it instead."""
         namespace_id = caller_of(request).namespace_id
         with namespace(namespace_id):
             if _found(pk).get().source == Fact.Source.ROW:
-                raise FactConflict("A fact of a table's row goes with its document.")
+                raise FactConflict("A fact from a table's row is deleted with its document.")
         erased = forget(namespace_id, ErasureSelection(ids=(pk,)))
         return Response(ErasureReceiptSerializer(erased.receipt).data)
 
@@ -175,7 +180,8 @@ class RetractView(APIView):
 
     @extend_schema(operation_id="facts_retract", request=None, responses=FactSerializer)
     def post(self, request: Request, pk: uuid.UUID) -> Response:
-        """Take a fact back: it was wrong. What it had closed goes on; it stays in the history."""
+        """Retract a fact that was wrong. Facts that it had closed continue; it stays in the
+        history."""
         namespace_id = caller_of(request).namespace_id
         _act(namespace_id, pk, lambda: correcting.retract(namespace_id, pk))
         return Response(_shape(namespace_id, pk))
@@ -204,7 +210,7 @@ class ApproveView(APIView):
 
     @extend_schema(operation_id="facts_approve", request=None, responses=StatedSerializer)
     def post(self, request: Request, pk: uuid.UUID) -> Response:
-        """Make a proposal a fact. It may turn out to confirm one that is held."""
+        """Turn a proposal into a fact, or into a confirmation of an existing fact."""
         namespace_id = caller_of(request).namespace_id
         outcome = _act(namespace_id, pk, lambda: writing.approve(namespace_id, pk))
         return Response(outcome_shapes(namespace_id, [outcome])[0])
@@ -215,7 +221,7 @@ class RejectView(APIView):
 
     @extend_schema(operation_id="facts_reject", request=None, responses=FactSerializer)
     def post(self, request: Request, pk: uuid.UUID) -> Response:
-        """Turn a proposal down."""
+        """Reject a proposal."""
         namespace_id = caller_of(request).namespace_id
         _act(namespace_id, pk, lambda: writing.reject(namespace_id, pk))
         return Response(_shape(namespace_id, pk))
@@ -229,13 +235,15 @@ class HistoryView(APIView):
         parameters=[
             OpenApiParameter("subject", str, required=True),
             OpenApiParameter("predicate", str),
-            OpenApiParameter("user", str, description="This user's and those of nobody."),
+            OpenApiParameter(
+                "user", str, description="Facts of this user and those of no particular user."
+            ),
         ],
         responses=HistorySerializer,
     )
     def get(self, request: Request) -> Response:
-        """All that was ever held about a subject, in order of validity, retracted facts too; the
-        first 1000."""
+        """List all facts that were ever held about a subject, in order of validity, including
+        retracted ones; the first 1000."""
         check_parameters(request, frozenset({"subject", "predicate", "user"}))
         asked = request.query_params
         if not asked.get("subject", "").strip():
@@ -262,7 +270,8 @@ class FactSearchView(APIView):
         responses=FactSearchResultSerializer,
     )
     def post(self, request: Request) -> Response:
-        """The facts that fit a question, ranked by relevance × certainty × decay, each once."""
+        """Search facts for a question, ranked by relevance × certainty × decay. Identical facts are
+        merged."""
         form = FactSearchSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         fields = form.validated_data
@@ -294,10 +303,10 @@ class EraseView(APIView):
         operation_id="facts_erase", request=ErasureSerializer, responses=ErasedSerializer
     )
     def post(self, request: Request) -> Response:
-        """The right to be forgotten: erase facts by id, subject, user or source, with their
-        statements, vectors, past states and the logged questions that name them. The receipt
-        counts what went and holds nothing of it; `left_in_tables` names the documents to delete
-        where rows of tables still say something about it."""
+        """Implement the right to be forgotten: erase facts by id, subject, user or source, with
+        their statements, vectors, past states and the logged questions that name them. The receipt
+        counts what was erased and contains none of it; `left_in_tables` names the documents to
+        delete because their rows still contain matching facts."""
         form = ErasureSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         erased = forget(caller_of(request).namespace_id, selection_of(form.validated_data))

@@ -1,4 +1,4 @@
-"""`manage.py answer "question"`: what POST /answer would answer, from the command line."""
+"""`manage.py answer "question"`: answer a question as POST /answer does."""
 
 import json
 import uuid
@@ -27,9 +27,13 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("question")
         parser.add_argument("--namespace", default="default", help="Slug (default: default).")
-        parser.add_argument("--model", default="", help="An alias; default: the namespace's.")
-        parser.add_argument("-k", type=int, default=10, help="How many passages (default: 10).")
-        parser.add_argument("--stream", action="store_true", help="Print the text as it comes.")
+        parser.add_argument(
+            "--model", default="", help="Alias of a language model (default: the namespace's)."
+        )
+        parser.add_argument("-k", type=int, default=10, help="Number of passages (default: 10).")
+        parser.add_argument(
+            "--stream", action="store_true", help="Print the text while it is written."
+        )
         parser.add_argument("--json", action="store_true", help="Print the API's answer as JSON.")
         add_filter_arguments(parser)
 

@@ -27,7 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--namespace", help=f"Slug, in place of {VARIABLE}.")
         parser.add_argument(
             "--scopes",
-            help="With --namespace: read, or read,write to add and delete too (default: read).",
+            help="With --namespace: read, or read,write to allow changes (default: read).",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py propose_facts PATH`: facts that a language model reads in a text or in documents."""
+"""`manage.py propose_facts PATH`: have a language model propose facts from texts or documents."""
 
 import json
 import sys
@@ -28,8 +28,8 @@ from retrieval.memory.proposing import (
 
 class Command(BaseCommand):
     help = (
-        "Let the configured language model read facts in a text, or in documents of the namespace. "
-        "They are proposals, each with the place that states it, until somebody approves them."
+        "Have the configured language model extract facts from a text, or from documents. "
+        "Each is stored with the passage that states it, as a proposal that has to be approved."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -41,11 +41,15 @@ class Command(BaseCommand):
             "--document",
             action="append",
             default=[],
-            help="Instead of PATH: a document's id or source_uri; several times for several.",
+            help="Instead of PATH: a document's id or source_uri; repeatable.",
         )
-        parser.add_argument("--model", default="", help="An alias; default: as for answers.")
-        parser.add_argument("--user", default="", help="Whose memory the facts belong to.")
-        parser.add_argument("--source-uri", default="", help="Of the text (default: its path).")
+        parser.add_argument(
+            "--model", default="", help="Alias of a language model (default: as for answers)."
+        )
+        parser.add_argument("--user", default="", help="The user whose memory the facts belong to.")
+        parser.add_argument(
+            "--source-uri", default="", help="Source of the text (default: its path)."
+        )
         parser.add_argument("--json", action="store_true", help="Print the proposals as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:

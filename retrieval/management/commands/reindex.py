@@ -25,12 +25,12 @@ from retrieval.inspection import parity
 class Command(BaseCommand):
     help = (
         "Build an index profile next to the live one, and compare the two. Then: --switch, "
-        "--rollback, --reclaim. Searches go on meanwhile, on the old profile until the switch. "
-        "Can be interrupted: the next call goes on, and running workers go on by themselves."
+        "--rollback, --reclaim. Searches continue, under the old profile until the switch. The "
+        "command can be interrupted: the next call continues, and so do running workers."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--profile", help="The new one; see manage.py profile create.")
+        parser.add_argument("--profile", help="The new profile; see manage.py profile create.")
         where = parser.add_mutually_exclusive_group()
         where.add_argument("--namespace", default="default", help="Slug (default: default).")
         where.add_argument("--all", action="store_true", help="Every namespace.")
@@ -39,24 +39,39 @@ class Command(BaseCommand):
             "--estimate", action="store_true", help="Only estimate the time and cost."
         )
         what.add_argument("--status", action="store_true", help="Only show the progress.")
-        what.add_argument("--rollback", action="store_true", help="Search the old one again.")
-        what.add_argument("--cancel", action="store_true", help="Give the new one up.")
+        what.add_argument(
+            "--rollback", action="store_true", help="Search under the old profile again."
+        )
+        what.add_argument(
+            "--cancel", action="store_true", help="Abandon the new profile and delete its chunks."
+        )
         what.add_argument(
             "--outdated",
             action="store_true",
             help="Index documents of older ingestion versions again, under the same profile.",
         )
-        parser.add_argument("--switch", action="store_true", help="Build, then search the new one.")
         parser.add_argument(
-            "--reclaim", action="store_true", help="Remove the old one's chunks: no way back."
+            "--switch",
+            action="store_true",
+            help="Build if necessary, then search under the new profile.",
+        )
+        parser.add_argument(
+            "--reclaim",
+            action="store_true",
+            help="Delete the old profile's chunks; there is no rollback afterwards.",
         )
         parser.add_argument(
             "--accept-failures",
             action="store_true",
-            help="With --switch: although some documents could not be indexed under the new one.",
+            help="With --switch: switch even if some documents could not be indexed under the new "
+            "profile.",
         )
-        parser.add_argument("--no-wait", action="store_true", help="Leave the building to workers.")
-        parser.add_argument("--json", action="store_true", help="One JSON object per namespace.")
+        parser.add_argument(
+            "--no-wait", action="store_true", help="Leave building to the workers, and return."
+        )
+        parser.add_argument(
+            "--json", action="store_true", help="Print one JSON object per namespace."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         needs_profile = not any(

@@ -21,14 +21,14 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("question")
         parser.add_argument("--namespace", default="default", help="Slug (default: default).")
-        parser.add_argument("-k", type=int, default=5, help="How many passages (default: 5).")
+        parser.add_argument("-k", type=int, default=5, help="Number of passages (default: 5).")
         parser.add_argument("--mode", choices=["hybrid", "semantic", "lexical"], default="hybrid")
         parser.add_argument(
             "--min-relevance",
             type=float,
             default=0.0,
             metavar="0…1",
-            help="Leave out passages of lower relevance (default: none).",
+            help="Leave out passages below this relevance (default: none).",
         )
         add_filter_arguments(parser)
         parser.add_argument("--json", action="store_true", help="Print the API's answer as JSON.")

@@ -9,18 +9,21 @@ from rest_framework import serializers
 
 from documents.api.fields import TextField
 from documents.api.serializers import StrictSerializer
+from documents.metadata import text as cleaned
 from retrieval.answering.requests import AnswerRequest
 from retrieval.api.answers.serializers import MAX_STOPS
 from retrieval.api.filters import FiltersField
 from retrieval.api.memory.requests import IncludeFactsField
 from retrieval.openai_api.asking import (
     MAX_METADATA,
+    REASONS,
     ROLES,
     InputTurn,
     answer_request,
     role_of,
     supported_options,
     text_of,
+    without_effect,
 )
 from retrieval.openai_api.views import invalid_parameter, unsupported_parameter
 
@@ -99,7 +102,7 @@ class StopField(serializers.Field):
 
 
 class CheckedIncludeFactsField(IncludeFactsField):
-    """Checked here, so that errors name the parameter; POST /answer reads it once more."""
+    """Checked here, so that errors name the parameter; POST /answer reads it again."""
 
     def to_internal_value(self, data: Any) -> Any:
         super().to_internal_value(data)
@@ -111,7 +114,7 @@ class StreamOptionsSerializer(StrictSerializer):
         default=False, help_text="A last chunk without choices says how many tokens were used."
     )
     include_obfuscation = serializers.BooleanField(
-        default=False, help_text="Only false: nothing is added to the chunks."
+        default=False, help_text="Only false is accepted: no padding is added to the chunks."
     )
 
 
@@ -121,8 +124,8 @@ class ChatCompletionRequestSerializer(StrictSerializer):
         child=MessageField(),
         min_length=1,
         max_length=MAX_MESSAGES,
-        help_text="The last one is the user's question; those before are the conversation. What "
-        "the system says are wishes about style and form.",
+        help_text="The last one is the user's question; those before are the conversation. "
+        "System messages may ask for a style and form.",
     )
     stream = serializers.BooleanField(default=False)
     stream_options = StreamOptionsSerializer(required=False, help_text="Only with `stream`.")
@@ -135,9 +138,9 @@ class ChatCompletionRequestSerializer(StrictSerializer):
         help_text="The older name of `max_completion_tokens`.",
     )
     stop = StopField(required=False)
-    user = serializers.CharField(
-        required=False, allow_blank=True, max_length=512, help_text="Accepted, and not kept."
-    )
+    user = without_effect()
+    safety_identifier = without_effect()
+    prompt_cache_key = without_effect()
     metadata = serializers.DictField(
         child=serializers.CharField(max_length=512, allow_blank=True),
         required=False,
@@ -207,7 +210,7 @@ def _turn(message: Any, param: str) -> InputTurn:
     for name, value in message.items():
         is_empty = value is None or value == []
         if name not in known or (name in ANSWERED_FIELDS - {"annotations"} and not is_empty):
-            raise unsupported_parameter(f"{param}.{name}")
+            raise unsupported_parameter(f"{param}.{cleaned(name)[:50]}", REASONS.get(name, ""))
     content = message.get("content")
     if content is None and role == "assistant":
         content = ""

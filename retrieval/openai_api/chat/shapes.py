@@ -109,7 +109,7 @@ class PlaceSerializer(serializers.Serializer):
 
     quote = serializers.CharField(help_text="The document's text from `span.start` to `span.end`.")
     span = SpanSerializer()
-    answer_span = SpanSerializer(help_text="What it supports, in the content.")
+    answer_span = SpanSerializer(help_text="The text that it supports, in the content.")
     document_id = serializers.UUIDField(allow_null=True, help_text=OF_PASSAGES)
     document_version = serializers.IntegerField(allow_null=True, help_text=OF_PASSAGES)
     fact = FactNoteSerializer(allow_null=True, help_text=FACT)
@@ -134,7 +134,7 @@ class ChatAnnotationSerializer(serializers.Serializer):
 
 class ChatMessageSerializer(serializers.Serializer):
     role = serializers.CharField(help_text="Always `assistant`.")
-    content = serializers.CharField(help_text="With numbers `[1]` after what is cited.")
+    content = serializers.CharField(help_text="With numbers `[1]` after each cited claim.")
     refusal = serializers.CharField(allow_null=True)
     annotations = ChatAnnotationSerializer(many=True)
 
@@ -158,4 +158,4 @@ class ChatCompletionSerializer(serializers.Serializer):
     created = serializers.IntegerField()
     model = serializers.CharField()
     choices = ChatChoiceSerializer(many=True)
-    usage = ChatUsageSerializer(help_text="0 where no language model was asked.")
+    usage = ChatUsageSerializer(help_text="0 if no language model was called.")

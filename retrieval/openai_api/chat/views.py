@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions: a conversation in, an answer with numbered citations out."""
+"""POST /v1/chat/completions: answer a conversation with numbered citations."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -56,8 +56,8 @@ class ChatCompletionsView(OpenAIView):
         examples=EXAMPLES,
     )
     def post(self, request: Request) -> HttpResponseBase:
-        """Answer the last message from the documents, as OpenAI's clients expect it. Options that
-        have no meaning here are refused."""
+        """Answer the last message from the documents, in the format of OpenAI's API. Options
+        without a meaning here are refused."""
         chat = chat_request_of(request.data)
         namespace_id = caller_of(request).namespace_id
         numbers = CitationNumbers(namespace_id, base_url=base_url_of(request))

@@ -20,7 +20,7 @@ class ResponseAnnotationSerializer(PlaceSerializer):
 
 class OutputTextSerializer(serializers.Serializer):
     type = serializers.CharField(help_text="Always `output_text`.")
-    text = serializers.CharField(help_text="With numbers `[1]` after what is cited.")
+    text = serializers.CharField(help_text="With numbers `[1]` after each cited claim.")
     annotations = ResponseAnnotationSerializer(many=True)
     logprobs = serializers.ListField(child=serializers.JSONField())
 
@@ -59,4 +59,4 @@ class ResponseSerializer(serializers.Serializer):
     error = serializers.JSONField(allow_null=True)
     model = serializers.CharField()
     output = OutputItemSerializer(many=True)
-    usage = ResponseUsageSerializer(help_text="0 where no language model was asked.")
+    usage = ResponseUsageSerializer(help_text="0 if no language model was called.")

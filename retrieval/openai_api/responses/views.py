@@ -1,4 +1,4 @@
-"""POST /v1/responses: a question in, an answer with citations out; nothing is stored."""
+"""POST /v1/responses: answer a question with citations; nothing is stored."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing

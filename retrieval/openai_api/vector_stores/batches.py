@@ -63,7 +63,7 @@ class BatchCancelView(OpenAIView):
     )
     @in_namespace
     def post(self, request: Request, store_id: str, batch_id: str) -> Response:
-        """Take what is not indexed yet out of the store again."""
+        """Remove the files that are not indexed yet from the store."""
         batch = find_batch(find_store(store_id), batch_id)
         batches.cancel(batch)
         return Response(batch_of(batch))

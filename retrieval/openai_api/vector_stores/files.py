@@ -94,7 +94,7 @@ class StoreFileListView(OpenAIView):
     )
     @in_namespace
     def post(self, request: Request, store_id: str) -> Response:
-        """Add a file. One that is in the store already stays in it, with the attributes given."""
+        """Add a file. A file that is in the store already stays, with the given attributes."""
         store = find_store(store_id)
         form = AddedFileSerializer(data=request.data)
         form.is_valid(raise_exception=True)
@@ -136,7 +136,7 @@ class StoreFileView(OpenAIView):
     )
     @in_namespace
     def delete(self, request: Request, store_id: str, file_id: str) -> Response:
-        """Take the file out of the store; the file itself stays."""
+        """Remove the file from the store; the file itself stays."""
         store = find_store(store_id)
         member = find_file(store, file_id)
         membership.remove(store, [member.document_id])

@@ -1,4 +1,4 @@
-"""POST /v1/vector_stores/{id}/search: passages with their exact quotes and places."""
+"""POST /v1/vector_stores/{id}/search: passages with their exact quotes and positions."""
 
 import uuid
 from typing import Any

@@ -14,12 +14,12 @@ from retrieval.openai_api.ids import FILE, shown_id
 from retrieval.requests import Hit, SearchRequest
 from retrieval.search import search
 
-ALL_TOKENS = 1_000_000  # results are not cut to a context
+ALL_TOKENS = 1_000_000  # the results are not limited by a token budget
 
 
 @dataclass(frozen=True, slots=True)
 class StoreSearch:
-    """A search in vector stores, for all callers."""
+    """A search in vector stores, for all entry points."""
 
     stores: tuple[uuid.UUID, ...]
     queries: tuple[str, ...]

@@ -56,7 +56,7 @@ class StoreListView(OpenAIView):
     )
     @in_namespace
     def post(self, request: Request) -> Response:
-        """Create a vector store. Repeated with the same name and content, return the one there."""
+        """Create a vector store. With the name and content of an existing one, return that one."""
         form = StoreSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         fields: dict[str, Any] = form.described()

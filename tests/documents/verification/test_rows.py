@@ -199,6 +199,14 @@ def test_wrong_word_counts_are_counted_again(healthy: Namespace):
     )
     assert_found("term_counts", what="wrongly")
     assert_mended("term_counts")
+    # What is impossible is found at any time, however much has changed since.
+    by_owner("UPDATE documents_namespace SET revision = revision + 1")
+    by_owner(
+        "UPDATE documents_termfrequency SET chunks = 1000 "
+        "WHERE id = (SELECT min(id) FROM documents_termfrequency)"
+    )
+    assert_found("term_counts", what="more than there were")
+    assert_mended("term_counts")
     by_owner("DELETE FROM documents_termstatistics")
     assert_found("term_counts", what="never counted")
     assert_mended("term_counts")
@@ -236,5 +244,5 @@ def test_a_fact_without_a_vector_gets_one_again(healthy: Namespace):
         "UPDATE documents_fact SET believed_since = now() - interval '1 day', "
         "recorded_at = now() - interval '1 day' WHERE object = '\"boats\"'"
     )
-    assert_found("vectors", what="facts have had no vector")
+    assert_found("vectors", what="facts have been without a vector")
     assert_mended("vectors")

@@ -12,10 +12,36 @@ from typing import Any
 
 import httpx2
 
+from ..belongings import furnish
 from ..ledger import GONE, Entry
 from ..outcomes import Outcome, fault
 from ..stage import Stage, Tenant, Theatre, clients, text_of
 
+# What keeps tenants apart, in the catalogue: the same before and after.
+FENCES = {
+    "tables": """
+        SELECT relname, relrowsecurity, relforcerowsecurity, relowner::regrole::text FROM pg_class
+        WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY 1
+    """,
+    "policies": """
+        SELECT tablename, policyname, permissive, roles::text, cmd, qual, with_check
+        FROM pg_policies ORDER BY 1, 2
+    """,
+    "grants": """
+        SELECT table_name, grantee, privilege_type FROM information_schema.role_table_grants
+        WHERE table_schema = 'public' ORDER BY 1, 2, 3
+    """,
+    "functions": """
+        SELECT oid::regprocedure::text, proowner::regrole::text, prosecdef,
+               (SELECT array_agg(item::text ORDER BY item::text) FROM unnest(proacl) AS item)
+        FROM pg_proc
+        WHERE pronamespace IN ('public'::regnamespace, 'ragsite'::regnamespace) ORDER BY 1
+    """,
+    "roles": """
+        SELECT rolname, rolsuper, rolbypassrls, rolcanlogin FROM pg_roles
+        WHERE rolname LIKE 'ragsite%' ORDER BY 1
+    """,
+}
 QUESTIONS = ("Who noted that oil ran low?", "What did the keeper of log-2 note?", "calm sea")
 
 
@@ -53,6 +79,7 @@ def restored_elsewhere(theatre: Theatre, outcome: Outcome) -> None:
         quiet, busy = stage.tenant(profile="steady"), stage.tenant(profile="steady")
         for n in range(6):
             quiet.upload(f"log-{n}")
+        furnish(quiet)
         quiet.wait()
         for trial in range(outcome.trials):
             saved = stage.home / f"backup-{trial}"
@@ -89,12 +116,10 @@ def _compare(
             elif before[entry.document_id] == GONE:
                 outcome.leak(int(busy.status(entry.document_id) != GONE), "deleted documents")
         outcome.figures["acknowledged after it began and not in it"] = later
-        unsafe = other.sql(
-            "SELECT count(*) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
-            "WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace "
-            "AND a.attname = 'namespace_id' AND NOT (relrowsecurity AND relforcerowsecurity)"
-        )[0][0]
-        outcome.leak(unsafe, "tables without row-level security")
+        for what, statement in FENCES.items():
+            here, there = stage.sql(statement), other.sql(statement)
+            outcome.require(bool(here) and here == there, f"other {what} than before")
+            outcome.figures[what] = len(there)
         other.count_leaks(outcome)
         other.audit(outcome)
 

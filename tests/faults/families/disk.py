@@ -147,6 +147,7 @@ def database(theatre: Theatre, outcome: Outcome) -> None:
         wrong = {code: n for code, n in codes.items() if code not in (200, 202, 503, 507)}
         outcome.require(not wrong, f"responses while the disk was full: {wrong}")
         outcome.require(any(code >= 500 for code in codes), f"nothing was refused: {codes}")
+        _check_indexes(stage, outcome)
         _check_pages(stage, outcome)
         _compare_with_exact(stage, tenant, outcome)
         stage.judge(outcome, tenant)
@@ -170,6 +171,20 @@ def _answers(tenant: Tenant) -> bool:
     with suppress(httpx2.TransportError):
         return tenant.client.get("documents").status_code == 200
     return False
+
+
+def _check_indexes(stage: Stage, outcome: Outcome) -> None:
+    """Every table and B-tree must be whole, as far as this PostgreSQL can tell."""
+    if not stage.sql("SELECT 1 FROM pg_available_extensions WHERE name = 'amcheck'"):
+        outcome.figures["amcheck"] = "not in this PostgreSQL"
+        return
+    program = cluster.binaries(embedded.MAJOR) / "pg_amcheck"
+    sockets = embedded.EmbeddedServer(stage.home).socket_dir()
+    command = [program, "--install-missing", "-h", sockets, "-U", "postgres", "ragsite"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    outcome.require(done.returncode == 0, f"pg_amcheck: {(done.stdout + done.stderr)[-500:]}")
+    stage.sql("DROP EXTENSION amcheck")
+    outcome.figures["amcheck"] = "nothing found"
 
 
 def _check_pages(stage: Stage, outcome: Outcome) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.project.service import ROOT, Service
 from tests.project.upgrades import RELEASES
 
+from ..belongings import furnish
 from ..outcomes import NotPossibleHere, Outcome, fault
 from ..stage import UNLIMITED, Stage, Tenant, Theatre, clients
 from .database import Onlooker
@@ -49,14 +50,7 @@ def _digests(stage: Stage) -> dict[tuple[str, str], str]:
 def _fill(tenant: Tenant) -> None:
     for n in range(6):
         tenant.upload(f"log-{n}")
-    files = {"file": ("prices.csv", b"lamp,price\nAurora,120\nBorealis,180\n")}
-    sent = tenant.client.post("ingest", files=files, data={"rows_as_facts": "true", "wait": "60"})
-    assert sent.is_success, sent.text
-    golden = tenant.client.post("golden-sets", json={"name": "lamps"})
-    assert golden.status_code == 201, golden.text
-    found = tenant.query("What did the keeper note?").json()
-    said = {"query_id": found["query_id"], "useful": True}
-    assert tenant.client.post("feedback", json=said).is_success
+    furnish(tenant)
     tenant.wait()
     time.sleep(3)  # the query log is written beside the requests
 

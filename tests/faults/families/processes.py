@@ -1,7 +1,9 @@
 """Processes that die: workers at any moment, whoever looks after them, and the web server."""
 
+import json
 import random
 import time
+from collections import Counter
 from contextlib import suppress
 
 import httpx2
@@ -9,13 +11,14 @@ import psutil
 
 from ..outcomes import Outcome, fault, p95
 from ..provider import Hold, StageHandler, scripted
-from ..stage import Stage, Tenant, Theatre, text_of, until
+from ..stage import Stage, Tenant, Theatre, clients, text_of, until
+from .providers import QUESTION, answering, last_event
 
 BATCHES = 8  # of the document that is killed; the kill comes after 0 to 7 of them
 RECOVERY_GOAL = 30.0  # seconds until the next job runs
 
 
-@fault("F1", "kill -9 of a worker while it embeds", trials=8)
+@fault("F1", "kill -9 of a worker while it embeds", trials=50)
 def busy_worker(theatre: Theatre, outcome: Outcome) -> None:
     stage = theatre.stage
     tenant, calm = stage.tenant(), stage.tenant()
@@ -105,14 +108,16 @@ def idle_processes(theatre: Theatre, outcome: Outcome) -> None:
     stage.judge(outcome, tenant)
 
 
-@fault("F23", "SIGTERM and a new start while clients ask and upload", trials=3)
+@fault("F23", "SIGTERM and a new start while clients ask, upload and read answers", trials=5,
+       own_stage=True)  # fmt: skip
 def rolling_restart(theatre: Theatre, outcome: Outcome) -> None:
-    from ..stage import clients
+    with answering(theatre, seconds=60) as (stage, tenant, _):
+        _restart(stage, tenant, outcome)
 
-    stage = theatre.stage
-    tenant = stage.tenant(profile="steady")
-    tenant.wait_for(tenant.upload("base"))
+
+def _restart(stage: Stage, tenant: Tenant, outcome: Outcome) -> None:
     dropped: list[str] = []
+    ends: Counter[str] = Counter()  # of streams
     answered = refused = 0
 
     def ask() -> None:
@@ -136,9 +141,27 @@ def rolling_restart(theatre: Theatre, outcome: Outcome) -> None:
             uploader.send(f"log-{time.monotonic_ns()}", text_of(str(time.monotonic_ns())))
         time.sleep(0.3)
 
+    def listen() -> None:
+        try:
+            with stage.client(tenant.key) as client:
+                body = {"query": QUESTION, "model": "slow", "stream": True}
+                answer = client.post("answer", json=body)
+        except httpx2.ConnectError:
+            time.sleep(0.2)
+        except httpx2.TransportError as error:
+            dropped.append(f"a stream: {error!r}")
+        else:
+            if answer.status_code == 503:
+                return
+            event, data = last_event(answer)
+            code = json.loads(data).get("error", {}).get("code", "") if event == "error" else ""
+            ends[code or event] += 1
+            if (event, code) not in (("answer", ""), ("error", "shutting_down")):
+                dropped.append(f"a stream ends with {event} {data[:200]}")
+
     uploader = Tenant(stage, tenant.slug, tenant.id, tenant.key)
     for _ in range(outcome.trials):
-        with clients(ask, ask, ask, send) as raised:
+        with clients(ask, ask, ask, listen, listen, send) as raised:
             time.sleep(3)
             stage.service.stop()
             stopped_at = time.monotonic()
@@ -148,5 +171,6 @@ def rolling_restart(theatre: Theatre, outcome: Outcome) -> None:
         outcome.require(not raised, f"a client's upload was cut off: {raised[:2]}")
     outcome.require(not dropped, f"{len(dropped)} requests were dropped: {dropped[:3]}")
     outcome.figures |= {"answered": answered, "refused while down": refused}
-    outcome.figures["dropped"] = len(dropped)
+    outcome.figures |= {"streams ended with": dict(ends), "dropped": len(dropped)}
+    outcome.require(ends["shutting_down"] > 0, "no stream was open at a restart")
     stage.judge(outcome, tenant)

@@ -17,6 +17,7 @@ from ..stage import Stage, Tenant, Theatre
 
 DEADLINE = 15  # seconds, of an embedding call with its retries: provider.embedders
 RETRY_AFTER = 7
+CLOSED_WITHIN = 2.0  # seconds after the client has left, of the call to the language model
 
 
 class Failing:
@@ -168,20 +169,24 @@ QUESTION = "What did the keeper note about the sea and the oil?"
 
 
 @contextmanager
-def _answering(theatre: Theatre) -> Iterator[tuple[Stage, Tenant, chat_server.Site]]:
+def answering(
+    theatre: Theatre, *, seconds: int = 10
+) -> Iterator[tuple[Stage, Tenant, chat_server.Site]]:
+    """A stage with language models that are slow or fail; `seconds` are an answer's limit."""
     with chat_server.provider() as site:
         models = {
             name: {"BACKEND": "openai", "OPTIONS": {"url": site.url(name), "model": name}}
             for name in ("normal", "slow", "dies", "drips", "stalls_midway")
         }
         site.reply_with("The sea was calm and the oil ran low. " * 40)
-        with theatre.own_stage(LANGUAGE_MODELS=json.dumps(models), ANSWER_SECONDS="10") as stage:
+        settings = {"LANGUAGE_MODELS": json.dumps(models), "ANSWER_SECONDS": str(seconds)}
+        with theatre.own_stage(**settings) as stage:
             tenant = stage.tenant(profile="steady")
             tenant.wait_for(tenant.upload("log"))
             yield stage, tenant, site
 
 
-def _last_event(response: httpx2.Response) -> tuple[str, str]:
+def last_event(response: httpx2.Response) -> tuple[str, str]:
     blocks = [b for b in response.text.split("\n\n") if b.strip() and not b.startswith(":")]
     name, _, data = blocks[-1].partition("\n")
     return name.removeprefix("event: "), data.removeprefix("data: ")
@@ -190,17 +195,19 @@ def _last_event(response: httpx2.Response) -> tuple[str, str]:
 @fault("F11", "answers: the model dies midway, the client leaves midway", trials=10, own_stage=True)
 def streams(theatre: Theatre, outcome: Outcome) -> None:
     codes: dict[str, int] = {}
-    with _answering(theatre) as (stage, tenant, site):
+    with answering(theatre) as (stage, tenant, site):
         for trial in range(outcome.trials):
             model = ("dies", "stalls_midway")[trial % 2]
             answer = tenant.client.post(
                 "answer", json={"query": QUESTION, "model": model, "stream": True}
             )
-            event, data = _last_event(answer)
+            event, data = last_event(answer)
             code = json.loads(data).get("error", {}).get("code", "") if event == "error" else event
             codes[code] = codes.get(code, 0) + 1
             outcome.require(event == "error", f"{model}: the last event is {event} {data[:200]}")
-            outcome.recovery.append(_leave_midway(tenant, site))
+            seconds = _leave_midway(tenant, site)
+            outcome.recovery.append(seconds)
+            outcome.require(seconds <= CLOSED_WITHIN, f"{seconds:.1f} s to close the call")
         left = site.unfinished
         outcome.leak(len(left), "calls of the model still open")
         stage.judge(outcome, tenant)

@@ -43,6 +43,15 @@ def _filled(stage: Stage, count: int = DOCUMENTS) -> Tenant:
     return tenant
 
 
+def _found(tenant: Tenant, count: int = DOCUMENTS) -> int:
+    """How many of the questions that one document answers find it among ten passages."""
+    found = 0
+    for n in range(count):
+        hits = tenant.query(f"What did keeper log-{n} note in line 3?", k=10).json()["results"]
+        found += any(hit["source_uri"] == f"upload:log-{n}.md" for hit in hits)
+    return found
+
+
 def _do(tenant: Tenant, action: str, **more: str) -> httpx2.Response:
     return tenant.client.post("reindex", json={"action": action, **more})
 
@@ -71,6 +80,7 @@ def under_load(theatre: Theatre, outcome: Outcome) -> None:
     stage = theatre.stage
     for _ in range(outcome.trials):
         tenant = _filled(stage)
+        golden = _found(tenant)
         asker = Asker(stage, tenant)
         with clients(*[asker.ask] * 4, asker.send) as raised:
             time.sleep(3)
@@ -91,6 +101,9 @@ def under_load(theatre: Theatre, outcome: Outcome) -> None:
         outcome.figures |= {"empty": asker.empty, "mixed": mixed}
         outcome.figures["by profile"] = dict(Counter(profile for profile, _ in asker.seen))
         outcome.figures["p95 ms before/during"] = f"{p95(before):.0f}/{p95(meanwhile):.0f}"
+        after = _found(tenant)
+        outcome.figures["golden questions found before/after"] = f"{golden}/{after}"
+        outcome.require(after >= 0.9 * golden, f"{after} questions find it, before {golden}")
         asker.report(outcome)
         tenant.wait()
         until(lambda: _is_complete(stage, tenant), seconds=120, every=1)  # noqa: B023

@@ -5,7 +5,7 @@ from ..provider import paced, scripted
 from ..stage import Theatre
 
 
-@fault("F21", "another SECRET_KEY, with jobs in the queue", trials=40, own_stage=True)
+@fault("F21", "another SECRET_KEY, with jobs in the queue", trials=100, own_stage=True)
 def another_key(theatre: Theatre, outcome: Outcome) -> None:
     with theatre.own_stage(SECRET_KEY="the first of two keys, long enough" * 2) as stage:
         tenant = stage.tenant()

@@ -166,7 +166,7 @@ def test_wrong_and_expired_links_open_nothing(
     with operator():
         NamespaceLink.objects.filter(pk=link.pk).update(expires_at=timezone.now())
     assert client.get(address).status_code == 410
-    assert "Whoever gave it to you" in client.get(address).content.decode()
+    assert "Ask the person who gave it" in client.get(address).content.decode()
     with operator(), pytest.raises(ValidationError):
         links.create(tenant, expires_at=timezone.now() - timedelta(days=1))
 

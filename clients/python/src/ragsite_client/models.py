@@ -1,7 +1,7 @@
 """What the API answers. Fields that a newer server adds are kept."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 9f96eba5ff93c168.
+# Made by generate.py, not by hand. Schema 76b188a4e3534fd7.
 
 from pydantic import BaseModel, ConfigDict
 from datetime import datetime
@@ -132,7 +132,7 @@ class FactScore(BaseModel):
     """
     lexical: float | None
     """
-    Weight of the words it holds.
+    Weight of the question's words that it contains.
     """
 
 
@@ -260,7 +260,8 @@ class Removal(BaseModel):
 
 class RowsLeft(BaseModel):
     """
-    Facts of tables' rows that match, too. They are not erased: they go with their documents.
+    Facts from rows of tables that also match. They are not erased, but deleted with their
+    documents.
     """
 
     model_config = ConfigDict(
@@ -269,7 +270,7 @@ class RowsLeft(BaseModel):
     facts: int
     documents: list[DocumentWithRows]
     """
-    To delete, or to replace; those with the most facts first, up to 100.
+    Documents to delete or replace; those with the most facts first, up to 100.
     """
 
 
@@ -289,7 +290,7 @@ class Scores(BaseModel):
     rerank: float | None
     boost: float | None
     """
-    What feedback adds (`feedback_boost`); null: nothing.
+    The addition by feedback (`feedback_boost`); null: none.
     """
     final: float
     """
@@ -382,7 +383,7 @@ class Turn(BaseModel):
     role: str
     speaker: str
     """
-    By name, else by role.
+    The speaker's name, or else the role.
     """
     content: str
     at: datetime
@@ -405,12 +406,12 @@ class TurnErasure(BaseModel):
     turns: int
     conversations: int
     """
-    Days of which no turn is left.
+    Days that have no turns left.
     """
     chunks: int
     job_id: str | None
     """
-    Of indexing what is left of the conversation.
+    The jobs that index the rest of the conversation.
     """
 
 
@@ -474,7 +475,7 @@ class Vote(BaseModel):
     feedback_id: str
     similarity: float
     """
-    Of its question to this one; 1: the same.
+    Similarity of its question to this one; 1: the same question.
     """
     age_days: float
     value: float
@@ -483,7 +484,7 @@ class Vote(BaseModel):
     """
     strength: float
     """
-    What it counts here.
+    Its weight.
     """
 
 
@@ -505,7 +506,7 @@ class Candidate(BaseModel):
     """
     votes: list[Vote]
     """
-    What `scores.boost` is made of.
+    The votes behind `scores.boost`.
     """
     ranks: Ranks
     terms: list[Term]
@@ -620,7 +621,7 @@ class Document(BaseModel):
 
 class Erased(BaseModel):
     """
-    The receipt, and what rows of tables still say. That is not kept with the receipt.
+    The receipt, and the facts that are left in tables, which are not stored with the receipt.
     """
 
     model_config = ConfigDict(
@@ -747,7 +748,7 @@ class TurnReceipt(BaseModel):
     at: datetime
     document_id: str
     """
-    The document that makes it searchable.
+    The document in which the turn is indexed.
     """
     job_id: str | None
 
@@ -794,7 +795,7 @@ class Fact(BaseModel):
     tags: list[str]
     user: str
     """
-    Whose memory it is; blank: nobody's in particular.
+    The user whose memory it belongs to; blank: no particular user.
     """
     status: str
     """
@@ -807,30 +808,30 @@ class Fact(BaseModel):
     source_uri: str
     valid_from: datetime | None
     """
-    Null: since ever.
+    Null: it was always true.
     """
     valid_to: datetime | None
     """
-    From then on it holds no more; null: open.
+    End of its validity; null: open.
     """
     recorded_at: datetime
     retracted_at: datetime | None
     superseded_by: str | None
     """
-    Of a fact that merged into another or was corrected by it.
+    The fact that this one was merged into or corrected by.
     """
     last_verified_at: datetime
     confirmations: int
     provenance: Provenance | None
     """
-    The first place in a document where it is written.
+    The first place in a document that states it.
     """
     provenances: list[StatementShape]
 
 
 class FactNote(BaseModel):
     """
-    A fact from memory among the passages: what it says, and how far it can be trusted.
+    A fact from memory among the passages: its content, and how far it can be trusted.
     """
 
     model_config = ConfigDict(
@@ -844,14 +845,14 @@ class FactNote(BaseModel):
     certainty: float
     decay: float
     """
-    What its age leaves of it.
+    Factor for its age.
     """
     valid_from: datetime | None
     valid_to: datetime | None
     last_verified_at: datetime
     provenances: list[FactPlace]
     """
-    The latest five.
+    The latest five statements.
     """
 
 
@@ -873,7 +874,7 @@ class Feedback(BaseModel):
     """
     useful: bool | None
     """
-    ?: nobody said.
+    Empty if the user did not say.
     """
     comment: str
     request_id: str
@@ -896,7 +897,7 @@ class FoundFact(BaseModel):
     tags: list[str]
     user: str
     """
-    Whose memory it is; blank: nobody's in particular.
+    The user whose memory it belongs to; blank: no particular user.
     """
     status: str
     """
@@ -909,30 +910,30 @@ class FoundFact(BaseModel):
     source_uri: str
     valid_from: datetime | None
     """
-    Null: since ever.
+    Null: it was always true.
     """
     valid_to: datetime | None
     """
-    From then on it holds no more; null: open.
+    End of its validity; null: open.
     """
     recorded_at: datetime
     retracted_at: datetime | None
     superseded_by: str | None
     """
-    Of a fact that merged into another or was corrected by it.
+    The fact that this one was merged into or corrected by.
     """
     last_verified_at: datetime
     confirmations: int
     provenance: Provenance | None
     """
-    The first place in a document where it is written.
+    The first place in a document that states it.
     """
     provenances: list[StatementShape]
     score: float
     relevance: float
     same_in_tables: list[str]
     """
-    Facts of tables' rows that say the same.
+    Identical facts from rows of tables.
     """
     explanation: FactScore | None = None
     """
@@ -1019,7 +1020,7 @@ class Hit(BaseModel):
     tags: list[str]
     fact: FactNote | None
     """
-    Of a fact from memory (`include_facts`), whose text is no document's; null of a passage.
+    Only for a fact from memory (`include_facts`); null for a passage.
     """
 
 
@@ -1056,7 +1057,7 @@ class Remembered(BaseModel):
     duplicates: int
     indexed: bool
     """
-    All of them are searchable now.
+    Whether all turns are searchable now.
     """
     turns: list[TurnReceipt]
     """
@@ -1086,7 +1087,7 @@ class Source(BaseModel):
     """
     fact: FactNote | None
     """
-    Of a fact from memory (`include_facts`), whose text is no document's; null of a passage.
+    Only for a fact from memory (`include_facts`); null for a passage.
     """
     title: str
     source_uri: str
@@ -1119,7 +1120,7 @@ class Source(BaseModel):
 
 class Stated(BaseModel):
     """
-    What became of a statement.
+    The result of a statement.
     """
 
     model_config = ConfigDict(
@@ -1127,11 +1128,11 @@ class Stated(BaseModel):
     )
     outcome: str
     """
-    `confirmed`: it was held already and is more certain now. `known`: this very statement was made before.
+    `confirmed`: the fact existed and is more certain now. `known`: this statement was stored before.
     """
     closed: list[str]
     """
-    Facts that ended because of it.
+    Facts that this statement ended.
     """
     fact: Fact
 
@@ -1193,7 +1194,7 @@ class AnswerCitation(BaseModel):
     """
     fact: FactNote | None
     """
-    Of a fact from memory (`include_facts`), whose text is no document's; null of a passage.
+    Only for a fact from memory (`include_facts`); null for a passage.
     """
     section: str
     source_uri: str
@@ -1245,7 +1246,7 @@ class Citation(BaseModel):
     """
     fact: FactNote | None
     """
-    Of a fact from memory (`include_facts`), whose text is no document's; null of a passage.
+    Only for a fact from memory (`include_facts`); null for a passage.
     """
 
 
@@ -1265,7 +1266,7 @@ class Proposals(BaseModel):
     results: list[Stated]
     dropped: int
     """
-    What the model listed without an exact quote from the text.
+    Number of items without an exact quote from the text.
     """
 
 
@@ -1314,7 +1315,7 @@ class Answer(BaseModel):
     """
     grounded: bool
     """
-    Whether every sentence has a citation, every quote is exact, and every number and date is inthe cited passages.
+    Whether every sentence has a citation, every quote is exact, and every number and date is in the cited passages.
     """
     missing: str
     """

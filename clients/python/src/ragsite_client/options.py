@@ -1,7 +1,7 @@
 """What the API is asked, as typed dictionaries."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema ddfa2c0dfa2ef325.
+# Made by generate.py, not by hand. Schema 15bae8f5792079f2.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -47,11 +47,11 @@ class FactSelection(TypedDict):
     ids: NotRequired[list[str]]
     subject: NotRequired[str]
     """
-    All that is stated about it, and all that names it as its object.
+    All facts about it, and all that have it as their object.
     """
     user: NotRequired[str]
     """
-    Everything in this user's memory.
+    All facts in this user's memory.
     """
     source_uri: NotRequired[str]
 
@@ -134,7 +134,7 @@ class TextDocument(TypedDict):
 class NewTurn(TypedDict):
     session: NotRequired[str]
     """
-    The conversation that it belongs to, as the client calls it.
+    The client's name of the conversation.
     """
     role: str
     """
@@ -142,19 +142,19 @@ class NewTurn(TypedDict):
     """
     content: str
     """
-    What was said, word for word.
+    The text of the turn, stored verbatim.
     """
     at: NotRequired[str]
     """
-    When; without it now. A bare date is its midnight.
+    Time of the turn; default: now. A bare date means its midnight.
     """
     user: NotRequired[str]
     """
-    Whose conversation it is.
+    The user of the conversation.
     """
     speaker: NotRequired[str]
     """
-    Who speaks, by name; without it, the role stands for the name.
+    Name of the speaker; default: the role.
     """
     id: NotRequired[str]
     """
@@ -168,7 +168,7 @@ class FactChanges(TypedDict):
     source_uri: NotRequired[str]
     valid_from: NotRequired[str | None]
     """
-    null: since ever.
+    null: it was always true.
     """
     valid_to: NotRequired[str | None]
     """
@@ -188,7 +188,7 @@ class ProposingOptions(TypedDict):
     user: NotRequired[str]
     source_uri: NotRequired[str]
     """
-    Of a text. A document has its own.
+    Source of the text. A document has its own.
     """
 
 
@@ -205,20 +205,20 @@ class NewFact(TypedDict):
     certainty: NotRequired[float]
     user: NotRequired[str]
     """
-    Whose memory it belongs to.
+    The user whose memory it belongs to.
     """
     tags: NotRequired[list[str]]
     source_uri: NotRequired[str]
     """
-    Where it comes from.
+    Source of the statement.
     """
     valid_from: NotRequired[str | None]
     """
-    Since when it holds. Left out: since now; null: since ever.
+    Start of its validity. Default: now; null: it was always true.
     """
     valid_to: NotRequired[str | None]
     """
-    Until when it holds; null: open.
+    End of its validity; null: open.
     """
     turn_id: NotRequired[str | None]
     """
@@ -238,37 +238,37 @@ class Weights(TypedDict):
 class FactOptions(TypedDict):
     subjects: NotRequired[list[str]]
     """
-    Any of these, in any of their forms.
+    Facts about any of these subjects, in any form of the name.
     """
     predicates: NotRequired[list[str]]
     """
-    Any of these, likewise.
+    Facts with any of these predicates, in any form of the name.
     """
     tags: NotRequired[list[str]]
     """
-    All of these.
+    Facts with all of these tags.
     """
     user: NotRequired[str | None]
     """
-    This user's and those of nobody in particular; left out: everybody's.
+    Facts of this user and those of no particular user. Default: of all users.
     """
     as_of: NotRequired[str | None]
     """
-    What held at this moment; ISO 8601, or `now`. Left out: now.
+    Facts that were true at this moment; ISO 8601, or `now`. Default: now.
     """
     known_at: NotRequired[str | None]
     """
-    As it was known at this moment; without `as_of` also what held then.
+    Facts as known at this moment; without `as_of`, those that were also true then.
     """
     k: NotRequired[int]
     mode: NotRequired[Literal["hybrid", "semantic", "lexical"]]
     min_relevance: NotRequired[float]
     """
-    Left out: without facts that have nothing to do with the query; 0: with them.
+    Default: unrelated facts are left out; 0: they are included.
     """
     explain: NotRequired[bool]
     """
-    Say what each score is made of.
+    Return the factors of each score.
     """
 
 
@@ -345,7 +345,7 @@ class MemoryOptions(TypedDict):
     token_budget: NotRequired[int | None]
     context_format: NotRequired[Literal["plain", "source_documents"]]
     """
-    Format of `context.text`. `plain`: numbered passages. `source_documents`: Markdownwith a heading for each passage, and citation instructions at the end.
+    Format of `context.text`. `plain`: numbered passages. `source_documents`: Markdown with a heading for each passage, and citation instructions at the end.
     """
     include_facts: NotRequired[bool | IncludeFacts]
     """
@@ -443,7 +443,7 @@ class QueryOptions(TypedDict):
     token_budget: NotRequired[int | None]
     context_format: NotRequired[Literal["plain", "source_documents"]]
     """
-    Format of `context.text`. `plain`: numbered passages. `source_documents`: Markdownwith a heading for each passage, and citation instructions at the end.
+    Format of `context.text`. `plain`: numbered passages. `source_documents`: Markdown with a heading for each passage, and citation instructions at the end.
     """
     include_facts: NotRequired[bool | IncludeFacts]
     """
@@ -512,7 +512,7 @@ class AnswerOptions(TypedDict):
     token_budget: NotRequired[int | None]
     context_format: NotRequired[Literal["plain", "source_documents"]]
     """
-    Format of `context.text`. `plain`: numbered passages. `source_documents`: Markdownwith a heading for each passage, and citation instructions at the end.
+    Format of `context.text`. `plain`: numbered passages. `source_documents`: Markdown with a heading for each passage, and citation instructions at the end.
     """
     include_facts: NotRequired[bool | IncludeFacts]
     """

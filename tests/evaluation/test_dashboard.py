@@ -62,7 +62,7 @@ def run_of(golden: GoldenSet, mean: float, *, minutes_ago: int) -> EvaluationRun
 
 def test_every_figure_is_there_and_leads_to_its_list(busy: Api, boss: Client):
     shown = boss.get("/admin/")
-    assert "<h1>Dashboard</h1>" in shown.text
+    assert '<h1 dir="auto">Dashboard</h1>' in shown.text
     counts = {each["status"]: each["count"].rows for each in shown.context["documents"]}
     assert counts == {"ready": 1, "queued": 1, "processing": 0, "failed": 1, "cancelled": 0}
     for each in shown.context["documents"]:

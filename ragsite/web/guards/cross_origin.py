@@ -1,7 +1,7 @@
 """Lets pages of other sites call the API from a browser, if CORS_ORIGINS names them.
 
-Only what is called with a key is opened. The pages of this service, which work with cookies, are
-not, and no answer allows credentials.
+This opens only routes that take a key. The service's own pages, which work with cookies, stay
+closed, and no response allows credentials.
 """
 
 import re
@@ -25,7 +25,7 @@ _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s*@]+")  # app://obsidian.md is o
 
 
 class CrossOrigin:
-    """Outside of all guards, because a browser can only read a refusal that allows its page."""
+    """Goes around all guards: a page can read a refusal only if that has these headers, too."""
 
     def __init__(self, application: Application) -> None:
         self.application = application

@@ -91,7 +91,11 @@ def begin_anew(profile: IndexProfile, store: SearchStore) -> None:
     if profile.store_mark:
         logger.warning("store.begun_anew", extra={"profile_id": str(profile.pk)})
     with _only_worker(profile) as row:
-        row.store_mark += LEAP  # from here on searches trust nothing that it holds
+        if row.store_mark != profile.store_mark:
+            raise StoreFailed(AT_IT)
+        # From here on searches trust nothing that it holds. The time is in it, so that a database
+        # that was set back does not come to numbers that it had before.
+        row.store_mark = max(row.store_mark + LEAP, int(time.time()))
         row.save(update_fields=["store_mark"])
         number = row.store_mark
         chunks = Chunk.objects.filter(profile=profile).order_by()

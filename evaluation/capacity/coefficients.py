@@ -29,8 +29,6 @@ class MeasuredPoint:
     chunks: int
     postgres_ms: float  # CPU of a question
     bytes_on_disk: float  # of a chunk: tables, index of words, vector index
-    p95_ms: float  # of a search
-    floor_p95_ms: float  # of its embedding and its two bare statements
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,8 +165,7 @@ def _insert_share(corpus: Corpus, share: int, shares: int) -> None:
         pages = corpus.pages[start : start + DOCUMENTS_AT_ONCE]
         rows = sum(len(page.texts) for page in pages)
         if number % shares == share:
-            with namespace(corpus.tenant.pk):
-                _insert(pages, iter(corpus.matrix[first : first + rows]), corpus)
+            _insert(pages, iter(corpus.matrix[first : first + rows]), corpus)
         first += rows
 
 
@@ -182,21 +181,21 @@ def _insert(pages: Sequence[CorpusDocument], vectors: Iterator[np.ndarray], corp
     """By the way of `manage.py ingest --bulk`, from the vectors on."""
     documents = [_document(page, corpus) for page in pages]
     versions = [_version(page, corpus) for page in pages]
-    Document.objects.bulk_create(documents)
-    DocumentVersion.objects.bulk_create(versions)
-    insert_chunks(
-        corpus.profile,
-        (
-            IndexedDocument(
-                document,
-                version,
-                Extracted(version.text),
-                list(_passages(page)),
-                [as_text(vector.tolist()) for vector in islice(vectors, len(page.texts))],
-            )
-            for page, document, version in zip(pages, documents, versions, strict=True)
-        ),
+    with namespace(corpus.tenant.pk):  # its own: it locks the namespace's usage
+        Document.objects.bulk_create(documents)
+        DocumentVersion.objects.bulk_create(versions)
+    indexed = (
+        IndexedDocument(
+            document,
+            version,
+            Extracted(version.text),
+            list(_passages(page)),
+            [as_text(vector.tolist()) for vector in islice(vectors, len(page.texts))],
+        )
+        for page, document, version in zip(pages, documents, versions, strict=True)
     )
+    with namespace(corpus.tenant.pk):
+        insert_chunks(corpus.profile, indexed)
 
 
 def _document(page: CorpusDocument, corpus: Corpus) -> Document:

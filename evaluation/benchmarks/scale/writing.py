@@ -57,8 +57,6 @@ def _point(size: "Size") -> MeasuredPoint:
         size.chunks,
         round(size.postgres_ms, 1),
         round(size.table_bytes + size.words_index_bytes + vectors),
-        round(middle(size.seconds["no filter"], 95), 1),
-        round(middle(size.seconds["floor"], 95), 1),
     )
 
 

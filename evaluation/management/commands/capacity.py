@@ -74,8 +74,12 @@ def rows(made: Plan) -> list[tuple[str, str]]:
         ("disk", f"{made.disk_gb:,.0f} GB a copy"),
         ("originals", f"{made.originals_gb:,.0f} GB of objects"),
         ("database machines", f"{made.database_machines}"),
-        ("web machines", f"{made.web_machines} ({made.web_cores} cores)"),
+        ("web machines", f"{made.web_machines} ({_cores(made.web_cores)})"),
         ("CPU of a question", f"{made.question_ms:,.1f} ms on all shards"),
-        ("loading", f"{made.loading_cores:,} cores for {wish.days_to_load:g} days"),
+        ("loading", f"{_cores(made.loading_cores)} for {wish.days_to_load:g} days"),
         ("money", f"{made.price:,.0f} a month"),
     ]
+
+
+def _cores(number: int) -> str:
+    return f"{number:,} core" if number == 1 else f"{number:,} cores"

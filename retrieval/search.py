@@ -49,7 +49,7 @@ from .timing import Clock
 
 logger = logging.getLogger(__name__)
 
-MAX_TRIES = 3
+MAX_TRIES = 5
 
 
 class _Outdated(Exception):
@@ -258,9 +258,9 @@ def _read(
         if request.highlight and query:
             hits = highlighted(hits, query)
         term_matches = matches(ranked.candidates, query) if request.explain else {}
-    rows = selected.rows
-    is_current = all(candidate.chunk_id in rows for candidate in good[: len(rows)])
-    return _Passages(hits, selected.picks, weak, selected.dropped, term_matches, is_current)
+    return _Passages(
+        hits, selected.picks, weak, selected.dropped, term_matches, selected.is_current
+    )
 
 
 def _assemble(

@@ -223,7 +223,7 @@ def _count(tenant: Namespace, profile: IndexProfile) -> bool:
             return False
         TermFrequency.objects.filter(**key).delete()
         cursor.execute(_COUNT, key)
-        (chunks,) = cursor.fetchone()
+        (counted,) = cursor.fetchone()
         cursor.execute(
             "SELECT language, sum(chunks_count) FROM documents_document "
             "WHERE namespace_id = %(namespace)s AND live_version IS NOT NULL GROUP BY language",
@@ -236,7 +236,7 @@ def _count(tenant: Namespace, profile: IndexProfile) -> bool:
         namespace=tenant,
         profile=profile,
         defaults={
-            "chunks": chunks,
+            "chunks": counted,
             "configurations": configurations,
             "revision": tenant.revision,
             "counted_at": Now(),

@@ -30,6 +30,7 @@ class Selection:
     picks: list[Pick]  # candidates that are shown
     dropped: list[Candidate]  # candidates that are not shown, with the reason
     rows: dict[uuid.UUID, StoredChunk]  # rows of all candidates that were considered
+    is_current: bool  # False: a candidate's document was replaced before its row was read
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,8 @@ def _select(question: _Question, room: int, *, around: int) -> Selection:
         widen(picks, rows)
     if around:
         widen_by_turns(picks, rows, around)
-    return Selection(picks, dropped, rows)
+    is_current = all(candidate.chunk_id in rows for candidate in candidates[:looked_at])
+    return Selection(picks, dropped, rows, is_current)
 
 
 def _holding(

@@ -26,6 +26,7 @@ from .outcomes import Outcome
 
 LEASE_SECONDS = 10
 PATIENCE = 180.0  # seconds within which everything acknowledged must have come to an end
+START_SECONDS = 300.0  # of the first start, with all migrations, on a busy machine
 IDLE_SECONDS = 5  # a transaction that has been idle for longer has been forgotten
 UNLIMITED = ("search", "answer", "ingest", "read", "write", "admin", "agent", "link")
 
@@ -73,7 +74,7 @@ class Stage:
 
     def open(self) -> None:
         """Start the service, and make profiles and an operator's key if there are none."""
-        self.service.start("--no-samples")
+        self.service.start("--no-samples", seconds=START_SECONDS)
         if self.operator_key:
             return
         for name, embedder in PROFILES.items():

@@ -63,9 +63,9 @@ class Service:
     def key(self) -> str:
         return str(json.loads((self.home / "credentials.json").read_text())["api_key"])
 
-    def start(self, *options: str) -> None:
+    def start(self, *options: str, seconds: float = 120) -> None:
         self.spawn(*options)
-        until(self.is_up, seconds=120)
+        until(self.is_up, seconds=seconds)
 
     def start_workers(self) -> None:
         """Workers alone, as on a host of their own."""

@@ -97,10 +97,16 @@ def test_an_answer_with_a_fallback_is_not_kept(library: Api, settings: Any):
     assert (mended["fallbacks"], mended["cache"]) == ([], "miss")
 
 
+@pytest.mark.parametrize("others", [True, False])
 def test_documents_replaced_in_the_middle_of_a_search_make_it_look_again(
-    library: Api, work: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+    library: Api, work: Callable[[], int], monkeypatch: pytest.MonkeyPatch, others: bool
 ):
-    """The chunks found are gone before they are read: not an empty answer, but another look."""
+    """The chunks found are gone before they are read: not an empty answer, but another look. Also
+    where all of them are gone, because there are no other documents."""
+    if not others:
+        for document in library.get("documents").body["results"]:
+            if not document["source_uri"].endswith("harbour.md"):
+                assert library.delete(f"documents/{document['id']}").status == 200
     found = pipeline.find_candidates
     replaced = threading.Event()
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from documents.ingestion import terms
-from documents.models import Chunk, Namespace
+from documents.models import Chunk, Namespace, TermStatistics
 from documents.verification.auditing import verify
 from ragsite.database.tenancy import namespace, operator
 from tests.client import Api
@@ -246,3 +246,15 @@ def test_a_fact_without_a_vector_gets_one_again(healthy: Namespace):
     )
     assert_found("vectors", what="facts have been without a vector")
     assert_mended("vectors")
+
+
+def test_words_are_counted_over_all_languages(tenant: Namespace, api: Api, work: Callable[[], int]):
+    api.upload(("en.md", "# Harbour\n\nThe harbour master keeps the log on pier three."))
+    api.upload(("de.md", "# Hafen\n\nDer Hafenmeister führt das Buch auf dem dritten Steg."))
+    work()
+    call_words(tenant)
+    with operator():
+        known = TermStatistics.objects.get(namespace=tenant)
+    assert len(known.configurations) == 2
+    assert known.chunks == 2
+    assert verify().is_clean

@@ -1,6 +1,6 @@
 # Two commands matter: `make run` and `make test`. `make help` lists the rest.
 .DEFAULT_GOAL := help
-.PHONY: help run install client test-clients test test-browser test-offline faults test-hostile test-small-model lint format \
+.PHONY: help run install client test-clients test test-browser test-offline faults test-hostile test-memory test-small-model test-stores lint format \
         schema clean python-ok bench bench-answer bench-answers bench-expansion bench-chunking bench-conversations \
         bench-embedding bench-extractive bench-files bench-filings bench-ingest \
         bench-quality bench-query bench-reindex bench-rendered bench-scale bench-throughput load soak fuzz fuzz-api lock audit sbom
@@ -45,6 +45,12 @@ faults: $(VENV)/.dev ## Try faults on the running service and count what is lost
 
 test-hostile: $(VENV)/.dev ## Answers by a model server that means harm: COUNT=10000
 	HOSTILE_ANSWERS=$(or $(COUNT),10000) $(BIN)/python -m pytest tests/retrieval/answering/test_hostile_models.py --no-header -q -s
+
+test-memory: $(VENV)/.dev ## Random acts on facts against a plain model of their rules: OPERATIONS=10000
+	MEMORY_OPERATIONS=$(or $(OPERATIONS),10000) $(BIN)/python -m pytest tests/documents/memory/test_properties.py --no-header -q
+
+test-stores: $(VENV)/.dev ## Search stores on real servers: QDRANT_URL= or QDRANT_BINARY=, and Chroma, where installed
+	$(BIN)/python -m pytest tests/contracts/test_stores.py tests/contracts/test_qdrant_cluster.py tests/documents/test_store_engines.py --no-header -q
 
 test-small-model: $(VENV)/.dev $(SMALL)/.installed ## Answers by a real model of 135M parameters, on this machine
 	$(BIN)/python -m pytest -m small_model tests/retrieval/answering/test_small_model.py --no-header -q -s

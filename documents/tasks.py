@@ -39,6 +39,11 @@ def feed_stores() -> None:
     feeding.work()
 
 
+def check_stores() -> None:
+    heartbeat.beat(heartbeat.group())
+    feeding.check()
+
+
 def deliver_webhooks() -> None:
     """Send events to webhooks, in a separate task, so that slow receivers do not delay jobs."""
     heartbeat.beat(heartbeat.group())

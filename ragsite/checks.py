@@ -8,6 +8,7 @@ from django.core.checks import CheckMessage, Error, Warning, register
 from django.utils.module_loading import import_string
 
 from ragsite.settings.rerank import LLM_BY_ALIAS
+from ragsite.web.guards.cross_origin import is_origin
 
 
 @register()
@@ -66,6 +67,19 @@ def settings_fit_together(app_configs: Sequence[Any] | None, **kwargs: Any) -> l
     if min(settings.LOGIN_THROTTLE.values()) < 1:
         problems.append(Error("Every LOGIN_… setting must be at least 1.", id="ragsite.E013"))
     return problems
+
+
+@register()
+def pages_are_origins(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    return [
+        Error(
+            f"CORS_ORIGINS has {origin!r}, which is not an origin as browsers send it.",
+            hint="A scheme and a host, without a path: https://app.example.com. * is all.",
+            id="ragsite.E015",
+        )
+        for origin in settings.CORS_ORIGINS
+        if not is_origin(origin)
+    ]
 
 
 @register()

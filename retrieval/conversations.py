@@ -5,11 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, time
 from typing import Any
 
+from django.conf import settings
+
 from documents.passages import CONVERSATION
 
 from .filters import Filters, parse_metadata
 from .requests import SearchRequest, SearchResult
 from .search import search
+from .speakers import speakers_in
 from .turns import NO_CONDITIONS, TurnConditions
 
 
@@ -25,7 +28,9 @@ class ConversationQuery:
 
 def search_conversations(namespace_id: uuid.UUID, asked: ConversationQuery) -> SearchResult:
     """Return passages of several turns each, with the turns in their metadata."""
-    return search(namespace_id, conversation_request(asked))
+    request = conversation_request(asked)
+    named = speakers_in(namespace_id, request.query, session=asked.session, user=asked.user)
+    return search(namespace_id, replace(request, speakers=named))
 
 
 def conversation_request(asked: ConversationQuery) -> SearchRequest:
@@ -40,7 +45,9 @@ def conversation_request(asked: ConversationQuery) -> SearchRequest:
         metadata=parse_metadata(wanted) if wanted else None,
     )
     conditions = turns if turns != NO_CONDITIONS else None
-    return replace(asked.request, filters=filters, turn_conditions=conditions)
+    # Turns are short, and what a question needs is spread over several of them.
+    budget = asked.request.token_budget or int(settings.SEARCH["conversation_token_budget"])
+    return replace(asked.request, filters=filters, turn_conditions=conditions, token_budget=budget)
 
 
 def _metadata(asked: ConversationQuery) -> dict[str, Any]:

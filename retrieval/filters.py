@@ -110,6 +110,10 @@ class Filters:
             or _names(self.metadata, CONVERSATION_KEYS)
         )
 
+    @property
+    def only_conversations(self) -> bool:
+        return self.source_types == (CONVERSATION,)
+
 
 NO_FILTERS = Filters()
 

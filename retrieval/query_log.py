@@ -44,7 +44,7 @@ _HASHED = re.compile(r"sha256:[0-9a-f]{64}")
 MAX_RETURNED = 50  # number of hits whose positions are stored
 
 # Stored in columns of their own, or not needed to ask the question again.
-_NOT_KEPT = {"query", "filters", "k", "mode", "fusion", "explain", "highlight", "facts"}
+_NOT_KEPT = {"query", "filters", "k", "mode", "fusion", "explain", "highlight", "facts", "speakers"}
 # Options that a row stores if they differ from the default.
 _DEFAULTS: dict[str, Any] = {
     field.name: field.default for field in fields(SearchRequest) if field.name not in _NOT_KEPT

@@ -47,6 +47,7 @@ class SearchRequest:
     around: int | None = 0
     # conditions on the turns in a passage of a conversation
     turn_conditions: TurnConditions | None = None
+    speakers: tuple[str, ...] = ()  # names in the query that are not embedded with it
     for_answer: bool = False  # used to write an answer: `auto` reranks if it can
     facts: FactScope | None = None  # which facts to put among the passages; None: none
     feedback_boost: bool = False  # feedback on similar questions moves passages

@@ -19,7 +19,7 @@ from ragsite.database import tenancy
 from ragsite.platform.logs import current_request_id
 
 # What users wrote is recorded by its id alone: once deleted, nothing of it is left in the log.
-CONTENT = {"document", "feedback", "goldenquery"}
+CONTENT = {"document", "fact", "factalias", "feedback", "goldenquery"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,16 +14,21 @@ from .titles import Titled
 from .visible import LimitedToNamespaces
 
 LISTED_IDS = 100
+# What can be erased for good is not in Django's own log, which quotes rows.
+UNQUOTED = ("fact", "factalias")
 
 
 class Audited(LimitedToNamespaces, Titled, BoundedLists, RejectsInvalidFilters):
     """Mixed into a ModelAdmin. `audits_additions = False` where the pipeline records them."""
 
+    model: Any
     audits_additions = True
 
     def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> Any:
         if self.audits_additions:
             audit.record(_action(obj, "create"), namespace=_namespace(obj), target=obj)
+        if obj._meta.model_name in UNQUOTED:
+            return None
         return super().log_addition(request, obj, message)  # type: ignore[misc]
 
     def log_change(self, request: HttpRequest, obj: Model, message: Any) -> Any:
@@ -49,6 +54,8 @@ class Audited(LimitedToNamespaces, Titled, BoundedLists, RejectsInvalidFilters):
                 target=only if len(rows) == 1 else None,
                 details={} if len(rows) == 1 else {"ids": ids},
             )
+        if self.model._meta.model_name in UNQUOTED:
+            return None
         return super().log_deletions(request, queryset)  # type: ignore[misc]
 
 

@@ -20,6 +20,13 @@ from .audited import Audited
 STORE_HELP = "Where searches find chunks: pgvector is this database."
 
 
+_METHOD_NAMES = {"hnsw": "HNSW", "bit": "HNSW over bits", "ivfflat": "IVFFlat", "scann": "ScaNN"}
+
+
+def method_name(ann_method: str) -> str:
+    return _METHOD_NAMES.get(ann_method, ann_method)
+
+
 class IndexProfileForm(forms.ModelForm):
     embedder = forms.ChoiceField(choices=lambda: [(alias, alias) for alias in settings.EMBEDDERS])
     store = forms.ChoiceField(
@@ -86,7 +93,7 @@ class IndexProfileAdmin(Audited, admin.ModelAdmin):
         "dimensions",
         "chunk_size",
         "chunk_overlap",
-        "ann_method",
+        "shown_method",
         "store",
         "not_synced",
     )
@@ -95,6 +102,10 @@ class IndexProfileAdmin(Audited, admin.ModelAdmin):
         waiting = StoreChange.objects.filter(profile=OuterRef("pk")).order_by().values("profile")
         counted = Subquery(waiting.annotate(count=Count("pk")).values("count"))
         return super().get_queryset(request).annotate(waiting=counted)
+
+    @admin.display(description="ANN method", ordering="ann_method")
+    def shown_method(self, profile: IndexProfile) -> str:
+        return method_name(profile.ann_method)
 
     @admin.display(description="Not synced yet", empty_value="")
     def not_synced(self, profile: IndexProfile) -> str | None:

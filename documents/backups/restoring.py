@@ -149,7 +149,6 @@ def _start_anew() -> None:
     """Wake workers for unfinished work, and clear the caches of the earlier contents."""
     queue.requeue_stalled()
     with operator():
-        tenants = list(Namespace.objects.values_list("pk", flat=True))
-        for namespace_id in tenants:
+        for namespace_id in Namespace.objects.values_list("pk", flat=True):
             clear_namespace(namespace_id)
-    feeding.rebuild_all(tenants)  # stores may contain changes that are newer than the backup
+    feeding.rebuild_all()  # stores may contain changes that are newer than the backup

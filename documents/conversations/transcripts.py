@@ -89,6 +89,7 @@ def cleaned(content: str) -> str:
 def _attributes(turn: Turn) -> dict[str, str]:
     return {
         TURN: str(turn.pk),
+        **({"external_id": turn.external_id} if turn.external_id else {}),
         "speaker": name_of(turn),
         "role": turn.role,
         "at": _utc(turn.at),

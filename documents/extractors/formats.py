@@ -26,6 +26,39 @@ class Format:
     has_rows: bool = False  # the file is one table, whose rows can become facts
 
 
+# What people call each kind; `source_type` is what programs call it.
+KIND_NAMES = {
+    "code": "Source code",
+    "config": "Configuration",
+    "csv": "CSV",
+    "docx": "Word",
+    "eml": "E-mail",
+    "epub": "EPUB",
+    "html": "HTML",
+    "image": "Image",
+    "ipynb": "Notebook",
+    "json": "JSON",
+    "md": "Markdown",
+    "msg": "Outlook e-mail",
+    "odf": "OpenDocument",
+    "org": "Org",
+    "pdf": "PDF",
+    "pptx": "PowerPoint",
+    "rst": "reStructuredText",
+    "rtf": "RTF",
+    "transcript": "Transcript",
+    "txt": "Text",
+    "web": "Web page",
+    "xlsx": "Excel",
+    "xml": "XML",
+}
+
+
+def kind_name(source_type: str) -> str:
+    """The kind in the words of people, such as "Word" for "docx"."""
+    return KIND_NAMES.get(source_type, source_type)
+
+
 def _config(language: str) -> Format:
     return Format("config", "documents.extractors.plain.code.CodeExtractor", (language,))
 

@@ -35,10 +35,7 @@ def insert_chunks(
     vectors: Sequence[str],
 ) -> None:
     """Insert chunks, with vectors as text (embedding.as_text). Inside namespace()."""
-    rows = [
-        _row(version, profile, extracted.pages, ordinal, passage, vector)
-        for ordinal, (passage, vector) in enumerate(zip(passages, vectors, strict=True))
-    ]
+    rows = chunk_rows(version, profile, extracted, passages, vectors)
     keys = (version.namespace_id, profile.pk, document.pk, version.pk)
     for start in range(0, len(rows), INSERT_BATCH):
         batch = rows[start : start + INSERT_BATCH]
@@ -54,6 +51,20 @@ def insert_chunks(
             document_id=document.pk,
             language=document.language,
         )
+
+
+def chunk_rows(
+    version: DocumentVersion,
+    profile: IndexProfile,
+    extracted: Extracted,
+    passages: Sequence[Passage],
+    vectors: Sequence[str],
+) -> list[tuple[Any, ...]]:
+    """Return the columns from id to embedding, as in INSERT."""
+    return [
+        _row(version, profile, extracted.pages, ordinal, passage, vector)
+        for ordinal, (passage, vector) in enumerate(zip(passages, vectors, strict=True))
+    ]
 
 
 def _row(

@@ -56,20 +56,7 @@ class Pieces:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A version that was read and split ahead (bulk_loading.py)."""
-
-    profile: IndexProfile
-    requested: Mapping[str, Any]
-    extracted: Extracted
-    pieces: Pieces
-
-    def fits(self, profile: IndexProfile, requested: Mapping[str, Any]) -> bool:
-        return self.profile.pk == profile.pk and self.requested == requested
-
-
-def ingest(claim: Claim, prepared: Prepared | None = None) -> None:
+def ingest(claim: Claim) -> None:
     """Make one version searchable. Safe to run twice and to kill at any point."""
     with namespace(claim.namespace_id):
         jobs_and_more = IngestJob.objects.select_related(
@@ -88,7 +75,7 @@ def ingest(claim: Claim, prepared: Prepared | None = None) -> None:
         lease = Lease(claim)
         try:
             with lease, span("rag.indexer.index_documents", **_described(job)) as trace:
-                passages = _index(job, lease, prepared)
+                passages = _index(job, lease)
                 _measured(passages, lease, trace)
             logger.info(
                 "ingest.done",
@@ -133,20 +120,17 @@ def _measured(passages: int, lease: Lease, trace: Span) -> None:
         metrics.INGEST_STAGES.labels(stage).observe(ms / 1000)
 
 
-def _index(job: IngestJob, lease: Lease, prepared: Prepared | None) -> int:
+def _index(job: IngestJob, lease: Lease) -> int:
     version = job.version
     profile = job.namespace.active_profile
     requested: Mapping[str, Any] = chunking_overrides.requested_by(job.document)
     profiles.embedder_of(profile)  # fail before reading the file if there is no embedder
     with lease.stage(Stage.EXTRACT):
-        extracted = prepared.extracted if prepared else read_original(version)
+        extracted = read_original(version)
     while True:
         with lease.stage(Stage.SPLIT):
-            if prepared and prepared.fits(profile, requested):
-                pieces = prepared.pieces
-            else:
-                embedder = metered(profile, lease)
-                pieces = split(profile, requested, extracted, embedder, job.namespace_id)
+            embedder = metered(profile, lease)
+            pieces = split(profile, requested, extracted, embedder, job.namespace_id)
         passages = pieces.passages
         with namespace(job.namespace_id):  # before paying for embeddings
             more = len(passages) - job.document.chunks_count

@@ -106,7 +106,8 @@ def publish(
             _write_version(version, extracted, DocumentVersion.State.SUPERSEDED, chunking)
             return False
         removed = _clear(document, version, profile, extracted) if before is not None else 0
-        _describe(document, version, profile, extracted, passages, active.language)
+        describe(document, version, profile, extracted, passages, active.language)
+        document.save()
         insert_chunks(document, version, profile, extracted, passages, vectors)
         warnings = record_rows(document, version, extracted)
         extracted = replace(extracted, warnings=(*extracted.warnings, *warnings))
@@ -119,7 +120,7 @@ def publish(
         # Last, because it locks the namespace's row against other publishers.
         added = len(passages) - removed
         is_stale = terms.record_growth(
-            version.namespace_id, profile, chunks=added, language=document.language
+            version.namespace_id, profile, chunks=added, languages=[document.language]
         )
         quotas.require_not_exceeded(version.namespace_id, chunks=added)
         return is_stale
@@ -194,7 +195,7 @@ def _clear(
     return removed
 
 
-def _describe(
+def describe(
     document: Document,
     version: DocumentVersion,
     profile: IndexProfile,
@@ -202,7 +203,8 @@ def _describe(
     passages: Sequence[Passage],
     language: str,
 ) -> None:
-    """Set the document's fields. The uploader's values take precedence over the file's own."""
+    """Set the document's fields. The uploader's values take precedence over the file's own.
+    Not saved yet."""
     given = document.given
     document.title = given.get("title") or extracted.title or version.file_name
     fixed = given.get("fixed", ())  # set by hand, replacing the file's own (editing.py)
@@ -222,7 +224,6 @@ def _describe(
         document.status = Document.Status.READY
         document.error_code = document.error_message = ""
     document.updated_at = Now()
-    document.save()
 
 
 def _language_of(document: Document, extracted: Extracted, default: str) -> str:
@@ -245,26 +246,31 @@ def _add_warnings(version: DocumentVersion, warnings: Sequence[str]) -> None:
 def _write_version(
     version: DocumentVersion, extracted: Extracted, state: str, chunking: Mapping[str, Any] | None
 ) -> None:
+    DocumentVersion.objects.filter(pk=version.pk).update(
+        state=state,
+        text=extracted.text,
+        outline=outline_of(extracted, chunking or {}),
+        warnings=list(extracted.warnings),
+        published_at=Now(),
+    )
+
+
+def outline_of(extracted: Extracted, chunking: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a version keeps of its file; `chunking` is what was requested."""
     headings = [
         {"level": block.level, "title": block.title, "start": block.start, "end": block.end}
         for block in extracted.blocks
         if block.kind == "heading"
     ]
-    DocumentVersion.objects.filter(pk=version.pk).update(
-        state=state,
-        text=extracted.text,
-        outline={
-            "headings": headings,
-            "pages": [asdict(page) for page in extracted.pages],
-            "turns": turns_of(extracted.blocks),
-            "chunking": chunking or {},  # as requested when this was published
-            # Needed when the uploader's title, tags or metadata change (editing.py).
-            "own": {
-                "title": extracted.title,
-                "tags": list(extracted.tags),
-                "metadata": dict(extracted.metadata),
-            },
+    return {
+        "headings": headings,
+        "pages": [asdict(page) for page in extracted.pages],
+        "turns": turns_of(extracted.blocks),
+        "chunking": chunking,
+        # Needed when the uploader's title, tags or metadata change (editing.py).
+        "own": {
+            "title": extracted.title,
+            "tags": list(extracted.tags),
+            "metadata": dict(extracted.metadata),
         },
-        warnings=list(extracted.warnings),
-        published_at=Now(),
-    )
+    }

@@ -2,8 +2,9 @@
 
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db import connection
 from django.db.models.functions import Now
@@ -31,22 +32,26 @@ STALE_SHARE = 0.2
 MAX_TABLE_FACTOR = 4.0  # factor by which figures increase the usual length of a table chunk
 STEMS_PER_TOKEN, STEMS_PER_CHARACTER = 0.3, 0.06
 
+# Joined to rows of `chunk` with the words of its place, running text and extras.
+STEMS = """
+    CROSS JOIN LATERAL (
+        SELECT setweight(to_tsvector({configuration}, chunk.place), 'A')
+            || setweight(to_tsvector({configuration}, chunk.running), 'D')
+            || setweight(to_tsvector({configuration}, chunk.extras), 'C') AS words
+    ) stems
+"""
+
 _INSERT = """
     INSERT INTO documents_chunkterms
         (chunk_id, namespace_id, profile_id, document_id, kind, place, words_hash, search_vector,
          impacts)
     SELECT chunk.id, %(namespace)s, %(profile)s, %(document)s, chunk.kind,
            ragsite.place(%(namespace)s, %(profile)s), hashtextextended(lower(chunk.running), 0),
-           stems.words,
-           ragsite.impacts(stems.words, chunk.average_length)
+           stems.words, ragsite.impacts(stems.words, chunk.average_length)
     FROM unnest(%(ids)s::uuid[], %(kinds)s::text[], %(places)s::text[], %(running)s::text[],
                 %(extras)s::text[], %(average_lengths)s::float8[])
          AS chunk (id, kind, place, running, extras, average_length)
-    CROSS JOIN LATERAL (
-        SELECT setweight(to_tsvector(%(configuration)s::regconfig, chunk.place), 'A')
-            || setweight(to_tsvector(%(configuration)s::regconfig, chunk.running), 'D')
-            || setweight(to_tsvector(%(configuration)s::regconfig, chunk.extras), 'C') AS words
-    ) stems
+    {stems}
 """
 # Words and chunks in one statement, so that both are counted in the same snapshot.
 _COUNT = """
@@ -72,6 +77,15 @@ class ChunkWords:
     content: str
 
 
+class PreparedWords(NamedTuple):
+    """A chunk's words as the statements above take them."""
+
+    place: str
+    running: str
+    extras: str
+    average_length: float
+
+
 def words_of(chunk_id: uuid.UUID, title: str, passage: Passage) -> ChunkWords:
     """Collect a passage's words: all its sections are its place, a table's header is content."""
     shared = [section.rpartition(" > ")[2] for section in passage.attributes.get("sections", ())]
@@ -90,32 +104,37 @@ def store(
     language: str,
 ) -> None:
     """Store the chunks' words; title and section weigh more than content. Inside namespace()."""
-    prepared = {place: prepare(place) for place in {chunk.place for chunk in chunks}}
-    places = [prepared[chunk.place] for chunk in chunks]
-    contents = [prepare(chunk.content) for chunk in chunks]
-    average = _average_length(profile)
+    if not chunks:
+        return
+    places, running, extras, average_lengths = zip(*prepared(chunks, profile), strict=True)
     with connection.cursor() as cursor:
         cursor.execute(
-            _INSERT,
+            _INSERT.format(stems=STEMS.format(configuration="%(configuration)s::regconfig")),
             {
                 "namespace": namespace_id,
                 "profile": profile.pk,
                 "document": document_id,
                 "configuration": configuration(language),
-                "average_lengths": [
-                    average * _length_allowance(chunk.kind, words.running)
-                    for chunk, words in zip(chunks, contents, strict=True)
-                ],
+                "average_lengths": list(average_lengths),
                 "ids": [chunk.chunk_id for chunk in chunks],
                 "kinds": [chunk.kind for chunk in chunks],
-                "places": [words.running for words in places],
-                "running": [words.running for words in contents],
-                "extras": [
-                    f"{of_place.extras} {of_content.extras}".strip()
-                    for of_place, of_content in zip(places, contents, strict=True)
-                ],
+                "places": list(places),
+                "running": list(running),
+                "extras": list(extras),
             },
         )
+
+
+def prepared(chunks: Sequence[ChunkWords], profile: IndexProfile) -> list[PreparedWords]:
+    places = {place: prepare(place) for place in {chunk.place for chunk in chunks}}
+    average = usual_length(profile)
+    found = []
+    for chunk in chunks:
+        place, content = places[chunk.place], prepare(chunk.content)
+        length = average * _length_allowance(chunk.kind, content.running)
+        extras = f"{place.extras} {content.extras}".strip()
+        found.append(PreparedWords(place.running, content.running, extras, length))
+    return found
 
 
 def _length_allowance(kind: str, running: str) -> float:
@@ -130,29 +149,35 @@ def _length_allowance(kind: str, running: str) -> float:
     return min(MAX_TABLE_FACTOR, len(words) / others) if others else 1.0
 
 
-def _average_length(profile: IndexProfile) -> float:
+def usual_length(profile: IndexProfile) -> float:
     by_characters = profile.chunker == IndexProfile.Chunker.FIXED
     return profile.chunk_size * (STEMS_PER_CHARACTER if by_characters else STEMS_PER_TOKEN)
 
 
 def record_growth(
-    namespace_id: uuid.UUID, profile: IndexProfile, *, chunks: int, language: str
+    namespace_id: uuid.UUID,
+    profile: IndexProfile,
+    *,
+    chunks: int,
+    languages: Collection[str],
+    stale_share: float = STALE_SHARE,
 ) -> bool:
     """Add to the namespace's chunk count under the active profile. Inside namespace().
 
     Returns whether to recount the words: much has changed, or a language is new.
     """
+    configurations = sorted({configuration(language) for language in languages})
     with connection.cursor() as cursor:
         cursor.execute(
             "WITH tenant AS (UPDATE documents_namespace SET revision = revision + 1, "
             "                chunk_count = chunk_count + %s WHERE id = %s RETURNING chunk_count) "
-            "SELECT tenant.chunk_count, known.chunks, known.configurations ? %s FROM tenant "
+            "SELECT tenant.chunk_count, known.chunks, known.configurations ?& %s FROM tenant "
             "LEFT JOIN documents_termstatistics known "
             "ON known.namespace_id = %s AND known.profile_id = %s",
-            [chunks, namespace_id, configuration(language), namespace_id, profile.pk],
+            [chunks, namespace_id, configurations, namespace_id, profile.pk],
         )
-        total, counted, is_known_language = cursor.fetchone()
-    return counted is None or not is_known_language or abs(total - counted) > STALE_SHARE * counted
+        total, counted, are_known = cursor.fetchone()
+    return counted is None or not are_known or abs(total - counted) > stale_share * counted
 
 
 def count_if_stale(namespace_id: uuid.UUID, profile: IndexProfile) -> bool:

@@ -1,25 +1,19 @@
 """Accept a document: check it, store the original, and record document, version and job in one
 transaction."""
 
-import hashlib
 import logging
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from django.conf import settings
 from django.db import connection
 from django.db.models import Q
-from django.db.models.functions import MD5, Now
+from django.db.models.functions import MD5
 
 from documents.accounts import quotas
 from documents.collections import membership
 from documents.collections.editing import named
-from documents.errors import EmptyFile, TooLarge
-from documents.extractors import CHARSET, format_of
-from documents.extractors.encodings import encoding_named
-from documents.ingestion.editing import RESERVED, is_reserved, update_description
-from documents.intake import media_types
+from documents.ingestion.editing import update_description
 from documents.jobs import queue
 from documents.models import Document, DocumentVersion, IngestJob, Namespace
 from documents.passages import CONVERSATION
@@ -27,12 +21,13 @@ from documents.profiles import chunking_overrides
 from ragsite.database.tenancy import namespace
 
 from . import originals
+from .checking import Checked, check
+from .records import lock_contents_and_sources, new_document, new_version, set_fields, source_hash
 from .submissions import (
     DuplicateContent,
     Receipt,
     SourceTaken,
     Submission,
-    UnknownEncoding,
     identity,
 )
 
@@ -43,27 +38,9 @@ logger = logging.getLogger(__name__)
 Status = Document.Status
 
 
-@dataclass(frozen=True, slots=True)
-class _Checked:
-    """A submission that passed the checks, with its media type and digest."""
-
-    submission: Submission
-    source_uri: str
-    media_type: str
-    source_type: str
-    sha256: str
-    size: int
-    has_rows: bool
-    charset: str  # declared with the media type; passed on to the extractor
-
-    @property
-    def full_media_type(self) -> str:
-        return f"{self.media_type}; charset={self.charset}" if self.charset else self.media_type
-
-
 def accept(namespace_id: uuid.UUID, submission: Submission) -> Receipt:
     """Accept one document. When this returns, a crash cannot lose it."""
-    checked = _check(submission)
+    checked = check(submission)
     warnings = chunking_overrides.check(namespace_id, submission.chunking)
     with namespace(namespace_id):
         known, document = _look_up(checked)
@@ -98,78 +75,26 @@ def resubmit(namespace_id: uuid.UUID, document_id: uuid.UUID) -> Receipt:
         return _queue(document, version)
 
 
-def _check(submission: Submission) -> _Checked:
-    size = submission.content.size
-    if not size:
-        raise EmptyFile("The file is empty.")
-    if is_reserved(submission.source_uri):
-        raise SourceTaken(RESERVED)
-    if submission.encoding and not encoding_named(submission.encoding):
-        raise UnknownEncoding(f"{submission.encoding[:40]!r} is not a known encoding.")
-    declared = submission.media_type
-    if declared in media_types.UNINFORMATIVE_TYPES:
-        declared = media_types.type_of_uri(submission.source_uri) or declared
-    media_type = media_types.detect(
-        submission.content, file_name=submission.file_name, declared=declared
-    )
-    kind = format_of(media_type)
-    _check_size(size, kind.source_type)
-    submission.content.seek(0)
-    sha256 = originals.digest_of(submission.content)
-    return _Checked(
-        submission=submission,
-        # Text without a source or a name is identified by its content.
-        source_uri=identity(submission) or f"text:{sha256[:32]}",
-        media_type=media_type,
-        source_type=kind.source_type,
-        sha256=sha256,
-        size=size,
-        has_rows=kind.has_rows,
-        charset=_charset(submission.media_type),
-    )
-
-
-def _charset(media_type: str) -> str:
-    found = CHARSET.search(media_type)
-    return found[1].lower() if found and encoding_named(found[1]) else ""
-
-
-def _check_size(size: int, source_type: str) -> None:
-    of_type = settings.INGEST_MAX_BYTES_BY_TYPE.get(source_type, settings.INGEST_MAX_BYTES)
-    limit = min(of_type, settings.INGEST_MAX_BYTES)
-    if size > limit:
-        raise TooLarge(
-            f"The file has {size:,} bytes; files of type {source_type} may have {limit:,} at most."
-        )
-
-
-def _record(namespace_id: uuid.UUID, checked: _Checked, key: str) -> tuple[Receipt, bool]:
+def _record(namespace_id: uuid.UUID, checked: Checked, key: str) -> tuple[Receipt, bool]:
     """Write document, version and job; also return whether the stored original is used."""
-    _lock_content_and_source(namespace_id, checked)
+    lock_contents_and_sources(namespace_id, [checked])
     known, document = _look_up(checked)
     if known:
         return known, False
     is_new = document is None
     warnings: tuple[str, ...] = ()
     if document is None:
-        document = _create_document(namespace_id, checked)
+        document = new_document(namespace_id, checked)
     else:
         if not checked.submission.source_uri:
             warnings = (_replacement_warning(document),)
         document.document_version += 1
-        _set_fields(document, checked)
+        set_fields(document, checked)
+    document.save()
+    if not is_new:
         queue.supersede(document)
-    version = DocumentVersion.objects.create(
-        namespace_id=namespace_id,
-        document=document,
-        number=document.document_version,
-        content_sha256=checked.sha256,
-        media_type=checked.full_media_type,
-        byte_size=checked.size,
-        storage_key=key,
-        file_name=checked.submission.file_name,
-        encoding=checked.submission.encoding,
-    )
+    version = new_version(document, checked, key)
+    version.save()
     quotas.require_not_exceeded(namespace_id, documents=is_new, bytes=checked.size)
     job = queue.add_job(document, version)
     receipt = Receipt(
@@ -191,7 +116,7 @@ def _replacement_warning(document: Document) -> str:
     )
 
 
-def _look_up(checked: _Checked) -> tuple[Receipt | None, Document | None]:
+def _look_up(checked: Checked) -> tuple[Receipt | None, Document | None]:
     """Return a receipt if these bytes are known and need no new version, and the source's document
     if there is one. Raises SourceTaken, DuplicateContent."""
     if _is_new(checked):
@@ -206,19 +131,19 @@ def _look_up(checked: _Checked) -> tuple[Receipt | None, Document | None]:
     return _known(checked, document), document
 
 
-def _is_new(checked: _Checked) -> bool:
+def _is_new(checked: Checked) -> bool:
     """Whether neither source nor bytes are known: one query for the most common case."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT NOT EXISTS (SELECT FROM documents_document "
             "WHERE md5(source_uri) = %s OR content_sha256 = %s)",
-            [_source_hash(checked.source_uri), checked.sha256],
+            [source_hash(checked.source_uri), checked.sha256],
         )
         is_new: bool = cursor.fetchone()[0]
     return is_new
 
 
-def _known(checked: _Checked, document: Document | None) -> Receipt | None:
+def _known(checked: Checked, document: Document | None) -> Receipt | None:
     if document is not None:
         if document.content_sha256 != checked.sha256:
             return None
@@ -257,7 +182,7 @@ def _duplicate(document: Document, *, warnings: tuple[str, ...] = ()) -> Receipt
     )
 
 
-def _ignored_fields_warning(twin: Document, checked: _Checked) -> tuple[str, ...]:
+def _ignored_fields_warning(twin: Document, checked: Checked) -> tuple[str, ...]:
     """Warn about submitted fields that are not applied, because the bytes belong to another
     source."""
     submission = checked.submission
@@ -275,7 +200,7 @@ def _ignored_fields_warning(twin: Document, checked: _Checked) -> tuple[str, ...
     )
 
 
-def _change_options(document: Document, checked: _Checked) -> bool:
+def _change_options(document: Document, checked: Checked) -> bool:
     """Store changed options for the same bytes: rows as facts, chunking. True if any changed."""
     changed: dict[str, Any] = {}
     if _changes_facts(document, checked):
@@ -289,7 +214,7 @@ def _change_options(document: Document, checked: _Checked) -> bool:
     return bool(changed)
 
 
-def _change_encoding(version: DocumentVersion, checked: _Checked) -> bool:
+def _change_encoding(version: DocumentVersion, checked: Checked) -> bool:
     """Store another encoding for the same bytes; True if it changed."""
     encoding = checked.submission.encoding
     # Detecting any other encoding leaves a warning.
@@ -301,14 +226,14 @@ def _change_encoding(version: DocumentVersion, checked: _Checked) -> bool:
     return True
 
 
-def _changes_facts(document: Document, checked: _Checked) -> bool:
+def _changes_facts(document: Document, checked: Checked) -> bool:
     """Whether the submission turns facts from rows on or off."""
     requested = checked.submission.rows_as_facts
     before = document.given.get("rows_as_facts", False)
     return checked.has_rows and requested is not None and requested != before
 
 
-def _with_warnings(receipt: Receipt, checked: _Checked, warnings: tuple[str, ...]) -> Receipt:
+def _with_warnings(receipt: Receipt, checked: Checked, warnings: tuple[str, ...]) -> Receipt:
     if checked.submission.rows_as_facts and not checked.has_rows:
         no_rows = f"rows_as_facts has no effect here: {checked.media_type} has no rows."
         warnings = (*warnings, no_rows)
@@ -327,64 +252,10 @@ def _queue(document: Document, version: DocumentVersion) -> Receipt:
     )
 
 
-def _lock_content_and_source(namespace_id: uuid.UUID, checked: _Checked) -> None:
-    """Serialize submissions of the same bytes or the same source.
-
-    Without these locks the unique constraints would fail all but one of them.
-    """
-    names = (f"{namespace_id}/{checked.sha256}", f"{namespace_id}/{checked.source_uri}")
-    with connection.cursor() as cursor:
-        cursor.execute(  # always in the same order: no deadlock
-            "SELECT pg_advisory_xact_lock(number) FROM (SELECT hashtextextended(name, 0) AS number "
-            "FROM unnest(%s::text[]) name ORDER BY number) numbers",
-            [list(names)],
-        )
-
-
-def _source_hash(source_uri: str) -> str:
-    """Return the hash in the unique index on source_uri."""
-    return hashlib.md5(source_uri.encode(), usedforsecurity=False).hexdigest()
-
-
 def _document_by_source(source_uri: str) -> Document | None:
-    digest = _source_hash(source_uri)
+    digest = source_hash(source_uri)
     documents = Document.objects.select_for_update().alias(source_hash=MD5("source_uri"))
     return documents.filter(source_hash=digest, source_uri=source_uri).first()
-
-
-def _create_document(namespace_id: uuid.UUID, checked: _Checked) -> Document:
-    document = Document(
-        namespace_id=namespace_id,
-        source_uri=checked.source_uri,
-        origin=checked.submission.origin,
-    )
-    _set_fields(document, checked)
-    return document
-
-
-def _set_fields(document: Document, checked: _Checked) -> None:
-    """Set the document's fields from the submission; tags apply at once, before indexing."""
-    submission = checked.submission
-    submitted = {
-        "title": submission.title,
-        "tags": list(submission.tags) if submission.tags is not None else None,
-        "metadata": dict(submission.metadata) if submission.metadata is not None else None,
-        "rows_as_facts": submission.rows_as_facts,
-        "chunking": submission.chunking.as_json() if submission.chunking else None,
-    }
-    submitted = {name: value for name, value in submitted.items() if value is not None}
-    fixed = [name for name in document.given.get("fixed", ()) if name not in submitted]
-    document.given = {**document.given, **submitted, "fixed": fixed}
-    document.title = document.given.get("title") or document.title or submission.file_name
-    document.tags = document.given.get("tags") or document.tags
-    document.content_sha256 = checked.sha256
-    document.media_type = checked.media_type
-    document.source_type = checked.source_type
-    document.byte_size = checked.size
-    document.status = Status.QUEUED
-    document.error_code = document.error_message = ""
-    document.updated_at = Now()
-    document.save()
 
 
 def _newest_version(document: Document) -> DocumentVersion:

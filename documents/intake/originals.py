@@ -7,7 +7,8 @@ import os
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime
 from typing import BinaryIO
@@ -25,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 LOOK_AGAIN = (0.2, 0.5, 1.0)  # seconds, because an object store may list a new object late
 BLOCK = 256 * 1024  # bytes
+AT_ONCE = 8  # files being stored
 
 
 class StorageFull(IngestError):
@@ -53,6 +55,21 @@ def store(content: File, *, namespace_id: uuid.UUID) -> str:
         logger.error("original.not_stored", extra={"error": str(error)})
         raise _unavailable() from error
     return key
+
+
+def store_many(contents: Sequence[File], *, namespace_id: uuid.UUID) -> list[str]:
+    """Store these files at once; the disk, or the object store, need not wait for each by itself.
+    If one fails, none is left, and its error is raised."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        storing = [pool.submit(store, one, namespace_id=namespace_id) for one in contents]
+        wait(storing)
+    errors = [error for one in storing if (error := one.exception())]
+    if errors:
+        for one in storing:
+            if one.exception() is None:
+                remove(one.result())
+        raise errors[0]
+    return [one.result() for one in storing]
 
 
 def store_as(key: str, content: File) -> None:

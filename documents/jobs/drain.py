@@ -2,10 +2,9 @@
 
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 
-from documents.ingestion.pipeline import Prepared, ingest
+from documents.ingestion.pipeline import ingest
 from documents.models import Document, IngestJob
 from ragsite.database.tenancy import namespace
 
@@ -20,7 +19,6 @@ def run_until_done(
     job_ids: Sequence[uuid.UUID],
     *,
     progress: Callable[[int, int], None] = lambda done, total: None,
-    prepared: Mapping[uuid.UUID, Prepared] = MappingProxyType({}),
 ) -> list[Document]:
     """Return when all of these jobs have ended, with the documents that did not become ready.
 
@@ -31,7 +29,7 @@ def run_until_done(
     while pending:
         check_at = time.monotonic() + CHECK_SECONDS
         while claim := queue.claim(group):
-            ingest(claim, prepared.get(claim.job_id))
+            ingest(claim)
             if time.monotonic() > check_at:
                 break  # checking after every job would cost more than the jobs themselves
         else:  # other workers hold the rest, or have died

@@ -34,6 +34,16 @@ def youngest_age() -> float | None:
     return _age(None)
 
 
+def forget_ended(running: str) -> None:
+    """Forget the groups of this group's host that ran before it: they are not silent, but gone."""
+    host = running.rpartition(":")[0]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM documents_workerheartbeat WHERE starts_with(worker, %s) AND worker <> %s",
+            [f"{host}:", running],
+        )
+
+
 def delete_stale() -> None:
     with connection.cursor() as cursor:
         cursor.execute(

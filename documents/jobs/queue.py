@@ -137,6 +137,16 @@ def fail(claim: Claim, error: Exception, *, at: Mapping[str, Any] = MappingProxy
         return True
 
 
+def give_back(namespace_id: uuid.UUID, token: uuid.UUID) -> None:
+    """Queue what is left of the jobs that were claimed together under this token."""
+    with namespace(namespace_id):
+        left = IngestJob.objects.filter(lease_token=token, state=State.RUNNING)
+        for job_id in sorted(left.values_list("pk", flat=True)):
+            job = _lock(job_id)
+            if job is not None and job.lease_token == token:
+                _requeue(job, timedelta(0), "", "")
+
+
 def cancel(job_id: uuid.UUID) -> bool:
     """Cancel a queued or running job; False if it had already ended. Inside namespace()."""
     job = _lock(job_id)

@@ -66,7 +66,8 @@ class Erased:
     tables."""
 
     receipt: FactErasure
-    names: frozenset[str]  # subjects, their other names, and objects, as written
+    called: frozenset[str]  # what the selected subject was called; none if selected otherwise
+    names: frozenset[str]  # the same, and subjects and objects as written
     left: RowsLeft
 
 
@@ -103,7 +104,7 @@ def _erase(namespace_id: uuid.UUID, selection: ErasureSelection, changes: Change
     if at is not None:
         refresh(namespace_id, slots, at, changes)
     left = _rows_left(namespace_id, selection)
-    names = _remove_aliases(namespace_id, selection)
+    called = _remove_aliases(namespace_id, selection)
     receipt = FactErasure.objects.create(
         namespace_id=namespace_id,
         selected_by=selection.kind,
@@ -116,9 +117,8 @@ def _erase(namespace_id: uuid.UUID, selection: ErasureSelection, changes: Change
     )
     audit.record("fact.erase", target=Target("facterasure", str(receipt.pk)), count=facts)
     content_changed(namespace_id)
-    for row in rows:
-        names |= {row.subject, *_texts(row.object)}
-    return Erased(receipt, frozenset(names), left)
+    names = called.union(*({row.subject, *_texts(row.object)} for row in rows))
+    return Erased(receipt, frozenset(called), frozenset(names), left)
 
 
 def _condition(namespace_id: uuid.UUID, selection: ErasureSelection) -> Q:

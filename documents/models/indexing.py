@@ -112,8 +112,10 @@ class IndexProfile(models.Model):
         db_default=models.Value({}, models.JSONField()),
         blank=True,
         help_text='Of qdrant: {"quantization": "int8", "shards": 1, "replicas": 1, "m": 16, '
-        '"ef_construct": 100, "on_disk": "none"}.',
+        '"ef_construct": 100, "on_disk": "none", "sharding": "none"}.',
     )
+    # Of what its store has confirmed (documents/stores/marks.py); 0 until then.
+    store_mark = models.PositiveBigIntegerField(default=0, db_default=0, editable=False)
     # Properties of the built vector index that a query needs (ivfflat: lists).
     index_facts = models.JSONField(default=dict, editable=False)
     ingestion_version = models.PositiveIntegerField(default=INGESTION_VERSION)

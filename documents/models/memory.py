@@ -204,7 +204,7 @@ class FactErasure(models.Model):
     statements = models.PositiveIntegerField()
     vectors = models.PositiveIntegerField()
     past_states = models.PositiveIntegerField()
-    queries = models.PositiveIntegerField()  # of the query log
+    queries = models.PositiveIntegerField()  # of the query log, and pieces of feedback
     actor_kind = models.CharField(max_length=10)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -27,6 +27,8 @@ PREFIX = "chunk_vectors_"
 DRAFT = "_new"
 REBUILD_FACTOR = 4  # rebuild when this many times more lists are needed than were built
 POLL_SECONDS = 0.5
+MIN_SET_ASIDE = 10_000  # chunks; fewer are inserted into the index in a minute
+MAX_SCANNED = 20_000  # chunks that a search compares in some 20 ms without an index
 
 _INDEXES = """
     SELECT class.relname, index.indisvalid
@@ -90,6 +92,38 @@ def ensure(profile: IndexProfile) -> bool:
         return _ensure(cursor, profile)
 
 
+@contextmanager
+def set_aside(profile: IndexProfile, *, expected: int) -> Iterator[bool]:
+    """Load `expected` chunks without the profile's index, and build it afterwards on several cores.
+
+    Only if they are many, and so few are there that searches can compare them all: until the index
+    is there again, that is what they do. If this process dies, the lock goes with it, and the next
+    sweep builds the index. Yields whether the index was set aside.
+    """
+    few = min(MAX_SCANNED, expected)
+    if (
+        profile.ann_method not in ann_methods.METHODS
+        or expected < MIN_SET_ASIDE
+        or _rows(profile, up_to=few + 1) > few
+    ):
+        yield False
+        return
+    with _exclusive(wait=True) as cursor:
+        for found in _indexes(cursor, name_of(profile.pk)):
+            _drop(cursor, found.name)
+        try:
+            yield True
+        finally:
+            _ensure(cursor, profile, in_parallel=True)
+            cursor.execute("ANALYZE documents_chunk, documents_chunkterms, documents_document")
+
+
+def _rows(profile: IndexProfile, *, up_to: int) -> int:
+    """Of all namespaces, because they share the index."""
+    rows = Chunk.objects.using("owner").filter(profile=profile)
+    return len(rows.values_list("profile")[:up_to])
+
+
 def sweep() -> None:
     """Drop leftovers and unused indexes; build missing and outgrown ones."""
     try:
@@ -140,7 +174,8 @@ def is_in_use(profile: IndexProfile) -> bool:
     )
 
 
-def _ensure(cursor: CursorWrapper, profile: IndexProfile) -> bool:
+def _ensure(cursor: CursorWrapper, profile: IndexProfile, *, in_parallel: bool = False) -> bool:
+    """One core builds, unless `in_parallel`; the others serve searches meanwhile."""
     name = name_of(profile.pk)
     valid = _drop_leftovers(cursor, profile)
     method = ann_methods.METHODS.get(profile.ann_method)
@@ -151,7 +186,7 @@ def _ensure(cursor: CursorWrapper, profile: IndexProfile) -> bool:
     if method.needs_rows and (rows < ann_methods.MIN_ROWS or _still_fits(profile, options, valid)):
         return False
     started = time.monotonic()
-    _build(cursor, profile, method, options)
+    _build(cursor, profile, method, options, in_parallel=in_parallel)
     if valid:
         _drop(cursor, name)
     _rename_draft(cursor, name)
@@ -200,6 +235,8 @@ def _build(
     profile: IndexProfile,
     method: ann_methods.Method,
     options: dict[str, int],
+    *,
+    in_parallel: bool,
 ) -> None:
     """Build under a temporary name, so that the index in use stays until the new one is ready."""
     require_method(profile.ann_method)
@@ -219,8 +256,10 @@ def _build(
         settings=sql.SQL("WITH ({})").format(settings) if options else sql.SQL(""),
         profile=sql.Literal(str(profile.pk)),
     )
-    # One core for the build; the others serve searches meanwhile.
-    cursor.execute("SET max_parallel_maintenance_workers = 0")
+    if in_parallel:  # as far as the server is set up for it
+        cursor.execute("RESET max_parallel_maintenance_workers")
+    else:
+        cursor.execute("SET max_parallel_maintenance_workers = 0")
     cursor.execute(statement)
 
 

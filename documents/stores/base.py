@@ -4,6 +4,8 @@ A store receives chunks and returns their ids. `within` adds the namespace to ev
 that no engine decides whose chunks it returns.
 """
 
+import socket
+import ssl
 import time
 import uuid
 from abc import ABC, abstractmethod
@@ -24,9 +26,10 @@ Fields: TypeAlias = Mapping[str, Value | Sequence[str]]
 
 NAMESPACE = "namespace"
 DOCUMENT = "document"
+SYNC = "sync"  # the claim (outbox.py) by which a point was written last
 # The fields of a chunk besides its vectors, by which every engine can filter.
 LISTS = ("tags", "collections", "facets")
-KEYWORDS = (NAMESPACE, DOCUMENT, "source_type", "language", "kind", *LISTS)
+KEYWORDS = (NAMESPACE, DOCUMENT, SYNC, "source_type", "language", "kind", *LISTS)
 NUMBERS = ("dated_at",)
 
 
@@ -110,6 +113,7 @@ class StoreFound:
 
     dense: Sequence[tuple[uuid.UUID, float]] = ()
     words: Sequence[tuple[uuid.UUID, float]] = ()
+    mark: str = ""  # of the collection, at the time of the search (marks.py)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,7 @@ class StoreHealth:
     is_up: bool
     version: str = ""
     problem: str = ""
+    advice: str = ""  # it works, and somebody should know this
 
 
 def within(
@@ -140,12 +145,17 @@ class SearchStore(ABC):
     options: ClassVar[Mapping[str, tuple[int, int] | tuple[str, ...]]] = {}  # of a collection
 
     def upsert(
-        self, collection: StoreCollection, namespace_id: uuid.UUID, points: Sequence[StoredPoint]
+        self,
+        collection: StoreCollection,
+        namespace_id: uuid.UUID,
+        points: Sequence[StoredPoint],
+        *,
+        sync: str = "",
     ) -> None:
         """Add points; a point with the same id is replaced."""
         if points:
-            owner = {NAMESPACE: str(namespace_id)}
-            owned = [replace(point, fields={**point.fields, **owner}) for point in points]
+            ours = {NAMESPACE: str(namespace_id), SYNC: sync}
+            owned = [replace(point, fields={**point.fields, **ours}) for point in points]
             self._upsert(collection, owned)
 
     def delete(
@@ -153,9 +163,13 @@ class SearchStore(ABC):
         collection: StoreCollection,
         namespace_id: uuid.UUID,
         documents: Sequence[uuid.UUID] | None,
+        *,
+        but_sync: str = "",
     ) -> None:
-        """Delete the points of these documents, or all of the namespace with None."""
-        self._delete(collection, within(namespace_id, _of(documents)))
+        """Delete the points of these documents, or all of the namespace with None, except those
+        that this sync has written."""
+        kept = (NoneOf(SYNC, (but_sync,)),) if but_sync else ()
+        self._delete(collection, within(namespace_id, (*_of(documents), *kept)))
 
     def search(
         self,
@@ -191,9 +205,21 @@ class SearchStore(ABC):
         """Whether the engine can check this condition; others are checked afterwards."""
         return True
 
+    def separate(self, collection: StoreCollection, namespace_id: uuid.UUID) -> None:
+        """Keep a large namespace apart from the others, from now on. What the store held of it has
+        to be written again. Raises StoreMisfit where that cannot be done."""
+        raise StoreMisfit("This store cannot keep a namespace apart from the others.")
+
     @abstractmethod
     def prepare(self, collection: StoreCollection) -> None:
         """Create the collection unless it exists. Raises StoreMisfit if a different one exists."""
+
+    @abstractmethod
+    def mark(self, collection: StoreCollection) -> str | None:
+        """Return the collection's mark; "" if it has none, None if there is no collection."""
+
+    @abstractmethod
+    def set_mark(self, collection: StoreCollection, mark: str) -> None: ...
 
     @abstractmethod
     def drop(self, collection: StoreCollection) -> None:
@@ -227,6 +253,26 @@ class SearchStore(ABC):
 
 def _of(documents: Sequence[uuid.UUID] | None) -> tuple[StoreCondition, ...]:
     return () if documents is None else (AnyOf(DOCUMENT, tuple(map(str, documents))),)
+
+
+def cause_of(error: BaseException) -> str:
+    """Why a server was not reached, as an operator needs it; no address."""
+    causes = [error]
+    while (inner := getattr(error, "source", None) or error.__cause__ or error.__context__) and (
+        inner not in causes
+    ):
+        causes.append(inner)
+        error = inner
+    for cause in causes:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return "its certificate is not trusted (SSL_CERT_FILE names those that are)"
+        if isinstance(cause, ConnectionRefusedError):
+            return "nothing listens at its address"
+        if isinstance(cause, socket.gaierror):
+            return "the name of its host is unknown"
+    if any("timeout" in type(cause).__name__.lower() for cause in causes):
+        return "not in time"
+    return "the connection failed or broke off"
 
 
 def option_errors(store: type[SearchStore] | SearchStore, options: Any) -> str:

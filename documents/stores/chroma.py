@@ -27,10 +27,11 @@ from .base import (
     StoreHealth,
     StoreMisfit,
     StoreQuestion,
+    cause_of,
 )
 
 PAGE = 1000  # ids per call, when all are read
-DIMENSIONS = "dimensions"  # stored in the collection's metadata
+DIMENSIONS, MARK = "dimensions", "mark"  # stored in the collection's metadata
 EF_SEARCH = 200
 
 
@@ -87,6 +88,18 @@ class ChromaStore(SearchStore):
         with self._answering(), self._unless_missing():
             self._client.delete_collection(collection.name)
 
+    def mark(self, collection: StoreCollection) -> str | None:
+        with self._answering():
+            try:
+                return _mark(self._open(collection))
+            except self._chroma.errors.NotFoundError:
+                return None
+
+    def set_mark(self, collection: StoreCollection, mark: str) -> None:
+        with self._answering():
+            metadata = {DIMENSIONS: collection.dimensions, MARK: mark}
+            self._open(collection).modify(metadata=metadata)
+
     def health(self) -> StoreHealth:
         try:
             with self._answering():
@@ -112,14 +125,19 @@ class ChromaStore(SearchStore):
         if question.vector is None:
             return StoreFound()
         with self._answering():
-            answer = self._open(collection).query(
+            try:
+                opened = self._open(collection)
+            except self._chroma.errors.NotFoundError:
+                return StoreFound()  # and so no mark
+            answer = opened.query(
                 query_embeddings=[list(question.vector)],
                 n_results=question.limit,
                 where=_where(question.conditions),
                 include=["distances"],
             )
         pairs = zip(answer["ids"][0], answer["distances"][0], strict=True)
-        return StoreFound([(uuid.UUID(key), 1.0 - float(distance)) for key, distance in pairs])
+        dense = [(uuid.UUID(key), 1.0 - float(distance)) for key, distance in pairs]
+        return StoreFound(dense, mark=_mark(opened))
 
     def _count(self, collection: StoreCollection, conditions: Sequence[StoreCondition]) -> int:
         return sum(1 for _ in self._held(collection, conditions))
@@ -170,11 +188,15 @@ class ChromaStore(SearchStore):
         """Convert any error of the client to StoreFailed, without an address or a token in it."""
         try:
             yield
+        except (StoreFailed, StoreMisfit):
+            raise
         except self._chroma.errors.ChromaError as error:
             raise StoreFailed(f"Chroma refused a call: {type(error).__name__}.") from error
         # ValueError is raised by the client if it cannot connect.
         except (self._httpx.HTTPError, OSError, ValueError) as error:
-            raise StoreFailed("Chroma did not answer, or not in time.") from error
+            raise StoreFailed(f"Chroma did not answer: {cause_of(error)}.") from error
+        except Exception as error:  # what a proxy answers in its place is no answer of Chroma's
+            raise StoreFailed("What answered is no Chroma, or it broke off.") from error
 
     @contextmanager
     def _unless_missing(self) -> Iterator[None]:
@@ -182,6 +204,10 @@ class ChromaStore(SearchStore):
             yield
         except self._chroma.errors.NotFoundError:
             return
+
+
+def _mark(opened: Any) -> str:
+    return str((opened.metadata or {}).get(MARK, ""))
 
 
 def _metadata(point: StoredPoint) -> dict[str, Any]:

@@ -7,7 +7,8 @@ its chunks.
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 from django.conf import settings
 from django_q.tasks import async_task
@@ -17,7 +18,7 @@ from documents.models import IndexProfile
 from ragsite.database.tenancy import namespace, operator
 from ragsite.platform import metrics
 
-from . import outbox, points, registry
+from . import marks, outbox, points, registry
 from .outbox import ClaimLost, FeedClaim
 
 logger = logging.getLogger(__name__)
@@ -32,16 +33,37 @@ def wake_workers() -> None:
         async_task("documents.tasks.feed_stores", save=False)
 
 
+def wake_to_check() -> None:
+    """Called twice a minute."""
+    if settings.STORES:
+        async_task("documents.tasks.check_stores", save=False)
+
+
 def work(*, seconds: float = TASK_SECONDS) -> int:
     """Sync all stores for a while, fairly between namespaces; return how many documents."""
     until = time.monotonic() + seconds
-    synced = 0
+    synced: Counter[uuid.UUID] = Counter()
     while time.monotonic() < until:
         claims = [claim for key in outbox.due() if (claim := outbox.claim(*key))]
         if not claims:
             break
-        synced += sum(_deliver(claim) for claim in claims)
-    return synced
+        for claim in claims:
+            synced[claim.profile_id] += _deliver(claim)
+    for profile_id in +synced:
+        _renew_mark(profile_id)
+    return synced.total()
+
+
+def check() -> None:
+    """Find stores that have lost what they were given, and have them filled again. They are not
+    trusted by searches meanwhile."""
+    with operator():
+        outside = [p for p in IndexProfile.objects.filter(store_mark__gt=0) if _is_here(p)]
+    for profile in outside:
+        try:
+            marks.require(profile)
+        except IngestError as error:  # it is down, which searches notice by themselves
+            logger.warning("store.not_checked", extra={"code": error.code})
 
 
 def catch_up(
@@ -59,6 +81,8 @@ def catch_up(
         progress(synced)
         if until is not None and time.monotonic() > until:
             break
+    if synced:
+        _renew_mark(profile.pk)
     with namespace(namespace_id):
         return not outbox.pending(namespace_id, profile.pk, at_most=1)
 
@@ -68,27 +92,53 @@ def rebuild(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
     searches use the tables."""
     with namespace(namespace_id):
         outbox.note(namespace_id, profile.pk)
+    marks.require(profile)
     store, collection = registry.store_of(profile), registry.collection_of(profile)
-    store.prepare(collection)
     store.delete(collection, namespace_id, None)
 
 
-def rebuild_all(namespaces: Iterable[uuid.UUID]) -> None:
-    """Rebuild every store for these namespaces, except stores that do not respond."""
+def take_over(profile: IndexProfile) -> bool:
+    """Begin a collection anew that another installation has fed; False if none has."""
+    store = registry.store_of(profile)
+    if not marks.is_foreign(store.mark(registry.collection_of(profile))):
+        return False
+    marks.begin_anew(profile, store)
+    return True
+
+
+def separate(namespace_id: uuid.UUID, profile: IndexProfile) -> None:
+    """Give a large namespace a part of the store for itself, and have it filled again."""
+    store, collection = registry.store_of(profile), registry.collection_of(profile)
+    marks.require(profile)
+    with namespace(namespace_id):
+        outbox.note(namespace_id, profile.pk)
+    store.separate(collection, namespace_id)
+
+
+def rebuild_all() -> None:
+    """Begin every collection anew, as far as its store answers and it is ours. The others are
+    found by `check`, or named by `verify`."""
     with operator():
-        outside = [p for p in IndexProfile.objects.all() if p.is_stored_outside]
-    for namespace_id in namespaces:
-        for profile in outside:
-            try:
-                rebuild(namespace_id, profile)
-            except IngestError as error:  # it is filled later, and verify finds missing chunks
-                logger.warning("store.not_emptied", extra={"code": error.code})
+        outside = [profile for profile in IndexProfile.objects.all() if _is_here(profile)]
+    for profile in outside:
+        try:
+            store = registry.store_of(profile)
+            if marks.is_foreign(store.mark(registry.collection_of(profile))):
+                continue
+            marks.begin_anew(profile, store)
+        except IngestError as error:
+            logger.warning("store.not_emptied", extra={"code": error.code})
 
 
 def forget(profile: IndexProfile) -> None:
-    """Delete the store's chunks of a profile that is being deleted. Raises StoreFailed."""
-    if profile.is_stored_outside and profile.store in settings.STORES:
+    """Drop what the store holds of a profile that is being deleted. Raises StoreFailed."""
+    if _is_here(profile):
         registry.store_of(profile).drop(registry.collection_of(profile))
+
+
+def _is_here(profile: IndexProfile) -> bool:
+    """Whether the profile uses a store that is configured."""
+    return profile.is_stored_outside and profile.store in settings.STORES
 
 
 def _deliver(claim: FeedClaim, *, raises: bool = False) -> int:
@@ -116,17 +166,28 @@ def _deliver(claim: FeedClaim, *, raises: bool = False) -> int:
 
 
 def _sync(claim: FeedClaim) -> None:
-    """Replace the documents' chunks in the store by those in the tables."""
+    """Replace what the store holds of these documents by what the tables hold now. Old points are
+    deleted last, so that a search never finds the documents missing."""
     with operator():
         profile = IndexProfile.objects.get(pk=claim.profile_id)
+    marks.require(profile)
     store, collection = registry.store_of(profile), registry.collection_of(profile)
-    store.prepare(collection)
-    store.delete(collection, claim.namespace_id, claim.documents)
-    after: uuid.UUID | None = None
+    sync, after = str(claim.token), None
     while page := _page(claim, after):
-        store.upsert(collection, claim.namespace_id, page)
+        store.upsert(collection, claim.namespace_id, page, sync=sync)
         after = page[-1].id
         claim.renew()
+    store.delete(collection, claim.namespace_id, claim.documents, but_sync=sync)
+
+
+def _renew_mark(profile_id: uuid.UUID) -> None:
+    with operator():
+        profile = IndexProfile.objects.filter(pk=profile_id).first()
+    if profile is not None:
+        try:
+            marks.renew(profile)
+        except IngestError as error:  # the next sync does it
+            logger.info("store.not_marked", extra={"code": error.code})
 
 
 def _page(claim: FeedClaim, after: uuid.UUID | None) -> Sequence[points.StoredPoint]:

@@ -10,7 +10,7 @@ from documents.accounts import audit
 from documents.models import Namespace
 from ragsite.database.tenancy import operator
 
-from .checks import PAGE, AuditScope, Check, Progress
+from .checks import PAGE, AuditScope, Check, NotChecked, Progress
 from .count_rules import COUNTS
 from .document_rules import LEFTOVERS, PASSAGES, STATES, VERSIONS
 from .fact_rules import FACTS
@@ -150,5 +150,8 @@ def _finding(check: Check, audited: AuditScope, tally: _Tally, done: str) -> Fin
 
 
 def _unchecked(check: Check, audited: AuditScope, error: Exception) -> Finding:
-    what = f"could not be checked, because of {type(error).__name__}: whether {check.what}"
+    why = f", because of {type(error).__name__}"
+    if isinstance(error, NotChecked):
+        why = f" ({str(error).rstrip('.')})"
+    what = f"could not be checked{why}: whether {check.what}"
     return Finding(check.name, audited.slug, what, 1, (), can_repair=False)

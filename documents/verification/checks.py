@@ -23,6 +23,10 @@ _AMONG = "SELECT id::text FROM ({query}) broken WHERE id::text = ANY (%(ids)s)"
 Progress = Callable[[str], None]
 
 
+class NotChecked(OSError):
+    """A check that could not be made; the message says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class AuditScope:
     """What is being audited: one namespace with its active profile or, without one, the server."""

@@ -7,7 +7,7 @@ from documents.stores import auditing, feeding, outbox
 from documents.stores.base import StoreFailed, StoreMisfit
 from ragsite.database.tenancy import namespace
 
-from .checks import AuditScope, Mend
+from .checks import AuditScope, Mend, NotChecked
 
 
 def _sync_again(audited: AuditScope, ids: list[str]) -> int:
@@ -35,7 +35,7 @@ class StoreHoldsTheChunks:
             try:
                 yield from auditing.outdated_documents(audited.tenant, audited.active_profile)
             except (StoreFailed, StoreMisfit) as error:
-                raise OSError(str(error)) from error  # reported as not checked
+                raise NotChecked(str(error)) from error
 
     def still_broken(self, audited: AuditScope, ids: list[str]) -> set[str]:
         return set(ids) & set(self.broken(audited))

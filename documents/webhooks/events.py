@@ -90,6 +90,13 @@ def wake_workers() -> None:
     async_task("documents.tasks.deliver_webhooks", save=False)
 
 
+def is_wanted(type_: EventType) -> bool:
+    """Whether an endpoint wants such events: for callers with many of them. Inside namespace()."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WHO_WANTS, [_namespace(), str(type_)])
+        return cursor.fetchone() is not None
+
+
 def document_ready(document: Document, version: DocumentVersion) -> None:
     """Record that a version is searchable, in the transaction that publishes it."""
     if document.source_type == CONVERSATION:

@@ -23,6 +23,17 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredPoint:
+    """What was measured at one size, for checking what is computed from the coefficients."""
+
+    chunks: int
+    postgres_ms: float  # CPU of a question
+    bytes_on_disk: float  # of a chunk: tables, index of words, vector index
+    p95_ms: float  # of a search
+    floor_p95_ms: float  # of its embedding and its two bare statements
+
+
+@dataclass(frozen=True, slots=True)
 class Coefficients:
     machine: str
     measured_chunks: Sequence[int]  # measured sizes; beyond the largest everything is extrapolated
@@ -37,6 +48,7 @@ class Coefficients:
     web_ms: float  # CPU time of a question in the web process, with its embedding
     postgres_ms: Growth  # CPU time of a question in PostgreSQL
     notes: Sequence[str] = field(default_factory=tuple)
+    points: Sequence[MeasuredPoint] = field(default_factory=tuple)  # one for each size
 
     @property
     def largest(self) -> int:
@@ -53,7 +65,10 @@ def fitted(sizes: Sequence[float], costs: Sequence[float]) -> Growth:
 
 def read(path: Path = MEASURED) -> Coefficients:
     found: dict[str, Any] = json.loads(path.read_text())
-    return Coefficients(**{**found, "postgres_ms": Growth(**found["postgres_ms"])})
+    points = [MeasuredPoint(**point) for point in found.get("points", ())]
+    return Coefficients(
+        **{**found, "postgres_ms": Growth(**found["postgres_ms"]), "points": points}
+    )
 
 
 def write(coefficients: Coefficients, path: Path = MEASURED) -> None:

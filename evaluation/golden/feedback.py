@@ -198,3 +198,9 @@ def without_selection(lines: QuerySet[QueryLog]) -> QuerySet[QueryLog]:
         hits__gt=0,
         created_at__lt=Now() - TIME_TO_CHOOSE,
     )
+
+
+def words_in_feedback() -> tuple[QuerySet[Feedback], Sequence[str]]:
+    """What erasures look through: feedback, and the fields with people's words. Inside
+    namespace()."""
+    return Feedback.objects.all(), ("query", "comment")

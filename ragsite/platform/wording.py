@@ -22,6 +22,11 @@ def plural_noun(noun: str) -> str:
     return f"{noun}{'es' if noun.endswith('x') else 's'}"
 
 
+def words_of(code: str) -> str:
+    """Return a code or slug as words: `Encrypted pdf` for `encrypted_pdf`."""
+    return code.replace("_", " ").capitalize()
+
+
 def file_size(count: int) -> str:
     """Return a number of bytes as `312 bytes`, `1.2 kB` or `48 MB`; 1 kB is 1,000 bytes."""
     if count < 1000:

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from documents.jobs import heartbeat
 from documents.profiles import warmup
-from documents.stores import outbox
+from documents.stores import outbox, registry
 from ragsite.database import roles
 from ragsite.platform.backends import load_backend
 from ragsite.platform.wording import plural
@@ -42,6 +42,7 @@ def warm_embedder() -> None:
             _embedder_state = "failed"
             logger.exception("embedder.warm_failed")
         reranking.warm()
+        registry.warm()
         _freeze_objects()
         warmup.keep_warm({"default"}, after=_freeze_objects)
 
@@ -77,8 +78,8 @@ def readyz(request: HttpRequest) -> HttpResponse:
             ("worker", _worker),
         )
     }
-    if settings.STORES:
-        checks["stores"] = _outcome(_stores)
+    if stores := _outcome(_stores):
+        checks["stores"] = stores
     checks["embedder"] = _embedder_state
     serving = all(checks[name] == "ok" for name in ("database", "migrations", "storage"))
     ready = serving and _embedder_state != "warming"
@@ -119,7 +120,11 @@ def _worker() -> str:
 
 
 def _stores() -> str:
-    """Report the backlog of search stores. The stores themselves are not called."""
+    """Report the backlog of search stores; "" if there are none. They are not called."""
+    if missing := len(registry.missing()):
+        return f"{plural(missing, 'store')} of index profiles not configured"
+    if not settings.STORES:
+        return ""
     waiting = outbox.backlogs()
     documents = sum(backlog.documents for backlog in waiting)
     if not documents:

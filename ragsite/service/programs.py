@@ -87,6 +87,8 @@ class WorkerKeeper:
             self.dead_groups.append(self.current_group)
         # Process ids are reused: a group that is running is not dead.
         self.dead_groups = [name for name in self.dead_groups if name != group]
+        if group and group != self.current_group:
+            heartbeat.forget_ended(group)
         self.current_group = group
         queue.requeue_stalled(self.dead_groups)
         build.requeue_stalled(self.dead_groups)

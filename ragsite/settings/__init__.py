@@ -66,6 +66,7 @@ WEB_PROCESSES = web.processes(env)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")
 PASSAGE_LINK_DAYS = env.int("PASSAGE_LINK_DAYS", default=30)
+CORS_ORIGINS = env.list("CORS_ORIGINS", default=[])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 BEHIND_TLS = env.bool("BEHIND_TLS", default=False)
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
@@ -277,6 +278,7 @@ SEARCH = {
     "ef_search": env.int("SEARCH_EF_SEARCH", default=100),
     "exact_scan_rows": env.int("SEARCH_EXACT_SCAN_ROWS", default=20_000),
     "token_budget": env.int("SEARCH_TOKEN_BUDGET", default=4000),
+    "conversation_token_budget": env.int("SEARCH_CONVERSATION_TOKEN_BUDGET", default=8000),
 }
 STORES, STORE_SEARCH = storage.stores(env), storage.store_searching(env)  # docs/stores.md
 # Days that questions are kept for curating golden sets (retrieval/query_log.py); 0: none are.

@@ -10,10 +10,11 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
 
 from ragsite.database.timeouts import is_timeout
-from ragsite.platform.errors import TIMEOUT_MESSAGE, envelope_at
+from ragsite.platform.errors import OPENAI_PREFIX, TIMEOUT_MESSAGE, envelope_at
 from ragsite.platform.logs import current_request_id
 
 PROGRAMS = ("/api/", "/v1/", "/mcp", "/livez", "/readyz")
+OPENAI_ROUTES = ("models", "chat/completions", "responses", "embeddings", "files", "vector_stores")
 
 # code → title and advice; the message of the envelope stands between them.
 _WORDS = {
@@ -30,7 +31,19 @@ _WORDS = {
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, 404, "not_found", "There is no such thing here.")
+    message = " ".join(filter(None, ("There is no such thing here.", _instead(request.path))))
+    return _answer(request, 404, "not_found", message)
+
+
+def _instead(path: str) -> str:
+    """Return what clients of OpenAI's API can call instead."""
+    if path == "/v1/completions":
+        return "Models answer at /v1/chat/completions only."
+    if f"{path}/".startswith(OPENAI_PREFIX):
+        return f"There are {', '.join(OPENAI_PREFIX + name for name in OPENAI_ROUTES)}."
+    if any(f"{path}/".startswith(f"/{name}/") for name in OPENAI_ROUTES):
+        return "The address of the OpenAI-compatible API ends in /v1."
+    return ""
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

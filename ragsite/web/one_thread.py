@@ -7,8 +7,9 @@ database connection, and each of its steps borrows both (ragsite/web/threads.py)
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import IO, Any
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.core import signals
@@ -37,6 +38,7 @@ class OneThreadHandler(ASGIHandler):
             body = await self.read_body(receive)
         except RequestAborted:
             return
+        scope = _with_length(scope, body)
         watch = ClientWatch(receive)
         with body, watched(watch):
             set_script_prefix(get_script_prefix(scope))
@@ -78,6 +80,17 @@ class OneThreadHandler(ASGIHandler):
             await sync_to_async(response.close)()
         if not sending.cancelled():
             sending.result()
+
+
+def _with_length(scope: Any, body: IO[bytes]) -> Any:
+    """Declare the length of a body that came in chunks, which Django would take for empty."""
+    if any(name == b"content-length" for name, _ in scope["headers"]):
+        return scope
+    length = body.seek(0, os.SEEK_END)
+    body.seek(0)
+    if not length:
+        return scope
+    return {**scope, "headers": [*scope["headers"], (b"content-length", b"%d" % length)]}
 
 
 def _send_part_by_part(response: StreamingHttpResponse) -> None:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
 from ragsite.platform.asgi_types import Application, Receive, Scope, Send, header_of
+from ragsite.web.guards.cross_origin import is_allowed_page
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +35,8 @@ class SocketRoutes:
 
 
 def is_trusted(scope: Scope) -> bool:
-    """Whether the request is for one of our host names and not from another site's page.
+    """Whether the request is for one of our host names and not from another site's page, unless
+    CORS_ORIGINS allows it.
 
     Browsers let any page open a socket to any host, but always send the page's origin. For what
     stands beside Django, which checks hosts itself.
@@ -51,4 +53,6 @@ def is_trusted(scope: Scope) -> bool:
         name = split_domain_port(parts.netloc)[0]
     except ValueError:
         return False
+    if is_allowed_page(origin):
+        return True
     return parts.scheme in ("http", "https") and bool(name) and validate_host(name, allowed)

@@ -42,11 +42,16 @@ class ReindexAdmin(ReadOnlyAdmin):
     audits_additions = False  # switching.start audits
     form = ReindexForm
     fields = ("namespace", "profile")
-    list_display = ("__str__", "shown_state", "bar", "left", "alike", "started")
+    list_display = ("shown_move", "shown_state", "bar", "left", "alike", "started")
     list_filter = ("state", "namespace", "profile")
     list_select_related = ("namespace", "profile", "replaces")
     ordering = ("-created_at",)
     actions = ("compare", "switch", "switch_anyway", "roll_back", "reclaim", "cancel")
+
+    @admin.display(description="reindex")
+    def shown_move(self, reindex: Reindex) -> str:
+        """Its state has a column of its own."""
+        return f"{reindex.namespace}: {reindex.replaces} → {reindex.profile}"
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_operate_permission(request)

@@ -46,6 +46,13 @@ class MemoryQuerySerializer(QuerySerializer):
         help_text="Turns to show before and after the turns that were found, of the same day. Left "
         "out: as many as the token budget has room for.",
     )
+    token_budget = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=1_000_000,
+        help_text="Tokens of all passages together; without it SEARCH_CONVERSATION_TOKEN_BUDGET.",
+    )
     date_range = DateRangeField(
         required=False, help_text="Only passages with a turn from this time: [from, to]."
     )

@@ -37,7 +37,7 @@ def explain_candidates(
         "weights": (question.weights, "sparsevec"),
         "in_profile": (str(profile_id), "uuid"),
         "in_kinds": (list(scope.kinds) or None, "text[]"),
-        "in_documents": (None, "uuid[]"),
+        "in_documents": (scope.documents, "uuid[]"),
         "at_most": (limit, "int"),
     }
     return explain_inside("lexical_candidates", arguments, namespace_id, analyse=analyse)

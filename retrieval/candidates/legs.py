@@ -14,6 +14,7 @@ from documents.errors import IngestError
 from ragsite.database.tenancy import namespace
 from retrieval.requests import Candidate, SearchRequest
 from retrieval.search_context import SearchContext
+from retrieval.speakers import leaving_out
 
 from . import dense, lexical, outside, side_thread
 from .lexical import LexicalQuery
@@ -281,7 +282,8 @@ def _embed(context: SearchContext, text: str) -> tuple[Sequence[float] | None, t
     """Return the text's vector, or None and the fallback if the embedder fails."""
     try:
         with context.clock("embed"):
-            return embed_question(context.index, text), ()
+            meant = leaving_out(context.request.speakers, text)
+            return embed_question(context.index, meant), ()
     except IngestError as error:
         logger.warning("search.fallback", extra={"code": error.code}, exc_info=True)
         return None, (f"lexical_only: {error.code}",)

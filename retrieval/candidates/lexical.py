@@ -52,7 +52,7 @@ _EXPAND = """
 _CANDIDATES = """
     SELECT found.chunk_id, found.document_id, found.score
     FROM ragsite.lexical_candidates(%(wanted)s::tsquery, %(weights)s::sparsevec, %(profile)s,
-                                    %(kinds)s::text[], NULL, %(depth)s) found
+                                    %(kinds)s::text[], %(documents)s::uuid[], %(depth)s) found
     {join}
     ORDER BY found.score DESC, found.chunk_id LIMIT %(limit)s
 """
@@ -87,7 +87,9 @@ _CHUNKS_OF_KINDS = """
 EXTRA_BUDGET_FACTOR = 4  # factor on the budget, to find more candidates than `enough`
 # Maximum factor on the budget that compensates for a filter.
 MAX_WIDENING = 4
-SMALL_SHARE = 0.13  # of the namespace; below, few chunks found by words pass
+# The same where the documents that pass are listed: of the chunks found by words, only theirs are
+# read and scored.
+MAX_LISTED_WIDENING = 6
 # A filter is joined to the function's result, which is this many times larger than needed. If too
 # little passes, everything is returned.
 DEPTH = 2
@@ -200,12 +202,14 @@ def find(
     budget = wider(budget, scope)
     step = bm25.choose_share(question.terms, total=question.chunks, budget=budget)
     depth = int(limit * DEPTH / max(scope.share, 0.001))
-    statement = _CANDIDATES.format(join=scope.join("found"))
+    is_listed = scope.documents is not None
+    is_joined = bool(scope.condition) and not is_listed
+    statement = _CANDIDATES.format(join=scope.join("found") if is_joined else "")
     while True:
         wanted = bm25.candidates_query(question.terms, share=bm25.SHARES[step])
         parameters = _parameters(question, wanted, profile_id, scope, limit)
-        found = _found(statement, {**parameters, "depth": depth if scope.condition else limit})
-        is_all = step == 0 and (depth == EVERYTHING or not scope.condition)
+        found = _found(statement, {**parameters, "depth": depth if is_joined else limit})
+        is_all = step == 0 and (depth == EVERYTHING or not is_joined)
         if len(found) >= limit or is_all:
             return found
         step, depth = max(0, step - 2), EVERYTHING
@@ -215,15 +219,17 @@ def find(
 
 
 def scans_each_chunk(scope: SearchScope, budget: int) -> bool:
-    """Whether there are so few chunks that scanning each is cheaper than finding them by words."""
+    """Whether there are so few chunks that scanning each is cheaper than finding them by words. It
+    unpacks the words of each, which costs many times as much as finding it in the index."""
     if scope.documents is None and (not scope.kinds or scope.through_index):
         return False
-    return scope.chunks <= 2 * budget or scope.share < SMALL_SHARE
+    return scope.chunks <= 2 * budget
 
 
 def wider(budget: int, scope: SearchScope) -> int:
     """Return the budget before a filter that leaves `budget` after it, up to a limit."""
-    return int(budget / max(scope.share, 1 / MAX_WIDENING))
+    most = MAX_WIDENING if scope.documents is None else MAX_LISTED_WIDENING
+    return int(budget / max(scope.share, 1 / most))
 
 
 def restricted(question: LexicalQuery, query: str) -> str:

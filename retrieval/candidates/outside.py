@@ -16,7 +16,7 @@ from typing import Any
 from django.conf import settings
 
 from documents.ingestion.embedding import as_text
-from documents.stores import outbox, registry
+from documents.stores import marks, outbox, registry
 from documents.stores.base import (
     AnyOf,
     StoreCondition,
@@ -135,8 +135,9 @@ def _ask(
     breaker = registry.breaker(profile.store)
     if breaker.is_open:
         raise _Instead("store_unavailable")
-    if any(isinstance(one, AnyOf) and not one.values for one in accepted):
-        return StoreAnswer(understood, StoreFound(), depth, has_words)  # nothing can pass
+    nothing_passes = any(isinstance(one, AnyOf) and not one.values for one in accepted)
+    if nothing_passes or (vector is None and not words):
+        return StoreAnswer(understood, StoreFound(), depth, has_words)
     release_connections()
     question = StoreQuestion(vector, words, depth, tuple(accepted))
     try:
@@ -152,6 +153,8 @@ def _ask(
         logger.warning("store.fallback", extra={"code": error.code}, exc_info=True)
         raise _Instead(error.code) from error
     breaker.worked()
+    if not marks.is_current(profile, found.mark):
+        raise _Instead("store_stale")
     return StoreAnswer(understood, found, depth, has_words)
 
 

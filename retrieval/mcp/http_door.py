@@ -139,8 +139,8 @@ class _Exchange:
     async def refuse(self, error: Exception) -> None:
         response = exception_handler(error, {})
         body = orjson.dumps(response.data)
-        headers = {"content-type": "application/json", "content-length": str(len(body))}
-        headers |= {name.lower(): value for name, value in response.headers.items()}
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        headers |= {"content-type": "application/json", "content-length": str(len(body))}
         if response.status_code == 405:
             headers["allow"] = METHOD
         start = {

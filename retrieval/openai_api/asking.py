@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import orjson
 from rest_framework import serializers
 
 from documents.api.fields import TextField
@@ -31,6 +32,17 @@ ROLES: Mapping[str, TurnRole] = {
     "assistant": "assistant",
 }
 MAX_METADATA = 16  # keys
+NO_TOOLS = (
+    "This model searches the documents itself and calls no tools; agents can use its search over "
+    "MCP, at /mcp."
+)
+REASONS = dict.fromkeys(("tools", "functions", "tool_calls"), NO_TOOLS)
+# Of a part of a message. Clients send the fields of earlier answers back; hints for caches do not
+# change an answer.
+PART_FIELDS = frozenset({"type", "text"})
+IGNORED_PART_FIELDS = frozenset(
+    {"annotations", "logprobs", "cache_control", "prompt_cache_breakpoint"}
+)
 _TEXT = TextField(allow_blank=True)
 
 
@@ -39,6 +51,13 @@ class InputTurn:
     role: TurnRole
     text: str
     param: str  # position in the request, for errors
+
+
+def without_effect() -> serializers.CharField:
+    """Return a field for an option that does not change an answer, such as a user's id."""
+    return serializers.CharField(
+        required=False, allow_blank=True, max_length=512, help_text="Accepted, and not kept."
+    )
 
 
 def supported_options(
@@ -60,8 +79,13 @@ def supported_options(
         if name in known:
             kept[name] = value
         elif not any(_is_same(value, asks_nothing) for asks_nothing in neutral[name]):
-            raise unsupported_parameter(name)
+            raise unsupported_parameter(name, REASONS.get(name) or _allowed(neutral[name]))
     return kept
+
+
+def _allowed(values: Sequence[Any]) -> str:
+    shown = " or ".join(orjson.dumps(value).decode() for value in values)
+    return f"Leave it out, or send {shown}." if shown else "Leave it out."
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -73,7 +97,7 @@ def role_of(message: Any, param: str) -> TurnRole:
         raise invalid_parameter(param, f"{param} must be an object with role and content.")
     role = message.get("role")
     if role in ("tool", "function"):
-        raise unsupported_parameter(f"{param}.role", "There are no tools to call.")
+        raise unsupported_parameter(f"{param}.role", NO_TOOLS)
     if not isinstance(role, str) or role not in ROLES:
         names = ", ".join(ROLES)
         raise invalid_parameter(f"{param}.role", f"{param}.role must be one of: {names}.")
@@ -83,7 +107,9 @@ def role_of(message: Any, param: str) -> TurnRole:
 def text_of(content: Any, param: str, *, part_types: Sequence[str]) -> str:
     """Read a string, or a list of parts with text. Raises ApiError for anything else."""
     if isinstance(content, list):
-        texts = [_part(part, param, part_types=part_types) for part in content]
+        texts = [
+            _part(part, param, number, part_types=part_types) for number, part in enumerate(content)
+        ]
         return "\n".join(filter(None, texts))
     try:
         return str(_TEXT.run_validation(content))
@@ -92,11 +118,14 @@ def text_of(content: Any, param: str, *, part_types: Sequence[str]) -> str:
         raise invalid_parameter(param, f"{param}: {reason}") from None
 
 
-def _part(part: Any, param: str, *, part_types: Sequence[str]) -> str:
+def _part(part: Any, param: str, number: int, *, part_types: Sequence[str]) -> str:
     if not isinstance(part, dict) or part.get("type") not in part_types:
         kind = part.get("type") if isinstance(part, dict) else type(part).__name__
         message = f"{param} can have parts of text only, not {cleaned(str(kind))[:50]!r}."
         raise invalid_parameter(param, message)
+    for name in part:
+        if name not in PART_FIELDS | IGNORED_PART_FIELDS:
+            raise unsupported_parameter(f"{param}.{number}.{cleaned(name)[:50]}")
     return text_of(part.get("text"), param, part_types=())
 
 

@@ -23,10 +23,14 @@ from ragsite.platform.errors import ApiError
 from ragsite.web.guards.stream_limit import waiting
 from ragsite.web.threads import release_connections
 
-from .models import EMBEDDING_MODEL
-from .views import OPENAI_ERRORS, OpenAIView, invalid_parameter, not_found
+from .models import EMBEDDING_MODEL, no_such_model
+from .views import OPENAI_ERRORS, OpenAIView, invalid_parameter
 
 MAX_INPUTS = 2048
+TEXTS_ONLY = (
+    "Send texts: token numbers belong to OpenAI's models (LangChain sends texts with "
+    "check_embedding_ctx_length=False)."
+)
 MAX_TOTAL_TOKENS = 300_000  # of one request, as at OpenAI
 
 
@@ -40,7 +44,7 @@ class EmbeddingInputField(serializers.Field):
             raise serializers.ValidationError(f"Send a text or 1 to {MAX_INPUTS:,} texts.")
         for text in texts:
             if not isinstance(text, str):
-                raise serializers.ValidationError("Only texts can be embedded, not token numbers.")
+                raise serializers.ValidationError(TEXTS_ONLY)
             if not text.strip() or "\x00" in text:
                 raise serializers.ValidationError("A text must not be empty or contain NUL.")
         return texts
@@ -125,7 +129,7 @@ def _active_profile(namespace_id: uuid.UUID) -> IndexProfile:
 
 def _embedder(profile: IndexProfile, fields: dict[str, Any]) -> Embedder:
     if fields["model"] not in (EMBEDDING_MODEL, profile.embedder):
-        raise not_found("model", "embedding model")
+        raise no_such_model(EMBEDDING_MODEL)
     try:
         embedder = embedder_of(profile)
     except IngestError as error:

@@ -12,7 +12,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from .views import OPENAI_ERRORS, OpenAIView, check_query_parameters, not_found
+from ragsite.platform.errors import ApiError
+
+from .views import OPENAI_ERRORS, OpenAIView, check_query_parameters
 
 DEFAULT_MODEL = "ragsite"
 EMBEDDING_MODEL = "ragsite-embedding"
@@ -50,8 +52,14 @@ def answer_model(model: str) -> str | None:
         return None
     alias = model.removeprefix(_PREFIX)
     if alias not in settings.LANGUAGE_MODELS or model == EMBEDDING_MODEL:
-        raise not_found("model", "model")
+        raise no_such_model(*(name for name in model_ids() if name != EMBEDDING_MODEL))
     return alias
+
+
+def no_such_model(*names: str) -> ApiError:
+    """`names`: the models that can be used instead."""
+    message = f"There is no such model here. Use one of: {', '.join(names)}."
+    return ApiError("not_found", message, http_status=404, details={"param": "model"})
 
 
 class ModelListView(OpenAIView):
@@ -76,7 +84,7 @@ class ModelView(OpenAIView):
         """Return one model."""
         check_query_parameters(request, frozenset())
         if model not in model_ids():
-            raise not_found("model", "model")
+            raise no_such_model(*model_ids())
         return Response(_shown(model))
 
 

@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
+from documents.extractors.formats import kind_name
 from documents.models import Document, Namespace, NamespaceUsage
 from documents.pages.frame import frame
 from documents.pages.library.listing import SHOWN_FIELDS, row_of
@@ -57,7 +58,15 @@ def _first_look(chosen: Namespace) -> dict[str, Any]:
         readable = [document for document in newest if document.live_version][:SHOWN]
     return {
         "document_count": usage.documents if usage else 0,
-        "newest": [{"title": str(each), "url": row_of(each)["url"]} for each in readable],
+        "newest": [
+            {
+                "title": str(each),
+                "url": row_of(each)["url"],
+                "kind": kind_name(each.source_type),
+                "added": each.created_at,
+            }
+            for each in readable
+        ],
     }
 
 

@@ -33,6 +33,8 @@ def fuse(
     fused = weighted(candidates, semantic=semantic, lexical=lexical)
     if not semantic or not lexical:
         return fused  # the order of a single leg was requested
+    if request.filters.only_conversations:
+        return fused  # neighbours are windows of the same turns, and say nothing new
     return supported(fused, vectors)
 
 

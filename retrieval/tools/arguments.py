@@ -15,17 +15,19 @@ MAX_ERRORS = 10
 MAX_SHOWN = 100  # characters of a name in an error
 ODD_CHARACTERS = "NUL characters, lone surrogates, NaN and very deep nesting are not allowed."
 
+BLANK = "must not be blank"
+
 # jsonschema's own messages repeat the value, which may be very long.
 _MESSAGES: dict[str, Callable[[Any], str]] = {
     "type": lambda kind: f"must be of type {kind if isinstance(kind, str) else ' or '.join(kind)}",
     "enum": lambda values: f"must be one of {', '.join(map(str, values))}",
-    "minLength": lambda n: f"must have at least {n} characters",
+    "minLength": lambda n: BLANK if n == 1 else f"must have at least {n} characters",
     "maxLength": lambda n: f"must have at most {n:,} characters",
-    "minItems": lambda n: f"must have at least {n} items",
+    "minItems": lambda n: "must not be empty" if n == 1 else f"must have at least {n} items",
     "maxItems": lambda n: f"must have at most {n} items",
     "minimum": lambda n: f"must be at least {n}",
     "maximum": lambda n: f"must be at most {n}",
-    "pattern": lambda _: "must not be blank",  # the only one there is
+    "pattern": lambda _: BLANK,  # the only one there is
     "format": lambda name: f"must be a {name}",
 }
 

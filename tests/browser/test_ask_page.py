@@ -84,6 +84,30 @@ def test_hostile_documents_stay_inert(signed_in: Any, service: Service):
     assert "onerror" in opened.value.locator("main").inner_text()
 
 
+MARKDOWN = {
+    "one line\ngoes on\n\nanother": "<p>one line\ngoes on</p><p>another</p>",
+    "> [!NOTE]\n> Mind **this**.": "<p>Mind <strong>this</strong>.</p>",
+    "See [the form](https://www.example.org/a(b)).": "<p>See the form (example.org).</p>",
+    "[about](#about) and ``code``": "<p>about and <code>code</code></p>",
+    '<a id="x" href="#x">Match</a>': "<p>Match</p>",
+    "<img src=x onerror=alert(1)>": "<p>&lt;img src=x onerror=alert(1)&gt;</p>",
+    "`set. [cite:ab] And` more": '<p>`set. <b class="chip"></b> And` more</p>',
+    "- a\n- b\n  goes on": "<ul><li>a</li><li>b\ngoes on</li></ul>",
+    "| a |\n|---|\n| 1 |": ("<table><tbody><tr><th>a</th></tr><tr><td>1</td></tr></tbody></table>"),
+    "```\nx = [1](2)\n``` [cite:ab]": '<pre>x = [1](2)</pre><p><b class="chip"></b></p>',
+}
+
+
+def test_the_markdown_of_documents_is_drawn(signed_in: Any):
+    script = """text => {
+        const chip = () => Object.assign(document.createElement("b"), {className: "chip"});
+        const box = document.createElement("div");
+        box.append(renderAnswer(text, chip));
+        return box.innerHTML;
+    }"""
+    assert {text: signed_in.evaluate(script, text) for text in MARKDOWN} == MARKDOWN
+
+
 def test_a_wrong_password_does_not_sign_in(page: Any):
     page.goto("/admin/login/?next=/")
     page.fill("#id_username", "operator")

@@ -6,12 +6,24 @@ import subprocess
 import sys
 from pathlib import Path
 
+import openai
 import pytest
+import yaml
 from ragsite_client import Client
 
 from tests.project.readme_script import differences
 from tests.project.service import ROOT, Service
 
+_LIBRECHAT = re.compile(r"^```yaml\n(endpoints:\n.*?)^```$", re.MULTILINE | re.DOTALL)
+# What LibreChat sends beside model and messages, by its documentation.
+_ITS_DEFAULTS = {
+    "temperature": 1,
+    "top_p": 1,
+    "presence_penalty": 0,
+    "frequency_penalty": 0,
+    "user": "66f1",
+    "stream": True,
+}
 _BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LIBRARY = {
     "kiln.md": "# Kiln\n\n## Firing\n\nHeat the kiln to 1240 degrees for nine hours.\n",
@@ -81,3 +93,22 @@ def test_the_clients_readme_works(service: Service, library: Path):
     assert "We moved to Utrecht." in said
     assert "Ada" in held
     assert "Utrecht" in held
+
+
+def test_librechats_configuration_answers(service: Service, library: Path):
+    with Client(service.url, service.key) as client:
+        client.ingest_files(library / "library" / "kiln.md", wait=60)
+    (block,) = _LIBRECHAT.findall((ROOT / "docs" / "recipes.md").read_text())
+    (endpoint,) = yaml.safe_load(block)["endpoints"]["custom"]
+    assert endpoint["apiKey"] == "${RAGSITE_API_KEY}"
+    base = endpoint["baseURL"].replace("http://localhost:8000", service.url)
+    assert base.startswith(service.url)
+    with openai.OpenAI(base_url=base, api_key=service.key) as client:
+        models = {model.id for model in client.models.list()}
+        assert models >= set(endpoint["models"]["default"])
+        messages = [{"role": "user", "content": "How hot must the kiln be?"}]
+        chunks = client.chat.completions.create(
+            model=endpoint["models"]["default"][0], messages=messages, **_ITS_DEFAULTS
+        )
+        text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+    assert text == "Heat the kiln to 1240 degrees for nine hours. [1]"

@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
+import yaml
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -21,6 +22,7 @@ from tests.project.service import ROOT, Service
 
 PAGES = ("docs/recipes.md", "docs/mcp.md")
 TEXT = "# Glaze\n\nCeladon is fired at 1280 degrees.\n"
+_YAML = re.compile(r"^```yaml\n(mcpServers:\n.*?)^```$", re.MULTILINE | re.DOTALL)
 _JSON = re.compile(r"^```json\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^claude mcp add .*$", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\{(?:env:)?(\w+)\}|\$(\w+)")
@@ -30,6 +32,13 @@ def configurations(page: str) -> list[dict[str, Any]]:
     """The servers of every block for a client's configuration file."""
     blocks = map(json.loads, _JSON.findall((ROOT / page).read_text()))
     return [block["mcpServers"]["ragsite"] for block in blocks if "mcpServers" in block]
+
+
+def librechats() -> dict[str, Any]:
+    (block,) = _YAML.findall((ROOT / "docs" / "recipes.md").read_text())
+    server: dict[str, Any] = yaml.safe_load(block)["mcpServers"]["ragsite"]
+    assert server.pop("type") == "streamable-http"
+    return server
 
 
 def commands(page: str) -> list[dict[str, Any]]:
@@ -111,3 +120,9 @@ def test_each_configuration_connects_and_finds(page: str, service: Service, key:
         assert {"search", "fetch", "ask", "list_documents"} <= tools
         assert not tools & {"index_document", "delete_document"}
         assert "Celadon is fired at 1280 degrees." in text
+
+
+def test_librechats_configuration_connects_and_finds(service: Service, key: str):
+    tools, text = over_http(librechats(), key, service)
+    assert "search" in tools
+    assert "Celadon is fired at 1280 degrees." in text

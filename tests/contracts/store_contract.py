@@ -6,7 +6,7 @@ must answer alike, and the store must have been the one that answered.
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -167,7 +167,7 @@ class StoreContract:
     ):
         moved.api.upload(("kitchen.txt", "Simmer the zwieback with saffron for an hour."))
         work()
-        for _ in range(2):  # before the store has been told, and afterwards
+        for _ in range(2):  # before the store has it, and afterwards
             (best, *_) = moved.answer("zwieback with saffron")["results"]
             assert "zwieback" in best["content"]
             old = moved.answer("knead the dough, bake it at 220 degrees")["results"]
@@ -221,7 +221,11 @@ class OutsideStoreContract(StoreContract):
 
         def leaking(*args: Any, **kwargs: Any) -> StoreFound:
             found = honest(*args, **kwargs)
-            return StoreFound([(leaked, 1.0), *found.dense], [(leaked, 99.0), *found.words])
+            return replace(
+                found,
+                dense=[(leaked, 1.0), *found.dense],
+                words=[(leaked, 99.0), *found.words],
+            )
 
         monkeypatch.setattr(moved.store, "_search", leaking)
         body = moved.answer("granite tower secret door", explain=True)
@@ -231,8 +235,9 @@ class OutsideStoreContract(StoreContract):
 
     @pytest.mark.parametrize("state", ["shut", "silent"])
     def test_in_an_outage_the_tables_answer_and_the_answer_says_so(
-        self, moved: Moved, door: Any, state: str, work: Callable[[], int]
+        self, moved: Moved, door: Any, state: str, work: Callable[[], int], settings: Any
     ):
+        settings.STORE_SEARCH = {**settings.STORE_SEARCH, "seconds": 0.5}
         expected = places(moved.twin.query("granite tower and its keepers").body)
         door.become(state)
         for _ in range(4):  # the third finds the breaker open, and asks nobody
@@ -249,6 +254,7 @@ class OutsideStoreContract(StoreContract):
         assert backlog.attempts >= 1
         assert "answer" in backlog.error
         door.become("open")
+        settings.STORE_SEARCH = {**settings.STORE_SEARCH, "seconds": 20.0}
         registry.breaker(moved.profile.store).worked()
         assert feeding.work() == 0  # not before the pause has passed
         outbox.retry_now()
@@ -256,7 +262,7 @@ class OutsideStoreContract(StoreContract):
         assert moved.count() == moved.rows()
         assert "quokka" in moved.answer("quokka")["results"][0]["content"]
 
-    def test_it_is_told_again_what_a_killed_worker_had_begun_to_tell(
+    def test_what_a_killed_worker_had_begun_is_synced_by_another(
         self, moved: Moved, monkeypatch: pytest.MonkeyPatch, settings: Any
     ):
         before = moved.count()
@@ -283,7 +289,7 @@ class OutsideStoreContract(StoreContract):
         assert moved.count() == moved.rows() == before
         assert moved.waiting() == 0
 
-    def test_a_change_while_the_store_is_told_is_told_again(
+    def test_a_document_that_changes_while_it_is_synced_is_synced_again(
         self, moved: Moved, monkeypatch: pytest.MonkeyPatch
     ):
         with namespace(moved.tenant.pk):
@@ -326,7 +332,7 @@ class OutsideStoreContract(StoreContract):
         feeding.work()
         assert moved.count() == moved.rows()
 
-    def test_sync_store_tells_what_waits_and_says_how_it_is(
+    def test_sync_store_writes_what_waits_and_says_how_it_is(
         self, moved: Moved, capsys: pytest.CaptureFixture[str]
     ):
         call_command("sync_store", "--rebuild", "--namespace", moved.tenant.slug)

@@ -18,7 +18,8 @@ from ragsite.platform.backends import load_backend
 from .. import store_servers
 from ..client import Api
 from ..retrieval.conftest import LIBRARY
-from .store_contract import Moved, OutsideStoreContract, StoreContract
+from .store_contract import Moved, StoreContract
+from .store_loss_contract import StoreLossContract
 
 LIGHT = """---
 tags: [{tag}]
@@ -57,7 +58,7 @@ def moved(
     api_of: Callable[..., Api],
     work: Callable[[], int],
 ) -> Iterator[Moved]:
-    """Both namespaces filled, and the store told of everything."""
+    """Both namespaces filled, and everything in the store."""
     tenant, other = (new_namespace(slug, profile=store_profile) for slug in ("mine", "other"))
     twin = new_namespace("twin")
     apis = [api_of(one, ("read", "write", "admin")) for one in (tenant, twin)]
@@ -87,15 +88,17 @@ def qdrant_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @contextmanager
 def configured(
     settings: Any, alias: str, backend: str, **options: Any
-) -> Iterator[Callable[[IndexProfile], IndexProfile]]:
+) -> Iterator[Callable[..., IndexProfile]]:
     """Yield what makes a profile in this store, and forget the profile in the end."""
     settings.STORES = {alias: {"BACKEND": f"documents.stores.{backend}", "OPTIONS": options}}
+    # On a busy machine a store may take longer than users would wait.
+    settings.STORE_SEARCH = {**settings.STORE_SEARCH, "seconds": 20.0}
     load_backend.cache_clear()
     registry.breaker.cache_clear()
     made: list[IndexProfile] = []
 
-    def make(like: IndexProfile) -> IndexProfile:
-        made.append(profiles.create(f"in-{alias}", like=like, store=alias))
+    def make(like: IndexProfile, **fields: Any) -> IndexProfile:
+        made.append(profiles.create(f"in-{alias}", like=like, store=alias, **fields))
         return made[-1]
 
     yield make
@@ -105,7 +108,7 @@ def configured(
     registry.breaker.cache_clear()
 
 
-class TestQdrant(OutsideStoreContract):
+class TestQdrant(StoreLossContract):
     @pytest.fixture
     def door(self, qdrant_address: str) -> Iterator[store_servers.Door]:
         door = store_servers.Door(qdrant_address)
@@ -165,7 +168,7 @@ def chroma_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-class TestChroma(OutsideStoreContract):
+class TestChroma(StoreLossContract):
     @pytest.fixture
     def door(self, chroma_address: str) -> Iterator[store_servers.Door]:
         door = store_servers.Door(chroma_address)

@@ -92,7 +92,7 @@ def test_the_list_shows_status_error_size_and_tags(filled: Api, boss: Client):
     assert titles(boss, "") == ["blank.md", "Lights"]  # newest first
     assert one(status="failed").error_message in page.text
     assert "badge-good" in page.text
-    assert "md<small>1.9 kB</small>" in page.text
+    assert "Markdown<small>1.9 kB</small>" in page.text
     assert "coast" in page.text
 
 

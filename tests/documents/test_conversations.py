@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from django.db import connections
 
 from documents.conversations.remembering import NewTurn, remember
@@ -17,6 +18,7 @@ from documents.models import (
     Turn,
 )
 from ragsite.database.tenancy import namespace
+from retrieval.candidates import legs
 
 from ..client import Api
 
@@ -54,7 +56,7 @@ def contents_of(api: Api, query: str = "") -> list[str]:
 def test_turns_become_dated_passages_whose_spans_are_exact(
     api: Api, work: Callable[[], int]
 ) -> None:
-    body = say(api, *(spoken(number) for number in range(10)))
+    body = say(api, *(spoken(number, id=f"turn-{number}") for number in range(10)))
     assert (body["added"], body["indexed"]) == (10, False)
     work()
     (best, *_) = recall(api, "remark about the harbour", k=3)
@@ -70,6 +72,7 @@ def test_turns_become_dated_passages_whose_spans_are_exact(
         assert text[turn["start"] : turn["end"]] == f"{turn['speaker']}: {stored['content']}"
         assert stored["speaker"] == turn["speaker"]
         assert stored["role"] == turn["role"]
+        assert stored["external_id"] == turn["external_id"]
     ids = [turn["turn_id"] for turn in body["turns"]]
     assert {turn["turn"] for turn in turns} <= set(ids)
     original = api.get(f"documents/{best['document_id']}/original")
@@ -348,6 +351,54 @@ def test_turns_around_a_passage_are_shown_once(api: Api, work: Callable[[], int]
     many = recall(api, "remark", k=5, around=50)
     seen = [turn["turn"] for hit in many for turn in hit["chunk_metadata"]["turns"]]
     assert len(set(seen)) == 40
+
+
+def test_names_of_speakers_are_left_out_of_what_is_embedded(
+    api: Api, tenant: Namespace, work: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(api, spoken(1), spoken(2), user="u1")
+    say(api, spoken(3, speaker="Will Harper"), user="u2")
+    say(api, {"role": "user", "content": "The tide is low."}, user="u1", session="s2")
+    work()
+    embedded: list[str] = []
+    real = legs.embed_question
+
+    def noting(index: Any, text: str) -> Any:
+        embedded.append(text)
+        return real(index, text)
+
+    monkeypatch.setattr(legs, "embed_question", noting)
+    for question, user in (
+        ("What does Ada say about Grace's harbour?", "u1"),
+        ("What will Will Harper do, and when does Will leave?", "u2"),
+        ("What does Will Harper say about the harbour?", "u1"),  # nobody of that name speaks there
+        ("Who is Ada?", "u1"),
+        ("What did the User say about the tide?", "u1"),
+    ):
+        recall(api, question, user=user)
+    api.query("What does Ada say about the harbour?", filters={"include_conversations": True})
+    assert embedded == [
+        "What does say about harbour?",
+        "What will do, and when does leave?",
+        "What does Will Harper say about the harbour?",
+        "Who is Ada?",
+        "What did the User say about the tide?",
+        "What does Ada say about the harbour?",
+    ]
+
+
+def test_more_is_shown_of_conversations_than_of_documents_by_default(
+    api: Api, work: Callable[[], int], settings: Any
+) -> None:
+    settings.SEARCH = {**settings.SEARCH, "token_budget": 100, "conversation_token_budget": 900}
+    for day in range(1, 4):
+        at = (f"2026-03-{day:02}T10:{minute:02}:00Z" for minute in range(30))
+        say(api, *(spoken(n, at=moment) for n, moment in enumerate(at)), session=f"s{day}")
+    work()
+    shown = api.post("memories/search", {"query": "remark about the harbour", "k": 3}).body
+    assert 600 < shown["context"]["tokens"] <= 900
+    asked = api.query("remark about the harbour", filters={"include_conversations": True})
+    assert asked.body["context"]["tokens"] <= 100
 
 
 def test_turns_fill_the_token_budget(api: Api, work: Callable[[], int]) -> None:

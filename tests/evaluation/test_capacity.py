@@ -7,11 +7,19 @@ from math import ceil
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from evaluation.capacity import coefficients
 from evaluation.capacity.coefficients import Coefficients, Growth, fitted
 from evaluation.capacity.plan import Machine, Wish, plan
+from evaluation.management.commands.capacity import rows as shown_rows
+
+TOLERANCE = 0.35  # of a power law through three sizes
+DOCUMENTED = (
+    *("shards × copies", "memory for indexes", "disk", "database machines", "web machines"),
+    *("CPU of a question", "loading", "money"),
+)
 
 MEASURED = Coefficients(
     machine="a test",
@@ -87,11 +95,33 @@ def test_the_measured_coefficients_are_those_the_command_computes_with():
     assert "shards × copies" in out.getvalue()
 
 
+def test_a_plan_for_what_was_measured_is_what_was_measured():
+    """The plan's arithmetic against the measurements, one machine for all of it."""
+    measured = coefficients.read()
+    assert [point.chunks for point in measured.points] == list(measured.measured_chunks)
+    for point in measured.points:
+        wish = Wish(documents=point.chunks, qps=1, chunks_per_document=1)
+        made = plan(wish, measured)
+        assert (made.shards, made.method) == (1, "hnsw")
+        assert made.question_ms == pytest.approx(point.postgres_ms, rel=TOLERANCE)
+        on_disk = made.disk_gb * 1e9 / point.chunks
+        assert on_disk == pytest.approx(point.bytes_on_disk, rel=TOLERANCE)
+
+
+def test_the_plans_in_the_documentation_are_those_of_the_command():
+    page = (Path(settings.BASE_DIR) / "docs/scale.md").read_text()
+    measured = coefficients.read()
+    for chunks in (10**6, 10**8, 10**10):
+        made = plan(Wish(documents=ceil(chunks / 6), qps=20), measured)
+        cells = " | ".join(cell for name, cell in shown_rows(made) if name in DOCUMENTED)
+        assert f"| {cells} |" in page, cells
+
+
 def test_written_coefficients_are_read_again(tmp_path: Path):
     path = tmp_path / "coefficients.json"
     coefficients.write(MEASURED, path)
     read = coefficients.read(path)  # JSON has lists for tuples
-    assert read == replace(MEASURED, measured_chunks=[10_000, 1_000_000], notes=[])
+    assert read == replace(MEASURED, measured_chunks=[10_000, 1_000_000], notes=[], points=[])
 
 
 def test_nothing_is_not_a_number_of_documents():

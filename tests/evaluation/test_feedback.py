@@ -275,3 +275,20 @@ def test_a_document_deleted_in_the_very_moment_is_no_fault_of_ours(
     monkeypatch.setattr(feedback, "_chunks", and_then_delete)
     answer = api.post("feedback", {"query": LIGHTS, "selected_chunk_ids": [chunk_of(asked)]})
     assert (answer.status, answer.code) == (422, "unknown_chunks")
+
+
+def test_erasing_a_subject_from_memory_erases_feedback_that_names_it(
+    api: Api, library: dict[str, Document], tenant: Namespace, rows: Callable[..., Any]
+):
+    api.post("facts", {"subject": "Zerlina", "predicate": "pays", "object": "crowns"})
+    answer = api.query("what does a mooring cost Zerlina?")
+    click = {"selected_chunk_ids": [chunk_of(answer)]}
+    assert api.post("feedback", {"query_id": answer.body["query_id"], **click}).status == 201
+    commented = {"query": LIGHTS, "useful": False, "comment": "ask zerlina, please"}
+    assert api.post("feedback", commented).status == 201
+    kept = {"query": "how many crowns does Zerlinas mooring cost?", **click}
+    assert api.post("feedback", kept).status == 201
+    receipt = api.post("facts/erase", {"subject": "Zerlina"}).body
+    assert (receipt["facts"], receipt["queries"]) == (1, 3)  # the line of the log is the third
+    assert [row.query for row in rows(tenant, Feedback)] == [kept["query"]]
+    assert len(rows(tenant, SelectedPassage)) == 1

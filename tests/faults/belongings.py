@@ -5,7 +5,7 @@ from .stage import Tenant
 PRICES = b"lamp,price\nAurora,120\nBorealis,180\n"
 
 
-def furnish(tenant: Tenant) -> None:
+def furnish(tenant: Tenant, *, states_facts: bool = True) -> None:
     """Give the tenant some of each, through the API."""
     files = {"file": ("prices.csv", PRICES)}
     sent = tenant.client.post("ingest", files=files, data={"rows_as_facts": "true", "wait": "60"})
@@ -15,7 +15,8 @@ def furnish(tenant: Tenant) -> None:
     turns = [{"role": "user", "content": "The harbour opens at six."}]
     _make(tenant, "memories", {"session": "s", "user": "mara", "turns": turns, "wait": 30})
     fact = {"subject": "Aurora", "predicate": "is made in", "object": "Bergen", "user": "mara"}
-    _make(tenant, "facts", fact)
+    if states_facts:
+        _make(tenant, "facts", fact)
     _make(tenant, "collections", {"name": "lamps"})
     _make(tenant, "webhooks", {"url": "https://app.example.invalid/ragsite"})
     golden = _make(tenant, "golden-sets", {"name": "lamps"})

@@ -12,11 +12,12 @@ import httpx2
 import uvicorn
 
 from ragsite.web import shutdown
+from ragsite.web.guards.cross_origin import CrossOrigin
 from ragsite.web.guards.guard import guarded
 from ragsite.web.http_protocol import GuardedProtocol
 from ragsite.web.lifespan import Lifespan
 from ragsite.web.one_thread import OneThreadHandler
-from ragsite.web.paths import PathRoutes
+from ragsite.web.paths import PathRoutes, TidyPaths
 from ragsite.web.sockets import SocketRoutes
 from ragsite.web.threads import RequestThreads
 from retrieval.api.answers.socket import PATH, AnswerSocket
@@ -59,7 +60,8 @@ def serving() -> Iterator[Site]:
     door = McpDoor(threads=threads)
     sockets = {PATH: AnswerSocket(threads=threads)}
     routes = PathRoutes(OneThreadHandler(threads=threads), paths=dict.fromkeys(PATHS, door))
-    application = guarded(SocketRoutes(routes, sockets=sockets), threads=threads)
+    inside = guarded(SocketRoutes(routes, sockets=sockets), threads=threads)
+    application = CrossOrigin(TidyPaths(inside))
     config = uvicorn.Config(
         Lifespan(application, during=door.running),  # type: ignore[arg-type]
         host="127.0.0.1",

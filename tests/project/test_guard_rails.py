@@ -50,6 +50,14 @@ def test_no_module_is_longer_than_400_lines():
     assert not long
 
 
+def test_no_file_holds_an_unresolved_merge():
+    command = ["git", "grep", "-lE", "^(<<<<<<<|>>>>>>>) "]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if found.returncode > 1:
+        pytest.skip("not a checkout of git")
+    assert found.stdout == ""
+
+
 def test_no_module_has_a_name_that_says_nothing():
     vague = {"utils.py", "helpers.py", "misc.py", "common.py", "services.py", "managers.py"}
     assert not [path for path in sources() if path.name in vague]

@@ -22,6 +22,7 @@ def test_only_ended_groups_are_dead_even_when_process_ids_are_reused(
     dead: list[list[str]] = []
     monkeypatch.setattr(queue, "requeue_stalled", lambda groups: dead.append(list(groups)))
     monkeypatch.setattr(build, "requeue_stalled", lambda groups: None)
+    monkeypatch.setattr(heartbeat, "forget_ended", lambda group: None)
     supervisor = FakeSupervisor()
     keeper = WorkerKeeper(supervisor)  # type: ignore[arg-type]
     for supervisor.number in (71, 71, 0, 72, 71):

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from documents.passages import CONVERSATION
 from retrieval.candidates.scoring import union
 from retrieval.ranking import fusion
 from retrieval.ranking.fusion import NEIGHBOURS, SUPPORT, supported, weighted
 from retrieval.ranking.vectors import Vector
-from retrieval.requests import Candidate
+from retrieval.requests import Candidate, Filters, SearchRequest
 
 IDS = [uuid.UUID(int=n) for n in range(1, 9)]
 DOCUMENT = uuid.UUID(int=99)
@@ -138,6 +139,19 @@ def test_of_two_alike_the_one_among_better_ones_comes_first():
     assert among_good.fused == pytest.approx((1 - SUPPORT) * 0.5 + SUPPORT * 0.9)
     assert among_bad.fused == pytest.approx((1 - SUPPORT) * 0.5 + SUPPORT * 0.1)
     assert [c.fused_rank for c in ranked] == list(range(1, len(ranked) + 1))
+
+
+def test_overlapping_windows_of_a_conversation_do_not_support_each_other():
+    candidates, vectors = crowd()
+    for candidate in candidates:
+        candidate.similarity = candidate.lexical = candidate.fused
+    documents = SearchRequest("?")
+    conversations = SearchRequest("?", filters=Filters(source_types=(CONVERSATION,)))
+    for request, is_supported in ((documents, True), (conversations, False)):
+        for candidate in candidates:
+            candidate.support = None
+        fused = fusion.fuse(candidates, vectors, request, has_similarities=True)
+        assert all((c.support is not None) is is_supported for c in fused)
 
 
 def test_where_all_are_neighbours_of_all_nobody_supports_anybody():

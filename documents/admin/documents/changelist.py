@@ -9,6 +9,7 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from documents.extractors.formats import kind_name
 from documents.jobs.queue import OPEN_STATES
 from documents.models import Document, IngestJob
 from ragsite.platform.wording import file_size, plural
@@ -69,7 +70,7 @@ class DocumentAdmin(DocumentPages):
     @admin.display(description="file", ordering="byte_size")
     def kind_and_size(self, document: Document) -> SafeString:
         size = file_size(document.byte_size)
-        return format_html("{}<small>{}</small>", document.source_type, size)
+        return format_html("{}<small>{}</small>", kind_name(document.source_type), size)
 
     @admin.display(ordering="chunks_count")
     def chunks(self, document: Document) -> SafeString | str:

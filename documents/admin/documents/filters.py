@@ -12,7 +12,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from documents.admin.visible import only_visible
+from documents.extractors.formats import kind_name
 from documents.models import Collection, CollectionDocument, Document
+from ragsite.platform.wording import words_of
 
 SAMPLE = 500  # number of the newest documents whose tags and errors are offered
 OFFERED = 12
@@ -53,7 +55,8 @@ class ErrorFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         failed = model_admin.get_queryset(request).filter(status=Document.Status.FAILED)
         codes = failed.order_by("-created_at").values_list("error_code", flat=True)[:SAMPLE]
-        return _most_frequent(codes, self.used_parameters.get("error"))
+        frequent = _most_frequent(codes, self.used_parameters.get("error"))
+        return [(code, words_of(code)) for code, _ in frequent]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> QuerySet[Document]:
         if not self.value():
@@ -76,7 +79,8 @@ class TypeFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         newest = model_admin.get_queryset(request).order_by("-created_at", "-id")
         kinds = newest.values_list("source_type", flat=True)[:SAMPLE]
-        return _most_frequent(kinds, self.used_parameters.get("type"))
+        frequent = _most_frequent(kinds, self.used_parameters.get("type"))
+        return [(value, kind_name(value)) for value, _ in frequent]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> QuerySet[Document]:
         return queryset.filter(source_type=self.value()) if self.value() else queryset

@@ -21,6 +21,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from documents.errors import IngestError
+from documents.extractors.formats import kind_name
 from documents.intake import originals
 from documents.jobs.queue import OPEN_STATES
 from documents.models import CollectionDocument, Document, DocumentVersion, Fact, IngestJob
@@ -99,6 +100,7 @@ class DocumentPages(UploadPage, MovePage):
             "subtitle": None,
             "opts": self.opts,
             "document": document,
+            "kind": kind_name(document.source_type),
             "status": cells.status(document),
             "is_busy": bool(document.open_jobs),  # type: ignore[attr-defined]
             "may_operate": self.has_operate_permission(request),

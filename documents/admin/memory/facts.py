@@ -5,10 +5,11 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Substr
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -21,12 +22,20 @@ from ragsite.web.markup import NOTHING, NOTHING_SHOWN, toned_badge, when
 
 from ..confirmation import confirm_first
 from ..readonly import ReadOnlyAdmin
+from .stating import FactForm
 
 AT_ONCE = 500  # maximum number of facts that one action handles within its request
 MAX_HISTORY = 100
 QUOTED = 1000  # characters
+STATES = ("held", "ended", "future", "retracted")  # of approved facts
 PROPOSED, REJECTED = Fact.Status.PROPOSED, Fact.Status.REJECTED
-_TONES = {"held": "good", "ended": "quiet", "retracted": "bad", "proposed": "waiting"}
+_TONES = {
+    "held": "good",
+    "ended": "quiet",
+    "future": "quiet",
+    "retracted": "bad",
+    "proposed": "waiting",
+}
 
 
 def _length(fact: Fact) -> int:
@@ -38,7 +47,22 @@ def state_of(fact: Fact) -> str:
         return str(fact.status)
     if fact.retracted_at is not None:
         return "retracted"
-    return "ended" if fact.valid_to is not None else "held"
+    now = timezone.now()
+    if fact.valid_to is not None and fact.valid_to <= now:
+        return "ended"
+    return "future" if fact.valid_from is not None and fact.valid_from > now else "held"
+
+
+def _in_state(state: str) -> Q:
+    now = timezone.now()
+    return {
+        "retracted": Q(retracted_at__isnull=False),
+        "ended": Q(retracted_at=None, valid_to__lte=now),
+        "future": Q(retracted_at=None, valid_from__gt=now),
+        "held": Q(retracted_at=None)
+        & (Q(valid_from=None) | Q(valid_from__lte=now))
+        & (Q(valid_to=None) | Q(valid_to__gt=now)),
+    }[state]
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -48,19 +72,15 @@ class StateFilter(admin.SimpleListFilter):
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        states = ("held", "ended", "retracted", *map(str, (PROPOSED, REJECTED)))
+        states = (*STATES, *map(str, (PROPOSED, REJECTED)))
         return [(state, state.capitalize()) for state in states]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Fact]) -> QuerySet[Fact]:
         state = self.value()
         if state in (PROPOSED, REJECTED):
             return queryset.filter(status=state)
-        approved = queryset.filter(status=Fact.Status.APPROVED)
-        if state == "retracted":
-            return approved.filter(retracted_at__isnull=False)
-        if state in ("held", "ended"):
-            is_held = state == "held"
-            return approved.filter(retracted_at=None, valid_to__isnull=is_held)
+        if state in STATES:
+            return queryset.filter(_in_state(state), status=Fact.Status.APPROVED)
         return queryset
 
 
@@ -83,6 +103,7 @@ class FactAdmin(ReadOnlyAdmin):
         "namespace",
     )
     list_select_related = ("namespace",)
+    ordering = ("-recorded_at", "id")
     search_fields = ("subject", "predicate", "object", "=user", "=document__id")
     search_help_text = "Subject, predicate, object, user, or a document's id"
     fieldsets = (
@@ -131,6 +152,36 @@ class FactAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Fact]:
         return super().get_queryset(request).defer("words")
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        return self._is_open(request) and self.has_operate_permission(request)
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        if obj is None:
+            kwargs["form"], kwargs["fields"] = FactForm, FactForm.Meta.fields
+        return super().get_form(request, obj, change=change, **kwargs)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        if obj is None:
+            return [(None, {"fields": ("namespace", *FactForm.declared_fields)})]
+        return super().get_fieldsets(request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return super().get_readonly_fields(request, obj) if obj else ()
+
+    def save_model(self, request: HttpRequest, obj: Fact, form: FactForm, change: bool) -> None:
+        """The form has stated it already."""
+        obj.pk = form.outcome.fact_id
+        fields = form.cleaned_data
+        obj.subject, obj.predicate, obj.object = (
+            fields[name] for name in ("subject", "predicate", "value")
+        )
+        if form.outcome.what == "confirmed":
+            messages.info(request, "It is held already, and is confirmed now.")
+        if form.outcome.closed:
+            messages.info(request, f"{plural(len(form.outcome.closed), 'fact')} closed by it.")
 
     def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
         return lookup == "document__id__exact" or super().lookup_allowed(lookup, value, request)

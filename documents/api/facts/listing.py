@@ -20,6 +20,7 @@ from documents.memory.reading import as_then, believed, holding
 from documents.memory.rules.moments import moment_or_now
 from documents.memory.rules.names import object_key
 from documents.memory.statements import Outcome
+from documents.memory.succession import successors_of
 from documents.memory.writing import remember
 from documents.models import Fact, FactStatement
 from ragsite.database.tenancy import namespace
@@ -119,7 +120,10 @@ class FactListView(NamespacedListView):
         for fact in page:
             if hasattr(fact, "then_certainty"):
                 as_then(fact)
-        kwargs["context"] = {"statements": provenances_of(page)}
+        kwargs["context"] = {
+            "statements": provenances_of(page),
+            "successors": successors_of(page),
+        }
         return FactSerializer(*args, **kwargs)
 
     @extend_schema(

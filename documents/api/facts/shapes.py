@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from documents.api.serializers import ProvenanceSerializer, SpanSerializer
 from documents.memory.rules.rendering import sentence
+from documents.memory.succession import successors_of
 from documents.models import Fact, FactStatement
 from ragsite.web.openapi import JSON_VALUE
 
@@ -59,7 +60,9 @@ class FactSerializer(serializers.Serializer):
     recorded_at = serializers.DateTimeField()
     retracted_at = serializers.DateTimeField(allow_null=True)
     superseded_by = serializers.UUIDField(
-        allow_null=True, help_text="The fact that this one was merged into or corrected by."
+        allow_null=True,
+        help_text="The fact that begins where this one was closed, that corrected it, or into "
+        "which it was merged.",
     )
     last_verified_at = serializers.DateTimeField()
     confirmations = serializers.IntegerField()
@@ -70,7 +73,8 @@ class FactSerializer(serializers.Serializer):
 
     def to_representation(self, fact: Any) -> dict[str, Any]:
         statements: dict[UUID, list[FactStatement]] = self.context["statements"]
-        return fact_shape(fact, statements.get(fact.pk, ()))
+        successors: dict[UUID, UUID] = self.context["successors"]
+        return fact_shape(fact, statements.get(fact.pk, ()), successors.get(fact.pk))
 
 
 def provenances_of(facts: Iterable[Fact]) -> dict[UUID, list[FactStatement]]:
@@ -107,8 +111,8 @@ _READ = (
 def fact_shapes(facts: Iterable[Fact]) -> list[dict[str, Any]]:
     """Inside namespace(); facts from rows of tables must come with their document and version."""
     listed = list(facts)
-    stated = provenances_of(listed)
-    return [fact_shape(fact, stated.get(fact.pk, ())) for fact in listed]
+    stated, successors = provenances_of(listed), successors_of(listed)
+    return [fact_shape(fact, stated.get(fact.pk, ()), successors.get(fact.pk)) for fact in listed]
 
 
 def text_of(fact: Any) -> str:
@@ -121,7 +125,9 @@ def text_of(fact: Any) -> str:
     )
 
 
-def fact_shape(fact: Fact, statements: Iterable[FactStatement]) -> dict[str, Any]:
+def fact_shape(
+    fact: Fact, statements: Iterable[FactStatement], successor: UUID | None
+) -> dict[str, Any]:
     provenances = [_provenance(row) for row in statements]
     if fact.source == Fact.Source.ROW:
         provenances = [_row_provenance(fact)]
@@ -141,7 +147,7 @@ def fact_shape(fact: Fact, statements: Iterable[FactStatement]) -> dict[str, Any
         "valid_to": fact.valid_to,
         "recorded_at": fact.recorded_at,
         "retracted_at": fact.retracted_at,
-        "superseded_by": fact.superseded_by_id,
+        "superseded_by": successor,
         "last_verified_at": fact.last_verified_at,
         "confirmations": fact.confirmations,
         "provenance": _first_place(provenances),

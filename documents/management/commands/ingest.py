@@ -5,7 +5,6 @@ import sys
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,16 @@ from documents.accounts import audit
 from documents.chunking.methods import SIZES, ChunkingOptions
 from documents.errors import IngestError
 from documents.extractors.encodings import encoding_named
-from documents.ingestion import bulk_loading, removal
+from documents.ingestion import removal
 from documents.intake import folder_sync, intake
 from documents.intake.archives import expanded
 from documents.intake.batches import OnePerSource
 from documents.intake.folders import FoundFile, OutsideRoot, found_files, origin_of, readable
+from documents.jobs import queue
 from documents.jobs.drain import run_until_done
+from documents.loading import loading
+from documents.loading.files import FileOptions
+from documents.loading.progress import loading_progress
 from documents.models import Document
 from ragsite.database.tenancy import namespace, operator
 from ragsite.platform.wording import plural
@@ -30,6 +33,7 @@ from ragsite.platform.wording import plural
 from .api_key import find_namespace
 
 LISTED = 200  # lines of a plan; --json has all of them
+AT_ONCE = 1000  # ids in a query
 
 
 class Command(BaseCommand):
@@ -70,8 +74,20 @@ class Command(BaseCommand):
         parser.add_argument(
             "--bulk",
             action="store_true",
-            help="For thousands of documents: embed passages of many documents together, on every "
-            "core. If it is interrupted, run the same command again to continue.",
+            help="For thousands of documents: read, embed and store many of them together, on "
+            "every core. If it is interrupted, run the same command again to continue.",
+        )
+        parser.add_argument(
+            "--processes",
+            type=int,
+            default=0,
+            help="With --bulk: number of processes (default: one per core).",
+        )
+        parser.add_argument(
+            "--keep-index",
+            action="store_true",
+            help="With --bulk: keep the vector index during the load, which is slower, instead of "
+            "building it afterwards; searches stay fast in the meantime.",
         )
         parser.add_argument(
             "--no-wait", action="store_true", help="Queue the files for the workers, and exit."
@@ -157,12 +173,16 @@ class Command(BaseCommand):
     # -- without --sync ----------------------------------------------------------------------
 
     def _take_all(self, namespace_id: uuid.UUID, files: list[FoundFile]) -> list[dict[str, Any]]:
+        loaded: list[dict[str, Any]] = []
+        if self.options["bulk"]:
+            loaded, files = self._load(namespace_id, files)
         batch = OnePerSource()
         results = [
             result
-            for file in self._bar(files, "taking")
+            for file in self._bar(files, "taking", disable=not files)
             for result in self._take(namespace_id, file, batch)
         ]
+        results = loaded + results
         accepted = [one for one in results if one.get("job_id") and one["status"] != "duplicate"]
         audit.record(
             "document.ingest",
@@ -174,6 +194,21 @@ class Command(BaseCommand):
             self._index(namespace_id, results)
         return results
 
+    def _load(
+        self, namespace_id: uuid.UUID, files: list[FoundFile]
+    ) -> tuple[list[dict[str, Any]], list[FoundFile]]:
+        """Return the results of what was loaded together, and the files that go one by one."""
+        with loading_progress(len(files), is_quiet=self.options["json"]) as progress:
+            loaded = loading.load(
+                namespace_id,
+                files,
+                self._file_options(),
+                processes=self.options["processes"],
+                keep_index=self.options["keep_index"],
+                progress=progress,
+            )
+        return loaded.results, loaded.left
+
     def _take(
         self, namespace_id: uuid.UUID, file: FoundFile, batch: OnePerSource
     ) -> Iterator[dict[str, Any]]:
@@ -181,9 +216,8 @@ class Command(BaseCommand):
         try:
             with file.path.open("rb") as opened:
                 folder_sync.adopt(namespace_id, file, by_name=self.options["adopt"])
-                whole = self._described(
-                    folder_sync.submission_of(file, File(opened, name=file.name))
-                )
+                submission = folder_sync.submission_of(file, File(opened, name=file.name))
+                whole = self._file_options().applied_to(submission)
                 for submission, refused in expanded(whole):
                     result = about | {"source_uri": submission.source_uri}
                     yield result | self._accept(namespace_id, submission, refused, batch)
@@ -191,11 +225,10 @@ class Command(BaseCommand):
             failure = {"status": "rejected", "code": "unreadable", "message": str(error)}
             yield about | {"source_uri": file.source_uri} | failure
 
-    def _described(self, submission: intake.Submission) -> intake.Submission:
+    def _file_options(self) -> FileOptions:
         options = self.options
-        tags = [tag.strip() for tag in options["tags"].split(",") if tag.strip()]
-        return replace(
-            submission,
+        tags = tuple(tag.strip() for tag in options["tags"].split(",") if tag.strip())
+        return FileOptions(
             tags=tags or None,
             collection=options["collection"],
             rows_as_facts=options["rows_as_facts"],
@@ -236,13 +269,19 @@ class Command(BaseCommand):
 
     def _index(self, namespace_id: uuid.UUID, results: list[dict[str, Any]]) -> None:
         """Run the jobs in this process, alongside any workers."""
-        pending = [result["job_id"] for result in results if result.get("job_id")]
-        with self._bar(None, "indexing", total=len(pending)) as bar:
-            run = bulk_loading.load if self.options["bulk"] else run_until_done
-            run(namespace_id, pending, progress=lambda done, _: bar.update(done - bar.n))
-        with namespace(namespace_id):
-            ids = [result["document_id"] for result in results if result.get("job_id")]
-            documents = Document.objects.in_bulk([uuid.UUID(id_) for id_ in ids])
+        ids = [result["job_id"] for result in results if result.get("job_id")]
+        pending = [
+            job_id for some in _batches(ids) for job_id in queue.still_open(namespace_id, some)
+        ]
+        if pending:
+            with self._bar(None, "indexing", total=len(pending)) as bar:
+                progress = lambda done, _: bar.update(done - bar.n)  # noqa: E731
+                run_until_done(namespace_id, pending, progress=progress)
+        documents: dict[uuid.UUID, Document] = {}
+        named = [uuid.UUID(r["document_id"]) for r in results if r.get("job_id")]
+        for some in _batches(named):
+            with namespace(namespace_id):
+                documents |= Document.objects.in_bulk(some)
         for result in results:
             if result.get("job_id") and (d := documents.get(uuid.UUID(result["document_id"]))):
                 result |= {"status": d.status, "chunks": d.chunks_count}
@@ -339,5 +378,13 @@ class Command(BaseCommand):
         if any(result["status"] in ("rejected", "failed", "cancelled") for result in results):
             sys.exit(1)
 
-    def _bar(self, items: Any, what: str, *, total: int | None = None) -> Any:
-        return tqdm(items, desc=what, total=total, unit="file", disable=not sys.stderr.isatty())
+    def _bar(
+        self, items: Any, what: str, *, total: int | None = None, disable: bool = False
+    ) -> Any:
+        hidden = disable or not sys.stderr.isatty()
+        return tqdm(items, desc=what, total=total, unit="file", disable=hidden)
+
+
+def _batches(ids: list[uuid.UUID]) -> Iterator[list[uuid.UUID]]:
+    for start in range(0, len(ids), AT_ONCE):
+        yield ids[start : start + AT_ONCE]

@@ -40,14 +40,24 @@ class Command(BaseCommand):
             help="Remove these chunks from the store and write them again, for example after the "
             "store has lost data. Searches use the database in the meantime.",
         )
+        parser.add_argument(
+            "--separate",
+            action="store_true",
+            help="Give the namespace shards of its own, in a Qdrant cluster, and write its chunks "
+            "there. For large tenants; needs --namespace and --profile.",
+        )
         parser.add_argument("--json", action="store_true", help="Print the status as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         chosen = self._profiles(options["profile"])
         tenants = _tenants(options["namespace"])
+        if options["separate"] and not (options["namespace"] and options["profile"] and chosen):
+            raise CommandError("--separate needs --namespace, and a --profile with a store.")
         if not options["status"]:
             try:
-                if options["rebuild"]:
+                if options["separate"]:
+                    feeding.separate(tenants[0].pk, chosen[0])
+                elif options["rebuild"]:
                     self._rebuild(chosen, tenants)
                 self._catch_up(chosen, tenants)
             except IngestError as error:
@@ -70,6 +80,8 @@ class Command(BaseCommand):
 
     def _rebuild(self, chosen: list[IndexProfile], tenants: list[Namespace]) -> None:
         for profile in chosen:
+            if feeding.take_over(profile):
+                continue
             for tenant in tenants:
                 with operator():
                     chunks = Chunk.objects.filter(namespace=tenant, profile=profile)
@@ -98,7 +110,7 @@ class Command(BaseCommand):
             self.stdout.write("No index profile uses a store outside of the database.")
         for one in found:
             lag = f", the oldest for {one['lag_seconds']:.0f} s" if one["waiting"] else ""
-            problem = f"  {one['problem']}" if one["problem"] else ""
+            problem = "".join(f"  {one[key]}" for key in ("problem", "advice") if one[key])
             self.stdout.write(
                 f"{one['profile']}\t{one['store']} {one['version']}\t"
                 f"{one['held']:,} of {plural(one['chunks'], 'chunk')}\t"
@@ -118,10 +130,10 @@ def _tenants(slug: str | None) -> list[Namespace]:
 
 def _status(profile: IndexProfile, tenants: list[Namespace]) -> dict[str, Any]:
     backlog = next((b for b in outbox.backlogs() if b.profile_id == profile.pk), None)
-    version, problem, held = "", "", 0
+    version, problem, advice, held = "", "", "", 0
     try:
         health = registry.store_of(profile).health()
-        version, problem = health.version, health.problem
+        version, problem, advice = health.version, health.problem, health.advice
         if health.is_up:
             held = sum(auditing.held_of(tenant.pk, profile) for tenant in tenants)
     except IngestError as error:
@@ -137,4 +149,5 @@ def _status(profile: IndexProfile, tenants: list[Namespace]) -> dict[str, Any]:
         "attempts": backlog.attempts if backlog else 0,
         "last_error": backlog.error if backlog else "",
         "problem": problem,
+        "advice": advice,
     }

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 
-from documents.extractors.formats import FORMATS
+from documents.extractors.formats import FORMATS, kind_name
 from documents.jobs.queue import OPEN_STATES
 from documents.listing import InvalidCursor, documents_matching, named_like, page_of
 from documents.models import Collection, Document, IngestJob, Namespace, NamespaceUsage
@@ -38,7 +38,7 @@ SHOWN_FIELDS = (
     "error_code",
     "error_message",
 )
-SOURCE_TYPES = sorted({kind.source_type for kind in FORMATS.values()} | {"web"})
+SOURCE_TYPES = {kind.source_type for kind in FORMATS.values()} | {"web"}
 
 
 @page_view
@@ -83,7 +83,9 @@ def _contents(chosen: Namespace, parameters: QueryDict) -> dict[str, Any]:
         "tag_query": urlencode({"namespace": chosen.slug}),
         "collections": collections,
         "statuses": Document.Status.values,
-        "types": SOURCE_TYPES,
+        "types": sorted(
+            ((each, kind_name(each)) for each in SOURCE_TYPES), key=lambda named: named[1].lower()
+        ),
     }
 
 
@@ -112,4 +114,10 @@ def row_of(document: Document, job_id: uuid.UUID | None = None) -> dict[str, Any
             version=document.live_version,
         )
     can_retry = document.status in (Document.Status.FAILED, Document.Status.CANCELLED)
-    return {"document": document, "job_id": job_id, "url": address, "can_retry": can_retry}
+    return {
+        "document": document,
+        "kind": kind_name(document.source_type),
+        "job_id": job_id,
+        "url": address,
+        "can_retry": can_retry,
+    }

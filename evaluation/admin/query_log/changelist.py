@@ -126,9 +126,9 @@ class QueryLogAdmin(ChoosesSet, ReadOnlyAdmin):
         link = '<a href="{}?query_log__id__exact={}">{}</a>'
         return format_html(link, address, line.pk, shown)
 
-    @admin.display(description="ms", ordering="times_ms__total")
+    @admin.display(description="time", ordering="times_ms__total")
     def milliseconds(self, line: QueryLog) -> str:
-        return f"{line.times_ms.get('total', 0):,.0f}"
+        return f"{line.times_ms.get('total', 0):,.0f} ms"
 
     @admin.display(description="asked", ordering="created_at")
     def asked(self, line: QueryLog) -> SafeString:

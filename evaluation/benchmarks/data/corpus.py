@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,14 @@ import numpy as np
 from django.db import connections
 
 from documents.ingestion import terms
-from documents.models import Chunk, Document, DocumentVersion, IndexProfile, Namespace
-from documents.passages import Passage
+from documents.ingestion.embedding import as_text
+from documents.loading.copying import IndexedDocument, insert_chunks
+from documents.models import Document, DocumentVersion, IndexProfile, Namespace
+from documents.passages import Extracted, Passage
 from ragsite.database.tenancy import namespace
 
 SEPARATOR = "\n\n"
 DOCUMENTS_AT_ONCE = 200
-CHUNKS_AT_ONCE = 1000
 # Fraction of words that are replaced in a repeated passage.
 REPLACED = 0.3
 # Fraction of the documents with this tag.
@@ -53,9 +54,9 @@ class CorpusDocument:
     def version_id(self) -> uuid.UUID:
         return uuid.uuid5(self.id, "1")
 
-    @property
-    def chunk_ids(self) -> list[uuid.UUID]:
-        return [uuid.uuid5(self.version_id, str(ordinal)) for ordinal in range(len(self.texts))]
+    def chunk_ids(self, profile: IndexProfile) -> list[uuid.UUID]:
+        """As the service derives them (documents/ingestion/chunk_rows.py)."""
+        return [uuid.uuid5(self.version_id, f"{profile.pk}/{n}") for n in range(len(self.texts))]
 
     @property
     def tags(self) -> list[str]:
@@ -77,13 +78,17 @@ class Corpus:
 
     def __post_init__(self) -> None:
         pages = self.pages
-        object.__setattr__(self, "ids", [pk for page in pages for pk in page.chunk_ids])
+        object.__setattr__(self, "ids", _ids(pages, self.profile))
         object.__setattr__(self, "texts", [text for page in pages for text in page.texts])
         titles = [page.title for page in pages for _ in page.texts]
         object.__setattr__(self, "titles", titles)
 
     def rows_tagged(self, tag: str) -> np.ndarray:
         return np.array([tag in page.tags for page in self.pages for _ in page.texts])
+
+
+def _ids(pages: Sequence[CorpusDocument], profile: IndexProfile) -> list[uuid.UUID]:
+    return [pk for page in pages for pk in page.chunk_ids(profile)]
 
 
 def read_pages(path: Path, *, rows: int, owner: uuid.UUID) -> list[CorpusDocument]:
@@ -174,21 +179,24 @@ def first_of(corpus: Corpus, tenant: Namespace, *, share: float) -> Corpus:
 
 
 def _insert(pages: Sequence[CorpusDocument], vectors: Iterator[np.ndarray], corpus: Corpus) -> None:
-    Document.objects.bulk_create(_document(page, corpus) for page in pages)
-    DocumentVersion.objects.bulk_create(_version(page, corpus) for page in pages)
-    chunks = [chunk for page in pages for chunk in _chunks(page, vectors, corpus)]
-    Chunk.objects.bulk_create(chunks, batch_size=CHUNKS_AT_ONCE)
-    for page in pages:
-        terms.store(
-            [
-                terms.words_of(pk, page.title, Passage(text=text, start=0, end=len(text), tokens=0))
-                for pk, text in zip(page.chunk_ids, page.texts, strict=True)
-            ],
-            namespace_id=corpus.tenant.pk,
-            profile=corpus.profile,
-            document_id=page.id,
-            language="en",
-        )
+    """By the way of `manage.py ingest --bulk`, from the vectors on."""
+    documents = [_document(page, corpus) for page in pages]
+    versions = [_version(page, corpus) for page in pages]
+    Document.objects.bulk_create(documents)
+    DocumentVersion.objects.bulk_create(versions)
+    insert_chunks(
+        corpus.profile,
+        (
+            IndexedDocument(
+                document,
+                version,
+                Extracted(version.text),
+                list(_passages(page)),
+                [as_text(vector.tolist()) for vector in islice(vectors, len(page.texts))],
+            )
+            for page, document, version in zip(pages, documents, versions, strict=True)
+        ),
+    )
 
 
 def _document(page: CorpusDocument, corpus: Corpus) -> Document:
@@ -224,24 +232,12 @@ def _version(page: CorpusDocument, corpus: Corpus) -> DocumentVersion:
     )
 
 
-def _chunks(page: CorpusDocument, vectors: Iterator[np.ndarray], corpus: Corpus) -> Iterator[Chunk]:
+def _passages(page: CorpusDocument) -> Iterator[Passage]:
     start = 0
-    for ordinal, (pk, text) in enumerate(zip(page.chunk_ids, page.texts, strict=True)):
-        yield Chunk(
-            id=pk,
-            namespace=corpus.tenant,
-            profile=corpus.profile,
-            document_id=page.id,
-            version_id=page.version_id,
-            ordinal=ordinal,
-            content=text,
-            tokens=len(text) // 4,
-            start=start,
-            end=start + len(text),
-            chunk_hash=hashlib.sha256(text.encode()).hexdigest(),
-            embedding=next(vectors),
-        )
-        start += len(text) + len(SEPARATOR)
+    for text in page.texts:
+        end = start + len(text)
+        yield Passage(text=text, start=start, end=end, tokens=len(text) // 4)
+        start = end + len(SEPARATOR)
 
 
 @contextmanager
@@ -264,6 +260,7 @@ def without_indexes(*, rows: int) -> Iterator[dict[str, float]]:
         cursor.execute(f"SET maintenance_work_mem = '{1 + rows // 300_000}GB'")
         for _, definition in indexes:
             started, method = time.perf_counter(), definition.partition(" USING ")[2].split()[0]
+            method = "bit" if "bit_hamming_ops" in definition else method
             cursor.execute(definition)
             took = time.perf_counter() - started
             seconds[method] = seconds.get(method, 0.0) + took

@@ -1,30 +1,28 @@
 """The same vectors in several indexes: build time, size, speed, and recall against an exact search.
 
-pgvector is measured in a plain table, without text, tenants or row-level security.
+PostgreSQL's indexes are the service's own, on its table of chunks and asked by its own statement:
+100 candidates, of which the first ten count.
 """
 
-import io
 import os
-import struct
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from evaluation.benchmarks.search.single_legs import TOP, LegBench
 from evaluation.benchmarks.service.asking import both
 from evaluation.benchmarks.service.client import say
 
-TOP = 10
-EF = 100
-RESCORED = 80  # candidates by bits, for the first ten
 AT_ONCE = 1000
 QUESTIONS = 100
-NOISE = 0.5  # length of the noise added to a repeated vector of length 1
+RESCORES = (2, 4, 8)  # how many times more candidates are taken by their bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +31,6 @@ class IndexFigures:
     bytes_per_vector: float  # bytes of the index; 0 if the engine does not report it
     times: Sequence[float]
     recall: float
-
-
-def like(path: Path, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return so many vectors made from those in the file, and its questions."""
-    stored = np.load(path)
-    real, chance = stored["D"].astype(np.float32), np.random.default_rng(1)
-    matrix = real[np.arange(rows) % len(real)]
-    noise = chance.standard_normal(matrix.shape, dtype=np.float32) * NOISE / matrix.shape[1] ** 0.5
-    noise[: len(real)] = 0
-    matrix += noise
-    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
-    return matrix, stored["Q"][:QUESTIONS].astype(np.float32)
 
 
 class Engine(ABC):
@@ -65,55 +51,51 @@ class Engine(ABC):
 
 
 class Pgvector(Engine):
-    """HNSW over half-precision numbers, as the service's default."""
+    """The service's vector index of a method, on its table of chunks."""
 
-    name = "hnsw"
-    index = "USING hnsw (v halfvec_cosine_ops)"
-    statement = "SELECT id FROM bench_vectors ORDER BY v <=> %(v)s::halfvec LIMIT 10"
+    def __init__(self, bench: LegBench, method: str, *, rescore: int | None = None) -> None:
+        self.bench = bench
+        self.name = f"{method} × {rescore}" if rescore else method
+        self.profile = copy(bench.corpus.profile)
+        self.profile.ann_method = method
+        self.profile.ann_options = {"rescore": rescore} if rescore else {}
 
     def build(self, matrix: np.ndarray) -> None:
-        from django.db import connections
-
-        with connections["owner"].cursor() as cursor:
-            cursor.execute(f"SET maintenance_work_mem = '{1 + len(matrix) // 300_000}GB'")
-            cursor.execute(f"CREATE INDEX bench_index ON bench_vectors {self._index(matrix)}")
-            cursor.execute("ANALYZE bench_vectors")
-            cursor.execute(f"SET hnsw.ef_search = {max(EF, RESCORED)}")
-
-    def _index(self, matrix: np.ndarray) -> str:
-        return self.index.format(dimensions=matrix.shape[1])
+        return None  # there already
 
     def search(self, vector: np.ndarray) -> list[int]:
-        from evaluation.benchmarks.data.corpus import owner_rows
+        from django.conf import settings
 
-        text = "[" + ",".join(f"{x:.6g}" for x in vector.tolist()) + "]"
-        statement = self.statement.format(dimensions=len(vector))
-        return [row for (row,) in owner_rows(statement, {"v": text})]
+        from retrieval.candidates import dense
+
+        with self.bench.inside():
+            found, _ = dense.find(
+                vector.tolist(),
+                namespace_id=self.bench.corpus.tenant.pk,
+                profile=self.profile,
+                scope=self.bench.scope(),
+                limit=settings.SEARCH["candidates"],
+                exact_up_to=0,
+                ef_search=max(settings.SEARCH["ef_search"], settings.SEARCH["candidates"]),
+            )
+        return [self.bench.places[candidate.chunk_id] for candidate in found[:TOP]]
 
     def index_bytes(self) -> int:
         from evaluation.benchmarks.data.corpus import owner_rows
 
-        ((size,),) = owner_rows("SELECT pg_relation_size('bench_index')")
-        return int(size)
-
-    def close(self) -> None:
-        from django.db import connections
-
-        with connections["owner"].cursor() as cursor:
-            cursor.execute("DROP INDEX bench_index")
+        names = owner_rows(
+            "SELECT pg_relation_size(indexrelid) FROM pg_stat_user_indexes "
+            "WHERE relname = 'documents_chunk' AND indexrelname = %s",
+            [index_name(self.profile)],
+        )
+        return int(names[0][0])
 
 
-class PgvectorBit(Pgvector):
-    """HNSW over one bit for each dimension; the nearest by bits are compared again."""
+def index_name(profile: Any) -> str:
+    from documents.profiles import vector_indexes
 
-    name = "bit"
-    index = "USING hnsw ((binary_quantize(v)::bit({dimensions})) bit_hamming_ops)"
-    statement = (
-        "SELECT id FROM (SELECT id, v FROM bench_vectors ORDER BY "
-        "binary_quantize(v)::bit({dimensions}) <~> "
-        "binary_quantize(%(v)s::halfvec)::bit({dimensions}) "
-        "LIMIT 80) near ORDER BY v <=> %(v)s::halfvec LIMIT 10"
-    )
+    name = vector_indexes.name_of(profile.pk)
+    return f"{name}_bit" if profile.ann_method == "bit" else name
 
 
 class QdrantIndex(Engine):
@@ -169,30 +151,43 @@ class ChromaIndex(Engine):
         return [int(row) for row in found["ids"][0]]
 
 
-def installed() -> Iterator[Engine]:
-    yield Pgvector()
-    yield PgvectorBit()
+def installed(bench: LegBench) -> Iterator[Engine]:
+    yield Pgvector(bench, "hnsw")
+    for rescore in RESCORES:
+        yield Pgvector(bench, "bit", rescore=rescore)
     if os.environ.get("QDRANT_URL") and find_spec("qdrant_client"):
         yield QdrantIndex()
     if find_spec("chromadb"):
         yield ChromaIndex()
 
 
-def compare(matrix: np.ndarray, questions: np.ndarray) -> dict[str, IndexFigures]:
-    """Measure every available engine, question by question in turns if several can be open
-    together; pgvector's share a table, so its indexes are built one after the other."""
-    exact = [set(np.argsort(-(matrix @ vector))[:TOP].tolist()) for vector in questions]
+def compare(
+    bench: LegBench,
+    questions: np.ndarray,
+    built: Mapping[str, float],
+    *,
+    title: str,
+    others_up_to: int,
+) -> dict[str, IndexFigures]:
+    """Measure every engine that is there with this corpus, others than PostgreSQL with so many
+    vectors at most. `built` are the seconds in which the service's own indexes were built, by
+    method."""
+    matrix = bench.corpus.matrix
+    exact = [set(np.argpartition(-(matrix @ v), TOP)[:TOP].tolist()) for v in questions]
     found = {}
-    with _table(matrix):
-        for engine in installed():
-            started = time.perf_counter()
-            engine.build(matrix)
-            seconds = time.perf_counter() - started
-            try:
-                found[engine.name] = _asked(engine, questions, exact, seconds, len(matrix))
-            finally:
-                engine.close()
-    say(f"\n### {len(matrix):,} vectors of {matrix.shape[1]} dimensions, by index\n")
+    for engine in installed(bench):
+        if len(matrix) > others_up_to and not isinstance(engine, Pgvector):
+            continue
+        started = time.perf_counter()
+        engine.build(matrix)
+        seconds = time.perf_counter() - started
+        if isinstance(engine, Pgvector):
+            seconds = built[engine.profile.ann_method]
+        try:
+            found[engine.name] = _asked(engine, questions, exact, seconds, len(matrix))
+        finally:
+            engine.close()
+    say(f"\n### {title}, {matrix.shape[1]} dimensions, by index\n")
     say("| | build s | vectors/s | bytes a vector | p50 / p95 ms | recall@10 |")
     say("|---|--:|--:|--:|--:|--:|")
     for name, each in found.items():
@@ -207,7 +202,7 @@ def compare(matrix: np.ndarray, questions: np.ndarray) -> dict[str, IndexFigures
 def _asked(
     engine: Engine, questions: np.ndarray, exact: Sequence[set[int]], seconds: float, rows: int
 ) -> IndexFigures:
-    for vector in questions:
+    for vector in questions[:20]:
         engine.search(vector)
     times, shares = [], []
     for vector, nearest in zip(questions, exact, strict=True):
@@ -218,36 +213,7 @@ def _asked(
     return IndexFigures(seconds, engine.index_bytes() / rows, times, float(np.mean(shares)))
 
 
-@contextmanager
-def _table(matrix: np.ndarray) -> Iterator[None]:
-    from django.db import connections
-
-    with connections["owner"].cursor() as cursor:
-        cursor.execute("DROP TABLE IF EXISTS bench_vectors")
-        cursor.execute(
-            f"CREATE TABLE bench_vectors (id int PRIMARY KEY, v halfvec({matrix.shape[1]}))"
-        )
-        copy = "COPY bench_vectors FROM STDIN (FORMAT binary)"
-        with cursor.copy(copy) as target:
-            for part in _binary(matrix):
-                target.write(part)
-    try:
-        yield
-    finally:
-        with connections["owner"].cursor() as cursor:
-            cursor.execute("DROP TABLE bench_vectors")
-
-
-def _binary(matrix: np.ndarray) -> Iterator[bytes]:
-    """PostgreSQL's binary COPY format, many times faster than text."""
-    yield b"PGCOPY\n\xff\r\n\0" + struct.pack("!ii", 0, 0)
-    dimensions = matrix.shape[1]
-    size = 4 + 2 * dimensions
-    for first in range(0, len(matrix), AT_ONCE):
-        rows, out = matrix[first : first + AT_ONCE].astype(">f2"), io.BytesIO()
-        for number, row in enumerate(rows, start=first):
-            out.write(struct.pack("!hii", 2, 4, number))
-            out.write(struct.pack("!ihh", size, dimensions, 0))
-            out.write(row.tobytes())
-        yield out.getvalue()
-    yield struct.pack("!h", -1)
+def stored(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """A model's own vectors of passages, and of questions."""
+    found = np.load(path)
+    return found["D"].astype(np.float32), found["Q"][:QUESTIONS].astype(np.float32)

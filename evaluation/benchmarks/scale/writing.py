@@ -11,29 +11,28 @@ import numpy as np
 from documents.embedders.sentence_transformers import SentenceTransformersEmbedder
 from evaluation.benchmarks.service import asking
 from evaluation.benchmarks.service.asking import middle
-from evaluation.capacity.coefficients import Coefficients, fitted, write
+from evaluation.capacity.coefficients import Coefficients, MeasuredPoint, fitted, write
 
 if TYPE_CHECKING:
     from evaluation.benchmarks.scale.growth import Size
 
 __all__ = ["coefficients_of", "draw", "write"]
 
-VECTORS = "means of the bundled model's word vectors, 384 dimensions, of synthetic texts"
+VECTORS = "means of the bundled model's word vectors, 384 dimensions"
+BITS = "bit × 8"  # the index by bits, as a profile has it by default
 ONE_SIZE = "one size was measured: how a question's cost grows is not known"
 EMBEDDED = 64  # texts to measure embedding on
 
 
-def coefficients_of(sizes: Sequence["Size"], machine: str, *, vectors: Path | None) -> Coefficients:
+def coefficients_of(sizes: Sequence["Size"], machine: str, *, data: Path | None) -> Coefficients:
     """Bytes and rates are those of the largest size; CPU is fitted to all sizes."""
     last, cores = sizes[-1], len(os.sched_getaffinity(0))
-    indexes = {name: each for name, each in last.indexes.items() if name in ("hnsw", "bit")}
+    indexes = {"hnsw": last.indexes["hnsw"], "bit": last.indexes[BITS]}
     embed_rate, question_ms = _embedding()
     return Coefficients(
         machine=machine,
         measured_chunks=[size.chunks for size in sizes],
-        vectors=f"a model's own vectors, repeated with noise ({vectors.name})"
-        if vectors
-        else VECTORS,
+        vectors=f"{VECTORS}, of {'passages of a file' if data else 'synthetic passages'}",
         table_bytes=round(last.table_bytes),
         words_index_bytes=round(last.words_index_bytes),
         vector_index_bytes={n: round(each.bytes_per_vector) for n, each in indexes.items()},
@@ -46,7 +45,20 @@ def coefficients_of(sizes: Sequence["Size"], machine: str, *, vectors: Path | No
         embed_rate=round(embed_rate, 1),
         web_ms=round(last.web_ms + question_ms, 1),
         notes=[ONE_SIZE] if len(sizes) == 1 else [],
+        points=[_point(size) for size in sizes],
         postgres_ms=fitted([s.chunks for s in sizes], [s.postgres_ms for s in sizes]),
+    )
+
+
+def _point(size: "Size") -> MeasuredPoint:
+    """With the index that a plan would choose first."""
+    vectors = size.indexes["hnsw"].bytes_per_vector
+    return MeasuredPoint(
+        size.chunks,
+        round(size.postgres_ms, 1),
+        round(size.table_bytes + size.words_index_bytes + vectors),
+        round(middle(size.seconds["no filter"], 95), 1),
+        round(middle(size.seconds["floor"], 95), 1),
     )
 
 
@@ -83,7 +95,7 @@ def draw(sizes: Sequence["Size"], path: Path) -> None:
         left.loglog(chunks, [middle(s.seconds[name]) for s in sizes], "o-", label=name)
     left.set(xlabel="chunks", ylabel="ms", title="A search, p50")
     left.legend()
-    for name in ("hnsw", "bit"):
+    for name in ("hnsw", BITS):
         right.loglog(chunks, [s.indexes[name].bytes_per_vector for s in sizes], "o-", label=name)
     right.loglog(chunks, [s.words_index_bytes for s in sizes], "o-", label="index of words")
     right.loglog(chunks, [s.table_bytes for s in sizes], "o-", label="table")

@@ -1,6 +1,6 @@
 """Are the turns with the evidence found? Questions over long conversations.
 
-    make bench-conversations DATA=FOLDER [ARGS="--around 0 4 --budget 4000"]     (LoCoMo: *.json)
+    make bench-conversations DATA=FOLDER [ARGS="--around 0 4 --budget 4000 8000"]  (LoCoMo: *.json)
 
 Each dialogue is remembered by POST /memories, and in the same run its sessions are documents,
 asked by POST /query. A passage holds a turn if it holds all of its words, so larger passages hold
@@ -176,7 +176,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = arguments_for((__doc__ or "").splitlines()[0])
     parser.add_argument("--around", type=int, nargs="*", default=[0, 4, 8])
     parser.add_argument(
-        "--budget", type=int, nargs="*", default=[4000], help="Token budgets to fill with turns."
+        "--budget",
+        type=int,
+        nargs="*",
+        default=[4000, 8000],
+        help="Token budgets to fill with turns.",
     )
     options = parser.parse_args(arguments)
     embedder = set_up(options.home)

@@ -14,7 +14,7 @@ from documents import housekeeping
 from documents.ingestion import bulk_removal
 from documents.jobs import queue
 from documents.models import Namespace
-from documents.stores import feeding
+from documents.stores import feeding, registry
 from documents.webhooks import delivering
 from evaluation.learning import votes
 from evaluation.runs import lifecycle
@@ -72,6 +72,8 @@ class Command(BaseCommand):
             if only is None:
                 self._prepare(with_samples=not options["no_samples"])
             preflight.require_usable_database()
+            for sentence in registry.missing():
+                self.stderr.write(self.style.WARNING(sentence))
         except (OperationalError, preflight.CannotStart) as error:
             raise CommandError(str(error).strip()) from None
         supervisor.every = self._chores(only, supervisor)
@@ -109,6 +111,7 @@ class Command(BaseCommand):
                 (30, lifecycle.wake_for_waiting_runs),
                 (30, bulk_removal.wake_workers),
                 (2, feeding.wake_workers),
+                (30, feeding.wake_to_check),
                 (3600, query_log.delete_old_rows),
                 (2, delivering.wake_workers),
                 (300, votes.embed_everywhere),

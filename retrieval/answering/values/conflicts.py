@@ -60,6 +60,8 @@ def _is_about(item: Evidence, names: frozenset[str]) -> bool:
 def _are_comparable(one: Statement, two: Statement, asked: frozenset[str]) -> bool:
     if one.number == two.number or _same_version(one.evidence, two.evidence):
         return False
+    if one.labels and two.labels and one.labels.isdisjoint(two.labels):
+        return False
     shared = one.words & two.words
     relevant = (shared | one.unit & two.unit) & asked
     if not shared or len(relevant) < max(1, MIN_ASKED * len(asked)):

@@ -18,6 +18,8 @@ _DATED = ("year", "date", "month")
 _CONNECTIVE = regex.compile(r"\s*(?:or|to|and|through|bis|oder|und|ou|et|à|o|y|a|[-–/,])\s*")
 
 _NAME = regex.compile(r"(?<![\p{L}\p{N}])\p{Lu}[\p{L}\p{N}]*+|\p{L}++\p{N}[\p{L}\p{N}]*+")
+# "Machine 3", "Section 12": a number that belongs to a name.
+_LABEL = regex.compile(r"(?<![\p{L}\p{N}])(?P<word>\p{Lu}\p{L}*+)[ \u00a0]$")
 _CODE = regex.compile(r"[`{}<>=]|https?:|::|\w\(|^\s*[#$|]")
 _COMPANY_FORMS = frozenset({"corp", "inc", "ltd", "llc", "plc", "gmbh", "ag", "se", "sa", "co"})
 # Words that change the subject of a statement if only one of the two has them.
@@ -46,6 +48,7 @@ class Statement:
     words: frozenset[str]  # stems around the value
     unit: frozenset[str]
     names: frozenset[str]
+    labels: frozenset[str]  # "machine 3"
     years: frozenset[str]  # other than the value itself
     qualifiers: frozenset[str]
     template: tuple[str, ...]  # the sentence's words, with a gap for each value
@@ -68,13 +71,17 @@ def statements(item: Evidence) -> Iterator[Statement]:
 
 def _of_sentence(item: Evidence, start: int, sentence: str) -> Iterator[Statement]:
     values = find_values(sentence)
+    labels = _labels(values, sentence, f"{item.hit.title}\n{item.hit.section}".lower())
     measures = _measures(values, sentence)
+    measures = [None if n in labels else found for n, found in enumerate(measures)]
     around = _blanked(sentence, values)
     found = tokens(around)
     template = tuple(token.text for token in found)
     stems = frozenset(word for word in content_stems(found) if not word[0].isdecimal())
     qualifiers = frozenset(template) & _QUALIFIERS
     for position, value in enumerate(values):
+        if position in labels:
+            continue
         kind, number = measures[position] or ("", min(value.keys))
         is_dated = kind in _DATED or YEAR.fullmatch(value.text) is not None
         others = [other for other in values if other is not value]
@@ -91,12 +98,32 @@ def _of_sentence(item: Evidence, start: int, sentence: str) -> Iterator[Statemen
             stems - unit,
             unit,
             names_in(around[: value.start] if is_dated else around) - unit,
+            frozenset(labels.values()),
             frozenset(year for other in others for year in YEAR.findall(other.text)),
             qualifiers,
             template,
             position,
             tuple(other.keys for other in values),
         )
+
+
+def _labels(values: Sequence[Value], sentence: str, place: str) -> dict[int, str]:
+    """Return the position of each number that belongs to a name, with this name.
+
+    `place`: title and section, lower-case. At the beginning of a sentence every word is
+    capitalised ("Add 3 eggs"), so there only a name that is in the place counts.
+    """
+    found = {}
+    for position, value in enumerate(values):
+        word = _LABEL.search(sentence[: value.start])
+        is_plain = value.kind == "number" and value.text.isdecimal() and not value.is_word
+        if word is None or not is_plain or YEAR.fullmatch(value.text) or unit_of(value.unit):
+            continue
+        label = f"{word['word']} {value.text}".lower()
+        is_first = not sentence[: word.start()].strip(" -*•#")
+        if not is_first or regex.search(rf"\b{regex.escape(label)}\b", place):
+            found[position] = label
+    return found
 
 
 def _measures(values: Sequence[Value], sentence: str) -> list[tuple[str, Decimal | str] | None]:

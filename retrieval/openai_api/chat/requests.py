@@ -9,18 +9,21 @@ from rest_framework import serializers
 
 from documents.api.fields import TextField
 from documents.api.serializers import StrictSerializer
+from documents.metadata import text as cleaned
 from retrieval.answering.requests import AnswerRequest
 from retrieval.api.answers.serializers import MAX_STOPS
 from retrieval.api.filters import FiltersField
 from retrieval.api.memory.requests import IncludeFactsField
 from retrieval.openai_api.asking import (
     MAX_METADATA,
+    REASONS,
     ROLES,
     InputTurn,
     answer_request,
     role_of,
     supported_options,
     text_of,
+    without_effect,
 )
 from retrieval.openai_api.views import invalid_parameter, unsupported_parameter
 
@@ -135,9 +138,9 @@ class ChatCompletionRequestSerializer(StrictSerializer):
         help_text="The older name of `max_completion_tokens`.",
     )
     stop = StopField(required=False)
-    user = serializers.CharField(
-        required=False, allow_blank=True, max_length=512, help_text="Accepted, and not kept."
-    )
+    user = without_effect()
+    safety_identifier = without_effect()
+    prompt_cache_key = without_effect()
     metadata = serializers.DictField(
         child=serializers.CharField(max_length=512, allow_blank=True),
         required=False,
@@ -207,7 +210,7 @@ def _turn(message: Any, param: str) -> InputTurn:
     for name, value in message.items():
         is_empty = value is None or value == []
         if name not in known or (name in ANSWERED_FIELDS - {"annotations"} and not is_empty):
-            raise unsupported_parameter(f"{param}.{name}")
+            raise unsupported_parameter(f"{param}.{cleaned(name)[:50]}", REASONS.get(name, ""))
     content = message.get("content")
     if content is None and role == "assistant":
         content = ""

@@ -18,6 +18,7 @@ from retrieval.openai_api.asking import (
     role_of,
     supported_options,
     text_of,
+    without_effect,
 )
 from retrieval.openai_api.views import invalid_parameter, unsupported_parameter
 
@@ -84,9 +85,9 @@ class ResponseRequestSerializer(StrictSerializer):
     include = serializers.ListField(
         child=serializers.ChoiceField(choices=[RESULTS]), required=False, max_length=10
     )
-    user = serializers.CharField(
-        required=False, allow_blank=True, max_length=512, help_text="Accepted, and not kept."
-    )
+    user = without_effect()
+    safety_identifier = without_effect()
+    prompt_cache_key = without_effect()
     metadata = serializers.DictField(
         child=serializers.CharField(max_length=512, allow_blank=True),
         required=False,

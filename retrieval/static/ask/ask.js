@@ -1,13 +1,12 @@
 // The page that asks: sends the conversation, shows the answer as it is written, and its sources.
 "use strict";
 
-const byId = (id) => document.getElementById(id);
 const csrf = document.querySelector("[name=csrfmiddlewaretoken]")?.value; // none on a shared link
 const maxBody = Number(document.body.dataset.maxBody || 0); // bytes of a request; 0: no limit here
 const MODEL_FAILED = /^(language_model_|answer_timeout|cost_cap)/; // codes that the built-in writer never has
 const conversation = []; // {role, content} of the turns so far
 let underWay = null; // the AbortController of the answer being written
-let shown = null; // the turn whose sources are listed
+const hasKeyboard = matchMedia("(pointer: fine)").matches; // elsewhere the focus opens one on the screen
 
 byId("ask").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -30,7 +29,7 @@ byId("namespace")?.addEventListener("change", () => byId("new").click());
 
 async function ask(question, options = {}) {
   byId("question").value = "";
-  byId("empty")?.remove();
+  byId("empty")?.replaceWith(element("h1", "hidden", document.title.split(" · ")[0]));
   byId("new").hidden = false;
   const turn = new Turn(question);
   setBusy(new AbortController());
@@ -47,7 +46,7 @@ async function ask(question, options = {}) {
     turn.fail(error);
   } finally {
     setBusy(null);
-    byId("question").focus();
+    if (hasKeyboard) byId("question").focus({ preventScroll: true });
   }
 }
 
@@ -116,19 +115,26 @@ class Turn {
     this.citations = new Map(); // by id: the exact places cited, in the order of their markers
     this.numbers = new Map(); // by id, in the order cited
     this.answer = null; // the final event
-    const turns = byId("turns");
-    turns.append(element("p", "question", question));
-    this.node = turns.appendChild(element("div", "answer working"));
-    this.node.textContent = "Searching";
-    this.node.scrollIntoView({ block: "nearest" });
+    this.article = byId("turns").appendChild(element("article", "turn"));
+    const asked = this.article.appendChild(element("h2", "question", question));
+    asked.dir = "auto";
+    this.node = this.article.appendChild(element("div", "answer working"));
+    this.node.dir = "auto";
+    this.wait("Searching");
+    this.article.scrollIntoView({ block: "start" });
     showSources(this);
+  }
+
+  wait(what) {
+    this.node.classList.add("is-empty");
+    this.node.textContent = what;
   }
 
   receive(name, data) {
     if (name === "sources") {
       this.queryId = data.query_id;
       for (const source of data.sources) this.sources.set(source.id, source);
-      this.node.textContent = "Reading";
+      this.wait("Reading");
       showSources(this); // to read meanwhile, and if no answer follows
     } else if (name === "delta") {
       this.text += data.text;
@@ -154,6 +160,7 @@ class Turn {
 
   draw() {
     const seen = new Map(); // markers of each id so far
+    this.node.classList.remove("is-empty");
     this.node.replaceChildren(
       renderAnswer(this.text, (id) => {
         const nth = seen.get(id) || 0;
@@ -167,9 +174,10 @@ class Turn {
   end() {
     if (!this.answer) throw new Error("The connection broke before the answer was complete.");
     this.node.classList.remove("working");
+    this.article.classList.toggle("is-unanswered", !this.answer.is_answered);
     this.draw();
-    for (const uncertainty of this.answer.uncertainties) {
-      this.node.append(element("p", "note", uncertainty.message));
+    for (const message of new Set(this.answer.uncertainties.map((each) => each.message))) {
+      this.node.append(element("p", "note", message));
     }
     this.node.append(this.tools());
     conversation.push({ role: "user", content: this.question });
@@ -177,7 +185,7 @@ class Turn {
   }
 
   fail(error) {
-    this.node.classList.remove("working");
+    this.node.classList.remove("working", "is-empty");
     if (!this.text) this.node.replaceChildren();
     const gone = error.name === "TypeError" ? "The server cannot be reached. Are you online?" : error.message;
     const message = error.name === "AbortError" ? "Stopped." : gone;
@@ -231,11 +239,13 @@ class Turn {
 
   tools() {
     const row = element("div", "tools");
-    const copy = row.appendChild(button("Copy with sources"));
-    copy.addEventListener("click", () => this.copy(copy));
+    if (this.numbers.size) {
+      const copy = row.appendChild(button("Copy with sources", "copy"));
+      copy.addEventListener("click", () => this.copy(copy));
+    }
     if (this.queryId && document.body.dataset.feedbackUrl) {
       for (const [label, useful] of [["Helpful", true], ["Not helpful", false]]) {
-        const vote = row.appendChild(button(label));
+        const vote = row.appendChild(button(label, useful ? "up" : "down"));
         vote.setAttribute("aria-pressed", "false");
         vote.addEventListener("click", () => this.vote(row, vote, useful));
       }
@@ -268,11 +278,13 @@ class Turn {
 
   commentForm(row, useful) {
     const form = element("form", "comment");
-    const input = form.appendChild(document.createElement("input"));
+    const input = form.appendChild(element("input", "field"));
     input.placeholder = "Anything to add? (optional)";
     input.setAttribute("aria-label", "Comment on this answer");
     input.maxLength = 2000;
-    form.appendChild(button("Send")).type = "submit";
+    const send = form.appendChild(button("Send"));
+    send.type = "submit";
+    send.className = "button";
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       const comment = input.value.trim();
@@ -294,56 +306,6 @@ class Turn {
   }
 }
 
-function showSources(turn) {
-  shown = turn;
-  const cited = [...turn.numbers.keys()];
-  const others = [...turn.sources.keys()].filter((id) => !turn.numbers.has(id));
-  byId("sources").replaceChildren(...cited.map((id) => sourceItem(turn, id)));
-  byId("uncited").replaceChildren(...others.map((id) => sourceItem(turn, id)));
-  byId("more").hidden = others.length === 0;
-  byId("more").querySelector("summary").textContent = cited.length
-    ? `${others.length} more found, not cited`
-    : `${others.length} found`;
-  if (turn.hasFailed) byId("more").open = true;
-  byId("no-sources").hidden = turn.sources.size > 0;
-  byId("no-sources").textContent = messageWithoutSources(turn);
-}
-
-function messageWithoutSources(turn) {
-  if (turn.hasFailed) return "There is no answer yet.";
-  return turn.answer ? "Nothing was found for this question." : "Searching…";
-}
-
-function sourceItem(turn, id) {
-  const source = turn.sources.get(id);
-  const item = element("li", "source");
-  item.dataset.id = id;
-  const name = item.appendChild(element("div", "name"));
-  if (turn.numbers.has(id)) name.append(turn.chip(id));
-  const link = name.appendChild(element("a", "", source.title || source.source_uri));
-  link.href = turn.place(id).url;
-  link.target = "_blank";
-  link.rel = "noopener";
-  const where = whereIs(source);
-  if (where) item.append(element("div", "place", where));
-  const quotes = new Set((turn.citations.get(id) || []).map((citation) => citation.cited_text));
-  const quoted = [...quotes].join("\n") || source.content.slice(0, 300);
-  const quote = item.appendChild(element("blockquote", "", quoted));
-  quote.tabIndex = 0; // it scrolls, also by keyboard
-  return item;
-}
-
-function whereIs(source) {
-  const page = source.page ? `page ${source.page}` : "";
-  return [source.section, page].filter(Boolean).join(" · ");
-}
-
-function highlight(id) {
-  for (const item of document.querySelectorAll(".source")) {
-    item.classList.toggle("is-current", item.dataset.id === id);
-  }
-}
-
 function element(tag, className, text = "") {
   const node = document.createElement(tag);
   node.className = className;
@@ -351,8 +313,9 @@ function element(tag, className, text = "") {
   return node;
 }
 
-function button(label) {
+function button(label, icon = "") {
   const node = element("button", "", label);
   node.type = "button";
+  if (icon) node.dataset.icon = icon;
   return node;
 }

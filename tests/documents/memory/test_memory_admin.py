@@ -2,17 +2,21 @@
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
+from documents.memory.erasing import ErasureSelection, erase
 from documents.memory.statements import StatedFact
 from documents.memory.writing import remember
 from documents.models import Fact, FactAlias, Namespace, PredicateRule
 from ragsite.database.tenancy import operator
 
 from ...client import Api
+from .test_forgetting import CANARY, places_of
 
 FACTS = "admin:documents_fact_changelist"
 
@@ -91,6 +95,55 @@ def test_rules_and_aliases_are_written_by_the_pipeline(tenant: Namespace, boss: 
     assert boss.post(delete, {"post": "yes"}).status_code == 302
     with operator():
         assert {f.object for f in Fact.objects.filter(valid_to=None)} == {"a", "b"}
+
+
+def test_an_operator_states_facts_which_leave_no_trace_once_erased(
+    tenant: Namespace, boss: Client, onlooker: Client
+):
+    add = reverse("admin:documents_fact_add")
+    fields = {
+        "namespace": str(tenant.pk),
+        "subject": CANARY,
+        "predicate": "lives in",
+        "value": "Oslo",
+        "certainty": "0.8",
+        "tags": "crm, vip",
+        "valid_from": "2020-01-01",
+    }
+    assert boss.get(add).status_code == 200
+    assert boss.post(add, fields).status_code == 302
+    moved = boss.post(add, {**fields, "value": '{"city": "Rome"}', "valid_from": "2024-06-01"})
+    assert moved.status_code == 302
+    with operator():
+        oslo, rome = Fact.objects.order_by("valid_from")
+    assert (oslo.object, oslo.certainty, oslo.tags) == ("Oslo", 0.8, ["crm", "vip"])
+    assert (rome.object, oslo.valid_to, rome.valid_to) == (
+        {"city": "Rome"},
+        rome.valid_from,
+        None,
+    )
+    backwards = boss.post(add, {**fields, "valid_to": "2019-01-01"})
+    assert "valid_to must be after valid_from" in backwards.text
+    assert "May not be blank" in boss.post(add, {**fields, "value": '""'}).text
+    assert onlooker.get(add).status_code == 403
+    alias = {"namespace": str(tenant.pk), "kind": "subject", "alias": "Zed", "name": CANARY}
+    assert boss.post(reverse("admin:documents_factalias_add"), alias).status_code == 302
+    erase(tenant.pk, ErasureSelection(subject=CANARY))
+    assert places_of(CANARY) == []
+
+
+def test_the_list_tells_what_holds_now_from_what_will(tenant: Namespace, boss: Client):
+    far = timezone.now() + timedelta(days=400)
+    remember(tenant.pk, [StatedFact("Ann", "lives in", "Oslo", valid_from=None)])
+    remember(tenant.pk, [StatedFact("Ann", "lives in", "Rome", valid_from=far)])
+
+    def listed(state: str) -> tuple[bool, bool]:
+        rows = boss.get(reverse(FACTS), {"state": state}).text
+        return "Ann · lives in · Oslo" in rows, "Ann · lives in · Rome" in rows
+
+    assert listed("held") == (True, False)
+    assert listed("future") == (False, True)
+    assert listed("ended") == (False, False)
 
 
 def test_a_facts_page_names_its_place_and_quotes_it(

@@ -1,13 +1,14 @@
 """Thousands of random acts on memory against a plain model of its rules, and writers at once.
 
 The model keeps the statements and paints them on a calendar, day by day: it shares no code with the
-rules. MEMORY_OPERATIONS=10000 runs more of them.
+rules. `make test-memory` runs 10,000 acts, MEMORY_OPERATIONS as many as it says.
 """
 
 import os
 import random
 import threading
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,9 +20,17 @@ from documents.memory import correcting, rewriting
 from documents.memory.erasing import ErasureSelection, erase
 from documents.memory.reading import as_then, held
 from documents.memory.rules.scope import FactScope
-from documents.memory.statements import StatedFact
+from documents.memory.statements import FactConflict, StatedFact
 from documents.memory.writing import remember
-from documents.models import Fact, FactState, FactStatement, FactVector, Namespace
+from documents.models import (
+    Fact,
+    FactAlias,
+    FactState,
+    FactStatement,
+    FactVector,
+    Namespace,
+    PredicateRule,
+)
 from ragsite.database.tenancy import namespace
 
 OPERATIONS = int(os.environ.get("MEMORY_OPERATIONS", "300"))
@@ -60,6 +69,7 @@ class Said:
 class Model:
     said: list[Said] = field(default_factory=list)
     aliases: dict[str, str] = field(default_factory=dict)
+    single: set[str] = field(default_factory=lambda: {"lives in", "plan"})
 
     def subject(self, name: str) -> str:
         plain = PLAIN_SUBJECTS.get(name, name.lower())
@@ -77,7 +87,7 @@ class Model:
                 slots.setdefault(self.slot(one), []).append(one)
         return {
             slot: [several]
-            if slot[2] in ("lives in", "plan")
+            if slot[2] in self.single
             else [
                 [one for one in several if same(one.value) == value]
                 for value in {same(one.value) for one in several}
@@ -142,7 +152,7 @@ class Run:
 
     def step(self) -> None:
         acts = [self.state] * 12 + [self.confirm] * 3 + [self.retract] * 2
-        acts += [self.remember_snapshot] * 2 + [self.erase, self.alias, self.unalias]
+        acts += [self.remember_snapshot] * 2 + [self.erase, self.alias, self.unalias, self.rule]
         self.random.choice(acts)()
 
     def statement(self) -> Said:
@@ -233,6 +243,11 @@ class Run:
             rewriting.remove_alias(self.tenant.pk, self.alias_ids.pop("bobby"))
             del self.model.aliases["bobby"]
 
+    def rule(self) -> None:
+        predicate, is_single = self.random.choice(("plan", "likes")), self.random.random() < 0.5
+        set_single(self.tenant, predicate, is_single=is_single)
+        (self.model.single.add if is_single else self.model.single.discard)(predicate)
+
     def remember_snapshot(self) -> None:
         with namespace(self.tenant.pk), connection.cursor() as cursor:
             cursor.execute("SELECT clock_timestamp()")
@@ -252,6 +267,10 @@ class Run:
         assert provenances == sum(not one.is_withdrawn for one in self.model.said)
 
 
+def set_single(tenant: Namespace, predicate: str, *, is_single: bool) -> None:
+    rewriting.set_rule(tenant.pk, predicate=predicate, is_single=is_single, half_life_days=None)
+
+
 def as_stated(one: Said) -> StatedFact:
     return StatedFact(
         one.subject,
@@ -260,7 +279,7 @@ def as_stated(one: Said) -> StatedFact:
         certainty=one.certainty,
         user=one.user,
         source_uri=one.source,
-        valid_from=day(one.first),
+        valid_from=day(one.first) if one.first else None,  # the first day stands for "since ever"
         valid_to=None if one.last is None else day(one.last),
     )
 
@@ -286,17 +305,17 @@ def test_random_acts_leave_what_a_plain_model_says(tenant: Namespace, seed: int)
     run.check()
 
 
-def test_writers_at_once_leave_what_their_statements_say(tenant: Namespace):
+@pytest.mark.parametrize("acts", ["statements", "everything"])
+def test_writers_at_once_leave_what_their_statements_say(tenant: Namespace, acts: str):
     """Whatever the order in which eight threads get through, the facts follow from it."""
     each = max(10, OPERATIONS // 40)
     failures: list[BaseException] = []
 
     def write(seed: int) -> None:
-        run = Run(tenant, 1000 + seed)
+        writer = Writer(Run(tenant, 1000 + seed))
         try:
             for _ in range(each):
-                batch = [run.statement() for _ in range(run.random.choice((1, 2)))]
-                remember(tenant.pk, [as_stated(one) for one in batch])
+                writer.state() if acts == "statements" else writer.step()
         except BaseException as error:
             failures.append(error)
         finally:
@@ -308,27 +327,84 @@ def test_writers_at_once_leave_what_their_statements_say(tenant: Namespace):
     for thread in threads:
         thread.join(1800)
     assert not failures
+    model = model_of_what_is_stored(tenant)
+    assert len(model.said) >= (8 * each if acts == "statements" else 1)
+    for number in range(0, DAYS, 7):
+        assert facts_on(tenant, number) == model.holding(number)
+
+
+@dataclass
+class Writer:
+    """Random acts beside other writers, which may have changed a fact since it was read."""
+
+    run: Run
+
+    def step(self) -> None:
+        acts = [self.state] * 8 + [self.confirm, self.retract] * 2
+        acts += [self.rule, self.alias, self.unalias, self.erase]
+        self.run.random.choice(acts)()
+
+    def state(self) -> None:
+        batch = [self.run.statement() for _ in range(self.run.random.choice((1, 2)))]
+        remember(self.run.tenant.pk, [as_stated(one) for one in batch])
+
+    def any_fact(self) -> uuid.UUID | None:
+        with namespace(self.run.tenant.pk):
+            known = list(Fact.objects.filter(retracted_at=None).values_list("pk", flat=True))
+        return self.run.random.choice(known) if known else None
+
+    def confirm(self) -> None:
+        if (fact := self.any_fact()) is not None:
+            with suppress(Fact.DoesNotExist, FactConflict):
+                correcting.confirm(self.run.tenant.pk, fact, certainty=0.5, source_uri="confirmed")
+
+    def retract(self) -> None:
+        if (fact := self.any_fact()) is not None:
+            with suppress(Fact.DoesNotExist, FactConflict):
+                correcting.retract(self.run.tenant.pk, fact)
+
+    def rule(self) -> None:
+        predicate = self.run.random.choice(("plan", "likes"))
+        set_single(self.run.tenant, predicate, is_single=self.run.random.random() < 0.5)
+
+    def alias(self) -> None:
+        rewriting.set_alias(self.run.tenant.pk, kind="subject", alias="Bobby", name="bob")
+
+    def unalias(self) -> None:
+        with namespace(self.run.tenant.pk):
+            known = FactAlias.objects.first()
+        if known is not None:
+            with suppress(FactAlias.DoesNotExist):
+                rewriting.remove_alias(self.run.tenant.pk, known.pk)
+
+    def erase(self) -> None:
+        erase(self.run.tenant.pk, ErasureSelection(source_uri=self.run.random.choice("abc")))
+
+
+def model_of_what_is_stored(tenant: Namespace) -> Model:
+    """Return the model of the statements, names and rules that are left."""
     model = Model()
     with namespace(tenant.pk):
-        for order, row in enumerate(FactStatement.objects.order_by("stated_at")):
-            first = (row.valid_from - START).days
-            last = None if row.valid_to is None else (row.valid_to - START).days
+        for order, row in enumerate(FactStatement.objects.order_by("stated_at", "pk")):
             model.said.append(
                 Said(
                     row.user,
                     row.subject,
                     row.predicate,
                     row.object,
-                    first,
-                    last,
+                    0 if row.valid_from is None else (row.valid_from - START).days,
+                    None if row.valid_to is None else (row.valid_to - START).days,
                     row.certainty,
                     row.source_uri,
                     order,
+                    is_withdrawn=row.withdrawn_at is not None,
                 )
             )
-    assert len(model.said) >= 8 * each
-    for number in range(0, DAYS, 7):
-        assert facts_on(tenant, number) == model.holding(number)
+        model.aliases = {row.alias_key: row.name_key for row in FactAlias.objects.all()}
+        for rule in PredicateRule.objects.all():
+            change = model.single.add if rule.is_single else model.single.discard
+            change(rule.predicate_key)
+    return model
 
 
 def test_the_same_statement_by_many_at_once_is_stored_once(tenant: Namespace):

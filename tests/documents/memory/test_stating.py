@@ -115,6 +115,31 @@ def test_an_older_fact_that_arrives_late_supersedes_nothing_newer(api: Api):
     assert held(api, as_of="2021-01-01") == [("Ann", "Oslo")]
 
 
+def test_what_gave_way_names_the_fact_that_took_its_place(api: Api):
+    state(api, "Ann", "lives in", "Oslo", valid_from="2020-01-01")
+    rome = state(api, "Ann", "lives in", "Rome", valid_from="2024-06-01")["fact"]
+    lima = state(api, "Ann", "lives in", "Lima", valid_from="2020-01-01")["fact"]
+    gone = state(api, "Ann", "lives in", "Graz", valid_from="2022-01-01")["fact"]
+    api.post(f"facts/{gone['id']}/retract", {})
+    tea = state(api, "Ann", "likes", "tea", valid_from="2020-01-01", valid_to="2024-06-01")["fact"]
+    state(api, "Ann", "likes", "coffee", valid_from="2024-06-01")
+    shown = api.get("facts/history?subject=Ann").body["results"]
+    assert {fact["object"]: fact["superseded_by"] for fact in shown} == {
+        "Oslo": lima["id"],  # corrected at the same moment
+        "Lima": rome["id"],  # closed
+        "Graz": None,  # taken back
+        "Rome": None,
+        "tea": None,  # ended by itself
+        "coffee": None,
+    }
+    assert api.get(f"facts/{tea['id']}").body["superseded_by"] is None
+    listed = api.get("facts?subject=Ann&predicate=lives%20in").body["results"]
+    assert {fact["object"]: fact["superseded_by"] for fact in listed} == {
+        "Lima": rome["id"],
+        "Rome": None,
+    }
+
+
 def test_a_late_fact_between_two_statements_of_the_same_splits_them(api: Api):
     first = state(api, "Ann", "works at", "Acme", valid_from="2020-01-01")["fact"]
     state(api, "Ann", "works at", "Acme", valid_from="2024-01-01")

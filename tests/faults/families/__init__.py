@@ -14,6 +14,7 @@ from . import (
     providers,
     reindexing,
     rotation,
+    search_stores,
     storage,
 )
 
@@ -31,5 +32,6 @@ __all__ = [
     "providers",
     "reindexing",
     "rotation",
+    "search_stores",
     "storage",
 ]

@@ -50,7 +50,8 @@ def _digests(stage: Stage) -> dict[tuple[str, str], str]:
 def _fill(tenant: Tenant) -> None:
     for n in range(6):
         tenant.upload(f"log-{n}")
-    furnish(tenant)
+    # 0.2.0 knows facts of rows alone: on the way back the statements of others are dropped.
+    furnish(tenant, states_facts=False)
     tenant.wait()
     time.sleep(3)  # the query log is written beside the requests
 

@@ -97,6 +97,11 @@ def test_conflicts_of_all_kinds_are_found(question, one, two):
         ),
         ("What is the price?", "| Alpha | price $5 |", "| Beta | price $7 |"),
         (
+            "How fast does machine 3 run?",
+            "At full load Machine 3 runs at 350 turns a minute.",
+            "At full load Machine 1 runs at 150 turns a minute.",
+        ),
+        (
             "How long is the warranty?",
             "The warranty lasts 24 months. The old warranty lasted 12 months.",
             "The warranty lasts 12 months.",
@@ -105,6 +110,18 @@ def test_conflicts_of_all_kinds_are_found(question, one, two):
 )
 def test_what_only_looks_like_a_conflict_is_none(question, one, two):
     assert not find_conflicts(question, sources(one, two))
+
+
+def test_numbers_in_names_are_not_values():
+    texts = [f"Machine {n} runs at {n}50 turns a minute." for n in (1, 3)]
+    question = "How fast does machine 3 run?"
+    found = [evidence(f"e{n}", t, title=t[:9]) for n, t in enumerate(texts)]
+    assert not find_conflicts(question, found)
+    same = ["Machine 3 runs at 350 turns a minute.", "Machine 3 runs at 450 turns a minute."]
+    found = [evidence(f"e{n}", t, title=f"Machine 3, {n}") for n, t in enumerate(same)]
+    assert len(find_conflicts(question, found)) == 1
+    recipe = [evidence(f"e{n}", f"Add {n} eggs to the dough.", title=f"Dough {n}") for n in (3, 4)]
+    assert len(find_conflicts("How many eggs does the dough need?", recipe)) == 1
 
 
 def test_one_document_does_not_contradict_itself():

@@ -78,6 +78,7 @@ def test_without_a_good_key_nothing_is_answered(site: Site, api: Api, tenant: Na
                 headers = {"Authorization": f"Bearer {key}"} if key else {}
                 refused = http.request(method, PATH, headers=headers, json=body)
                 assert refused.status_code == 401, (method, code)
+                assert refused.headers["content-type"] == "application/json"
                 assert refused.headers["WWW-Authenticate"].startswith("Bearer")
                 if method != "HEAD":
                     assert refused.json()["error"]["code"] == code

@@ -225,6 +225,7 @@ def test_a_models_limit_is_the_finish_reason_length(
 
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,"}}
+BOGUS_PART = {"type": "text", "text": "x", "mood": "y"}
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
     ({"functions": [{"name": "f"}]}, "functions"),
@@ -256,6 +257,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"messages": [*ASK, {"role": "user", "content": 5}]}, "messages.1.content"),
     ({"messages": [{"role": "user", "content": "x" * 4001}]}, "messages.0.content"),
     ({"messages": [{"role": "user", "content": "x", "mood": "y"}]}, "messages.0.mood"),
+    ({"messages": [{"role": "user", "content": [BOGUS_PART]}]}, "messages.0.content.0.mood"),
+    ({"messages": [{"role": "assistant", "tool_calls": [{}]}, *ASK]}, "messages.0.tool_calls"),
     ({"messages": [{"role": "system", "content": "x" * 4001}, *ASK]}, "messages.0.content"),
 ]
 

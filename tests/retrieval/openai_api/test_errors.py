@@ -113,9 +113,52 @@ def test_unknown_options_in_the_address_are_named(http: httpx2.Client, real: Any
 
 
 def test_an_address_that_is_none_has_the_same_envelope(http: httpx2.Client):
-    for path in ("/v1", "/v1/", "/v1/threads", "/v1/models/", "/v1//models", "/v1/files/x/y/z"):
+    for path in ("/v1", "/v1/", "/v1/threads", "/v1/files/x/y/z"):
         error = refused(http.get(path), 404)
         assert (error["type"], error["code"]) == ("not_found_error", "not_found")
+        assert "/v1/chat/completions" in error["message"]
+
+
+def test_a_slash_too_many_does_not_matter(http: httpx2.Client):
+    for path in ("/v1/models/", "/v1//models", "/v1//models//"):
+        assert http.get(path).json() == http.get("/v1/models").json()
+    body = {"model": "ragsite-embedding", "input": "harbour"}
+    assert http.post("/v1/embeddings/", json=body).status_code == 200
+    upload = {
+        "file": ("a.md", b"# A\n\n" + b"Twelve lights. " * 200_000),
+        "purpose": (None, "assistants"),
+    }
+    assert http.post("/v1/files/", files=upload).status_code == 200  # large, as without the slash
+
+
+def test_an_address_without_its_beginning_says_what_is_missing(http: httpx2.Client):
+    for path in ("/chat/completions", "/embeddings", "/vector_stores/vs_1/search"):
+        message = http.post(path, json={}).json()["error"]["message"]
+        assert message.endswith("The address of the OpenAI-compatible API ends in /v1.")
+    legacy = refused(http.post("/v1/completions", json={}), 404)
+    assert "Models answer at /v1/chat/completions only." in legacy["message"]
+
+
+def test_bodies_in_chunks_are_read(http: httpx2.Client):
+    """As Node sends a file that it streams: without a length."""
+    key = {"Content-Type": "application/json"}
+    parts = iter([b'{"model": "ragsite-embedding", ', b'"input": "harbour"}'])
+    assert http.post("/v1/embeddings", content=parts, headers=key).status_code == 200
+    form = (
+        b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.md"\r\n\r\n# A\n\nB.\r\n'
+        b'--x\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nassistants\r\n--x--\r\n'
+    )
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    for path in ("/v1/files", "/api/v1/ingest"):
+        sent = form if path == "/v1/files" else form.replace(b"purpose", b"tags")
+        taken = http.post(path, content=iter([sent[:90], sent[90:]]), headers=kind)
+        assert taken.status_code in (200, 202), taken.text
+    called = http.post(
+        "/mcp",
+        content=iter([b'{"jsonrpc": "2.0", "id": 1, ', b'"method": "ping"}']),
+        headers={**key, "Accept": "application/json"},
+    )
+    assert called.status_code == 200
 
 
 def test_whatever_a_client_accepts_it_gets_what_there_is(http: httpx2.Client, real: Any):

@@ -113,7 +113,7 @@ def test_the_page_begins_with_what_there_is_to_ask(
     with django_assert_max_num_queries(12):
         page = signed_in.get("/").text
     assert "1 document to ask" in page
-    found = re.search(r'<a href="(/d/[^"]+)"[^>]*>Harbour</a>', page)
+    found = re.search(r'<a href="(/d/[^"]+)"[^>]*><span[^>]*>Harbour</span>', page)
     assert found
     assert "twelve lights" in signed_in.get(found[1]).text
 

@@ -1,7 +1,7 @@
 """What the API answers. Fields that a newer server adds are kept."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 76b188a4e3534fd7.
+# Made by generate.py, not by hand. Schema cf7a138f8b5a5bb5.
 
 from pydantic import BaseModel, ConfigDict
 from datetime import datetime
@@ -818,7 +818,7 @@ class Fact(BaseModel):
     retracted_at: datetime | None
     superseded_by: str | None
     """
-    The fact that this one was merged into or corrected by.
+    The fact that begins where this one was closed, that corrected it, or into which it was merged.
     """
     last_verified_at: datetime
     confirmations: int
@@ -920,7 +920,7 @@ class FoundFact(BaseModel):
     retracted_at: datetime | None
     superseded_by: str | None
     """
-    The fact that this one was merged into or corrected by.
+    The fact that begins where this one was closed, that corrected it, or into which it was merged.
     """
     last_verified_at: datetime
     confirmations: int

@@ -1,7 +1,7 @@
 """What the API is asked, as typed dictionaries."""
 from __future__ import annotations
 
-# Made by generate.py, not by hand. Schema 15bae8f5792079f2.
+# Made by generate.py, not by hand. Schema 993cfc2550f8248c.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -343,6 +343,9 @@ class MemoryOptions(TypedDict):
     Return the positions of the question's words in each passage.
     """
     token_budget: NotRequired[int | None]
+    """
+    Tokens of all passages together; without it SEARCH_CONVERSATION_TOKEN_BUDGET.
+    """
     context_format: NotRequired[Literal["plain", "source_documents"]]
     """
     Format of `context.text`. `plain`: numbered passages. `source_documents`: Markdown with a heading for each passage, and citation instructions at the end.

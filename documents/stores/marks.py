@@ -88,11 +88,11 @@ def begin_anew(profile: IndexProfile, store: SearchStore) -> None:
 
     Raises StoreFailed if another worker is at it.
     """
-    if profile.store_mark:
-        logger.warning("store.begun_anew", extra={"profile_id": str(profile.pk)})
     with _only_worker(profile) as row:
         if row.store_mark != profile.store_mark:
             raise StoreFailed(AT_IT)
+        if row.store_mark:
+            logger.warning("store.begun_anew", extra={"profile_id": str(row.pk)})
         # From here on searches trust nothing that it holds. The time is in it, so that a database
         # that was set back does not come to numbers that it had before.
         row.store_mark = max(row.store_mark + LEAP, int(time.time()))

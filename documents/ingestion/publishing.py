@@ -85,16 +85,7 @@ def publish(
             raise LeaseLost(lease.claim.job_id)
         active = lock_active_profile(version.namespace_id)
         # First, so that a worker that lost its lease stops before it writes anything.
-        lease.claim.release(
-            state=IngestJob.State.SUCCEEDED,
-            stage=IngestJob.Stage.DONE,
-            finished_at=Now(),
-            passages_done=len(passages),
-            passages_total=len(passages),
-            times_ms=lease.times_ms,
-            error_code="",
-            error_message="",
-        )
+        _end_job(lease, passages=len(passages))
         if active.profile_id != profile.pk:
             raise ProfileSwitched(IndexProfile.objects.get(pk=active.profile_id))
         if requested_by(document) != (chunking or {}):
@@ -124,6 +115,19 @@ def publish(
         )
         quotas.require_not_exceeded(version.namespace_id, chunks=added)
         return is_stale
+
+
+def _end_job(lease: Lease, *, passages: int) -> None:
+    lease.claim.release(
+        state=IngestJob.State.SUCCEEDED,
+        stage=IngestJob.Stage.DONE,
+        finished_at=Now(),
+        passages_done=passages,
+        passages_total=passages,
+        times_ms=lease.times_ms,
+        error_code="",
+        error_message="",
+    )
 
 
 def publish_for_reindex(

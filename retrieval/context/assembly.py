@@ -76,8 +76,8 @@ def assemble(
 
 
 def _costs(hits: Sequence[Hit], form: ContextFormat, count_tokens: CountTokens) -> list[int]:
-    """Return the tokens of each block, or a little more where its chunks overlap. Those of chunks
-    were counted at ingestion; only the heading and the text around them are counted here."""
+    """Return the tokens of each block. Those of its chunks were counted at ingestion; only the
+    heading and the text around the chunks are counted here."""
     texts = [longest_head(form, hit) + hit.uncounted for hit in hits]
     return [
         hit.tokens + tokens

@@ -113,6 +113,7 @@ def _metadata(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk]) -> dict[str, An
 def _hit(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk], cut: Mapping[uuid.UUID, str]) -> Hit:
     row = rows[pick.candidate.chunk_id]
     content = cut.get(pick.candidate.chunk_id, row.content)
+    tokens, uncounted = _counted(pick, rows, content)
     return Hit(
         candidate=pick.candidate,
         document_version=row.document_version,
@@ -135,18 +136,24 @@ def _hit(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk], cut: Mapping[uuid.UU
         created_at=row.created_at,
         dated_at=row.dated_at,
         page_end=_last_page(pick, rows),
-        tokens=sum(rows[chunk_id].tokens for chunk_id in pick.chunk_ids),
+        tokens=tokens,
         table_header=_header(pick, rows),
-        uncounted=_uncounted(pick, rows, content),
+        uncounted=uncounted,
         merged=tuple(pick.merged),
     )
 
 
-def _uncounted(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk], content: str) -> str:
-    """Return the text around and between the chunks of a passage, without white space alone."""
-    parts, end = [], pick.start
+def _counted(pick: Pick, rows: Mapping[uuid.UUID, StoredChunk], content: str) -> tuple[int, str]:
+    """Return the tokens that ingestion counted, and the text around and between their chunks.
+
+    A chunk that overlaps the one before is not counted as a whole: what is new in it is such text.
+    """
+    tokens, parts, end = 0, [], pick.start
     for row in sorted((rows[chunk_id] for chunk_id in pick.chunk_ids), key=lambda row: row.start):
-        parts.append(content[end - pick.start : max(end, row.start) - pick.start])
-        end = max(end, row.end)
+        if row.start < end:
+            continue
+        parts.append(content[end - pick.start : row.start - pick.start])
+        tokens += row.tokens
+        end = row.end
     parts.append(content[end - pick.start :])
-    return " ".join(filter(None, map(str.strip, parts)))
+    return tokens, " ".join(filter(None, map(str.strip, parts)))

@@ -37,14 +37,13 @@ def passage(*chunks: str, around: str = "") -> Hit:
         (["alpha beta"], "", ""),
         (["alpha beta", "gamma delta"], "", ""),  # a space between them has no tokens
         (["gamma delta", "alpha beta"], "", ""),
-        (["alpha beta gamma", "beta gamma delta"], "", ""),  # what both have counts twice
+        (["alpha beta gamma", "beta gamma delta"], "", "delta"),  # what both have counts once
         (["alpha beta", "delta epsilon"], "", "gamma"),
         (["delta", "zeta eta"], TEXT, "alpha beta gamma epsilon theta"),
         (["gamma delta epsilon", "delta"], TEXT, "alpha beta zeta eta theta"),
     ],
 )
-def test_each_word_is_counted_at_least_once(chunks: list[str], around: str, uncounted: str):
+def test_each_word_is_counted_once(chunks: list[str], around: str, uncounted: str):
     hit = passage(*chunks, around=around)
-    assert hit.tokens == sum(len(chunk.split()) for chunk in chunks)
     assert " ".join(hit.uncounted.split()) == uncounted
-    assert hit.tokens + len(hit.uncounted.split()) >= len(hit.content.split())
+    assert hit.tokens + len(hit.uncounted.split()) == len(hit.content.split())

@@ -251,7 +251,7 @@ def with_index(profile: Any) -> None:
         )
 
 
-def main() -> None:
+def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument(
@@ -285,6 +285,11 @@ def main() -> None:
     options = parser.parse_args()
     if wrong := [n for n in options.sizes if n > options.base and n % options.base]:
         parser.error(f"{wrong[0]:,}: sizes beyond {options.base:,} must be multiples of it.")
+    return options
+
+
+def main() -> None:
+    options = read_options()
     os.environ |= {"RAGSITE_PG_FSYNC": "off", "EMBEDDING_THREADS": "1"}
     stage.set_up(options.home, settings="evaluation.benchmarks.service.word_vectors")
     from documents.accounts import keys
